@@ -1,0 +1,37 @@
+// Where npm put the Bun binary. Its install script moves it into the `bun` package; with install scripts blocked
+// (our default, and npm's from 12 on) it stays in the platform package beside it.
+import { statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+
+const require = createRequire(import.meta.url);
+// Before its install script has run, `bun/bin/bun.exe` is a placeholder of a few hundred bytes.
+const realBinaryBytesMin = 1_000_000;
+
+export function findBun() {
+  const { platform } = process;
+  const arch = process.arch === "arm64" ? "aarch64" : process.arch;
+  const file = platform === "win32" ? "bun.exe" : "bun";
+  const os = platform === "win32" ? "windows" : platform;
+  const candidates = [
+    inPackage("bun", "bin/bun.exe"),
+    ...[`${os}-${arch}`, `${os}-${arch}-musl`].map((name) => inPackage(`@oven/bun-${name}`, `bin/${file}`)),
+  ];
+  return candidates.find(isBinary);
+}
+
+export const bunMissing =
+  `plant-store: npm brought no Bun binary for ${process.platform}-${process.arch}; ` +
+  "run `npm ci` again without --omit=optional, on Linux, macOS or Windows with an x64 or arm64 processor.";
+
+function inPackage(name, path) {
+  try {
+    return join(dirname(require.resolve(`${name}/package.json`)), path);
+  } catch {
+    return undefined;
+  }
+}
+
+function isBinary(path) {
+  return path !== undefined && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) >= realBinaryBytesMin;
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env node
+// Starts the service under the Bun that npm installed, and is otherwise not there: the same input and output, the
+// signals passed on, the exit code passed back.
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { fileURLToPath } from "node:url";
+import { bunMissing, findBun } from "./find-bun.js";
+
+const bun = findBun();
+if (bun === undefined) {
+  console.error(bunMissing);
+  process.exit(1);
+}
+
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+const child = spawn(bun, [main, ...process.argv.slice(2)], { stdio: "inherit" });
+
+// A terminal sends Ctrl-C to the whole process group, so the child has it already and a second copy from here would
+// read as "stop at once". Listening keeps this process alive until the child is done.
+const typedAtTerminal = process.stdin.isTTY === true;
+process.on("SIGINT", () => typedAtTerminal || child.kill("SIGINT"));
+process.on("SIGTERM", () => child.kill("SIGTERM"));
+process.on("SIGHUP", () => child.kill("SIGHUP"));
+
+child.on("error", (error) => {
+  console.error(`plant-store: could not start ${bun}: ${error.message}`);
+  process.exit(1);
+});
+child.on("exit", (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));

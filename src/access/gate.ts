@@ -1,0 +1,64 @@
+import type { Scope } from "./scopes.ts";
+import { digestOf } from "./secret.ts";
+import type { Token } from "./tokens.ts";
+
+/** Who is calling. */
+export interface Caller {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly expiresAtMs: number | undefined;
+}
+
+/** A token given by configuration, which no store knows. */
+export interface PresetToken extends Caller {
+  readonly digest: string;
+}
+
+/** Unknown, revoked, expired and malformed credentials are one case on purpose: nobody learns which it was. */
+export type Denied = "no-credentials" | "bad-credentials" | "lacks-scope";
+
+const bearer = /^bearer(?: +([A-Za-z0-9\-._~+/]+=*))?/i;
+// A caller can spell one header in many ways; past this many the cache is simply begun anew.
+const rememberedMax = 1000;
+
+/** Decides who may pass, from memory alone: no request waits for a database to be let in. */
+export class Gate {
+  readonly #presets: readonly PresetToken[];
+  #callers = new Map<string, Caller>();
+  // Headers that have passed before, so that a caller's secret is hashed once and not on each request. Only headers
+  // that were let in are kept, and all are forgotten whenever the tokens change.
+  #remembered = new Map<string, Caller>();
+
+  constructor(presets: readonly PresetToken[]) {
+    this.#presets = presets;
+    this.update([]);
+  }
+
+  /** Takes the store's tokens as they are now; whoever is not among them is out from this moment. */
+  update(tokens: readonly Token[]): void {
+    this.#callers = new Map();
+    this.#remembered = new Map();
+    for (const token of tokens) if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
+    for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
+  }
+
+  admit(authorization: string | null, scope: Scope, nowMs: number): Caller | Denied {
+    if (authorization === null) return "no-credentials";
+    const caller = this.#remembered.get(authorization) ?? this.#lookUp(authorization);
+    if (typeof caller === "string") return caller;
+    if (caller.expiresAtMs !== undefined && nowMs >= caller.expiresAtMs) return "bad-credentials";
+    return caller.scopes.includes(scope) ? caller : "lacks-scope";
+  }
+
+  #lookUp(authorization: string): Caller | Denied {
+    const match = bearer.exec(authorization);
+    if (match === null) return "no-credentials";
+    const [whole, secret] = match;
+    if (secret === undefined || whole.length !== authorization.length) return "bad-credentials";
+    const caller = this.#callers.get(digestOf(secret));
+    if (caller === undefined) return "bad-credentials";
+    if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
+    this.#remembered.set(authorization, caller);
+    return caller;
+  }
+}

@@ -1,0 +1,63 @@
+import { secrets, settings } from "../config/settings.ts";
+import type { Command } from "./command.ts";
+import { bold, columns } from "./terminal.ts";
+
+export function generalHelp(commands: readonly Command[], colour: boolean): string {
+  const heading = (text: string) => bold(text, colour);
+  return [
+    heading("plant-store: a durable intake for plant records"),
+    "",
+    heading("Examples"),
+    "  plant-store                                  run the service on its embedded store",
+    "  plant-store token create --name greenhouse   make a token for a client",
+    "  plant-store errors 40020                     explain an error",
+    "",
+    heading("Commands"),
+    columns(
+      commands.map(({ usage, summary }) => [usage, summary]),
+      "  ",
+    ),
+    "",
+    heading("Settings"),
+    "  As a flag, or as a variable: --max-body-bytes is PLANT_STORE_MAX_BODY_BYTES. The flag wins.",
+    "",
+    settingLines(Object.values(settings)),
+    "",
+    "  Tokens given from outside come by variable alone, or by a file that NAME_FILE names:",
+    "",
+    columns(
+      Object.values(secrets).map(({ environment, help }) => [environment, help]),
+      "  ",
+    ),
+    "",
+    "plant-store COMMAND --help tells more of one; --version prints the version.",
+    "",
+  ].join("\n");
+}
+
+export function commandHelp(command: Command, colour: boolean): string {
+  const heading = (text: string) => bold(text, colour);
+  const own = Object.entries(command.flags).map(([name, { placeholder, help }]) => [
+    `--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`,
+    help,
+  ]);
+  const taken = command.settings.map((name) => settings[name]);
+  return [
+    `${heading(`plant-store ${command.usage}`)}: ${command.summary}`,
+    "",
+    heading("Examples"),
+    ...command.examples.map((example) => `  ${example}`),
+    ...(own.length + taken.length > 0 ? ["", heading("Flags")] : []),
+    ...(own.length > 0 ? [columns(own, "  ")] : []),
+    ...(taken.length > 0 ? [settingLines(taken)] : []),
+    "",
+  ].join("\n");
+}
+
+function settingLines(shown: readonly (typeof settings)[keyof typeof settings][]): string {
+  const rows = shown.map(({ flag, placeholder, help, standard }) => [
+    `--${flag} ${placeholder}`,
+    `${help}${standard === "" ? "" : ` (${standard})`}`,
+  ]);
+  return columns(rows, "  ");
+}

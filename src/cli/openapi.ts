@@ -1,0 +1,23 @@
+import { readConfig } from "../config/read-config.ts";
+import { describeApi } from "../http/openapi.ts";
+import type { Command } from "./command.ts";
+import { surroundings } from "./flags.ts";
+
+export const openapi: Command = {
+  usage: "openapi",
+  summary: "print the OpenAPI 3.1 description",
+  examples: [
+    "plant-store openapi > openapi.json",
+    "plant-store openapi --base-url https://example.org/garden/v1",
+  ],
+  flags: {},
+  settings: ["listen", "baseUrl"],
+  async run(args, terminal) {
+    const { baseUrl, listen } = readConfig(surroundings(args, terminal));
+    const url =
+      baseUrl?.href ??
+      `http://${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${listen.port}`;
+    terminal.out(`${describeApi(url.replace(/\/+$/, ""))}\n`);
+    return 0;
+  },
+};

@@ -1,0 +1,93 @@
+import packageFile from "../../package.json" with { type: "json" };
+import { TokenProblem } from "../access/tokens.ts";
+import { ConfigProblem } from "../config/read-config.ts";
+import { ListenProblem } from "../http/public-listener.ts";
+import { StoreUnavailable } from "../plants/plant-store.ts";
+import { DataFileProblem } from "../storage/sqlite/open.ts";
+import type { Command } from "./command.ts";
+import { config } from "./config.ts";
+import { errors } from "./errors.ts";
+import { readArguments } from "./flags.ts";
+import { commandHelp, generalHelp } from "./help.ts";
+import { openapi } from "./openapi.ts";
+import { serve } from "./serve.ts";
+import { Misuse, type Terminal } from "./terminal.ts";
+import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
+
+const exit = { done: 0, failed: 1, misused: 2 } as const;
+const foreseen = [TokenProblem, ListenProblem, DataFileProblem, StoreUnavailable];
+
+/** Every command, by the words that call it. */
+export const commands: Readonly<Record<string, Command>> = {
+  serve,
+  "token create": tokenCreate,
+  "token list": tokenList,
+  "token rotate": tokenRotate,
+  "token revoke": tokenRevoke,
+  openapi,
+  config,
+  errors,
+};
+
+/** Runs what the command line asks for and gives the exit code: 0 done, 1 failed, 2 misused. */
+export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    const { command, rest } = chosen(args);
+    if (args.includes("--help") || args.includes("-h") || args[0] === "help") {
+      terminal.out(
+        command === undefined
+          ? generalHelp(Object.values(commands), terminal.colourOut)
+          : commandHelp(command, terminal.colourOut),
+      );
+      return exit.done;
+    }
+    if (args[0] === "--version") {
+      terminal.out(`${packageFile.version}\n`);
+      return exit.done;
+    }
+    const run = command ?? serve;
+    const parsed = readArguments(rest, run.flags, run.settings);
+    if (run === serve && parsed.words.length > 0) throw unknownCommand(parsed.words[0] ?? "");
+    return await run.run(parsed, terminal);
+  } catch (error) {
+    return told(error, terminal);
+  }
+}
+
+function chosen(args: readonly string[]): { command: Command | undefined; rest: readonly string[] } {
+  const words = args[0] === "help" ? args.slice(1) : args;
+  for (const count of [2, 1]) {
+    const command = commands[words.slice(0, count).join(" ")];
+    if (command !== undefined) return { command, rest: words.slice(count) };
+  }
+  const [word] = words;
+  if (word === "token" && !args.includes("--help"))
+    throw new Misuse("token takes create, list, rotate or revoke");
+  if (word !== undefined && word !== "token" && !word.startsWith("-")) throw unknownCommand(word);
+  return { command: undefined, rest: args };
+}
+
+function unknownCommand(word: string): Misuse {
+  return new Misuse(`there is no command "${word}"`);
+}
+
+function told(error: unknown, terminal: Terminal): number {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof Misuse) {
+    terminal.err(`plant-store: ${message}. See plant-store --help.\n`);
+    return exit.misused;
+  }
+  if (error instanceof ConfigProblem) {
+    terminal.err(`plant-store: ${message}\n`);
+    return exit.misused;
+  }
+  if (foreseen.some((kind) => error instanceof kind)) {
+    terminal.err(`plant-store: ${message}\n`);
+    return exit.failed;
+  }
+  // Not foreseen, so here the stack helps: it is the operator's own terminal, not an answer to a client.
+  terminal.err(
+    `plant-store: a fault of ours, please report it: ${error instanceof Error ? error.stack : message}\n`,
+  );
+  return exit.failed;
+}

@@ -1,0 +1,69 @@
+import { resolve } from "node:path";
+import { type Config, readConfig, unknownVariables } from "../config/read-config.ts";
+import { type SettingName, settings } from "../config/settings.ts";
+import { type Service, startService } from "../service.ts";
+import { createLog } from "../telemetry/log.ts";
+import type { Command } from "./command.ts";
+import { surroundings } from "./flags.ts";
+import { bold, columns, green, type Terminal } from "./terminal.ts";
+
+export const serve: Command = {
+  usage: "serve",
+  summary: "run the service (the default)",
+  examples: [
+    "plant-store serve",
+    "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plant-store/plants.db",
+  ],
+  flags: {},
+  settings: Object.keys(settings) as SettingName[],
+
+  async run(args, terminal) {
+    const stopSignal = terminal.stopSignal();
+    const config = readConfig(surroundings(args, terminal));
+    const format =
+      config.logFormat === "auto" ? (terminal.errIsTerminal ? "pretty" : "json") : config.logFormat;
+    const log = createLog({
+      level: config.logLevel,
+      format,
+      colour: terminal.colourErr,
+      write: terminal.err,
+    });
+    for (const name of unknownVariables(terminal.environment))
+      log.warn("a variable is not one of ours; see `plant-store config`", { name });
+
+    const service = await startService(config, log);
+    terminal.out(greeting(service, config, terminal));
+    log.info("listening", { url: service.publicUrl });
+
+    const end = await Promise.race([stopSignal, service.failed]);
+    await service.close(typeof end === "string" ? end : "a write in doubt");
+    return typeof end === "string" ? 0 : 1;
+  },
+};
+
+function greeting({ publicUrl, firstSecret }: Service, config: Config, { colourOut }: Terminal): string {
+  const places = [
+    ["plants", `${publicUrl}/plants`],
+    ["docs", `${publicUrl}/docs`],
+    ["data", resolve(config.database)],
+  ];
+  const opening = `${green("Plant Store", colourOut)} is running. Ctrl-C stops it.\n\n${columns(places, "  ")}\n\n`;
+  return firstSecret === undefined ? opening : opening + firstRun(publicUrl, firstSecret, colourOut);
+}
+
+function firstRun(publicUrl: string, secret: string, colour: boolean): string {
+  return [
+    "This is the first run, so here is a token. It is shown once and kept only as a hash:",
+    "",
+    `  ${bold(secret, colour)}`,
+    "",
+    "Send the first plant:",
+    "",
+    `  curl ${publicUrl}/plants \\`,
+    `    -H 'Authorization: Bearer ${secret}' \\`,
+    "    -H 'Content-Type: application/json' \\",
+    `    -d '{"id": 1, "name": "Fern", "tag": "indoor"}'`,
+    "",
+    "",
+  ].join("\n");
+}

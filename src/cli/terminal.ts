@@ -1,0 +1,35 @@
+/** What a command may see and touch of the process it runs in. */
+export interface Terminal {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly readFile: (path: string) => string;
+  /** Data, for pipes and people alike. */
+  readonly out: (text: string) => void;
+  /** Talk: progress, warnings, the log. */
+  readonly err: (text: string) => void;
+  readonly colourOut: boolean;
+  readonly colourErr: boolean;
+  readonly errIsTerminal: boolean;
+  /** Settles with the first signal that asks the process to stop. */
+  readonly stopSignal: () => Promise<string>;
+}
+
+/** The command line was used wrongly: told in one sentence, and the exit code is 2. */
+export class Misuse extends Error {
+  override readonly name = "Misuse";
+}
+
+export function bold(text: string, colour: boolean): string {
+  return colour ? `\u001b[1m${text}\u001b[0m` : text;
+}
+
+export function green(text: string, colour: boolean): string {
+  return colour ? `\u001b[32m${text}\u001b[0m` : text;
+}
+
+/** Rows as columns, each as wide as its widest cell; the last one runs free. */
+export function columns(rows: readonly (readonly string[])[], indent = ""): string {
+  const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => (row[index] ?? "").length)));
+  const line = (row: readonly string[]) =>
+    row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join("  ");
+  return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");
+}

@@ -1,0 +1,176 @@
+import { isScope, scopes } from "../access/scopes.ts";
+import type { TokenStore } from "../access/tokens.ts";
+import { createToken, isLive, type Minted, revokeTokens, rotateToken, type Token } from "../access/tokens.ts";
+import { readConfig } from "../config/read-config.ts";
+import { BadValue, parseDurationMs } from "../config/values.ts";
+import { openTokens } from "../storage/sqlite/open-tokens.ts";
+import type { Command } from "./command.ts";
+import { type Arguments, type Flag, surroundings } from "./flags.ts";
+import { columns, Misuse, type Terminal } from "./terminal.ts";
+
+const json: Flag = { placeholder: undefined, help: "print JSON" };
+const overlapStandard = "1h";
+
+export const tokenCreate: Command = {
+  usage: "token create --name NAME",
+  summary: "make a token; its secret is printed once",
+  examples: [
+    "plant-store token create --name greenhouse",
+    "plant-store token create --name ops --scope operator --expires 90d",
+  ],
+  flags: {
+    name: { placeholder: "NAME", help: "who holds it; plants remember it (required)" },
+    scope: {
+      placeholder: "SCOPE",
+      multiple: true,
+      help: `${scopes.join(" or ")}; may be repeated (plants:create)`,
+    },
+    expires: { placeholder: "TIME", help: "how long it lives, such as 90d (for ever)" },
+    json,
+  },
+  settings: ["database"],
+  async run(args, terminal) {
+    noWords(args);
+    const name = args.value("name");
+    if (name === undefined) throw new Misuse("token create needs --name NAME");
+    const wanted = args.values("scope");
+    const unknown = wanted.find((scope) => !isScope(scope));
+    if (unknown !== undefined) throw new Misuse(`--scope takes ${scopes.join(" or ")}; it is "${unknown}"`);
+    const request = {
+      name,
+      scopes: wanted.length === 0 ? (["plants:create"] as const) : [...new Set(wanted.filter(isScope))],
+      lifetimeMs: duration(args, "expires"),
+    };
+    return withTokens(args, terminal, async (tokens) =>
+      tellMinted(await createToken(tokens, request, Date.now()), args, terminal, []),
+    );
+  },
+};
+
+export const tokenList: Command = {
+  usage: "token list",
+  summary: "list the tokens, without their secrets",
+  examples: ["plant-store token list", "plant-store token list --json"],
+  flags: { json },
+  settings: ["database"],
+  run: (args, terminal) => {
+    noWords(args);
+    return withTokens(args, terminal, async (tokens) => {
+      const all = await tokens.all();
+      if (args.has("json")) terminal.out(`${JSON.stringify(all.map(shown), null, 2)}\n`);
+      else if (all.length === 0)
+        terminal.err("There is no token yet; plant-store token create --name NAME makes one.\n");
+      else terminal.out(`${columns([["ID", "NAME", "SCOPES", "CREATED", "STATE"], ...all.map(row)])}\n`);
+    });
+  },
+};
+
+export const tokenRevoke: Command = {
+  usage: "token revoke NAME|ID",
+  summary: "end a token; every node knows within a second",
+  examples: ["plant-store token revoke greenhouse"],
+  flags: { json },
+  settings: ["database"],
+  run: (args, terminal) => {
+    const called = onlyWord(args, "token revoke needs the NAME or ID of a token");
+    return withTokens(args, terminal, async (tokens) => {
+      const revoked = await revokeTokens(tokens, called, Date.now());
+      if (args.has("json")) terminal.out(`${JSON.stringify(revoked.map(shown), null, 2)}\n`);
+      else terminal.err(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
+    });
+  },
+};
+
+export const tokenRotate: Command = {
+  usage: "token rotate NAME|ID",
+  summary: "give a token a new secret; the old one lives on for a while",
+  examples: ["plant-store token rotate greenhouse --overlap 24h"],
+  flags: {
+    overlap: { placeholder: "TIME", help: `how long the old secret lives on (${overlapStandard})` },
+    json,
+  },
+  settings: ["database"],
+  run: (args, terminal) => {
+    const called = onlyWord(args, "token rotate needs the NAME or ID of a token");
+    const overlapMs = duration(args, "overlap") ?? parseDurationMs(overlapStandard);
+    return withTokens(args, terminal, async (tokens) => {
+      const nowMs = Date.now();
+      const minted = await rotateToken(tokens, called, overlapMs, nowMs);
+      tellMinted(minted, args, terminal, [`The old secret works until ${isoTime(nowMs + overlapMs)}.`]);
+    });
+  },
+};
+
+async function withTokens(
+  args: Arguments,
+  terminal: Terminal,
+  work: (tokens: TokenStore) => Promise<void>,
+): Promise<number> {
+  const { database } = readConfig(surroundings(args, terminal));
+  using opened = openTokens(database);
+  await work(opened.tokens);
+  return 0;
+}
+
+// The secret alone goes to standard output, so that `TOKEN=$(plant-store token create …)` just works.
+function tellMinted(
+  { token, secret }: Minted,
+  args: Arguments,
+  terminal: Terminal,
+  more: readonly string[],
+): void {
+  if (args.has("json")) {
+    terminal.out(`${JSON.stringify({ ...shown(token), secret }, null, 2)}\n`);
+    return;
+  }
+  const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoTime(token.expiresAtMs)}`;
+  const lines = [`Token ${token.name} (${token.id}) allows ${token.scopes.join(" and ")}${expiry}.`, ...more];
+  terminal.err(`${lines.join("\n")}\nThe secret is shown once and kept only as a hash:\n`);
+  terminal.out(`${secret}\n`);
+}
+
+function shown({ id, name, scopes: allowed, createdAtMs, expiresAtMs, revokedAtMs }: Token) {
+  return {
+    id,
+    name,
+    scopes: allowed,
+    createdAt: isoTime(createdAtMs),
+    expiresAt: expiresAtMs === undefined ? null : isoTime(expiresAtMs),
+    revokedAt: revokedAtMs === undefined ? null : isoTime(revokedAtMs),
+  };
+}
+
+function row(token: Token): string[] {
+  const { id, name, scopes: allowed, createdAtMs } = token;
+  return [id, name, allowed.join(" "), isoTime(createdAtMs), state(token)];
+}
+
+function state(token: Token): string {
+  const { expiresAtMs, revokedAtMs } = token;
+  if (revokedAtMs !== undefined) return `revoked ${isoTime(revokedAtMs)}`;
+  if (expiresAtMs === undefined) return "live";
+  return `${isLive(token, Date.now()) ? "live until" : "expired"} ${isoTime(expiresAtMs)}`;
+}
+
+function isoTime(atMs: number): string {
+  return new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+function duration(args: Arguments, flag: string): number | undefined {
+  const text = args.value(flag);
+  try {
+    return text === undefined ? undefined : parseDurationMs(text);
+  } catch (error) {
+    throw error instanceof BadValue ? new Misuse(`--${flag} ${error.message}; it is "${text}"`) : error;
+  }
+}
+
+function onlyWord({ words }: Arguments, needed: string): string {
+  const [word, ...more] = words;
+  if (word === undefined || more.length > 0) throw new Misuse(needed);
+  return word;
+}
+
+function noWords({ words }: Arguments): void {
+  if (words.length > 0) throw new Misuse(`"${words[0]}" is not expected here`);
+}

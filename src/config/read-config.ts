@@ -1,0 +1,150 @@
+import type { PresetToken } from "../access/gate.ts";
+import type { Scope } from "../access/scopes.ts";
+import {
+  bearerShape,
+  claimsToBeMinted,
+  digestOf,
+  isMintedSecret,
+  presetCharactersMin,
+} from "../access/secret.ts";
+import { type SecretName, type SettingName, secrets, settings } from "./settings.ts";
+import { BadValue } from "./values.ts";
+
+export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> } & {
+  readonly presetTokens: readonly PresetToken[];
+};
+
+/** A setting that cannot be used; the message names it. */
+export class ConfigProblem extends Error {
+  override readonly name = "ConfigProblem";
+}
+
+export type Source = "flag" | "environment" | "file" | "default";
+
+/** One line of `plant-store config`: what is in force, and where it came from. Secrets are told, not shown. */
+export interface Effective {
+  readonly name: string;
+  readonly value: string;
+  readonly source: Source;
+}
+
+export interface Surroundings {
+  /** Flags by their name without dashes. */
+  readonly flags: Readonly<Record<string, string | undefined>>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly readFile: (path: string) => string;
+}
+
+interface Found {
+  readonly text: string;
+  readonly source: Source;
+  /** What to call it when it is wrong: the flag or the variable that set it. */
+  readonly label: string;
+}
+
+const presets: Record<SecretName, { name: string; scopes: readonly Scope[] }> = {
+  accessToken: { name: "preset-access", scopes: ["plants:create"] },
+  operatorToken: { name: "preset-operator", scopes: ["operator"] },
+};
+
+export function readConfig(surroundings: Surroundings): Config {
+  const values = Object.entries(settings).map(([name, setting]) => {
+    const found = findSetting(name as SettingName, surroundings);
+    return [name, parsed<unknown>(found, setting.parse)] as const;
+  });
+  const presetTokens = (Object.keys(secrets) as SecretName[]).flatMap((name) =>
+    presetToken(name, surroundings),
+  );
+  return {
+    ...(Object.fromEntries(values) as Omit<Config, "presetTokens">),
+    presetTokens: merged(presetTokens),
+  };
+}
+
+export function effectiveSettings(surroundings: Surroundings): Effective[] {
+  const plain = Object.entries(settings).map(([name, { flag }]) => {
+    const { text, source } = findSetting(name as SettingName, surroundings);
+    return { name: flag, value: text, source };
+  });
+  const hidden = Object.entries(secrets).map(([name, { environment }]) => {
+    const found = findSecret(name as SecretName, surroundings);
+    return {
+      name: environment,
+      value: found === undefined ? "" : "(set, not shown)",
+      source: found?.source ?? "default",
+    };
+  });
+  return [...plain, ...hidden];
+}
+
+/** Variables that look like ours and are not, each with what may have been meant. */
+export function unknownVariables(environment: Surroundings["environment"]): string[] {
+  const known = [
+    ...Object.values(settings).map((setting) => setting.environment),
+    ...Object.values(secrets).flatMap((secret) => [secret.environment, `${secret.environment}_FILE`]),
+  ];
+  // Kubernetes sets such variables in every pod beside a service named plant-store.
+  const fromKubernetes = /^PLANT_STORE_(?:SERVICE_(?:HOST|PORT)|PORT(?:_\d+_(?:TCP|UDP))?)(?:_\w+)?$/;
+  return Object.keys(environment).filter(
+    (name) => name.startsWith("PLANT_STORE_") && !known.includes(name) && !fromKubernetes.test(name),
+  );
+}
+
+function findSetting(name: SettingName, { flags, environment }: Surroundings): Found {
+  const { flag, environment: variable, standard } = settings[name];
+  const fromFlag = flags[flag];
+  if (fromFlag !== undefined) return { text: fromFlag, source: "flag", label: `--${flag}` };
+  const fromEnvironment = environment[variable];
+  // An empty variable is what a compose file leaves where nothing was given, so it counts as not set.
+  if (fromEnvironment) return { text: fromEnvironment, source: "environment", label: variable };
+  return { text: standard, source: "default", label: `--${flag}` };
+}
+
+function findSecret(name: SecretName, { environment, readFile }: Surroundings): Found | undefined {
+  const label = secrets[name].environment;
+  const fileLabel = `${label}_FILE`;
+  const text = environment[label];
+  const path = environment[fileLabel];
+  if (text && path) throw new ConfigProblem(`${label} and ${fileLabel} are both set; set one of them.`);
+  if (text) return { text, source: "environment", label };
+  if (!path) return undefined;
+  try {
+    return { text: readFile(path).trim(), source: "file", label: fileLabel };
+  } catch (error) {
+    throw new ConfigProblem(`${fileLabel} names a file that cannot be read: ${(error as Error).message}.`);
+  }
+}
+
+function parsed<Value>({ text, label }: Found, parse: (text: string) => Value): Value {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof BadValue)
+      throw new ConfigProblem(`${label} ${error.message}; it is ${JSON.stringify(text)}.`);
+    throw error;
+  }
+}
+
+function presetToken(name: SecretName, surroundings: Surroundings): PresetToken[] {
+  const found = findSecret(name, surroundings);
+  if (found === undefined) return [];
+  const { text, label } = found;
+  if (text.length < presetCharactersMin || !bearerShape.test(text)) {
+    throw new ConfigProblem(
+      `${label} must hold a token of at least ${presetCharactersMin} characters out of A-Z a-z 0-9 - . _ ~ + / with = only at its end.`,
+    );
+  }
+  if (claimsToBeMinted(text) && !isMintedSecret(text)) {
+    throw new ConfigProblem(
+      `${label} begins with pst_ but its checksum is wrong: it was mistyped or cut off.`,
+    );
+  }
+  return [{ ...presets[name], digest: digestOf(text), expiresAtMs: undefined }];
+}
+
+// One secret may be given for both purposes; it is then one caller with both scopes.
+function merged(tokens: readonly PresetToken[]): PresetToken[] {
+  const [first, second] = tokens;
+  if (first === undefined || second === undefined || first.digest !== second.digest) return [...tokens];
+  return [{ ...first, name: "preset", scopes: [...first.scopes, ...second.scopes] }];
+}

@@ -1,0 +1,120 @@
+import {
+  BadValue,
+  parseAddress,
+  parseBaseUrl,
+  parseChoice,
+  parseCount,
+  parseDurationMs,
+  parseRate,
+} from "./values.ts";
+
+export interface Setting<Value> {
+  readonly flag: string;
+  readonly environment: string;
+  /** As a person would type it; what the flag and the variable take the place of. */
+  readonly standard: string;
+  readonly placeholder: string;
+  readonly help: string;
+  readonly parse: (text: string) => Value;
+}
+
+// Bun closes a connection that has been silent for 255 s at most, so no body may be waited for longer.
+const bodyTimeoutMsMax = 240_000;
+const bodyBytesMaxMax = 64 * 1024 * 1024;
+
+/** Every setting there is. The command line, its help, `config` and the settings page are all made from this table. */
+export const settings = {
+  listen: setting("listen", "127.0.0.1:3000", "HOST:PORT", "where POST /plants is served", parseAddress),
+  database: setting(
+    "database",
+    "data/plant-store.db",
+    "PATH",
+    "the data file; made where there is none",
+    parseDatabase,
+  ),
+  baseUrl: setting(
+    "base-url",
+    "",
+    "URL",
+    "the public address, where a proxy or a path stands before the service",
+    parseBaseUrl,
+  ),
+  bodyBytesMax: setting("max-body-bytes", "65536", "BYTES", "the largest request body taken", (text) =>
+    parseCount(text, 64, bodyBytesMaxMax),
+  ),
+  pendingMax: setting("max-pending", "10000", "COUNT", "how many plants may wait to be written", (text) =>
+    parseCount(text, 1, 1_000_000),
+  ),
+  bodyTimeoutMs: setting(
+    "body-timeout",
+    "10s",
+    "TIME",
+    "how long a body may take to arrive",
+    parseBodyTimeout,
+  ),
+  rateLimit: setting(
+    "rate-limit",
+    "none",
+    "COUNT/UNIT",
+    "creates allowed for each token, such as 100/s",
+    parseRate,
+  ),
+  drainDelayMs: setting(
+    "drain-delay",
+    "0s",
+    "TIME",
+    "how long to go on serving, unready, before stopping",
+    parseDurationMs,
+  ),
+  drainTimeoutMs: setting(
+    "drain-timeout",
+    "10s",
+    "TIME",
+    "how long a stop waits for what is in flight",
+    parseDurationMs,
+  ),
+  logLevel: setting("log-level", "info", "LEVEL", "debug, info, warn, error or off", (text) =>
+    parseChoice(text, ["debug", "info", "warn", "error", "off"]),
+  ),
+  logFormat: setting("log-format", "auto", "FORMAT", "pretty, json, or auto: pretty on a terminal", (text) =>
+    parseChoice(text, ["auto", "pretty", "json"]),
+  ),
+  logRequests: setting("log-requests", "errors", "WHICH", "all, errors or none", (text) =>
+    parseChoice(text, ["all", "errors", "none"]),
+  ),
+} as const;
+
+export type SettingName = keyof typeof settings;
+
+/** Secrets come from the environment alone, never by flag: a command line is there for every user of a machine to see. */
+export const secrets = {
+  accessToken: { environment: "PLANT_STORE_ACCESS_TOKEN", help: "a token that may create plants" },
+  operatorToken: { environment: "PLANT_STORE_OPERATOR_TOKEN", help: "a token for the operator's surfaces" },
+} as const;
+
+export type SecretName = keyof typeof secrets;
+
+function setting<Value>(
+  flag: string,
+  standard: string,
+  placeholder: string,
+  help: string,
+  parse: (text: string) => Value,
+): Setting<Value> {
+  const environment = `PLANT_STORE_${flag.replaceAll("-", "_").toUpperCase()}`;
+  return { flag, environment, standard, placeholder, help, parse };
+}
+
+function parseDatabase(text: string): string {
+  if (text === "") throw new BadValue("takes a path, such as data/plant-store.db");
+  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(text))
+    throw new BadValue("takes a path; this version has the embedded store alone");
+  return text;
+}
+
+function parseBodyTimeout(text: string): number {
+  const timeoutMs = parseDurationMs(text);
+  if (timeoutMs < 1 || timeoutMs > bodyTimeoutMsMax)
+    throw new BadValue("takes a time from 1ms to 240s, such as 10s");
+  return timeoutMs;
+}

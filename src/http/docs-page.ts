@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import style from "./docs/page.css" with { type: "text" };
+import htmlFile from "./docs/page.html" with { type: "text" };
+import script from "./docs/try-it.browser.js" with { type: "text" };
+import { catalogue } from "./error-catalogue.ts";
+import type { RouteHandler } from "./respond.ts";
+
+// Bun types every .html import as a bundle; imported as text it is a string.
+const html = htmlFile as unknown as string;
+
+// Only these very bytes may run or style the page, nothing may be loaded from elsewhere, and it talks to its own
+// origin alone, so that a token typed here can go nowhere else.
+const policy = [
+  "default-src 'none'",
+  `script-src ${hashOf(script)}`,
+  `style-src ${hashOf(style)}`,
+  "connect-src 'self'",
+  "img-src data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** A page to read about the service and to try it, whole in one response. */
+export function docsPage(url: () => string): RouteHandler {
+  return (_, respond) =>
+    respond.page("text/html; charset=utf-8", page(url()), {
+      "Content-Security-Policy": policy,
+      "Referrer-Policy": "no-referrer",
+    });
+}
+
+function page(url: string): string {
+  const parts: Record<string, string> = { style, script, errors: errorRows(), url: escapeHtml(url) };
+  // A function, because a replacement text would have its `$` signs read as patterns.
+  return html.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => parts[name] ?? "");
+}
+
+function errorRows(): string {
+  const rows = Object.values(catalogue).map(
+    ({ error, when, remedy }) =>
+      `<tr><th scope="row">${error}</th><td>${marked(when)}</td><td>${marked(remedy)}</td></tr>`,
+  );
+  return rows.join("\n");
+}
+
+function marked(text: string): string {
+  return escapeHtml(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+}
+
+function escapeHtml(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
+
+function hashOf(text: string): string {
+  return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+}

@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+import { constants } from "node:os";
+import { runCommand } from "./cli/run.ts";
+import type { Terminal } from "./cli/terminal.ts";
+
+const { stdout, stderr, env } = process;
+
+// A reader that has seen enough (`plant-store errors | head -1`) is not a fault.
+for (const stream of [stdout, stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
+
+const terminal: Terminal = {
+  environment: env,
+  readFile: (path) => readFileSync(path, "utf8"),
+  out: (text) => void stdout.write(text),
+  err: (text) => void stderr.write(text),
+  colourOut: stdout.isTTY === true && !env["NO_COLOR"],
+  colourErr: stderr.isTTY === true && !env["NO_COLOR"],
+  errIsTerminal: stderr.isTTY === true,
+  stopSignal,
+};
+
+process.exitCode = await runCommand(process.argv.slice(2), terminal);
+
+/** The first signal asks for a clean stop; a second one ends the process where it stands. */
+function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let asked = false;
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      process.on(signal, () => {
+        if (asked) process.exit(128 + constants.signals[signal]);
+        asked = true;
+        resolve(signal);
+      });
+    }
+  });
+}

@@ -1,0 +1,130 @@
+import type { NewPlant } from "./plant.ts";
+import { type Arrival, type Outcome, type PlantStore, StoreUnavailable } from "./plant-store.ts";
+
+/** Why an arrival was turned away before it was stored. Sending it again later is safe. */
+export type TurnedAway = "too-busy" | "store-unavailable" | "closing";
+
+export interface IntakeOptions {
+  readonly store: PlantStore;
+  /** How many arrivals may wait, those being written included. */
+  readonly pendingMax: number;
+  /** Called when a batch could not be stored though a later one may be, and again when one was. */
+  readonly onUnavailable: (reason: Error) => void;
+  readonly onAvailable: () => void;
+  /** Called once, when it is not known whether a batch was stored: this process must end and recover on restart. */
+  readonly onUncertain: (reason: Error) => void;
+}
+
+interface Waiting extends Arrival {
+  readonly settle: (outcome: Outcome | TurnedAway) => void;
+}
+
+// One transaction's worth: far above what one turn of the event loop brings in, small enough not to stall the next.
+const batchArrivalsMax = 1000;
+const probeEveryMs = 500;
+
+/**
+ * Group commit: arrivals queue, one transaction takes all that have queued, and one fsync answers them all. Nothing
+ * waits on a timer: an idle store commits one plant at once, a busy one commits hundreds together.
+ */
+export class Intake {
+  readonly #options: IntakeOptions;
+  #queue: Waiting[] = [];
+  #pending = 0;
+  #draining = false;
+  #state: "open" | "unavailable" | "closing" | "uncertain" = "open";
+  #probedAtMs = 0;
+  #emptied: (() => void) | undefined;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+  }
+
+  /** Settles once the plant's outcome is durable, or it was turned away. Never rejects. */
+  create(plant: NewPlant, createdBy: string): Promise<Outcome | TurnedAway> {
+    if (this.#pending >= this.#options.pendingMax) return Promise.resolve("too-busy");
+    if (this.#state === "closing") return Promise.resolve("closing");
+    if (this.#state === "uncertain") return Promise.resolve("store-unavailable");
+    return new Promise((settle) => {
+      this.#pending++;
+      this.#queue.push({ plant, createdBy, settle });
+      if (this.#draining) return;
+      this.#draining = true;
+      // After the events of this turn: whatever else has already arrived on other connections joins the batch.
+      setImmediate(() => this.#drain());
+    });
+  }
+
+  /** Whether plants can be stored now. After a failed write this asks the store itself, so that it heals unaided. */
+  async ready(): Promise<boolean> {
+    if (this.#state === "unavailable" && Date.now() - this.#probedAtMs >= probeEveryMs) {
+      this.#probedAtMs = Date.now();
+      await this.#options.store.probe().then(
+        () => this.#available(),
+        (reason) => this.#failed(reason),
+      );
+    }
+    return this.#state === "open";
+  }
+
+  /** Turns new arrivals away and settles once all that wait are answered. */
+  close(): Promise<void> {
+    if (this.#state !== "uncertain") this.#state = "closing";
+    if (this.#pending === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#emptied = resolve;
+    });
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#nextBatch();
+      await this.#store(batch);
+      this.#pending -= batch.length;
+    }
+    this.#draining = false;
+    if (this.#pending === 0) this.#emptied?.();
+  }
+
+  #nextBatch(): Waiting[] {
+    if (this.#queue.length > batchArrivalsMax) return this.#queue.splice(0, batchArrivalsMax);
+    const batch = this.#queue;
+    this.#queue = [];
+    return batch;
+  }
+
+  async #store(batch: readonly Waiting[]): Promise<void> {
+    if (this.#state === "uncertain") return turnAway(batch);
+    try {
+      const outcomes = await this.#options.store.create(batch, Date.now());
+      for (const [index, waiting] of batch.entries()) waiting.settle(outcomes[index] as Outcome);
+      this.#available();
+    } catch (reason) {
+      this.#failed(reason);
+      turnAway(batch);
+    }
+  }
+
+  #available(): void {
+    if (this.#state !== "unavailable") return;
+    this.#state = "open";
+    this.#options.onAvailable();
+  }
+
+  // Only a failure that the store itself calls harmless is one; anything else is treated as the worst case.
+  #failed(reason: unknown): void {
+    const error = reason instanceof Error ? reason : new Error(String(reason));
+    if (error instanceof StoreUnavailable) {
+      if (this.#state !== "open") return;
+      this.#state = "unavailable";
+      this.#options.onUnavailable(error);
+    } else if (this.#state !== "uncertain") {
+      this.#state = "uncertain";
+      this.#options.onUncertain(error);
+    }
+  }
+}
+
+function turnAway(batch: readonly Waiting[]): void {
+  for (const waiting of batch) waiting.settle("store-unavailable");
+}

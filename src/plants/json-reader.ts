@@ -1,0 +1,212 @@
+import { Refusal } from "./refusals.ts";
+
+export type JsonType = "object" | "array" | "string" | "number" | "boolean" | "null";
+
+const quote = 0x22;
+const backslash = 0x5c;
+const zero = 0x30;
+const nine = 0x39;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const comma = 0x2c;
+const colon = 0x3a;
+
+const escapes = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/;
+const numberLiteral = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+
+/**
+ * Reads JSON text from left to right, strictly by RFC 8259, and hands out numbers as their source text.
+ * Whatever cannot be read is thrown as a Refusal with its line and column. Nothing recurses, so depth costs nothing.
+ */
+export class JsonReader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Moves to the next token and tells what kind of value begins there. */
+  peek(): JsonType {
+    this.#skipSpace();
+    const code = this.#text.charCodeAt(this.#at);
+    if (code === quote) return "string";
+    if (code === 0x2d || (code >= zero && code <= nine)) return "number";
+    if (code === openBrace) return "object";
+    if (code === openBracket) return "array";
+    if (code === 0x74 || code === 0x66) return "boolean";
+    if (code === 0x6e) return "null";
+    throw this.#unexpected("a value");
+  }
+
+  enterObject(): void {
+    this.#expect(openBrace, "{");
+  }
+
+  /** The next member's name with its colon read, or undefined once the object has been closed. */
+  memberName(first: boolean): string | undefined {
+    this.#skipSpace();
+    const code = this.#text.charCodeAt(this.#at);
+    if (code === closeBrace) {
+      this.#at++;
+      return undefined;
+    }
+    if (!first) {
+      if (code !== comma) throw this.#unexpected("a comma or }");
+      this.#at++;
+      this.#skipSpace();
+    }
+    if (this.#text.charCodeAt(this.#at) !== quote) throw this.#unexpected(first ? "a name or }" : "a name");
+    const name = this.string();
+    this.#skipSpace();
+    this.#expect(colon, ":");
+    return name;
+  }
+
+  string(): string {
+    const text = this.#text;
+    const start = this.#at;
+    let escaped = false;
+    let at = start + 1;
+    for (; ; at++) {
+      const code = text.charCodeAt(at);
+      if (code === quote) break;
+      if (code === backslash) {
+        escaped = true;
+        at = this.#pastEscape(at);
+      } else if (!(code >= 0x20)) {
+        this.#at = at;
+        throw this.#unexpected(
+          at < text.length ? "a string without raw control characters" : "the string to be closed",
+        );
+      }
+    }
+    this.#at = at + 1;
+    // Raw text comes out of a fatal UTF-8 decoder, so only an escape can bring in a lone surrogate.
+    return escaped ? this.#unescaped(start) : text.slice(start + 1, at);
+  }
+
+  /** The source text of a number, so that nothing is rounded on the way. */
+  number(): string {
+    numberLiteral.lastIndex = this.#at;
+    const match = numberLiteral.exec(this.#text);
+    if (match === null) {
+      this.#at++;
+      throw this.#unexpected("a digit");
+    }
+    this.#at += match[0].length;
+    const next = this.#text.charCodeAt(this.#at);
+    // What the literal leaves over must not look like more of it: 01, 1.e5, 1.2.3, 5x.
+    if (isNumberLike(next)) throw this.#unexpected("the number to end");
+    return match[0];
+  }
+
+  /** Reads past one value of any kind, checking it, and gives back its source text. */
+  skip(): string {
+    this.#skipSpace();
+    const start = this.#at;
+    const insideObject: boolean[] = [];
+    do {
+      const type = this.peek();
+      let first = type === "object" || type === "array";
+      if (first) {
+        this.#at++;
+        insideObject.push(type === "object");
+      } else this.#scalar(type);
+      while (insideObject.length > 0 && !this.#item(insideObject.at(-1) === true, first)) {
+        insideObject.pop();
+        first = false;
+      }
+    } while (insideObject.length > 0);
+    return this.#text.slice(start, this.#at);
+  }
+
+  end(): void {
+    this.#skipSpace();
+    if (this.#at < this.#text.length) throw this.#unexpected("nothing after the value");
+  }
+
+  // Moves to the container's next item; false once the container has been closed.
+  #item(inObject: boolean, first: boolean): boolean {
+    if (inObject) return this.memberName(first) !== undefined;
+    this.#skipSpace();
+    const code = this.#text.charCodeAt(this.#at);
+    if (first && code !== closeBracket) return true;
+    if (code !== comma && code !== closeBracket) throw this.#unexpected("a comma or ]");
+    this.#at++;
+    return code === comma;
+  }
+
+  #scalar(type: JsonType): void {
+    if (type === "string") this.string();
+    else if (type === "number") this.number();
+    else this.#word(type === "null" ? ["null"] : ["true", "false"]);
+  }
+
+  #word(words: string[]): void {
+    const word = words.find((candidate) => this.#text.startsWith(candidate, this.#at));
+    if (word === undefined) throw this.#unexpected("a value");
+    this.#at += word.length;
+  }
+
+  #pastEscape(at: number): number {
+    const match = escapes.exec(this.#text.slice(at + 1, at + 6));
+    if (match === null) {
+      this.#at = at;
+      throw this.#unexpected(String.raw`an escape such as \n, \" or \u0041`);
+    }
+    return at + match[0].length;
+  }
+
+  #unescaped(start: number): string {
+    const value = JSON.parse(this.#text.slice(start, this.#at)) as string;
+    if (value.isWellFormed()) return value;
+    throw new Refusal(
+      "not-text",
+      `The string at ${this.#place(start)} holds half of a surrogate pair, which is no Unicode text.`,
+    );
+  }
+
+  #skipSpace(): void {
+    let code = this.#text.charCodeAt(this.#at);
+    while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
+      code = this.#text.charCodeAt(++this.#at);
+    }
+  }
+
+  #expect(code: number, shown: string): void {
+    if (this.#text.charCodeAt(this.#at) !== code) throw this.#unexpected(shown);
+    this.#at++;
+  }
+
+  #unexpected(wanted: string): Refusal {
+    const point = this.#text.codePointAt(this.#at);
+    const found = point === undefined ? "the body ends" : `there is ${shownCharacter(point)}`;
+    return new Refusal(
+      "not-json",
+      `The body is not JSON: at ${this.#place(this.#at)}, expected ${wanted}, but ${found}.`,
+    );
+  }
+
+  #place(at: number): string {
+    const lines = this.#text.slice(0, at).split(/\r\n|\n|\r/);
+    return `line ${lines.length}, column ${Array.from(lines.at(-1) ?? "").length + 1}`;
+  }
+}
+
+function isNumberLike(code: number): boolean {
+  return (
+    (code >= zero && code <= nine) ||
+    code === 0x2e ||
+    code === 0x2b ||
+    code === 0x2d ||
+    (code | 0x20) === 0x65
+  );
+}
+
+function shownCharacter(point: number): string {
+  const invisible = point <= 0x20 || (point >= 0x7f && point <= 0xa0);
+  return invisible ? `U+${point.toString(16).toUpperCase().padStart(4, "0")}` : String.fromCodePoint(point);
+}

@@ -1,0 +1,40 @@
+import type { NewPlant, PlantField } from "./plant.ts";
+
+/** A plant on its way into the store, with who sent it. */
+export interface Arrival {
+  readonly plant: NewPlant;
+  readonly createdBy: string;
+}
+
+/** What became of one arrival. */
+export type Outcome =
+  | { readonly kind: "created" }
+  /** The same plant was stored already. */
+  | { readonly kind: "replayed" }
+  /** The id belongs to a plant that differs in these fields; that plant stands. */
+  | { readonly kind: "taken"; readonly differing: readonly PlantField[] };
+
+/** Where plants are kept. Its one promise: an outcome is given only once it is durable. */
+export interface PlantStore {
+  /**
+   * Stores the batch in one transaction and gives the outcomes in its order, all of them durable. Arrivals with the
+   * same id are judged in order, so the first wins.
+   * @throws StoreUnavailable nothing of the batch was stored, and a later try may succeed.
+   * @throws StoreUncertain the batch may or may not be stored; only a restart finds out.
+   */
+  create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]>;
+
+  /**
+   * Writes durably and harmlessly, to find out whether the store takes writes.
+   * @throws StoreUnavailable, StoreUncertain as `create` does.
+   */
+  probe(): Promise<void>;
+}
+
+export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
+}
+
+export class StoreUncertain extends Error {
+  override readonly name = "StoreUncertain";
+}

@@ -1,0 +1,5 @@
+import plants from "./migrations/001-plants.sql" with { type: "text" };
+import tokens from "./migrations/002-tokens.sql" with { type: "text" };
+
+/** In order; the database's user_version counts how many it has. One that has been released never changes. */
+export const migrations: readonly string[] = [plants, tokens];

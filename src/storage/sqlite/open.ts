@@ -1,0 +1,126 @@
+import { Database, SQLiteError } from "bun:sqlite";
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { migrations } from "./migrations.ts";
+
+/** A data file that cannot be used, in one sentence for the operator. */
+export class DataFileProblem extends Error {
+  override readonly name = "DataFileProblem";
+}
+
+// "PLNT", in the file's header: tells our files from other SQLite databases.
+const applicationId = 0x504c4e54;
+// How long opening and the command line wait for another process's write to end. The server's writer never does:
+// it would stall every request, so it comes back to the lock between other work instead.
+const openLockWaitMs = 5000;
+
+export interface OpenOptions {
+  /** Whether a missing file is made. */
+  readonly create: boolean;
+}
+
+/** Opens a data file as durable as SQLite can, brings its schema up to date, and checks that it is one of ours. */
+export function openDatabase(path: string, { create }: OpenOptions): Database {
+  const made = create ? makeDirectory(dirname(resolve(path))) : [];
+  if (!create && !existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
+  try {
+    const database = new Database(path, { create, readwrite: true, strict: true, safeIntegers: true });
+    try {
+      prepare(database, path);
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+    // A power cut may not take away the folders that were just made for the file.
+    for (const folder of made) syncDirectory(folder);
+    return database;
+  } catch (error) {
+    throw error instanceof SQLiteError ? new DataFileProblem(explained(error, path)) : error;
+  }
+}
+
+function prepare(database: Database, path: string): void {
+  database.run(`PRAGMA busy_timeout = ${openLockWaitMs}`);
+  checkOwner(database, path);
+  // FULL: each commit is fsynced before it returns, so an answered plant survives a power cut.
+  database.run("PRAGMA journal_mode = WAL");
+  database.run("PRAGMA synchronous = FULL");
+  migrate(database, path);
+}
+
+function checkOwner(database: Database, path: string): void {
+  const owner = readPragma(database, "application_id");
+  const tables = database
+    .query<{ count: bigint }, []>("SELECT count(*) AS count FROM sqlite_schema")
+    .get()?.count;
+  if (owner !== BigInt(applicationId) && !(owner === 0n && tables === 0n)) {
+    throw new DataFileProblem(`${path} is a SQLite database, but not one of plant-store's.`);
+  }
+}
+
+function migrate(database: Database, path: string): void {
+  const upToDate = () => {
+    const version = Number(readPragma(database, "user_version"));
+    if (version > migrations.length) {
+      throw new DataFileProblem(
+        `${path} was written by a newer plant-store; use that version or a newer one.`,
+      );
+    }
+    return version === migrations.length;
+  };
+  if (upToDate()) return;
+  database
+    .transaction(() => {
+      // Asked again inside the lock: another process may have migrated while this one waited for it.
+      if (upToDate()) return;
+      const version = Number(readPragma(database, "user_version"));
+      for (const sql of migrations.slice(version)) database.run(sql);
+      database.run(`PRAGMA application_id = ${applicationId}`);
+      database.run(`PRAGMA user_version = ${migrations.length}`);
+    })
+    .immediate();
+}
+
+export function readPragma(database: Database, name: string): bigint {
+  const row = database.query<Record<string, bigint>, []>(`PRAGMA ${name}`).get();
+  return Object.values(row ?? {})[0] ?? 0n;
+}
+
+/** Makes the folder and those above it where missing; gives back each folder whose listing changed. */
+function makeDirectory(folder: string): string[] {
+  let topmost: string | undefined;
+  try {
+    topmost = mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new DataFileProblem(`The folder ${folder} cannot be made: ${(error as Error).message}.`);
+  }
+  if (topmost === undefined) return [];
+  const changed = [folder];
+  for (let at = folder; at !== dirname(topmost); at = dirname(at)) changed.push(dirname(at));
+  return changed;
+}
+
+function syncDirectory(folder: string): void {
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function explained(error: SQLiteError, path: string): string {
+  const code = error.code ?? "";
+  if (code === "SQLITE_NOTADB")
+    return `${path} is not a SQLite database; move it away or name another data file.`;
+  if (code.startsWith("SQLITE_CORRUPT"))
+    return `${path} is damaged (${error.message}); restore it from a backup.`;
+  if (code.startsWith("SQLITE_CANTOPEN"))
+    return `${path} cannot be opened: check that the folder exists and is writable.`;
+  if (code.startsWith("SQLITE_READONLY"))
+    return `${path} cannot be written to: check its permissions and its disk.`;
+  if (code.startsWith("SQLITE_BUSY"))
+    return `${path} is locked by another process that has been writing for over ${openLockWaitMs / 1000} s.`;
+  if (code.startsWith("SQLITE_FULL")) return `${path} cannot be written to: the disk is full.`;
+  return `${path} cannot be used: ${error.message} (${code || "no code"}).`;
+}

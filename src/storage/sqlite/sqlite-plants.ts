@@ -1,0 +1,108 @@
+import { type Database, SQLiteError, type Statement } from "bun:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { differingFields } from "../../plants/plant.ts";
+import {
+  type Arrival,
+  type Outcome,
+  type PlantStore,
+  StoreUnavailable,
+  StoreUncertain,
+} from "../../plants/plant-store.ts";
+import { readPragma } from "./open.ts";
+
+// While another process holds the write lock we come back this often, and give up the batch after this long.
+const lockRetryMs = 5;
+const lockWaitMsMax = 5000;
+
+const created: Outcome = { kind: "created" };
+const replayed: Outcome = { kind: "replayed" };
+
+/** Plants in SQLite. The one writer of its process. */
+export class SqlitePlants implements PlantStore {
+  readonly #database: Database;
+  readonly #begin: Statement;
+  readonly #commit: Statement;
+  readonly #insert: Statement;
+  readonly #select: Statement<{ name: string; tag: string | null }, [bigint]>;
+
+  constructor(database: Database) {
+    this.#database = database;
+    // A plant left in the WAL by a crash may still be only in the page cache, where a replay would find it and be
+    // answered, and a power cut would take it. Bringing the WAL into the database fsyncs it, before the first answer.
+    const checkpoint = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    if (checkpoint?.busy !== 0n)
+      throw new StoreUnavailable("the data file is in use and its log cannot be brought in");
+    database.run("PRAGMA busy_timeout = 0");
+    this.#begin = database.query("BEGIN IMMEDIATE");
+    this.#commit = database.query("COMMIT");
+    this.#insert = database.query(
+      "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+    );
+    this.#select = database.query("SELECT name, tag FROM plants WHERE id = ?");
+  }
+
+  create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]> {
+    return this.#write(() => batch.map((arrival) => this.#createOne(arrival, createdAtMs)));
+  }
+
+  async probe(): Promise<void> {
+    // Rewrites the file's header as it is: a real write and a real fsync that change nothing.
+    await this.#write(() =>
+      this.#database.run(`PRAGMA user_version = ${readPragma(this.#database, "user_version")}`),
+    );
+  }
+
+  #createOne({ plant, createdBy }: Arrival, createdAtMs: number): Outcome {
+    const { changes } = this.#insert.run(plant.id, plant.name, plant.tag ?? null, createdAtMs, createdBy);
+    if (changes > 0) return created;
+    const stored = this.#select.get(plant.id);
+    if (stored === null) throw new StoreUncertain("a plant was neither stored nor found");
+    const differing = differingFields(plant, { name: stored.name, tag: stored.tag ?? undefined });
+    return differing.length === 0 ? replayed : { kind: "taken", differing };
+  }
+
+  async #write<Result>(work: () => Result): Promise<Result> {
+    for (let waitedMs = 0; !this.#begun(); waitedMs += lockRetryMs) {
+      if (waitedMs >= lockWaitMsMax) throw new StoreUnavailable("another process keeps the data file locked");
+      await sleep(lockRetryMs);
+    }
+    try {
+      const result = work();
+      this.#commit.run();
+      return result;
+    } catch (error) {
+      throw this.#undone(error);
+    }
+  }
+
+  #begun(): boolean {
+    try {
+      this.#begin.run();
+      return true;
+    } catch (error) {
+      if (codeOf(error).startsWith("SQLITE_BUSY")) return false;
+      throw failure(error);
+    }
+  }
+
+  #undone(error: unknown): Error {
+    try {
+      if (this.#database.inTransaction) this.#database.run("ROLLBACK");
+    } catch (rollbackError) {
+      return new StoreUncertain(`rolling back failed too: ${String(rollbackError)}`, { cause: error });
+    }
+    return failure(error);
+  }
+}
+
+// A full disk is noticed while writing the log, before the commit record is whole, so nothing was stored. Any other
+// failure may have come after it: whether the batch is stored is then for recovery to say.
+function failure(error: unknown): Error {
+  const code = codeOf(error);
+  if (code === "SQLITE_FULL") return new StoreUnavailable("the disk is full", { cause: error });
+  return new StoreUncertain(`writing failed with ${code || String(error)}`, { cause: error });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof SQLiteError ? (error.code ?? "") : "";
+}

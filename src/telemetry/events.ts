@@ -1,0 +1,61 @@
+import type { Log } from "./log.ts";
+
+/** An answered request, for the log. */
+export interface Answered {
+  readonly requestId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly error?: number;
+  readonly tookMs?: number;
+}
+
+/** Everything the service tells of itself, one helper an event. None of them throws. */
+export type Events = ReturnType<typeof createEvents>;
+
+// Refusals are the callers' doing, so a flood of them must not become a flood of lines.
+const refusalLinesPerSecond = 20;
+
+export function createEvents(log: Log, now: () => number) {
+  let second = 0;
+  let lines = 0;
+  let unlogged = 0;
+
+  const underLimit = (): boolean => {
+    const thisSecond = Math.floor(now() / 1000);
+    if (thisSecond !== second) {
+      if (unlogged > 0) log.warn("more requests were refused than are logged", { unlogged });
+      second = thisSecond;
+      lines = 0;
+      unlogged = 0;
+    }
+    if (lines >= refusalLinesPerSecond) unlogged++;
+    return ++lines <= refusalLinesPerSecond;
+  };
+
+  return {
+    answered: (answered: Answered) => log.info("answered", { ...answered }),
+    refused(answered: Answered) {
+      if (answered.status >= 500) log.error("failed", { ...answered });
+      else if (underLimit()) log.info("refused", { ...answered });
+    },
+    faulted: (requestId: string, error: unknown) =>
+      log.error("a fault of ours", {
+        requestId,
+        reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      }),
+    storeUnavailable: (reason: Error) =>
+      log.error("the store takes no writes; trying on", { reason: reason.message }),
+    storeAvailable: () => log.info("the store takes writes again"),
+    storeUncertain: (reason: Error) =>
+      log.error("a write ended in doubt; stopping, so that a restart finds out what is stored", {
+        reason: reason.message,
+      }),
+    tokensChanged: (count: number) => log.debug("tokens were read anew", { count }),
+    tokensUnreadable: (reason: unknown) =>
+      log.error("tokens could not be read; the known ones stand", { reason: String(reason) }),
+    stopping: (signal: string) => log.info("stopping: finishing what is in flight", { signal }),
+    cutOff: () => log.warn("the drain timeout is over; connections still open were closed"),
+    stopped: () => log.info("stopped; everything answered is on disk"),
+  };
+}

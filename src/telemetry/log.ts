@@ -1,0 +1,52 @@
+export const levels = ["debug", "info", "warn", "error"] as const;
+export type Level = (typeof levels)[number];
+export type Fields = Readonly<Record<string, string | number | bigint | boolean | undefined>>;
+
+export interface Log {
+  debug(message: string, fields?: Fields): void;
+  info(message: string, fields?: Fields): void;
+  warn(message: string, fields?: Fields): void;
+  error(message: string, fields?: Fields): void;
+}
+
+export interface LogOptions {
+  readonly level: Level | "off";
+  readonly format: "pretty" | "json";
+  readonly colour: boolean;
+  readonly write: (line: string) => void;
+}
+
+const colours: Record<Level, string> = { debug: "90", info: "32", warn: "33", error: "31" };
+
+export function createLog({ level, format, colour, write }: LogOptions): Log {
+  const lowest = level === "off" ? levels.length : levels.indexOf(level);
+  const line = format === "json" ? jsonLine : (...entry: Entry) => prettyLine(colour, ...entry);
+  const at = (entryLevel: Level) =>
+    levels.indexOf(entryLevel) < lowest
+      ? () => {}
+      : (message: string, fields: Fields = {}) => write(line(entryLevel, message, fields));
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+type Entry = [level: Level, message: string, fields: Fields];
+
+function jsonLine(...[level, message, fields]: Entry): string {
+  // Ids may exceed what a JSON reader keeps exact, so a bigint goes out as a decimal string.
+  const exact = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value);
+  return `${JSON.stringify({ time: new Date().toISOString(), level, message, ...fields }, exact)}\n`;
+}
+
+function prettyLine(colour: boolean, ...[level, message, fields]: Entry): string {
+  const paint = (code: string, text: string) => (colour ? `\u001b[${code}m${text}\u001b[0m` : text);
+  const time = new Date().toISOString().slice(11, 23);
+  const details = Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => ` ${paint("90", `${name}=`)}${shown(value)}`);
+  return `${paint("90", time)} ${paint(colours[level], level.padEnd(5))} ${message}${details.join("")}\n`;
+}
+
+// Quoted wherever a value could break the line or pretend to be a second field.
+function shown(value: Fields[string]): string {
+  const text = String(value);
+  return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : JSON.stringify(text);
+}
