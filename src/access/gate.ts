@@ -42,8 +42,8 @@ export class Gate {
     for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
   }
 
-  admit(authorization: string | null, scope: Scope, nowMs: number): Caller | Denied {
-    if (authorization === null) return "no-credentials";
+  admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied {
+    if (authorization === undefined) return "no-credentials";
     const caller = this.#remembered.get(authorization) ?? this.#lookUp(authorization);
     if (typeof caller === "string") return caller;
     if (caller.expiresAtMs !== undefined && nowMs >= caller.expiresAtMs) return "bad-credentials";

@@ -1,90 +1,70 @@
 import type { Denied, Gate } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
-import type { Intake } from "../plants/intake.ts";
+import type { Intake, TurnedAway } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
-import type { PlantField } from "../plants/plant.ts";
+import type { NewPlant, PlantField } from "../plants/plant.ts";
+import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
-import type { BodyFault, BodyReader } from "./body-reader.ts";
+import type { Exchange, Handler } from "./exchange.ts";
 import { isJsonMediaType } from "./media-type.ts";
-import type { Respond, RouteHandler } from "./respond.ts";
 
 const scope = "plants:create";
-const closeConnection = { Connection: "close" };
 const retrySoon = { "Retry-After": "1" };
 
 export interface CreatePlantParts {
   readonly gate: Gate;
   readonly rateLimit: RateLimit | undefined;
-  readonly bodies: BodyReader;
   readonly intake: Intake;
-  /** For messages: what the body reader holds bodies to. */
-  readonly bodyBytesMax: number;
-  readonly bodyTimeoutMs: number;
 }
 
-/** POST /plants. The order of checks is the contract's: credentials, media type, size, body. */
-export function createPlant(parts: CreatePlantParts): RouteHandler {
-  const { gate, rateLimit, bodies, intake } = parts;
-
-  return async (request, respond) => {
-    const { headers } = request;
+/** POST /plants. The order of checks is the design's: credentials, media type, size, body. */
+export function createPlant({ gate, rateLimit, intake }: CreatePlantParts): Handler {
+  // Callbacks and no promises: an await at each step of this path costs a tenth of the rate.
+  return (exchange) => {
     const nowMs = Date.now();
-    const caller = gate.admit(headers.get("authorization"), scope, nowMs);
-    if (typeof caller === "string") return denied(respond, caller);
+    const caller = gate.admit(exchange.header("authorization"), scope, nowMs);
+    if (typeof caller === "string") return denied(exchange, caller);
     if (rateLimit !== undefined) {
       const waitMs = rateLimit.take(caller.name, nowMs);
-      if (waitMs > 0) return overRate(respond, waitMs);
+      if (waitMs > 0) return overRate(exchange, waitMs);
     }
-    const contentType = headers.get("content-type");
-    if (!isJsonMediaType(contentType)) return wrongMediaType(respond, contentType);
-    if (headers.get("content-encoding") !== null) return respond.error("encoded-body");
+    const contentType = exchange.header("content-type");
+    if (!isJsonMediaType(contentType)) return wrongMediaType(exchange, contentType);
+    if (exchange.header("content-encoding") !== undefined) return exchange.error("encoded-body");
 
-    const body = await bodies.read(request, nowMs);
-    if (typeof body === "string") return unreadBody(respond, body, parts);
-    const plant = parseNewPlant(body);
-    if (plant instanceof Refusal) return respond.error(plant.kind, plant.message);
-
-    const outcome = await intake.create(plant, caller.name);
-    if (typeof outcome === "string") return respond.error(outcome, undefined, retrySoon);
-    if (outcome.kind === "taken") return respond.error("id-taken", takenMessage(plant.id, outcome.differing));
-    return respond.plant(plant, outcome.kind === "replayed");
+    exchange.readBody((body) => {
+      const plant = parseNewPlant(body);
+      if (plant instanceof Refusal) return exchange.error(plant.kind, plant.message);
+      intake.create(plant, caller.name, (outcome) => present(exchange, plant, outcome));
+    });
   };
 }
 
-function denied(respond: Respond, why: Denied): Response {
+function present(exchange: Exchange, plant: NewPlant, outcome: Outcome | TurnedAway): void {
+  if (typeof outcome === "string") exchange.error(outcome, undefined, retrySoon);
+  else if (outcome.kind === "taken") exchange.error("id-taken", takenMessage(plant.id, outcome.differing));
+  else exchange.plant(plant, outcome.kind === "replayed");
+}
+
+function denied(exchange: Exchange, why: Denied): void {
   const challenge = 'Bearer realm="plant-store"';
   const authenticate = {
     "no-credentials": challenge,
     "bad-credentials": `${challenge}, error="invalid_token"`,
     "lacks-scope": `${challenge}, error="insufficient_scope", scope="${scope}"`,
   }[why];
-  return respond.error(why, undefined, { "WWW-Authenticate": authenticate });
+  exchange.error(why, undefined, { "WWW-Authenticate": authenticate });
 }
 
-function overRate(respond: Respond, waitMs: number): Response {
+function overRate(exchange: Exchange, waitMs: number): void {
   const seconds = Math.ceil(waitMs / 1000);
   const message = `This token is over its rate limit. Try again in ${seconds} s.`;
-  return respond.error("over-rate", message, { "Retry-After": String(seconds) });
+  exchange.error("over-rate", message, { "Retry-After": String(seconds) });
 }
 
-function wrongMediaType(respond: Respond, contentType: string | null): Response {
-  const came = contentType === null ? "is missing" : `is ${contentType.slice(0, 100)}`;
-  return respond.error("wrong-media-type", `The Content-Type must be application/json, but ${came}.`);
-}
-
-function unreadBody(
-  respond: Respond,
-  fault: BodyFault,
-  { bodyBytesMax, bodyTimeoutMs }: CreatePlantParts,
-): Response {
-  // Nobody is there to read it; the response only ends the exchange.
-  if (fault === "aborted") return new Response(null, { headers: closeConnection });
-  const message =
-    fault === "body-too-large"
-      ? `The body is over the limit of ${bodyBytesMax} bytes.`
-      : `The body did not arrive within ${bodyTimeoutMs / 1000} s.`;
-  // What is left of the body is not worth reading, and the connection cannot be used without reading it.
-  return respond.error(fault, message, closeConnection);
+function wrongMediaType(exchange: Exchange, contentType: string | undefined): void {
+  const came = contentType === undefined ? "is missing" : `is ${contentType.slice(0, 100)}`;
+  exchange.error("wrong-media-type", `The Content-Type must be application/json, but ${came}.`);
 }
 
 function takenMessage(id: bigint, differing: readonly PlantField[]): string {

@@ -3,7 +3,7 @@ import style from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
 import script from "./docs/try-it.browser.js" with { type: "text" };
 import { catalogue } from "./error-catalogue.ts";
-import type { RouteHandler } from "./respond.ts";
+import type { Handler } from "./exchange.ts";
 
 // Bun types every .html import as a bundle; imported as text it is a string.
 const html = htmlFile as unknown as string;
@@ -22,9 +22,9 @@ const policy = [
 ].join("; ");
 
 /** A page to read about the service and to try it, whole in one response. */
-export function docsPage(url: () => string): RouteHandler {
-  return (_, respond) =>
-    respond.page("text/html; charset=utf-8", page(url()), {
+export function docsPage(url: () => string): Handler {
+  return (exchange) =>
+    exchange.page("text/html; charset=utf-8", page(url()), {
       "Content-Security-Policy": policy,
       "Referrer-Policy": "no-referrer",
     });

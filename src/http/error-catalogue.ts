@@ -1,6 +1,7 @@
 import type { Denied } from "../access/gate.ts";
 import type { TurnedAway } from "../plants/intake.ts";
 import type { RefusalKind } from "../plants/refusals.ts";
+import type { WireFault } from "./wire/connection.ts";
 
 export interface CatalogueEntry {
   /** HTTP status × 100 + a number, so that it explains itself. */
@@ -17,8 +18,7 @@ export type ErrorKind =
   | TurnedAway
   | "no-such-path"
   | "no-such-method"
-  | "body-too-slow"
-  | "body-too-large"
+  | WireFault
   | "wrong-media-type"
   | "encoded-body"
   | "over-rate"
@@ -87,6 +87,12 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     remedy: "Choose another id. The plant that came first stands, and what it holds is not shown.",
     example: "The id 7 already belongs to a plant with a different name.",
   },
+  "not-http": {
+    error: 40030,
+    when: "what was sent is not HTTP/1.1 as RFC 9112 defines it",
+    remedy: "Use an HTTP client that follows the RFC; the message says what was wrong.",
+    example: "This is not an HTTP/1.1 request: the header host is missing.",
+  },
   "no-credentials": {
     error: 40101,
     when: "no bearer credentials were sent",
@@ -146,6 +152,12 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     when: "this token is over its rate limit",
     remedy: "Wait as long as Retry-After says.",
     example: "This token is over its rate limit. Try again in 1 s.",
+  },
+  "head-too-large": {
+    error: 43101,
+    when: "the request's line and headers are over the limit of 16 KiB",
+    remedy: "Send fewer or shorter headers.",
+    example: "The request's line and headers are over the limit of 16384 bytes.",
   },
   fault: {
     error: 50001,

@@ -1,16 +1,16 @@
 import type { Intake } from "../plants/intake.ts";
-import type { RouteHandler } from "./respond.ts";
+import type { Handler } from "./exchange.ts";
 
 const retrySoon = { "Retry-After": "1" };
 
 /** The process runs and answers; says nothing of the store. */
-export const live: RouteHandler = (_, respond) => respond.page("application/json", '{"status":"live"}');
+export const live: Handler = (exchange) => exchange.page("application/json", '{"status":"live"}');
 
 /** Plants can be stored now. */
-export function ready(intake: Intake, stopping: () => boolean): RouteHandler {
-  return async (_, respond) => {
-    if (stopping()) return respond.error("closing", undefined, retrySoon);
-    if (!(await intake.ready())) return respond.error("store-unavailable", undefined, retrySoon);
-    return respond.page("application/json", '{"status":"ready"}');
+export function ready(intake: Intake, stopping: () => boolean): Handler {
+  return async (exchange) => {
+    if (stopping()) exchange.error("closing", undefined, retrySoon);
+    else if (!(await intake.ready())) exchange.error("store-unavailable", undefined, retrySoon);
+    else exchange.page("application/json", '{"status":"ready"}');
   };
 }

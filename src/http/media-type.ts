@@ -4,9 +4,9 @@ const parameter =
   /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"((?:[^"\\]|\\.)*)")\s*$/;
 
 /** Whether a Content-Type is JSON in UTF-8: case and other parameters are fine, another charset is not. */
-export function isJsonMediaType(contentType: string | null): boolean {
+export function isJsonMediaType(contentType: string | undefined): boolean {
   if (contentType === "application/json") return true;
-  if (contentType === null) return false;
+  if (contentType === undefined) return false;
   const [type = "", ...parameters] = contentType.split(";");
   if (type.trim().toLowerCase() !== "application/json") return false;
   return parameters.every((text) => {

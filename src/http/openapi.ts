@@ -14,6 +14,7 @@ const statusMeanings: Readonly<Record<number, string>> = {
   413: "The body is over the limit.",
   415: "The body is not plain application/json.",
   429: "The token is over its rate limit.",
+  431: "The request's line and headers are over the limit.",
   500: "A fault of the service's own.",
   503: "The plant cannot be stored right now; sending it again is safe.",
 };

@@ -2,13 +2,14 @@ import type { Gate } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { Intake } from "../plants/intake.ts";
 import type { Events } from "../telemetry/events.ts";
-import { BodyReader } from "./body-reader.ts";
 import { createPlant } from "./create-plant.ts";
 import { docsPage } from "./docs-page.ts";
+import { catalogue } from "./error-catalogue.ts";
+import { Clock, Exchange, type Handler, type Listening } from "./exchange.ts";
 import { live, ready } from "./health.ts";
 import { describeApi } from "./openapi.ts";
-import { pathOf, requestIdOf } from "./request.ts";
-import { Respond, Responses, type RouteHandler } from "./respond.ts";
+import type { WireFault } from "./wire/connection.ts";
+import { WireServer } from "./wire/wire-server.ts";
 
 /** The address cannot be listened on, in one sentence for the operator. */
 export class ListenProblem extends Error {
@@ -40,26 +41,17 @@ export interface PublicListener {
   drain(timeoutMs: number): Promise<void>;
 }
 
-// Bun closes connections silent for longer than this. Our own deadline for bodies is always shorter.
-const idleSeconds = 255;
-const drainLookEveryMs = 5;
-
 export function startPublicListener(
   parts: PublicListenerParts,
   options: PublicListenerOptions,
 ): PublicListener {
   const { intake, events } = parts;
-  const bodies = new BodyReader({ bytesMax: options.bodyBytesMax, timeoutMs: options.bodyTimeoutMs });
   const basePath = options.baseUrl?.pathname.replace(/\/+$/, "") ?? "";
-  const responses = new Responses((request, requestId, status, error) => {
-    if (options.logRequests === "none") return;
-    events.refused({ requestId, method: request.method, path: pathOf(request), status, error });
-  });
   let state: "serving" | "unready" | "draining" = "serving";
 
-  const routes: Record<string, Record<string, RouteHandler>> = {
-    "/plants": { POST: createPlant({ ...parts, ...options, bodies }) },
-    "/openapi.json": { GET: (_, respond) => respond.page("application/json", describeApi(url)) },
+  const routes: Record<string, Record<string, Handler>> = {
+    "/plants": { POST: createPlant(parts) },
+    "/openapi.json": { GET: (exchange) => exchange.page("application/json", describeApi(url)) },
     "/docs": { GET: docsPage(() => url) },
     "/livez": { GET: live },
     "/readyz": { GET: ready(intake, () => state !== "serving") },
@@ -67,36 +59,43 @@ export function startPublicListener(
   const table = new Map(Object.entries(routes).map(([path, methods]) => [basePath + path, methods]));
 
   // The order of checks: path, method, and then the route's own.
-  const dispatch: RouteHandler = (request, respond) => {
-    const path = pathOf(request);
+  const dispatch = (exchange: Exchange, path: string, method: string): void => {
     const methods = table.get(path);
-    if (methods === undefined) return noSuchPath(respond, path, basePath);
-    const handler = methods[request.method] ?? (request.method === "HEAD" ? methods["GET"] : undefined);
-    if (handler === undefined) return noSuchMethod(respond, path, request.method, Object.keys(methods));
-    if (state === "draining" && handler !== live)
-      return respond.error("closing", undefined, { "Retry-After": "1", Connection: "close" });
-    return handler(request, respond);
+    if (methods === undefined) return noSuchPath(exchange, path, basePath);
+    const handler = methods[method] ?? (method === "HEAD" ? methods["GET"] : undefined);
+    if (handler === undefined) return noSuchMethod(exchange, path, method, Object.keys(methods));
+    if (state === "draining" && handler !== live) return exchange.error("closing", undefined, closing);
+    handler(exchange);
   };
-  const answer = options.logRequests === "all" ? timed(dispatch, events) : dispatch;
 
-  const server = listen({
-    hostname: options.host,
-    port: options.port,
-    development: false,
-    idleTimeout: idleSeconds,
-    // The route refuses large bodies itself, with an Error body; Bun's own refusal has none.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch: async (request) => {
-      const respond = new Respond(responses, request, requestIdOf(request));
+  const listening: Listening = {
+    clock: new Clock(),
+    refused(exchange, status, error) {
+      if (options.logRequests !== "none") events.refused({ ...told(exchange), status, error });
+    },
+    answered:
+      options.logRequests !== "all"
+        ? undefined
+        : (exchange, status) =>
+            events.answered({ ...told(exchange), status, tookMs: performance.now() - exchange.startedMs }),
+  };
+  const server = listen(options, {
+    handle(connection, head) {
+      const exchange = new Exchange(connection, head, listening);
       try {
-        return await answer(request, respond);
+        dispatch(exchange, head.path, head.method);
       } catch (error) {
-        events.faulted(respond.requestId, error);
-        return respond.error("fault");
+        events.faulted(exchange.requestId, error);
+        exchange.error("fault");
       }
     },
+    fault(connection, fault, reason, head) {
+      const message = faultMessage(fault, reason, options);
+      new Exchange(connection, head, listening).error(fault, message, { Connection: "close" });
+    },
   });
-  const url = (options.baseUrl?.href ?? server.url.href).replace(/\/+$/, "");
+  const host = options.host.includes(":") ? `[${options.host}]` : options.host;
+  const url = (options.baseUrl?.href ?? `http://${host}:${server.port}`).replace(/\/+$/, "");
 
   return {
     url,
@@ -105,60 +104,55 @@ export function startPublicListener(
     },
     async drain(timeoutMs) {
       state = "draining";
-      void server.stop(false);
-      const deadlineMs = performance.now() + timeoutMs;
-      while (server.pendingRequests > 0 && performance.now() < deadlineMs) await Bun.sleep(drainLookEveryMs);
-      if (server.pendingRequests > 0) events.cutOff();
-      await server.stop(true);
-      bodies[Symbol.dispose]();
+      if (!(await server.drain(timeoutMs))) events.cutOff();
     },
   };
 }
 
-function listen(options: Bun.Serve.Options<undefined>): Bun.Server<undefined> {
+const closing = { "Retry-After": "1", Connection: "close" };
+
+function listen(
+  options: PublicListenerOptions,
+  handlers: ConstructorParameters<typeof WireServer>[1],
+): WireServer {
   try {
-    return Bun.serve(options);
+    return new WireServer(options, handlers);
   } catch (error) {
-    const { hostname, port } = options as { hostname: string; port: number };
-    const address = `${hostname}:${port}`;
+    const address = `${options.host}:${options.port}`;
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "EADDRINUSE")
+    if (code === "EADDRINUSE") {
       throw new ListenProblem(
         `${address} is taken by another process; stop it, or choose another --listen address.`,
       );
+    }
     throw new ListenProblem(`${address} cannot be listened on: ${message}.`);
   }
 }
 
-function noSuchPath(respond: Respond, path: string, basePath: string): Response {
-  return respond.error(
+function faultMessage(
+  fault: WireFault,
+  reason: string,
+  { bodyBytesMax, bodyTimeoutMs }: PublicListenerOptions,
+): string {
+  if (fault === "body-too-large") return `The body is over the limit of ${bodyBytesMax} bytes.`;
+  if (fault === "body-too-slow") return `The body did not arrive within ${bodyTimeoutMs / 1000} s.`;
+  if (fault === "not-http") return `This is not an HTTP/1.1 request: ${reason}.`;
+  return catalogue[fault].example;
+}
+
+function told({ requestId, head }: Exchange) {
+  return { requestId, method: head?.method ?? "-", path: head?.path ?? "-" };
+}
+
+function noSuchPath(exchange: Exchange, path: string, basePath: string): void {
+  exchange.error(
     "no-such-path",
     `There is nothing at ${path.slice(0, 100)}. The operation is POST ${basePath}/plants.`,
   );
 }
 
-function noSuchMethod(respond: Respond, path: string, method: string, methods: readonly string[]): Response {
+function noSuchMethod(exchange: Exchange, path: string, method: string, methods: readonly string[]): void {
   const allowed = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
-  return respond.error("no-such-method", `${path} does not take ${method}; it takes ${allowed}.`, {
-    Allow: allowed,
-  });
-}
-
-function timed(handler: RouteHandler, events: Events): RouteHandler {
-  return async (request, respond) => {
-    const startMs = performance.now();
-    const response = await handler(request, respond);
-    const tookMs = Math.round((performance.now() - startMs) * 1000) / 1000;
-    const { method } = request;
-    // Errors have been logged where they were made.
-    if (response.ok)
-      events.answered({
-        requestId: respond.requestId,
-        method,
-        path: pathOf(request),
-        status: response.status,
-        tookMs,
-      });
-    return response;
-  };
+  const message = `${path} does not take ${method.slice(0, 20)}; it takes ${allowed}.`;
+  exchange.error("no-such-method", message, { Allow: allowed });
 }

@@ -1,7 +1,7 @@
 export const int64Min = -(2n ** 63n);
 export const int64Max = 2n ** 63n - 1n;
 
-// 18 digits are below 10^18 and so always inside int64; most ids are read by this one test.
+// 18 digits are below 10^18 and so always inside int64.
 const plainInteger = /^-?\d{1,18}$/;
 const jsonNumber = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 const int64DigitsMax = 19;

@@ -15,8 +15,11 @@ export interface IntakeOptions {
   readonly onUncertain: (reason: Error) => void;
 }
 
+/** Hears what became of a plant. Must not throw. */
+export type Settle = (outcome: Outcome | TurnedAway) => void;
+
 interface Waiting extends Arrival {
-  readonly settle: (outcome: Outcome | TurnedAway) => void;
+  readonly settle: Settle;
 }
 
 // One transaction's worth: far above what one turn of the event loop brings in, small enough not to stall the next.
@@ -40,19 +43,17 @@ export class Intake {
     this.#options = options;
   }
 
-  /** Settles once the plant's outcome is durable, or it was turned away. Never rejects. */
-  create(plant: NewPlant, createdBy: string): Promise<Outcome | TurnedAway> {
-    if (this.#pending >= this.#options.pendingMax) return Promise.resolve("too-busy");
-    if (this.#state === "closing") return Promise.resolve("closing");
-    if (this.#state === "uncertain") return Promise.resolve("store-unavailable");
-    return new Promise((settle) => {
-      this.#pending++;
-      this.#queue.push({ plant, createdBy, settle });
-      if (this.#draining) return;
-      this.#draining = true;
-      // After the events of this turn: whatever else has already arrived on other connections joins the batch.
-      setImmediate(() => this.#drain());
-    });
+  /** Takes a plant; settles it once its outcome is durable, or at once where it is turned away. */
+  create(plant: NewPlant, createdBy: string, settle: Settle): void {
+    if (this.#pending >= this.#options.pendingMax) return settle("too-busy");
+    if (this.#state === "closing") return settle("closing");
+    if (this.#state === "uncertain") return settle("store-unavailable");
+    this.#pending++;
+    this.#queue.push({ plant, createdBy, settle });
+    if (this.#draining) return;
+    this.#draining = true;
+    // After the events of this turn: whatever else has already arrived on other connections joins the batch.
+    setImmediate(() => this.#drain());
   }
 
   /** Whether plants can be stored now. After a failed write this asks the store itself, so that it heals unaided. */
@@ -95,14 +96,16 @@ export class Intake {
 
   async #store(batch: readonly Waiting[]): Promise<void> {
     if (this.#state === "uncertain") return turnAway(batch);
+    let outcomes: readonly Outcome[];
     try {
-      const outcomes = await this.#options.store.create(batch, Date.now());
-      for (const [index, waiting] of batch.entries()) waiting.settle(outcomes[index] as Outcome);
-      this.#available();
+      outcomes = await this.#options.store.create(batch, Date.now());
     } catch (reason) {
       this.#failed(reason);
-      turnAway(batch);
+      return turnAway(batch);
     }
+    this.#available();
+    for (let index = 0; index < batch.length; index++)
+      batch[index]?.settle(outcomes[index] ?? "store-unavailable");
   }
 
   #available(): void {

@@ -14,7 +14,10 @@ const comma = 0x2c;
 const colon = 0x3a;
 
 const escapes = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/;
-const numberLiteral = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const minus = 0x2d;
+const plus = 0x2b;
+const point = 0x2e;
+const letterE = 0x65;
 
 /**
  * Reads JSON text from left to right, strictly by RFC 8259, and hands out numbers as their source text.
@@ -33,7 +36,7 @@ export class JsonReader {
     this.#skipSpace();
     const code = this.#text.charCodeAt(this.#at);
     if (code === quote) return "string";
-    if (code === 0x2d || (code >= zero && code <= nine)) return "number";
+    if (code === minus || isDigit(code)) return "number";
     if (code === openBrace) return "object";
     if (code === openBracket) return "array";
     if (code === 0x74 || code === 0x66) return "boolean";
@@ -90,17 +93,23 @@ export class JsonReader {
 
   /** The source text of a number, so that nothing is rounded on the way. */
   number(): string {
-    numberLiteral.lastIndex = this.#at;
-    const match = numberLiteral.exec(this.#text);
-    if (match === null) {
+    const text = this.#text;
+    const start = this.#at;
+    if (text.charCodeAt(start) === minus) this.#at++;
+    // A leading zero stands alone: 01 is no JSON number.
+    if (text.charCodeAt(this.#at) === zero) this.#at++;
+    else this.#digits();
+    if (text.charCodeAt(this.#at) === point) {
       this.#at++;
-      throw this.#unexpected("a digit");
+      this.#digits();
     }
-    this.#at += match[0].length;
-    const next = this.#text.charCodeAt(this.#at);
-    // What the literal leaves over must not look like more of it: 01, 1.e5, 1.2.3, 5x.
-    if (isNumberLike(next)) throw this.#unexpected("the number to end");
-    return match[0];
+    if ((text.charCodeAt(this.#at) | 0x20) === letterE) {
+      const sign = text.charCodeAt(++this.#at);
+      if (sign === minus || sign === plus) this.#at++;
+      this.#digits();
+    }
+    if (isDigit(text.charCodeAt(this.#at))) throw this.#unexpected("the number to end");
+    return text.slice(start, this.#at);
   }
 
   /** Reads past one value of any kind, checking it, and gives back its source text. */
@@ -137,6 +146,11 @@ export class JsonReader {
     if (code !== comma && code !== closeBracket) throw this.#unexpected("a comma or ]");
     this.#at++;
     return code === comma;
+  }
+
+  #digits(): void {
+    if (!isDigit(this.#text.charCodeAt(this.#at))) throw this.#unexpected("a digit");
+    while (isDigit(this.#text.charCodeAt(this.#at))) this.#at++;
   }
 
   #scalar(type: JsonType): void {
@@ -182,8 +196,8 @@ export class JsonReader {
   }
 
   #unexpected(wanted: string): Refusal {
-    const point = this.#text.codePointAt(this.#at);
-    const found = point === undefined ? "the body ends" : `there is ${shownCharacter(point)}`;
+    const character = this.#text.codePointAt(this.#at);
+    const found = character === undefined ? "the body ends" : `there is ${shownCharacter(character)}`;
     return new Refusal(
       "not-json",
       `The body is not JSON: at ${this.#place(this.#at)}, expected ${wanted}, but ${found}.`,
@@ -196,14 +210,8 @@ export class JsonReader {
   }
 }
 
-function isNumberLike(code: number): boolean {
-  return (
-    (code >= zero && code <= nine) ||
-    code === 0x2e ||
-    code === 0x2b ||
-    code === 0x2d ||
-    (code | 0x20) === 0x65
-  );
+function isDigit(code: number): boolean {
+  return code >= zero && code <= nine;
 }
 
 function shownCharacter(point: number): string {

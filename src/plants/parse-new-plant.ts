@@ -1,11 +1,13 @@
 import { parseInt64 } from "./int64.ts";
 import { JsonReader, type JsonType } from "./json-reader.ts";
+import { scanPlainPlant } from "./plain-plant.ts";
 import type { NewPlant, PlantField } from "./plant.ts";
 import { Refusal, together } from "./refusals.ts";
 
 // The byte order mark is kept by the decoder (ignoreBOM) so that it is refused below and not silently dropped.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const shownCharactersMax = 40;
+const shownRepeatedMax = 5;
 
 /** Reads a request body as the contract's NewPlant, strictly and exactly, or says why it is none. */
 export function parseNewPlant(body: Uint8Array): NewPlant | Refusal {
@@ -30,6 +32,8 @@ export function parseNewPlant(body: Uint8Array): NewPlant | Refusal {
       `The body is not UTF-8: byte ${validLength(body) + 1} does not belong to any character.`,
     );
   }
+  const plain = scanPlainPlant(text);
+  if (plain !== undefined) return plain;
   try {
     return readNewPlant(new JsonReader(text));
   } catch (thrown) {
@@ -51,7 +55,7 @@ function readNewPlant(json: JsonReader): NewPlant | Refusal {
   let name: string | Refusal | undefined;
   let tag: string | Refusal | undefined;
   let others: Set<string> | undefined;
-  let repeated: Refusal[] | undefined;
+  let repeated: Set<string> | undefined;
   json.enterObject();
   for (let member = json.memberName(true); member !== undefined; member = json.memberName(false)) {
     let seen: boolean;
@@ -70,7 +74,7 @@ function readNewPlant(json: JsonReader): NewPlant | Refusal {
       others.add(member);
       json.skip();
     }
-    if (seen) repeated = [...(repeated ?? []), repeatedName(member)];
+    if (seen) repeated = (repeated ?? new Set()).add(member);
   }
   json.end();
 
@@ -82,7 +86,7 @@ function readNewPlant(json: JsonReader): NewPlant | Refusal {
     typeof name !== "string" ||
     tag instanceof Refusal
   ) {
-    return allOf([...(repeated ?? []), id, name, tag]);
+    return allOf([repeated && repeatedNames(repeated), id, name, tag]);
   }
   return { id, name, tag };
 }
@@ -127,11 +131,12 @@ function wrongType(field: string, expected: string, type: JsonType, source: stri
   );
 }
 
-function repeatedName(name: string): Refusal {
-  return new Refusal(
-    "name-repeated",
-    `The name ${cut(JSON.stringify(name))} appears more than once in the object.`,
-  );
+function repeatedNames(names: ReadonlySet<string>): Refusal {
+  const shown = [...names].slice(0, shownRepeatedMax).map((name) => cut(JSON.stringify(name)));
+  const more = names.size > shown.length ? ` and ${names.size - shown.length} more` : "";
+  const which =
+    names.size === 1 ? `The name ${shown[0]} appears` : `The names ${shown.join(", ")}${more} each appear`;
+  return new Refusal("name-repeated", `${which} more than once in the object.`);
 }
 
 function described(type: JsonType, source: string): string {

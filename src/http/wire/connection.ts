@@ -1,0 +1,278 @@
+import type { Socket } from "bun";
+import { ChunkedBody } from "./chunked-body.ts";
+import { type Head, NotHttp, parseHead } from "./head.ts";
+
+/** Why a request went wrong before its handler could tell. */
+export type WireFault = "not-http" | "head-too-large" | "body-too-large" | "body-too-slow";
+
+export interface WireLimits {
+  readonly bodyBytesMax: number;
+  readonly bodyTimeoutMs: number;
+}
+
+/** What a connection asks of the server it belongs to. */
+export interface WireHandlers {
+  /** Must answer sooner or later, by `send`. */
+  handle(connection: Connection, head: Head): void;
+  /** Must answer at once, by `send`; the connection closes behind it. */
+  fault(connection: Connection, fault: WireFault, reason: string, head: Head | undefined): void;
+}
+
+type BodyDone = (body: Buffer) => void;
+
+const headBytesMax = 16 * 1024;
+// Bytes of further requests that a client may send ahead while one is being answered.
+const aheadBytesMax = 64 * 1024;
+const headTimeoutMs = 10_000;
+const idleTimeoutMs = 75_000;
+const writeTimeoutMs = 30_000;
+// How long a closing connection goes on reading, so that the peer can read our last answer before a reset.
+const lingerMs = 1_000;
+const emptyLine = "\r\n\r\n";
+const nothing = Buffer.alloc(0);
+
+/**
+ * One client's connection: HTTP/1.1 read strictly, one request after another, also when they were sent ahead.
+ * Each state has its deadline, and the server's sweep ends what has outlived it.
+ */
+export class Connection {
+  readonly #socket: Socket<Connection>;
+  readonly #handlers: WireHandlers;
+  readonly #limits: WireLimits;
+  #state: "idle" | "head" | "handling" | "body" | "skipping" | "writing" | "lingering" | "closed" = "idle";
+  #deadlineMs: number;
+  #input: Buffer = nothing;
+  #head: Head | undefined;
+  // A client's requests on one connection mostly have the same head to the byte, which then needs no second reading.
+  #headText = "";
+  #advancing = false;
+  #paused = false;
+  #lastAnswer = false;
+  #bodyDone: BodyDone | undefined;
+  #bodyUnread = false;
+  #parts: Buffer[] = [];
+  #bytesLeft = 0;
+  #chunked: ChunkedBody | undefined;
+  #output: Buffer | undefined;
+
+  constructor(socket: Socket<Connection>, handlers: WireHandlers, limits: WireLimits, nowMs: number) {
+    this.#socket = socket;
+    this.#handlers = handlers;
+    this.#limits = limits;
+    this.#deadlineMs = nowMs + idleTimeoutMs;
+  }
+
+  /** No request is being read or answered. */
+  get idle(): boolean {
+    return this.#state === "idle" || this.#state === "lingering" || this.#state === "closed";
+  }
+
+  receive(bytes: Buffer): void {
+    if (this.#state === "lingering" || this.#state === "closed") return;
+    if (this.#state === "body") return this.#takeBody(bytes);
+    if (this.#state === "skipping") return this.#skip(bytes);
+    this.#input = this.#input.length === 0 ? bytes : Buffer.concat([this.#input, bytes]);
+    if (this.#state === "idle" || this.#state === "head") return this.#advance();
+    if (this.#input.length > aheadBytesMax && !this.#paused) {
+      this.#paused = true;
+      this.#socket.pause();
+    }
+  }
+
+  /** Reads the body of the request being handled; where it cannot be had, `fault` answers and this is never called. */
+  readBody(done: BodyDone): void {
+    const head = this.#head;
+    this.#bodyUnread = false;
+    if (head === undefined || this.#state !== "handling") return;
+    const length = head.contentLength ?? 0;
+    if (length > this.#limits.bodyBytesMax) return this.#fail("body-too-large", "");
+    if (!head.chunked && this.#input.length >= length) {
+      const body = this.#input.subarray(0, length);
+      this.#input = this.#input.length === length ? nothing : this.#input.subarray(length);
+      return done(body);
+    }
+    if (head.expectsContinue) this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
+    this.#enter("body", this.#limits.bodyTimeoutMs);
+    this.#bodyDone = done;
+    this.#bytesLeft = length;
+    this.#chunked = head.chunked ? new ChunkedBody(this.#limits.bodyBytesMax) : undefined;
+    const arrived = this.#input;
+    this.#input = nothing;
+    if (arrived.length > 0) this.#takeBody(arrived);
+  }
+
+  /** Sends the whole answer to the request being handled, and goes on to the next or closes. */
+  send(text: string, close: boolean): void {
+    if (this.#state === "closed") return;
+    this.#lastAnswer ||= close || this.#head?.keepAlive !== true;
+    const written = this.#socket.write(text);
+    if (written < text.length || written < Buffer.byteLength(text)) {
+      this.#output = Buffer.from(text).subarray(Math.max(0, written));
+      return this.#enter("writing", writeTimeoutMs);
+    }
+    this.#answered();
+  }
+
+  /** The socket takes bytes again. */
+  drained(): void {
+    if (this.#output === undefined) return;
+    const written = this.#socket.write(this.#output);
+    if (written < this.#output.length) this.#output = this.#output.subarray(Math.max(0, written));
+    else {
+      this.#output = undefined;
+      this.#answered();
+    }
+  }
+
+  /** The client will send no more; what it has sent is still answered. */
+  ended(): void {
+    if (this.#state === "handling" || this.#state === "writing") this.#lastAnswer = true;
+    else this.#socket.end();
+  }
+
+  closed(): void {
+    this.#state = "closed";
+    this.#input = nothing;
+    this.#bodyDone = undefined;
+  }
+
+  /** The answer under way, if any, is the last. */
+  finish(): void {
+    this.#lastAnswer = true;
+    if (this.#state === "idle") this.#socket.end();
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  /** Ends what has outlived its deadline. */
+  sweep(nowMs: number): void {
+    if (nowMs < this.#deadlineMs) return;
+    if (this.#state === "body") this.#fail("body-too-slow", "");
+    else if (this.#state === "idle") this.#socket.end();
+    else if (this.#state !== "handling") this.#socket.terminate();
+  }
+
+  // Requests sent ahead are taken in a loop, not by recursion, however many there are.
+  #advance(): void {
+    if (this.#advancing) return;
+    this.#advancing = true;
+    while ((this.#state === "idle" || this.#state === "head") && this.#input.length > 0)
+      if (!this.#begin()) break;
+    this.#advancing = false;
+    if (this.#paused && this.#input.length <= aheadBytesMax) {
+      this.#paused = false;
+      this.#socket.resume();
+    }
+  }
+
+  // Begins the next request; false where its head is not whole yet.
+  #begin(): boolean {
+    // A client may send an empty line behind a request (RFC 9112, 2.2).
+    if (this.#input[0] === 0x0d && this.#input[1] === 0x0a) {
+      this.#input = this.#input.subarray(2);
+      return true;
+    }
+    const end = this.#input.indexOf(emptyLine);
+    if (end > headBytesMax || (end < 0 && this.#input.length > headBytesMax)) {
+      this.#fail("head-too-large", `the headers are longer than ${headBytesMax} bytes`);
+      return false;
+    }
+    if (end < 0) {
+      // Anything but a method's first letter, such as a TLS greeting, will never become a request.
+      const first = this.#input[0] ?? 0;
+      if (first !== 0x0d && (first < 0x21 || first > 0x7e))
+        this.#fail("not-http", "it does not begin with a method");
+      else if (this.#state !== "head") this.#enter("head", headTimeoutMs);
+      return false;
+    }
+    const text = this.#input.toString("latin1", 0, end);
+    this.#input = this.#input.subarray(end + emptyLine.length);
+    if (this.#head === undefined || text !== this.#headText) {
+      const head = parseHead(text);
+      if (head instanceof NotHttp) {
+        this.#fail("not-http", head.reason);
+        return false;
+      }
+      this.#head = head;
+      this.#headText = text;
+    }
+    this.#state = "handling";
+    this.#bodyUnread = this.#head.chunked || (this.#head.contentLength ?? 0) > 0;
+    this.#handlers.handle(this, this.#head);
+    return true;
+  }
+
+  #takeBody(bytes: Buffer): void {
+    if (this.#chunked !== undefined) {
+      const result = this.#chunked.push(bytes);
+      if (result === undefined) return;
+      if (result instanceof NotHttp) return this.#fail("not-http", result.reason);
+      if (typeof result === "string") return this.#fail(result, "");
+      return this.#bodyWhole(result.body, result.rest);
+    }
+    const part = bytes.subarray(0, this.#bytesLeft);
+    this.#parts.push(part);
+    this.#bytesLeft -= part.length;
+    if (this.#bytesLeft === 0) this.#bodyWhole(Buffer.concat(this.#parts), bytes.subarray(part.length));
+  }
+
+  #bodyWhole(body: Buffer, rest: Buffer): void {
+    const done = this.#bodyDone;
+    this.#bodyDone = undefined;
+    this.#chunked = undefined;
+    this.#parts = [];
+    this.#input = rest;
+    this.#state = "handling";
+    done?.(body);
+  }
+
+  #answered(): void {
+    if (this.#lastAnswer) return this.#linger();
+    if (this.#bodyUnread) return this.#leaveBody();
+    this.#enter("idle", idleTimeoutMs);
+    this.#advance();
+  }
+
+  // The request was answered by its head alone. A short body is read past, so that the connection can be used again.
+  #leaveBody(): void {
+    this.#bodyUnread = false;
+    const length = this.#head?.contentLength;
+    if (length === undefined || length > this.#limits.bodyBytesMax || this.#head?.expectsContinue)
+      return this.#linger();
+    this.#bytesLeft = length;
+    this.#enter("skipping", this.#limits.bodyTimeoutMs);
+    const arrived = this.#input;
+    this.#input = nothing;
+    this.#skip(arrived);
+  }
+
+  #skip(bytes: Buffer): void {
+    const skipped = Math.min(bytes.length, this.#bytesLeft);
+    this.#bytesLeft -= skipped;
+    if (this.#bytesLeft > 0) return;
+    this.#input = bytes.subarray(skipped);
+    this.#enter("idle", idleTimeoutMs);
+    this.#advance();
+  }
+
+  #fail(fault: WireFault, reason: string): void {
+    const head = this.#state === "handling" || this.#state === "body" ? this.#head : undefined;
+    this.#bodyDone = undefined;
+    this.#lastAnswer = true;
+    this.#handlers.fault(this, fault, reason, head);
+  }
+
+  #linger(): void {
+    this.#enter("lingering", lingerMs);
+    this.#input = nothing;
+    if (this.#paused) this.#socket.resume();
+    this.#socket.shutdown();
+  }
+
+  #enter(state: "idle" | "head" | "body" | "skipping" | "writing" | "lingering", timeoutMs: number): void {
+    this.#state = state;
+    this.#deadlineMs = Date.now() + timeoutMs;
+  }
+}

@@ -1,0 +1,107 @@
+/** A request's line and headers, as RFC 9110 and 9112 define them. */
+export interface Head {
+  readonly method: string;
+  /** Without query. An absolute target has lost its scheme and host. */
+  readonly path: string;
+  /** By lower-case name; the values of a repeated header are joined by a comma, as they may be read (RFC 9110, 5.3). */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly contentLength: number | undefined;
+  readonly chunked: boolean;
+  readonly keepAlive: boolean;
+  readonly expectsContinue: boolean;
+}
+
+/** Why something is not HTTP, in words for the one who sent it. */
+export class NotHttp {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP\/1\.([01])$/;
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+// Visible characters, spaces, tabs and bytes above ASCII. No CR, LF or NUL: those are how requests are smuggled.
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+const headerCountMax = 100;
+const lengthShape = /^\d{1,15}$/;
+
+/**
+ * Reads the text before the empty line, strictly: what two readers might read in two ways is refused, since such
+ * requests are how one client's bytes come to be taken for another's.
+ */
+export function parseHead(text: string): Head | NotHttp {
+  const [line = "", ...fields] = text.split("\r\n");
+  const match = requestLine.exec(line);
+  if (match === null) return new NotHttp("the request line is not METHOD TARGET HTTP/1.1");
+  const [, method = "", target = "", minor] = match;
+  if (fields.length > headerCountMax) return new NotHttp(`there are more than ${headerCountMax} headers`);
+
+  const headers = new Map<string, string>();
+  for (const field of fields) {
+    const colon = field.indexOf(":");
+    const name = field.slice(0, colon).toLowerCase();
+    const value = trimmed(field.slice(colon + 1));
+    if (colon < 1 || !headerName.test(name)) return new NotHttp("a header is not NAME: VALUE");
+    if (!headerValue.test(value)) return new NotHttp(`the header ${name} holds a control character`);
+    const earlier = headers.get(name);
+    // Of these, two are never a list but always an attempt at confusion.
+    if (
+      earlier !== undefined &&
+      (name === "host" || name === "content-length" || name === "transfer-encoding")
+    ) {
+      return new NotHttp(`the header ${name} appears twice`);
+    }
+    headers.set(name, earlier === undefined ? value : `${earlier}, ${value}`);
+  }
+  return framed(method, pathOf(target), minor === "1", headers);
+}
+
+function framed(
+  method: string,
+  path: string,
+  isHttp11: boolean,
+  headers: Map<string, string>,
+): Head | NotHttp {
+  if (isHttp11 && !headers.has("host")) return new NotHttp("the header host is missing");
+  const length = headers.get("content-length");
+  if (length !== undefined && !lengthShape.test(length))
+    return new NotHttp("the header content-length is not a number");
+  const transferEncoding = headers.get("transfer-encoding");
+  if (transferEncoding !== undefined) {
+    if (!isHttp11) return new NotHttp("HTTP/1.0 has no transfer-encoding");
+    if (length !== undefined) return new NotHttp("content-length and transfer-encoding exclude each other");
+    if (transferEncoding.toLowerCase() !== "chunked")
+      return new NotHttp("the only transfer-encoding known here is chunked");
+  }
+  return {
+    method,
+    path,
+    headers,
+    contentLength: length === undefined ? undefined : Number(length),
+    chunked: transferEncoding !== undefined,
+    keepAlive: isHttp11 && !/(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(headers.get("connection") ?? ""),
+    expectsContinue: isHttp11 && headers.get("expect")?.toLowerCase() === "100-continue",
+  };
+}
+
+function pathOf(target: string): string {
+  const absolute = /^https?:\/\/[^/?#]*/i.exec(target);
+  const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
+  const query = origin.indexOf("?");
+  return query < 0 ? origin : origin.slice(0, query);
+}
+
+// By hand: only space and tab count here, and a pattern for both ends can be made to take quadratic time.
+function trimmed(value: string): string {
+  let start = 0;
+  let end = value.length;
+  while (start < end && isBlank(value.charCodeAt(start))) start++;
+  while (end > start && isBlank(value.charCodeAt(end - 1))) end--;
+  return value.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}

@@ -1,0 +1,69 @@
+import type { Socket, TCPSocketListener } from "bun";
+import { Connection, type WireHandlers, type WireLimits } from "./connection.ts";
+
+export interface WireServerOptions extends WireLimits {
+  readonly host: string;
+  readonly port: number;
+}
+
+const sweepEveryMs = 100;
+const drainLookEveryMs = 5;
+
+/** An HTTP/1.1 server on plain TCP: it accepts connections, keeps their deadlines, and lets them finish. */
+export class WireServer {
+  readonly #connections = new Set<Connection>();
+  readonly #listener: TCPSocketListener<Connection>;
+  readonly #sweeper: NodeJS.Timeout;
+
+  constructor(options: WireServerOptions, handlers: WireHandlers) {
+    this.#listener = Bun.listen<Connection>({
+      hostname: options.host,
+      port: options.port,
+      // A client may close its half and still wait for the answer.
+      allowHalfOpen: true,
+      socket: {
+        binaryType: "buffer",
+        open: (socket: Socket<Connection>) => {
+          socket.data = new Connection(socket, handlers, options, Date.now());
+          this.#connections.add(socket.data);
+        },
+        data: (socket, bytes) => socket.data.receive(bytes),
+        drain: (socket) => socket.data.drained(),
+        end: (socket) => socket.data.ended(),
+        close: (socket) => {
+          socket.data.closed();
+          this.#connections.delete(socket.data);
+        },
+        // Followed by close; a peer that goes away is no fault.
+        error: () => {},
+      },
+    });
+    this.#sweeper = setInterval(() => this.#sweep(), sweepEveryMs);
+  }
+
+  get port(): number {
+    return this.#listener.port;
+  }
+
+  /** Accepts no more, lets what is under way finish, and cuts off what is left. True where nothing was cut off. */
+  async drain(timeoutMs: number): Promise<boolean> {
+    this.#listener.stop(false);
+    const deadlineMs = performance.now() + timeoutMs;
+    for (const connection of this.#connections) connection.finish();
+    while (this.#busy() && performance.now() < deadlineMs) await Bun.sleep(drainLookEveryMs);
+    const finished = !this.#busy();
+    clearInterval(this.#sweeper);
+    for (const connection of this.#connections) connection.terminate();
+    return finished;
+  }
+
+  #busy(): boolean {
+    for (const connection of this.#connections) if (!connection.idle) return true;
+    return false;
+  }
+
+  #sweep(): void {
+    const nowMs = Date.now();
+    for (const connection of this.#connections) connection.sweep(nowMs);
+  }
+}

@@ -1,0 +1,76 @@
+import type { NewPlant } from "./plant.ts";
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const colon = 0x3a;
+const space = 0x20;
+const zero = 0x30;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+// A double holds every integer of so many digits exactly.
+const doubleDigitsMax = 15;
+
+/**
+ * Reads the form that nearly every client sends: the contract's fields once each, plain digits, strings without
+ * escapes. Undefined means only that the careful reader must look: this never refuses, and never accepts what that
+ * reader would not. It takes a third of that reader's time, on the path of every create.
+ */
+export function scanPlainPlant(text: string): NewPlant | undefined {
+  // Every loop below stops at a character that the text is known to hold: its last one.
+  const last = text.length - 1;
+  if (text.charCodeAt(0) !== openBrace || text.charCodeAt(last) !== closeBrace) return undefined;
+  let id: number | undefined;
+  let name: string | undefined;
+  let tag: string | undefined;
+  let at = 1;
+  for (;;) {
+    const key = keyAt(text, at);
+    if (key === undefined) return undefined;
+    at += key.length + 3;
+    if (text.charCodeAt(at) === space) at++;
+
+    if (key === "id") {
+      const start = at;
+      let value = 0;
+      let digit = text.charCodeAt(at) - zero;
+      while (digit >= 0 && digit <= 9) {
+        value = value * 10 + digit;
+        digit = text.charCodeAt(++at) - zero;
+      }
+      const digits = at - start;
+      if (id !== undefined || digits === 0 || digits > doubleDigitsMax) return undefined;
+      if (digits > 1 && text.charCodeAt(start) === zero) return undefined;
+      id = value;
+    } else {
+      if (text.charCodeAt(at) !== quote) return undefined;
+      const start = ++at;
+      let code = text.charCodeAt(at);
+      while (code !== quote) {
+        if (code < space || code === backslash || at >= last) return undefined;
+        code = text.charCodeAt(++at);
+      }
+      const value = text.slice(start, at++);
+      if (key === "name" && name === undefined) name = value;
+      else if (key === "tag" && tag === undefined) tag = value;
+      else return undefined;
+    }
+
+    if (at === last) break;
+    if (text.charCodeAt(at) !== comma) return undefined;
+    at++;
+    if (text.charCodeAt(at) === space) at++;
+  }
+  return id === undefined || name === undefined ? undefined : { id: BigInt(id), name, tag };
+}
+
+/** Which of the contract's names stands here in quotes with its colon, told without copying it out. */
+function keyAt(text: string, at: number): "id" | "name" | "tag" | undefined {
+  if (text.charCodeAt(at) !== quote) return undefined;
+  const key = text.charCodeAt(at + 1) === 0x69 ? "id" : text.charCodeAt(at + 1) === 0x6e ? "name" : "tag";
+  for (let index = 0; index < key.length; index++) {
+    if (text.charCodeAt(at + 1 + index) !== key.charCodeAt(index)) return undefined;
+  }
+  const end = at + 1 + key.length;
+  return text.charCodeAt(end) === quote && text.charCodeAt(end + 1) === colon ? key : undefined;
+}
