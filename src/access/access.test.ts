@@ -1,0 +1,110 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { Gate } from "./gate.ts";
+import { RateLimit } from "./rate-limit.ts";
+import { digestOf, isMintedSecret, mintSecret } from "./secret.ts";
+import type { Token } from "./tokens.ts";
+
+const secret = mintSecret();
+const token: Token = {
+  id: "1",
+  name: "greenhouse",
+  digest: digestOf(secret),
+  scopes: ["plants:create"],
+  createdAtMs: 0,
+  expiresAtMs: 1000,
+  revokedAtMs: undefined,
+};
+
+function gate(): Gate {
+  const made = new Gate([]);
+  made.update([token]);
+  return made;
+}
+
+describe("a minted secret", () => {
+  test("is pst_ and 49 letters and digits, and no two are alike", () => {
+    const many = new Set(Array.from({ length: 1000 }, mintSecret));
+    expect(many.size).toBe(1000);
+    for (const one of many) expect(one).toMatch(/^pst_[0-9A-Za-z]{49}$/);
+  });
+
+  test("shows when a character was mistyped or lost", () => {
+    expect(isMintedSecret(secret)).toBe(true);
+    expect(isMintedSecret(secret.slice(0, -1))).toBe(false);
+    fc.assert(
+      fc.property(fc.integer({ min: 4, max: 46 }), fc.constantFrom(..."0Aaz"), (at, letter) => {
+        fc.pre(secret[at] !== letter);
+        return !isMintedSecret(secret.slice(0, at) + letter + secret.slice(at + 1));
+      }),
+    );
+  });
+});
+
+describe("the gate", () => {
+  const cases: [string, string | undefined, string][] = [
+    ["no header", undefined, "no-credentials"],
+    ["another scheme", "Basic Zm9vOmJhcg==", "no-credentials"],
+    ["the scheme alone", "Bearer", "bad-credentials"],
+    ["an unknown token", `Bearer ${mintSecret()}`, "bad-credentials"],
+    ["two headers", `Bearer ${secret}, Bearer ${secret}`, "bad-credentials"],
+    ["a token and more", `Bearer ${secret} x`, "bad-credentials"],
+    ["a digest in place of the secret", `Bearer ${token.digest}`, "bad-credentials"],
+    ["no space", `Bearer${secret}`, "bad-credentials"],
+  ];
+  for (const [what, header, denied] of cases) {
+    test(`does not admit ${what}`, () => {
+      expect(gate().admit(header, "plants:create", 0)).toBe(denied as "bad-credentials");
+    });
+  }
+
+  test("admits a good token, whatever the case of the scheme, each time", () => {
+    const one = gate();
+    for (const scheme of ["Bearer", "bearer", "BEARER ", "Bearer"]) {
+      expect(one.admit(`${scheme} ${secret}`, "plants:create", 0)).toMatchObject({ name: "greenhouse" });
+    }
+  });
+
+  test("tells a token without the scope", () => {
+    expect(gate().admit(`Bearer ${secret}`, "operator", 0)).toBe("lacks-scope");
+  });
+
+  test("does not admit an expired token, though it was admitted before", () => {
+    const one = gate();
+    expect(one.admit(`Bearer ${secret}`, "plants:create", 999)).toMatchObject({ name: "greenhouse" });
+    expect(one.admit(`Bearer ${secret}`, "plants:create", 1000)).toBe("bad-credentials");
+  });
+
+  test("forgets a revoked token at once, though it was admitted before", () => {
+    const one = gate();
+    one.admit(`Bearer ${secret}`, "plants:create", 0);
+    one.update([{ ...token, revokedAtMs: 1 }]);
+    expect(one.admit(`Bearer ${secret}`, "plants:create", 0)).toBe("bad-credentials");
+  });
+
+  test("remembers a bounded number of spellings", () => {
+    const one = gate();
+    for (let spaces = 1; spaces < 3000; spaces++) {
+      expect(one.admit(`Bearer${" ".repeat(spaces)}${secret}`, "plants:create", 0)).toMatchObject({
+        name: "greenhouse",
+      });
+    }
+  });
+});
+
+describe("a rate limit", () => {
+  test("lets a burst through, then a steady flow, each caller for itself", () => {
+    const limit = new RateLimit({ count: 10, perMs: 1000 });
+    for (let taken = 0; taken < 10; taken++) expect(limit.take("a", 0)).toBe(0);
+    expect(limit.take("a", 0)).toBe(100);
+    expect(limit.take("b", 0)).toBe(0);
+    expect(limit.take("a", 100)).toBe(0);
+    expect(limit.take("a", 100)).toBeGreaterThan(0);
+  });
+
+  test("is not emptied by a clock that is set back", () => {
+    const limit = new RateLimit({ count: 2, perMs: 1000 });
+    expect(limit.take("a", 10_000)).toBe(0);
+    expect(limit.take("a", 0)).toBe(0);
+  });
+});

@@ -1,0 +1,111 @@
+import { describe, expect, test } from "bun:test";
+import { mintSecret } from "../access/secret.ts";
+import { ConfigProblem, effectiveSettings, readConfig, unknownVariables } from "./read-config.ts";
+
+const read = (
+  flags: Record<string, string> = {},
+  environment: Record<string, string> = {},
+  files: Record<string, string> = {},
+) =>
+  readConfig({
+    flags,
+    environment,
+    readFile: (path) => {
+      const text = files[path];
+      if (text === undefined) throw new Error("ENOENT: no such file");
+      return text;
+    },
+  });
+
+describe("settings", () => {
+  test("have good defaults", () => {
+    expect(read()).toMatchObject({
+      listen: { host: "127.0.0.1", port: 3000 },
+      database: "data/plant-store.db",
+      bodyBytesMax: 65536,
+      pendingMax: 10000,
+      bodyTimeoutMs: 10_000,
+      rateLimit: undefined,
+      drainTimeoutMs: 10_000,
+      presetTokens: [],
+    });
+  });
+
+  test("come from flags over environment over defaults; an empty variable is none", () => {
+    const environment = { PLANT_STORE_MAX_PENDING: "7", PLANT_STORE_LOG_LEVEL: "" };
+    expect(read({}, environment)).toMatchObject({ pendingMax: 7, logLevel: "info" });
+    expect(read({ "max-pending": "9" }, environment).pendingMax).toBe(9);
+  });
+
+  test("take addresses, times and rates as people write them", () => {
+    expect(read({ listen: "[::1]:80" }).listen).toEqual({ host: "::1", port: 80 });
+    expect(read({ listen: ":8080" }).listen).toEqual({ host: "0.0.0.0", port: 8080 });
+    expect(read({ "body-timeout": "1.5s" }).bodyTimeoutMs).toBe(1500);
+    expect(read({ "rate-limit": "100/m" }).rateLimit).toEqual({ count: 100, perMs: 60_000 });
+  });
+
+  const wrong: [Record<string, string>, Record<string, string>, string][] = [
+    [{ listen: "3000" }, {}, '--listen takes HOST:PORT, such as 127.0.0.1:3000 or [::1]:3000; it is "3000".'],
+    [{ listen: "localhost:70000" }, {}, "--listen takes HOST:PORT"],
+    [{}, { PLANT_STORE_BODY_TIMEOUT: "10" }, "PLANT_STORE_BODY_TIMEOUT takes a number with a unit"],
+    [{ "body-timeout": "1h" }, {}, "--body-timeout takes a time from 1ms to 240s"],
+    [{ "max-body-bytes": "0x10" }, {}, "--max-body-bytes takes a whole number"],
+    [{ "rate-limit": "0/s" }, {}, "--rate-limit takes a count"],
+    [{ "log-level": "loud" }, {}, "--log-level takes debug, info, warn, error or off"],
+    [{ "base-url": "ftp://x" }, {}, "--base-url takes an http or https address"],
+    [{ "base-url": "https://x/?q" }, {}, "--base-url takes an http or https address"],
+    [{ database: "postgres://x" }, {}, "--database takes a path"],
+    [{}, { PLANT_STORE_ACCESS_TOKEN: "short" }, "PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20"],
+    [{}, { PLANT_STORE_ACCESS_TOKEN: "has a space in it, alas!" }, "PLANT_STORE_ACCESS_TOKEN must hold"],
+    [{}, { PLANT_STORE_ACCESS_TOKEN: mintSecret().slice(0, -3) }, "its checksum is wrong"],
+    [
+      {},
+      { PLANT_STORE_OPERATOR_TOKEN_FILE: "nowhere" },
+      "PLANT_STORE_OPERATOR_TOKEN_FILE names a file that cannot be read",
+    ],
+    [{}, { PLANT_STORE_ACCESS_TOKEN: "x", PLANT_STORE_ACCESS_TOKEN_FILE: "y" }, "are both set"],
+  ];
+  for (const [flags, environment, message] of wrong) {
+    test(`${JSON.stringify({ ...flags, ...environment })} is told`, () => {
+      expect(() => read(flags, environment)).toThrow(ConfigProblem);
+      expect(() => read(flags, environment)).toThrow(message);
+    });
+  }
+});
+
+describe("preset tokens", () => {
+  const secret = "a-preset-token-of-my-own+/=";
+
+  test("come from a variable or from a file, without the file's line break", () => {
+    const [fromVariable] = read({}, { PLANT_STORE_ACCESS_TOKEN: secret }).presetTokens;
+    const [fromFile] = read({}, { PLANT_STORE_ACCESS_TOKEN_FILE: "f" }, { f: `${secret}\n` }).presetTokens;
+    expect(fromVariable).toEqual(fromFile as typeof fromVariable);
+    expect(fromVariable).toMatchObject({ name: "preset-access", scopes: ["plants:create"] });
+  });
+
+  test("are one caller with both scopes where one secret is given for both", () => {
+    const both = read(
+      {},
+      { PLANT_STORE_ACCESS_TOKEN: secret, PLANT_STORE_OPERATOR_TOKEN: secret },
+    ).presetTokens;
+    expect(both).toMatchObject([{ name: "preset", scopes: ["plants:create", "operator"] }]);
+  });
+
+  test("are told of but never shown", () => {
+    const shown = JSON.stringify(
+      effectiveSettings({ flags: {}, environment: { PLANT_STORE_ACCESS_TOKEN: secret }, readFile: () => "" }),
+    );
+    expect(shown).toContain("(set, not shown)");
+    expect(shown).not.toContain(secret);
+  });
+});
+
+test("a variable that is nearly one of ours is noticed, one of Kubernetes' is not", () => {
+  const environment = {
+    PLANT_STORE_LISTN: "x",
+    PLANT_STORE_SERVICE_HOST: "x",
+    PLANT_STORE_PORT_3000_TCP_ADDR: "x",
+    HOME: "x",
+  };
+  expect(unknownVariables(environment)).toEqual(["PLANT_STORE_LISTN"]);
+});

@@ -1,0 +1,117 @@
+import { describe, expect, test } from "bun:test";
+import { ChunkedBody } from "./chunked-body.ts";
+import { type Head, NotHttp, parseHead } from "./head.ts";
+
+const parse = (...lines: string[]) => parseHead(lines.join("\r\n"));
+const good = (...lines: string[]): Head => {
+  const head = parse(...lines);
+  if (head instanceof NotHttp) throw new Error(head.reason);
+  return head;
+};
+
+describe("a request's head", () => {
+  test("is read into method, path and headers", () => {
+    const head = good("POST /plants?x=1 HTTP/1.1", "Host: h", "X-A:  b c\t", "x-a: d", "Content-Length: 12");
+    expect(head).toMatchObject({
+      method: "POST",
+      path: "/plants",
+      contentLength: 12,
+      chunked: false,
+      keepAlive: true,
+    });
+    expect(head.headers.get("x-a")).toBe("b c, d");
+  });
+
+  test("may have an absolute target", () => {
+    expect(good("GET http://other:80/livez HTTP/1.1", "Host: h").path).toBe("/livez");
+    expect(good("GET HTTP://other HTTP/1.1", "Host: h").path).toBe("/");
+  });
+
+  test("says whether the connection stays", () => {
+    expect(good("GET / HTTP/1.1", "Host: h", "Connection: x, Close").keepAlive).toBe(false);
+    expect(good("GET / HTTP/1.1", "Host: h", "Connection: close-not").keepAlive).toBe(true);
+    expect(good("GET / HTTP/1.0").keepAlive).toBe(false);
+  });
+
+  const refused: [string, ...string[]][] = [
+    ["no version", "GET /"],
+    ["HTTP/2", "GET / HTTP/2.0", "Host: h"],
+    ["two spaces", "GET  / HTTP/1.1", "Host: h"],
+    ["a control character in the target", "GET /\u0001 HTTP/1.1", "Host: h"],
+    ["no host", "GET / HTTP/1.1"],
+    ["two hosts", "GET / HTTP/1.1", "Host: a", "Host: b"],
+    ["a space before the colon", "GET / HTTP/1.1", "Host : h"],
+    ["a folded header", "GET / HTTP/1.1", "Host: h", " folded"],
+    ["a header without a name", "GET / HTTP/1.1", "Host: h", ": x"],
+    ["a bare line feed", "GET / HTTP/1.1", "Host: h\nX: y"],
+    ["a bare carriage return", "GET / HTTP/1.1", "Host: h\rX: y"],
+    ["a NUL", "GET / HTTP/1.1", "Host: h", "X: \u0000"],
+    ["two lengths", "POST / HTTP/1.1", "Host: h", "Content-Length: 1", "Content-Length: 1"],
+    ["a list of lengths", "POST / HTTP/1.1", "Host: h", "Content-Length: 1, 1"],
+    ["a signed length", "POST / HTTP/1.1", "Host: h", "Content-Length: +1"],
+    ["a length in hex", "POST / HTTP/1.1", "Host: h", "Content-Length: 0x1"],
+    ["an empty length", "POST / HTTP/1.1", "Host: h", "Content-Length:"],
+    ["a length beyond all reason", "POST / HTTP/1.1", "Host: h", "Content-Length: 9999999999999999"],
+    ["length and chunks", "POST / HTTP/1.1", "Host: h", "Content-Length: 1", "Transfer-Encoding: chunked"],
+    ["another coding", "POST / HTTP/1.1", "Host: h", "Transfer-Encoding: gzip, chunked"],
+    [
+      "chunked twice",
+      "POST / HTTP/1.1",
+      "Host: h",
+      "Transfer-Encoding: chunked",
+      "Transfer-Encoding: chunked",
+    ],
+    ["a disguised coding", "POST / HTTP/1.1", "Host: h", "Transfer-Encoding: \u000bchunked"],
+    ["chunks in HTTP/1.0", "POST / HTTP/1.0", "Transfer-Encoding: chunked"],
+    ["a hundred and one headers", "GET / HTTP/1.1", "Host: h", ...Array(100).fill("A: b")],
+  ];
+  for (const [what, ...lines] of refused) {
+    test(`is refused for ${what}`, () => {
+      expect(parse(...lines)).toBeInstanceOf(NotHttp);
+    });
+  }
+});
+
+describe("a chunked body", () => {
+  const whole = '4\r\nPlan\r\n2;ext="x"\r\nts\r\n0\r\nTrailer: x\r\n\r\nGET';
+
+  test("is put together, whatever pieces it arrives in", () => {
+    for (let cut = 1; cut < whole.length; cut++) {
+      const body = new ChunkedBody(100);
+      const first = body.push(Buffer.from(whole.slice(0, cut)));
+      const result = first ?? body.push(Buffer.from(whole.slice(cut)));
+      if (result === undefined || result instanceof NotHttp || typeof result === "string")
+        throw new Error(`cut at ${cut}`);
+      expect(result.body.toString()).toBe("Plants");
+      expect("GET".startsWith(result.rest.toString())).toBe(true);
+    }
+  });
+
+  test("is refused at the limit, before the chunk has come", () => {
+    expect(new ChunkedBody(5).push(Buffer.from("6\r\n"))).toBe("body-too-large");
+    expect(new ChunkedBody(5).push(Buffer.from("3\r\nabc\r\n3\r\n"))).toBe("body-too-large");
+  });
+
+  const refused = [
+    "x\r\n",
+    "\r\n",
+    "-1\r\n",
+    "4 4\r\n",
+    "0x4\r\n",
+    "123456789\r\n",
+    "2\r\nabc\r\n",
+    "2\r\nab\n\n\r\n",
+    "4;\u0001\r\n",
+    "1".repeat(2000),
+  ];
+  for (const text of refused) {
+    test(`is refused for ${JSON.stringify(text.slice(0, 20))}`, () => {
+      expect(new ChunkedBody(1000).push(Buffer.from(text))).toBeInstanceOf(NotHttp);
+    });
+  }
+
+  test("may not have endless trailers", () => {
+    const trailers = Array(2000).fill("Trailer: x").join("\r\n");
+    expect(new ChunkedBody(1000).push(Buffer.from(`0\r\n${trailers}\r\n`))).toBeInstanceOf(NotHttp);
+  });
+});

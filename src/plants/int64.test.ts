@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { int64Max, int64Min, parseInt64 } from "./int64.ts";
+
+const brief = (text: string) => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+
+describe("an id's source text", () => {
+  const integers: [string, bigint][] = [
+    ["0", 0n],
+    ["-0", 0n],
+    ["1.0", 1n],
+    ["1e3", 1000n],
+    ["1E+3", 1000n],
+    ["12.5e1", 125n],
+    ["1000e-3", 1n],
+    ["0e400", 0n],
+    ["0.000e999999999999", 0n],
+    ["9007199254740992", 9007199254740992n],
+    ["9007199254740993", 9007199254740993n],
+    ["9223372036854775807", int64Max],
+    ["-9223372036854775808", int64Min],
+    ["9.223372036854775807e18", int64Max],
+    ["9223372036854775807.000", int64Max],
+    [`1${"0".repeat(60_000)}e-60000`, 1n],
+    [`0.${"0".repeat(59_999)}1e60000`, 1n],
+  ];
+  for (const [source, expected] of integers) {
+    test(`${brief(source)} is a whole number`, () => {
+      expect(parseInt64(source)).toBe(expected);
+    });
+  }
+
+  const others = [
+    "1.5",
+    "1.0000000000000000001",
+    "1e-1",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "1e19",
+    "1e400",
+    "1e1000000000",
+    "1e-1000000000",
+    "-1e99999999999999999999",
+    "9".repeat(60_000),
+    `0.${"0".repeat(60_000)}1`,
+  ];
+  for (const source of others) {
+    test(`${brief(source)} is none, or outside int64`, () => {
+      expect(parseInt64(source)).toBeUndefined();
+    });
+  }
+
+  test("every int64 comes back exactly, however it is written", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: int64Min, max: int64Max }), fc.nat({ max: 30 }), (id, zeros) => {
+        expect(parseInt64(String(id))).toBe(id);
+        expect(parseInt64(`${id}.${"0".repeat(zeros + 1)}`)).toBe(id);
+        expect(parseInt64(`${id}${"0".repeat(zeros)}e-${zeros}`)).toBe(id);
+      }),
+    );
+  });
+
+  test("no integer outside int64 is taken", () => {
+    const outside = fc.oneof(fc.bigInt({ min: int64Max + 1n }), fc.bigInt({ max: int64Min - 1n }));
+    fc.assert(fc.property(outside, (id) => parseInt64(String(id)) === undefined));
+  });
+
+  test("a hostile number costs no more than reading it", () => {
+    const hostile = [
+      "9".repeat(65_000),
+      `1e${"9".repeat(65_000)}`,
+      `0.${"0".repeat(65_000)}1`,
+      `1${"0".repeat(65_000)}`,
+    ];
+    const startMs = performance.now();
+    for (let round = 0; round < 20; round++) for (const source of hostile) parseInt64(source);
+    expect((performance.now() - startMs) / 80).toBeLessThan(5);
+  });
+});

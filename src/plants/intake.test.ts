@@ -1,0 +1,108 @@
+import { describe, expect, test } from "bun:test";
+import { Intake, type TurnedAway } from "./intake.ts";
+import {
+  type Arrival,
+  type Outcome,
+  type PlantStore,
+  StoreUnavailable,
+  StoreUncertain,
+} from "./plant-store.ts";
+
+const created: Outcome = { kind: "created" };
+
+/** A store that is told how each batch ends; it stands in for a disk that fails on cue. */
+class CuedStore implements PlantStore {
+  readonly batches: number[] = [];
+  next: () => Promise<void> = async () => {};
+
+  async create(batch: readonly Arrival[]): Promise<Outcome[]> {
+    this.batches.push(batch.length);
+    await this.next();
+    return batch.map(() => created);
+  }
+
+  probe = (): Promise<void> => this.next();
+}
+
+function setUp(pendingMax = 100) {
+  const store = new CuedStore();
+  const heard: string[] = [];
+  const intake = new Intake({
+    store,
+    pendingMax,
+    onUnavailable: () => heard.push("unavailable"),
+    onAvailable: () => heard.push("available"),
+    onUncertain: () => heard.push("uncertain"),
+  });
+  const create = (id: number): Promise<Outcome | TurnedAway> =>
+    new Promise((settle) => intake.create({ id: BigInt(id), name: "a", tag: undefined }, "test", settle));
+  return { store, heard, intake, create };
+}
+
+describe("the intake", () => {
+  test("stores all that arrives in one turn as one batch", async () => {
+    const { store, create } = setUp();
+    const outcomes = await Promise.all(Array.from({ length: 50 }, (_, id) => create(id)));
+    expect(outcomes).toEqual(Array(50).fill(created));
+    expect(store.batches).toEqual([50]);
+  });
+
+  test("stores a single plant at once, without waiting for company", async () => {
+    const { create } = setUp();
+    const startMs = performance.now();
+    await create(1);
+    expect(performance.now() - startMs).toBeLessThan(50);
+  });
+
+  test("turns away what exceeds its queue, at once, and takes more once there is room", async () => {
+    const { create } = setUp(2);
+    const all = [create(1), create(2), create(3)];
+    expect(await all[2]).toBe("too-busy");
+    expect(await Promise.all(all.slice(0, 2))).toEqual([created, created]);
+    expect(await create(4)).toEqual(created);
+  });
+
+  test("refuses a batch that the store could not take, and heals with the next", async () => {
+    const { store, heard, intake, create } = setUp();
+    store.next = () => Promise.reject(new StoreUnavailable("full"));
+    expect(await create(1)).toBe("store-unavailable");
+    expect(await intake.ready()).toBe(false);
+    store.next = async () => {};
+    expect(await create(1)).toEqual(created);
+    expect(await intake.ready()).toBe(true);
+    expect(heard).toEqual(["unavailable", "available"]);
+  });
+
+  test("asks the store itself whether it has healed, so that no traffic is needed for it", async () => {
+    const { store, heard, intake, create } = setUp();
+    store.next = () => Promise.reject(new StoreUnavailable("full"));
+    await create(1);
+    store.next = async () => {};
+    expect(await intake.ready()).toBe(true);
+    expect(heard).toEqual(["unavailable", "available"]);
+  });
+
+  const doubtful = [new StoreUncertain("fsync failed"), new Error("something nobody foresaw")];
+  for (const reason of doubtful) {
+    test(`takes nothing more after a batch in doubt (${reason.message})`, async () => {
+      const { store, heard, intake, create } = setUp();
+      store.next = () => Promise.reject(reason);
+      expect(await create(1)).toBe("store-unavailable");
+      store.next = async () => {};
+      expect(await create(2)).toBe("store-unavailable");
+      expect(await intake.ready()).toBe(false);
+      expect(heard).toEqual(["uncertain"]);
+      expect(store.batches).toEqual([1]);
+    });
+  }
+
+  test("closes once all that wait are answered, and takes nothing more", async () => {
+    const { intake, create } = setUp();
+    let answered = 0;
+    const waiting = [create(1), create(2)].map((one) => one.then(() => answered++));
+    await intake.close();
+    expect(answered).toBe(2);
+    expect(await create(3)).toBe("closing");
+    await Promise.all(waiting);
+  });
+});

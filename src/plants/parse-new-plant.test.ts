@@ -1,0 +1,260 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { parseNewPlant } from "./parse-new-plant.ts";
+import { scanPlainPlant } from "./plain-plant.ts";
+import { Refusal, type RefusalKind } from "./refusals.ts";
+
+const encode = (text: string) => new TextEncoder().encode(text);
+const parse = (text: string) => parseNewPlant(encode(text));
+
+function refusal(body: string | Uint8Array): Refusal {
+  const result = parseNewPlant(typeof body === "string" ? encode(body) : body);
+  if (!(result instanceof Refusal)) throw new Error(`taken, though it should not be: ${body}`);
+  return result;
+}
+
+const brief = (text: string) => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+
+describe("a plant is taken", () => {
+  const taken: [string, { id: bigint; name: string; tag?: string }][] = [
+    ['{"id":1,"name":"Fern"}', { id: 1n, name: "Fern" }],
+    ['{"id": 1, "name": "Fern", "tag": "indoor"}', { id: 1n, name: "Fern", tag: "indoor" }],
+    ['{"tag":"","name":"","id":-0}', { id: 0n, name: "", tag: "" }],
+    [' \t\r\n{ "id" : 1.0 , "name" : "a" } \n', { id: 1n, name: "a" }],
+    ['{"id":9007199254740993,"name":"a"}', { id: 9007199254740993n, name: "a" }],
+    ['{"\\u0069d":7,"n\\u0061me":"x"}', { id: 7n, name: "x" }],
+    ['{"id":1,"name":"\\ud83c\\udf31 \\"\\\\\\/\\b\\f\\n\\r\\t"}', { id: 1n, name: '🌱 "\\/\b\f\n\r\t' }],
+    ['{"id":1,"name":"🌿é"}', { id: 1n, name: "🌿é" }],
+    ['{"__proto__":{"x":1},"id":1,"name":"a","constructor":null}', { id: 1n, name: "a" }],
+    [
+      '{"other":[1,{"a":[]},{},[[]],-1.5e+3,true,false,null,"\\u0000"],"id":1,"name":"a"}',
+      { id: 1n, name: "a" },
+    ],
+    [`{"deep":${"[".repeat(20_000)}${"]".repeat(20_000)},"id":1,"name":"a"}`, { id: 1n, name: "a" }],
+    [`{"deep":${'{"a":'.repeat(9_000)}1${"}".repeat(9_000)},"id":1,"name":"a"}`, { id: 1n, name: "a" }],
+  ];
+  for (const [body, plant] of taken) {
+    test(`${brief(body)}`, () => {
+      expect(parse(body)).toEqual({ tag: undefined, ...plant });
+    });
+  }
+});
+
+describe("a body is refused", () => {
+  const refused: [string, RefusalKind, string][] = [
+    ["", "body-empty", "The body is empty."],
+    [" ", "not-json", "line 1, column 2, expected a value, but the body ends"],
+    ["{", "not-json", "line 1, column 2, expected a name or }, but the body ends"],
+    ['{"id":}', "not-json", "line 1, column 7, expected a value, but there is }"],
+    ['{"id":1,}', "not-json", "line 1, column 9, expected a name, but there is }"],
+    ['{"id":1 "name":"a"}', "not-json", "line 1, column 9, expected a comma or }"],
+    ['{\n  "id": 1,\n  "nåme": x\n}', "not-json", "line 3, column 11, expected a value, but there is x"],
+    ['{"🌱🌱":x}', "not-json", "line 1, column 7"],
+    ['{"id":01,"name":"a"}', "not-json", "column 8"],
+    ['{"id":1.,"name":"a"}', "not-json", "expected a digit"],
+    ['{"id":.5,"name":"a"}', "not-json", "expected a value"],
+    ['{"id":+1,"name":"a"}', "not-json", "expected a value"],
+    ['{"id":1e,"name":"a"}', "not-json", "expected a digit"],
+    ['{"id":0x1,"name":"a"}', "not-json", "there is x"],
+    ['{"id":NaN,"name":"a"}', "not-json", "there is N"],
+    ['{"id":1,"name":"a\nb"}', "not-json", "U+000A"],
+    ['{"id":1,"name":"a\\x"}', "not-json", "an escape"],
+    ['{"id":1,"name":"\\u12"}', "not-json", "an escape"],
+    ['{"id":1,"name":"a', "not-json", "the string to be closed, but the body ends"],
+    ["{'id':1}", "not-json", "there is '"],
+    ['{"id":1,"name":"a"} x', "not-json", "nothing after the value, but there is x"],
+    ['{"id":1,"name":"a"}{}', "not-json", "nothing after the value"],
+    ['{"id":1,"name":"a",/**/}', "not-json", "there is /"],
+    ['{"id":1,"name":tru}', "not-json", "expected a value"],
+    ['{"a":[1,]}', "not-json", "expected a value, but there is ]"],
+    ['{"a":[1}', "not-json", "expected a comma or ]"],
+    ['{"id":1,"name":"\\ud800"}', "not-text", "line 1, column 16"],
+    ['{"\\udc00":1,"id":1,"name":"a"}', "not-text", "half of a surrogate pair"],
+    ['{"x":["\\ud83c"],"id":1,"name":"a"}', "not-text", "half of a surrogate pair"],
+    ["[1]", "not-an-object", "is an array"],
+    ["null", "not-an-object", "is null"],
+    ['"plant"', "not-an-object", 'the string "plant"'],
+    ["17", "not-an-object", "the number 17"],
+    ['{"id":1,"id":2,"name":"a"}', "name-repeated", '"id" appears more than once'],
+    ['{"id":1,"\\u0069d":1,"name":"a"}', "name-repeated", '"id" appears more than once'],
+    ['{"x":1,"y":1,"x":2,"y":1,"id":1,"name":"a"}', "name-repeated", '"x", "y" each appear'],
+    [
+      "{}",
+      "field-missing",
+      'Field "id" is missing; expected an integer. Field "name" is missing; expected a string.',
+    ],
+    ['{"id":1}', "field-missing", 'Field "name" is missing'],
+    ['{"id":"1","name":"a"}', "wrong-type", 'Field "id" must be an integer, but is the string "1".'],
+    [
+      '{"id":1,"name":"a","tag":null}',
+      "wrong-type",
+      'Field "tag" must be a string, but is null. Leave it out',
+    ],
+    ['{"id":true,"name":["a"],"tag":{}}', "wrong-type", 'Field "name" must be a string, but is an array.'],
+    ['{"id":1.5,"name":"a"}', "not-int64", "but is 1.5."],
+    ['{"id":1e400,"name":"a"}', "not-int64", "but is 1e400."],
+    ['{"id":9223372036854775808,"name":"a"}', "not-int64", "9223372036854775808"],
+    ['{"id":1,"name":"a\\u0000b"}', "holds-nul", 'Field "name"'],
+    ['{"id":1,"name":"a","tag":"\\u0000"}', "holds-nul", 'Field "tag"'],
+    ['{"id":"x","name":5,"tag":"\\u0000"}', "wrong-type", 'Field "tag" holds the character U+0000'],
+    ['{"name":5}', "field-missing", 'Field "id" is missing; expected an integer. Field "name" must be'],
+  ];
+  for (const [body, kind, message] of refused) {
+    test(`${brief(body)}`, () => {
+      const { kind: given, message: told } = refusal(body);
+      expect([given, told]).toEqual([kind, expect.stringContaining(message)]);
+    });
+  }
+
+  test("not UTF-8, with the first byte that is wrong", () => {
+    const overlong = Uint8Array.of(...encode('{"id":1,"name":"'), 0xc0, 0xaf, ...encode('"}'));
+    expect(refusal(overlong)).toMatchObject({
+      kind: "not-text",
+      message: expect.stringContaining("byte 17 "),
+    });
+    expect(refusal(Uint8Array.of(0xff, 0xfe, 0x7b)).message).toContain("byte 1 ");
+    expect(refusal(Uint8Array.of(...encode('{"id":1,"name":"a"}'), 0xe2, 0x82)).kind).toBe("not-text");
+  });
+
+  test("a byte order mark", () => {
+    expect(refusal(Uint8Array.of(0xef, 0xbb, 0xbf, ...encode('{"id":1,"name":"a"}'))).kind).toBe("not-text");
+  });
+
+  test("a long value is cut in the message", () => {
+    expect(refusal(`{"id":"${"x".repeat(9000)}","name":"a"}`).message.length).toBeLessThan(150);
+    expect(refusal(`{"id":${"9".repeat(9000)},"name":"a"}`).message.length).toBeLessThan(200);
+  });
+
+  test("many repeated names stay a short message", () => {
+    const names = Array.from({ length: 5000 }, (_, index) => `"n${index}":1`).join(",");
+    expect(refusal(`{${names},${names}}`).message.length).toBeLessThan(200);
+  });
+});
+
+describe("whatever comes", () => {
+  const plant = fc.record(
+    {
+      id: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      name: fc.string({ unit: "binary" }),
+      tag: fc.string({ unit: "binary" }),
+    },
+    { requiredKeys: ["id", "name"] },
+  );
+
+  test("a well-formed plant is read exactly, in any order of its members", () => {
+    fc.assert(
+      fc.property(plant, fc.boolean(), fc.nat(3), ({ id, name, tag }, idLast, spaces) => {
+        fc.pre(!`${name}${tag ?? ""}`.includes("\u0000"));
+        const members = [
+          `"name":${JSON.stringify(name)}`,
+          ...(tag === undefined ? [] : [`"tag":${JSON.stringify(tag)}`]),
+        ];
+        const body = `{${(idLast ? [...members, `"id":${id}`] : [`"id":${id}`, ...members]).join(`,${" ".repeat(spaces)}`)}}`;
+        expect(parse(body)).toEqual({ id, name, tag });
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  // The scan may pass anything on, but what it takes itself must be what the platform's own parser reads.
+  test("the plain scan never takes what is not exactly that plant", () => {
+    const pieces = fc.array(
+      fc.constantFrom(
+        "{",
+        "}",
+        '"id"',
+        '"name"',
+        '"tag"',
+        ":",
+        ",",
+        " ",
+        '"a"',
+        '"é"',
+        "1",
+        "0",
+        "01",
+        "-",
+        "[",
+        '"',
+        "\\",
+        "\n",
+        '"id":1',
+        '"name":"x"',
+        ',"tag":"y"',
+        "999999999999999",
+        "9999999999999999",
+      ),
+      { maxLength: 14 },
+    );
+    const nearly = fc
+      .tuple(
+        fc.constantFrom('{"id":12,"name":"ab","tag":"c"}', '{"id": 5, "name": "x"}'),
+        fc.nat(40),
+        fc.string({ maxLength: 2 }),
+      )
+      .map(([text, at, change]) => text.slice(0, at) + change + text.slice(at + 1));
+    let taken = 0;
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          pieces.map((list) => list.join("")),
+          pieces.map((list) => `{${list.join("")}}`),
+          nearly,
+        ),
+        (text) => {
+          const scanned = scanPlainPlant(text);
+          if (scanned === undefined) return;
+          taken++;
+          const read = JSON.parse(text);
+          expect(scanned).toEqual({ id: BigInt(read.id), name: read.name, tag: read.tag });
+          expect(text.match(/"id"/g)?.length).toBe(1);
+        },
+      ),
+      { numRuns: 20_000 },
+    );
+    expect(taken).toBeGreaterThan(50);
+  });
+
+  test("JSON is taken for JSON exactly where the platform's parser does", () => {
+    const mutated = fc
+      .tuple(
+        fc.json(),
+        fc.nat(60),
+        fc.constantFrom("", "{", "}", "[", "]", ",", ":", '"', "\\", "0", "-", ".", "e", " ", "\u0001"),
+      )
+      .map(([text, at, change]) => text.slice(0, at) + change + text.slice(at + 1));
+    fc.assert(
+      fc.property(fc.oneof(fc.json(), mutated), (text) => {
+        fc.pre(text !== "" && text.isWellFormed() && !text.startsWith("\ufeff"));
+        let json = true;
+        try {
+          JSON.parse(text);
+        } catch {
+          json = false;
+        }
+        const result = parse(text);
+        const ours =
+          !(result instanceof Refusal) || (result.kind !== "not-json" && result.kind !== "not-text");
+        if (result instanceof Refusal && result.kind === "not-text") expect(json).toBe(true);
+        else expect(ours).toBe(json);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  test("any bytes get an answer, soon", () => {
+    const startMs = performance.now();
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void parseNewPlant(bytes)),
+      { numRuns: 3000 },
+    );
+    const hostile = [
+      `[`.repeat(65_000),
+      `{"a":`.repeat(13_000),
+      `"${"\\u0041".repeat(10_000)}"`,
+      `{"id":${"1".repeat(65_000)}}`,
+    ];
+    for (const text of hostile) expect(refusal(text)).toBeInstanceOf(Refusal);
+    expect(performance.now() - startMs).toBeLessThan(5000);
+  });
+});

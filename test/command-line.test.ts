@@ -1,0 +1,141 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import packageFile from "../package.json" with { type: "json" };
+import { commands } from "../src/cli/run.ts";
+import { plantStore, serve } from "./command.ts";
+import { eventually, post, storedPlants, temporaryFolder } from "./harness.ts";
+
+const authorization = (secret: string) => ({ Authorization: `Bearer ${secret}` });
+
+describe("tokens on the command line", () => {
+  test("are created, seen by a running service, rotated and revoked", async () => {
+    using folder = temporaryFolder();
+    const database = ["--database", join(folder.path, "p.db")];
+    await using service = await serve(database);
+    let id = 1;
+    const status = async (secret: string) =>
+      (await post(service.url, `{"id":${id++},"name":"a"}`, authorization(secret))).status;
+
+    const made = await plantStore(["token", "create", "--name", "greenhouse", ...database]);
+    expect(made.code).toBe(0);
+    const secret = made.out.trim();
+    expect(secret).toMatch(/^pst_[0-9A-Za-z]{49}$/);
+    expect(made.err).not.toContain(secret);
+    await eventually(async () => (await status(secret)) === 200, 1000);
+
+    const rotated = await plantStore(["token", "rotate", "greenhouse", "--overlap", "1500ms", ...database]);
+    const next = rotated.out.trim();
+    await eventually(async () => (await status(next)) === 200, 1000);
+    expect(await status(secret)).toBe(200);
+    await eventually(async () => (await status(secret)) === 401, 3000);
+    expect(await status(next)).toBe(200);
+
+    expect((await plantStore(["token", "revoke", "greenhouse", ...database])).code).toBe(0);
+    await eventually(async () => (await status(next)) === 401, 1000);
+    expect(storedPlants(join(folder.path, "p.db")).every((plant) => plant.created_by === "greenhouse")).toBe(
+      true,
+    );
+  }, 20_000);
+
+  test("are listed without secrets or digests, for people and for scripts", async () => {
+    using folder = temporaryFolder();
+    const database = ["--database", join(folder.path, "p.db")];
+    const { out: secret } = await plantStore([
+      "token",
+      "create",
+      "--name",
+      "ops",
+      "--scope",
+      "operator",
+      "--expires",
+      "90d",
+      ...database,
+    ]);
+    const { out: table } = await plantStore(["token", "list", ...database]);
+    expect(table).toMatch(/^ID +NAME +SCOPES +CREATED +STATE\n[0-9a-f]{8} +ops +operator +.*live until/);
+    const { out } = await plantStore(["token", "list", "--json", ...database]);
+    const [listed] = JSON.parse(out);
+    expect(Object.keys(listed)).toEqual(["id", "name", "scopes", "createdAt", "expiresAt", "revokedAt"]);
+    for (const text of [table, out]) expect(text).not.toContain(secret.trim());
+  });
+
+  const misused: [string[], number, string][] = [
+    [["token"], 2, "token takes create, list, rotate or revoke"],
+    [["token", "create"], 2, "needs --name"],
+    [["token", "create", "--name", "x", "--scope", "all"], 2, '"all"'],
+    [["token", "create", "--name", "x", "--expires", "soon"], 2, "--expires takes"],
+    [["token", "create", "--name", " x"], 1, "printable"],
+    [["token", "revoke"], 2, "needs the NAME or ID"],
+    [["token", "revoke", "nobody"], 1, 'No live token is called "nobody"'],
+    [["token", "rotate", "nobody"], 1, 'No live token is called "nobody"'],
+  ];
+  for (const [args, code, message] of misused) {
+    test(`${args.join(" ")} is told`, async () => {
+      using folder = temporaryFolder();
+      const result = await plantStore(
+        [...args, "--database", join(folder.path, "p.db")].slice(0, args.length === 1 ? 1 : undefined),
+      );
+      expect([result.code, result.err]).toEqual([code, expect.stringContaining(message)]);
+      expect(result.out).toBe("");
+    });
+  }
+
+  test("a name that is in use is not given twice", async () => {
+    using folder = temporaryFolder();
+    const args = ["token", "create", "--name", "x", "--database", join(folder.path, "p.db")];
+    expect((await plantStore(args)).code).toBe(0);
+    expect((await plantStore(args)).err).toContain("rotate or revoke");
+  });
+});
+
+describe("the other commands", () => {
+  test("--version", async () => {
+    expect((await plantStore(["--version"])).out).toBe(`${packageFile.version}\n`);
+  });
+
+  test("--help opens with examples and lists every command", async () => {
+    const { code, out, err } = await plantStore(["--help"]);
+    expect([code, err]).toEqual([0, ""]);
+    expect(out.indexOf("Examples")).toBeLessThan(out.indexOf("Commands"));
+    for (const { usage } of Object.values(commands)) expect(out).toContain(usage);
+    expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(110);
+    expect(out).not.toContain("\u001b");
+  });
+
+  for (const words of Object.keys(commands)) {
+    test(`${words} --help`, async () => {
+      const { code, out } = await plantStore([...words.split(" "), "--help"]);
+      expect([code, out]).toEqual([0, expect.stringContaining("Examples")]);
+    });
+  }
+
+  test("config shows what is in force and where it came from, and no secret", async () => {
+    const environment = {
+      PLANT_STORE_MAX_PENDING: "77",
+      PLANT_STORE_ACCESS_TOKEN: "a-secret-of-twenty-letters",
+    };
+    const { out } = await plantStore(["config", "--listen", "[::1]:1", "--json"], { environment });
+    const settings = JSON.parse(out) as { name: string; value: string; source: string }[];
+    const of = (name: string) => settings.find((setting) => setting.name === name);
+    expect(of("listen")).toEqual({ name: "listen", value: "[::1]:1", source: "flag" });
+    expect(of("max-pending")).toEqual({ name: "max-pending", value: "77", source: "environment" });
+    expect(of("log-level")?.source).toBe("default");
+    expect(of("PLANT_STORE_ACCESS_TOKEN")?.value).toBe("(set, not shown)");
+    expect(out).not.toContain(environment.PLANT_STORE_ACCESS_TOKEN);
+  });
+
+  test("errors explains all, or one", async () => {
+    expect((await plantStore(["errors"])).out.trim().split("\n").length).toBeGreaterThan(20);
+    expect((await plantStore(["errors", "40020"])).out).toContain("already belongs to a different plant");
+    expect(await plantStore(["errors", "40099"])).toMatchObject({ code: 2 });
+  });
+
+  test("a pipe that is closed early is no fault", () => {
+    const ran = Bun.spawnSync([
+      "sh",
+      "-c",
+      `node ${join(import.meta.dir, "../bin/plant-store.js")} openapi | head -1`,
+    ]);
+    expect([ran.stdout.toString(), ran.stderr.toString()]).toEqual(["{\n", ""]);
+  });
+});

@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+export const launcher = fileURLToPath(new URL("../bin/plant-store.js", import.meta.url));
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+
+export interface Finished {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface RunOptions {
+  readonly environment?: Record<string, string>;
+  readonly folder?: string;
+}
+
+// Only what a process needs to run at all: a variable of the developer's own must not steer a test.
+const bareEnvironment = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" };
+
+/** Runs a command of the launcher's to its end. */
+export async function plantStore(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const child = start("node", [launcher, ...args], options);
+  return finished(child);
+}
+
+export interface Serving extends AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly url: string;
+  /** All of standard output so far. */
+  out(): string;
+  err(): string;
+  ended(): Promise<Finished>;
+}
+
+/** Starts `serve` as a process of its own and waits until it has told its address. */
+export async function serve(
+  args: readonly string[],
+  options: RunOptions & { through?: "launcher" | "bun" } = {},
+): Promise<Serving> {
+  const [command, script] = options.through === "launcher" ? ["node", launcher] : [process.execPath, main];
+  const child = start(command, [script, "serve", "--listen", "127.0.0.1:0", ...args], options);
+  let out = "";
+  let err = "";
+  child.stdout?.on("data", (text) => {
+    out += text;
+  });
+  child.stderr?.on("data", (text) => {
+    err += text;
+  });
+  const ended = finished(child);
+  let url: string | undefined;
+  while (url === undefined) {
+    if (child.exitCode !== null) throw new Error(`serve ended at once: ${(await ended).err}`);
+    await Bun.sleep(2);
+    url = /"message":"listening","url":"([^"]+)"/.exec(err)?.[1];
+  }
+  return {
+    child,
+    url,
+    out: () => out,
+    err: () => err,
+    ended: () => ended,
+    async [Symbol.asyncDispose]() {
+      // The launcher can pass on only a signal that it hears.
+      child.kill(options.through === "launcher" ? "SIGTERM" : "SIGKILL");
+      await ended;
+    },
+  };
+}
+
+function start(
+  command: string,
+  args: readonly string[],
+  { environment = {}, folder }: RunOptions,
+): ChildProcess {
+  return spawn(command, args, {
+    env: { ...bareEnvironment, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+    ...(folder === undefined ? {} : { cwd: folder }),
+  });
+}
+
+function finished(child: ChildProcess): Promise<Finished> {
+  let out = "";
+  let err = "";
+  child.stdout?.on("data", (text) => {
+    out += text;
+  });
+  child.stderr?.on("data", (text) => {
+    err += text;
+  });
+  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+}

@@ -1,0 +1,282 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  accessToken,
+  operatorToken,
+  post,
+  rawPost,
+  sendRaw,
+  startTestService,
+  storedPlants,
+  type TestService,
+} from "./harness.ts";
+
+let running: TestService;
+beforeAll(async () => {
+  running = await startTestService();
+});
+afterAll(() => running[Symbol.asyncDispose]());
+
+const json = { "Content-Type": "application/json" };
+const good = { ...json, Authorization: `Bearer ${accessToken}` };
+
+interface Scenario {
+  readonly what: string;
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Uint8Array;
+  readonly error: number;
+  readonly says?: string;
+  readonly has?: Record<string, string>;
+}
+
+const authenticate = (rest: string) => ({ "WWW-Authenticate": `Bearer realm="plant-store"${rest}` });
+
+// Every row of the error table that a request alone can bring about. Messages are tested beside the parser.
+const scenarios: Scenario[] = [
+  { what: "an empty body", body: "", error: 40001, says: "The body is empty" },
+  { what: "no JSON", body: '{"id":', error: 40002, says: "line 1, column 7" },
+  { what: "bytes that are no UTF-8", body: Uint8Array.of(0x7b, 0xff), error: 40003, says: "byte 2 " },
+  { what: "a byte order mark", body: '\ufeff{"id":1,"name":"a"}', error: 40003, says: "byte order mark" },
+  { what: "half a surrogate pair", body: '{"id":1,"name":"\\ud800"}', error: 40003, says: "surrogate" },
+  { what: "an array", body: "[]", error: 40004, says: "an array" },
+  { what: "a name given twice", body: '{"id":1,"name":"a","n\\u0061me":"b"}', error: 40005, says: '"name"' },
+  { what: "missing fields", body: "{}", error: 40010, says: '"id" is missing' },
+  {
+    what: "a null tag",
+    body: '{"id":1,"name":"a","tag":null}',
+    error: 40011,
+    says: '"tag" must be a string, but is null',
+  },
+  { what: "an id in quotes", body: '{"id":"1","name":"a"}', error: 40011, says: 'the string "1"' },
+  {
+    what: "a fraction",
+    body: '{"id":1.0000000000000000001,"name":"a"}',
+    error: 40012,
+    says: "1.0000000000000000001",
+  },
+  { what: "an id beyond int64", body: '{"id":9223372036854775808,"name":"a"}', error: 40012 },
+  { what: "U+0000", body: '{"id":1,"name":"\\u0000"}', error: 40013, says: "U+0000" },
+  { what: "several faults", body: '{"id":"x","tag":1}', error: 40011, says: '"name" is missing' },
+  { what: "no credentials", headers: json, error: 40101, has: authenticate("") },
+  {
+    what: "another scheme",
+    headers: { ...json, Authorization: "Basic eDp5" },
+    error: 40101,
+    has: authenticate(""),
+  },
+  {
+    what: "an unknown token",
+    headers: { ...json, Authorization: "Bearer nobody-knows-this-token" },
+    error: 40102,
+    has: authenticate(', error="invalid_token"'),
+  },
+  {
+    what: "a token without the scope",
+    headers: { ...json, Authorization: `Bearer ${operatorToken}` },
+    error: 40301,
+    says: "plants:create",
+    has: authenticate(', error="insufficient_scope", scope="plants:create"'),
+  },
+  { what: "no such path", path: "/plant", error: 40401, says: "POST /plants" },
+  { what: "a path below", path: "/plants/", error: 40401 },
+  { what: "GET", method: "GET", error: 40501, has: { Allow: "POST" } },
+  { what: "DELETE", method: "DELETE", error: 40501, has: { Allow: "POST" } },
+  { what: "POST to a page", path: "/docs", error: 40501, has: { Allow: "GET, HEAD" } },
+  {
+    what: "a body over the limit",
+    body: `{"id":1,"name":"${"x".repeat(65536)}"}`,
+    error: 41301,
+    says: "65536 bytes",
+  },
+  { what: "no media type", headers: { ...good, "Content-Type": "" }, error: 41501 },
+  { what: "text", headers: { ...good, "Content-Type": "text/plain" }, error: 41501, says: "text/plain" },
+  {
+    what: "another charset",
+    headers: { ...good, "Content-Type": "application/json; charset=latin1" },
+    error: 41501,
+  },
+  { what: "a compressed body", headers: { ...good, "Content-Encoding": "gzip" }, error: 41502 },
+];
+
+describe("a request is refused", () => {
+  for (const {
+    what,
+    method = "POST",
+    path = "/plants",
+    headers = good,
+    body = '{"id":1,"name":"a"}',
+    error,
+    says,
+    has,
+  } of scenarios) {
+    test(`for ${what}: ${error}`, async () => {
+      const response = await fetch(running.url + path, {
+        method,
+        headers,
+        ...(method === "POST" ? { body } : {}),
+      });
+      const text = await response.text();
+      expect(response.status).toBe(Math.floor(error / 100));
+      expect(response.headers.get("content-type")).toBe("application/json");
+      const answer = JSON.parse(text) as Record<string, unknown>;
+      expect(Object.keys(answer)).toEqual(["error", "message"]);
+      expect(answer["error"]).toBe(error);
+      expect(answer["message"]).toContain(says ?? "");
+      for (const [name, value] of Object.entries(has ?? {})) expect(response.headers.get(name)).toBe(value);
+      expectCommonHeaders(response);
+      expect(text).not.toMatch(/select|insert|sqlite|\bat \w+ \(|\.ts\b/i);
+      expect(text).not.toContain(accessToken);
+    });
+  }
+
+  test("and nothing of it is stored", () => {
+    expect(storedPlants(running.database)).toEqual([]);
+  });
+});
+
+describe("a plant is created", () => {
+  test("and its name and tag come back, never the id", async () => {
+    const response = await post(running.url, '{"id":100,"name":"Fern","tag":"indoor","other":1}');
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(response.headers.has("idempotent-replayed")).toBe(false);
+    expect(await response.text()).toBe('{"name":"Fern","tag":"indoor"}');
+    expectCommonHeaders(response);
+  });
+
+  test("without a tag, none comes back", async () => {
+    expect(await (await post(running.url, '{"id":101,"name":""}')).text()).toBe('{"name":""}');
+  });
+
+  test("with when and by whom", () => {
+    const plant = storedPlants(running.database).find(({ id }) => id === 100n);
+    expect(plant).toMatchObject({ name: "Fern", tag: "indoor", created_by: "preset-access" });
+    expect(Math.abs(Date.now() - Number(plant?.created_at_ms))).toBeLessThan(60_000);
+  });
+
+  const mediaTypes = [
+    "Application/JSON",
+    "application/json; charset=UTF-8",
+    'application/json;charset="utf-8"; v=1',
+    "application/json;",
+  ];
+  for (const type of mediaTypes) {
+    test(`as ${type}`, async () => {
+      expect((await post(running.url, '{"id":102,"name":"a"}', { "Content-Type": type })).status).toBe(200);
+    });
+  }
+
+  test("with the scheme in any case", async () => {
+    expect(
+      (await post(running.url, '{"id":102,"name":"a"}', { Authorization: `bEARER  ${accessToken}` })).status,
+    ).toBe(200);
+  });
+
+  test("whatever the query says", async () => {
+    const response = await fetch(`${running.url}/plants?id=9`, {
+      method: "POST",
+      headers: good,
+      body: '{"id":102,"name":"a"}',
+    });
+    expect(response.status).toBe(200);
+  });
+});
+
+describe("a plant sent again", () => {
+  test("is answered the same, marked, and stored once", async () => {
+    await post(running.url, '{"id":200,"name":"Oak","tag":"tree"}');
+    const again = await post(running.url, '{"tag":"tree", "name":"\\u004fak", "id":2e2}');
+    expect(again.status).toBe(200);
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect(await again.text()).toBe('{"name":"Oak","tag":"tree"}');
+    expect(storedPlants(running.database).filter(({ id }) => id === 200n)).toHaveLength(1);
+  });
+
+  const different: [string, string][] = [
+    ['{"id":200,"name":"Secret guess","tag":"tree"}', "a different name."],
+    ['{"id":200,"name":"Oak"}', "a different tag."],
+    ['{"id":200,"name":"Oak","tag":""}', "a different tag."],
+    ['{"id":200,"name":"Elm","tag":"bush"}', "a different name and a different tag."],
+  ];
+  for (const [body, says] of different) {
+    test(`with other content is refused, naming ${says}`, async () => {
+      const response = await post(running.url, body);
+      const text = await response.text();
+      expect([response.status, JSON.parse(text).error]).toEqual([400, 40020]);
+      expect(text).toContain(says);
+      expect(text).not.toMatch(/Oak|tree/);
+      expect(storedPlants(running.database).find(({ id }) => id === 200n)).toMatchObject({
+        name: "Oak",
+        tag: "tree",
+      });
+    });
+  }
+});
+
+describe("the request id", () => {
+  test("is the client's own where it is short and printable", async () => {
+    const response = await post(running.url, "{}", { "X-Request-Id": "my-request-1" });
+    expect(response.headers.get("x-request-id")).toBe("my-request-1");
+  });
+
+  for (const sent of ["x".repeat(65), "has space", "é"]) {
+    test(`is a new one for ${JSON.stringify(sent.slice(0, 12))}`, async () => {
+      const answer = await sendRaw(running.port, [
+        Buffer.from(rawPost("{}", `X-Request-Id: ${sent}\r\n`), "latin1"),
+      ]);
+      expect(/X-Request-Id: (.*)\r/.exec(answer.text)?.[1]).toMatch(/^[0-9a-f-]{36}$/);
+    });
+  }
+});
+
+describe("the other paths", () => {
+  test("livez and readyz", async () => {
+    for (const path of ["/livez", "/readyz"]) expect((await fetch(running.url + path)).status).toBe(200);
+  });
+
+  test("HEAD is answered like GET, without the body", async () => {
+    const { text } = await sendRaw(running.port, [
+      "HEAD /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+    ]);
+    expect(text).toContain("HTTP/1.1 200 OK");
+    expect(text).toContain("Content-Length: 17");
+    expect(text.endsWith("\r\n\r\n")).toBe(true);
+  });
+});
+
+test("a rate limit is for each token, and says how long to wait", async () => {
+  await using limited = await startTestService({ "rate-limit": "3/m" });
+  const statuses = [];
+  for (let id = 0; id < 4; id++) statuses.push(await post(limited.url, `{"id":${id},"name":"a"}`));
+  expect(statuses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+  expect(Number(statuses[3]?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  expect(await statuses[3]?.json()).toMatchObject({ error: 42901 });
+  // The operator's token has a bucket of its own: it fails for its scope, not for the rate.
+  expect((await post(limited.url, "{}", { Authorization: `Bearer ${operatorToken}` })).status).toBe(403);
+});
+
+test("a base URL with a path moves every public path under it", async () => {
+  await using moved = await startTestService({ "base-url": "https://example.org/garden/v1/" });
+  expect(moved.url).toBe("https://example.org/garden/v1");
+});
+
+test("under a base path, the paths answer there and nowhere else", async () => {
+  await using moved = await startTestService({
+    listen: "127.0.0.1:38457",
+    "base-url": "http://127.0.0.1:38457/garden/v1",
+  });
+  expect((await post("http://127.0.0.1:38457/garden/v1", '{"id":1,"name":"a"}')).status).toBe(200);
+  expect((await fetch("http://127.0.0.1:38457/garden/v1/docs")).status).toBe(200);
+  expect((await post("http://127.0.0.1:38457", '{"id":1,"name":"a"}')).status).toBe(404);
+  const description = await fetch(`${moved.url}/openapi.json`).then((response) => response.json());
+  expect(description).toMatchObject({ servers: [{ url: moved.url }] });
+});
+
+function expectCommonHeaders(response: Response): void {
+  expect(response.headers.get("cache-control")).toBe("no-store");
+  expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+  expect(response.headers.get("x-request-id")).toMatch(/^[\x21-\x7e]{1,64}$/);
+  expect(response.headers.get("date")).toMatch(/GMT$/);
+  expect(response.headers.has("server")).toBe(false);
+}

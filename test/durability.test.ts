@@ -1,0 +1,154 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { runKillRounds } from "./kill-rounds.ts";
+
+describe("what was acknowledged is stored", () => {
+  test("after a loaded service was killed with -9 again and again", async () => {
+    const report = await runKillRounds(6);
+    expect(report.acknowledged).toBeGreaterThan(100);
+    expect(report).toMatchObject({ missing: [], different: [] });
+  }, 60_000);
+
+  test("in a file that keeps a write-ahead log", async () => {
+    await using running = await startTestService();
+    await post(running.url, '{"id":1,"name":"a"}');
+    using database = new Database(running.database);
+    expect(database.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    expect(statSync(`${running.database}-wal`).size).toBeGreaterThan(0);
+  });
+
+  test("in one file after a clean stop, with no log left", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const running = await startTestService({}, file);
+    await post(running.url, '{"id":1,"name":"a"}');
+    await running[Symbol.asyncDispose]();
+    expect(statSync(`${file}-wal`, { throwIfNoEntry: false })).toBeUndefined();
+    expect(storedPlants(file)).toHaveLength(1);
+  });
+});
+
+describe("another process that holds the write lock", () => {
+  test("delays creates without stalling anything else, and they go through when it lets go", async () => {
+    await using running = await startTestService();
+    using other = new Database(running.database);
+    other.run("BEGIN IMMEDIATE");
+    const waiting = post(running.url, '{"id":1,"name":"a"}');
+    await Bun.sleep(100);
+    const startMs = performance.now();
+    expect((await fetch(`${running.url}/livez`)).status).toBe(200);
+    expect(performance.now() - startMs).toBeLessThan(100);
+    other.run("ROLLBACK");
+    expect((await waiting).status).toBe(200);
+  });
+
+  test("for too long makes creates fail with 50302, and the service heals by itself", async () => {
+    await using running = await startTestService();
+    using other = new Database(running.database);
+    other.run("BEGIN IMMEDIATE");
+    const refused = await post(running.url, '{"id":1,"name":"a"}');
+    expect([refused.status, await refused.json()]).toMatchObject([503, { error: 50302 }]);
+    expect(refused.headers.get("retry-after")).toBe("1");
+    other.run("ROLLBACK");
+    await eventually(async () => (await fetch(`${running.url}/readyz`)).status === 200);
+    expect((await post(running.url, '{"id":1,"name":"a"}')).status).toBe(200);
+  }, 20_000);
+});
+
+// A file system of two megabytes needs a mount namespace of one's own, which some containers do not allow.
+const mayMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
+
+describe("a full disk", () => {
+  test.skipIf(!mayMount)(
+    "is answered with 50302, loses nothing, and heals when there is room",
+    async () => {
+      using folder = temporaryFolder();
+      const disk = join(folder.path, "disk");
+      mkdirSync(disk);
+      const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+      const script = `mount -t tmpfs -o size=2m none ${disk} && exec ${process.execPath} ${main} --listen 127.0.0.1:0 --database ${disk}/plants.db`;
+      const child = spawn("unshare", ["-rm", "sh", "-c", script], {
+        env: { PATH: process.env["PATH"] ?? "", PLANT_STORE_ACCESS_TOKEN: accessToken },
+        stdio: ["ignore", "ignore", "pipe"],
+      });
+      try {
+        let err = "";
+        child.stderr.on("data", (text) => {
+          err += text;
+        });
+        await eventually(() => err.includes("listening"));
+        const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
+        const seen = `/proc/${child.pid}/root${disk}`;
+        const acknowledged: number[] = [];
+        const create = async (id: number): Promise<number> => {
+          const { status } = await post(url, JSON.stringify({ id, name: `plant ${id} ${"x".repeat(500)}` }));
+          if (status === 200) acknowledged.push(id);
+          return status;
+        };
+
+        await create(1);
+        writeFileSync(join(seen, "filler"), Buffer.alloc(1_200_000));
+        let status = 200;
+        let id = 2;
+        while (status === 200 && id < 5000) status = await create(id++);
+        expect(status).toBe(503);
+        expect((await fetch(`${url}/readyz`)).status).toBe(503);
+        expect((await fetch(`${url}/livez`)).status).toBe(200);
+        expect(err).toContain("the disk is full");
+
+        rmSync(join(seen, "filler"));
+        await eventually(async () => (await fetch(`${url}/readyz`)).status === 200);
+        expect(await create(id)).toBe(200);
+        for (const known of acknowledged) {
+          const replay = await post(
+            url,
+            JSON.stringify({ id: known, name: `plant ${known} ${"x".repeat(500)}` }),
+          );
+          expect(replay.headers.get("idempotent-replayed")).toBe("true");
+        }
+        expect(child.exitCode).toBeNull();
+      } finally {
+        child.kill("SIGKILL");
+      }
+    },
+    60_000,
+  );
+});
+
+test("a write that fails in a way nobody can judge ends the service, and a restart has all that was acknowledged", async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "plants.db");
+  const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+  // A file may grow to 200 KiB and no further: past that a write fails with EFBIG, which is no full disk.
+  const script = `trap '' XFSZ; ulimit -f 400; exec ${process.execPath} ${main} --listen 127.0.0.1:0 --database ${file}`;
+  const child = spawn("sh", ["-c", script], {
+    env: { PATH: process.env["PATH"] ?? "", PLANT_STORE_ACCESS_TOKEN: accessToken },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let err = "";
+  child.stderr.on("data", (text) => {
+    err += text;
+  });
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  await eventually(() => err.includes("listening"));
+  const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
+  let acknowledged = 0;
+  let status = 200;
+  while (status === 200 && acknowledged < 5000) {
+    ({ status } = await post(url, JSON.stringify({ id: acknowledged, name: "x".repeat(2000) })));
+    if (status === 200) acknowledged++;
+  }
+  expect(status).toBe(503);
+  expect(await ended).toBe(1);
+  expect(err).toContain("a write ended in doubt");
+  expect(acknowledged).toBeGreaterThan(10);
+
+  await using again = await startTestService({}, file);
+  const stored = new Set(storedPlants(again.database).map(({ id }) => Number(id)));
+  for (let id = 0; id < acknowledged; id++) expect(stored.has(id)).toBe(true);
+}, 30_000);

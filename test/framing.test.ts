@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import {
+  accessToken,
+  eventually,
+  post,
+  rawPost,
+  sendRaw,
+  startTestService,
+  storedPlants,
+  type TestService,
+} from "./harness.ts";
+
+let running: TestService;
+beforeAll(async () => {
+  running = await startTestService({ "body-timeout": "300ms", "max-body-bytes": "2000" });
+});
+afterAll(() => running[Symbol.asyncDispose]());
+
+const head = `POST /plants HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n`;
+const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => Number(match[1]));
+const errors = (text: string) => [...text.matchAll(/"error":(\d+)/g)].map((match) => Number(match[1]));
+let nextId = 1000;
+
+describe("requests arrive", () => {
+  test("cut at every byte", async () => {
+    const whole = rawPost(`{"id":${nextId++},"name":"cut"}`);
+    for (let at = 1; at < whole.length; at += 7) {
+      const { text } = await sendRaw(running.port, [whole.slice(0, at), 1, whole.slice(at)], 30);
+      expect(statuses(text)).toEqual([200]);
+    }
+  });
+
+  test("one byte at a time", async () => {
+    const { text } = await sendRaw(
+      running.port,
+      [...rawPost('{"id":1,"name":"slow"}')].flatMap((letter) => [letter, 0]),
+    );
+    expect(statuses(text)).toEqual([200]);
+  });
+
+  test("many ahead on one connection, and are answered in order", async () => {
+    const ids = Array.from({ length: 50 }, () => nextId++);
+    const { text } = await sendRaw(running.port, [
+      ids.map((id) => rawPost(`{"id":${id},"name":"n${id}"}`)).join(""),
+    ]);
+    expect([...text.matchAll(/"name":"n(\d+)"/g)].map((match) => Number(match[1]))).toEqual(ids);
+  });
+
+  test("ahead, with a refused one in between", async () => {
+    const { text } = await sendRaw(running.port, [
+      rawPost(`{"id":${nextId++},"name":"a"}`) + rawPost("{") + rawPost(`{"id":${nextId++},"name":"b"}`),
+    ]);
+    expect(statuses(text)).toEqual([200, 400, 200]);
+  });
+
+  test("ahead by thousands, without growing the stack or the memory", async () => {
+    const { text } = await sendRaw(
+      running.port,
+      ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n".repeat(20_000)],
+      500,
+    );
+    expect(statuses(text)).toHaveLength(20_000);
+  });
+
+  test("with an empty line before them", async () => {
+    expect(statuses((await sendRaw(running.port, [`\r\n${rawPost("{}")}`])).text)).toEqual([400]);
+  });
+
+  test("in chunks, with extensions and trailers", async () => {
+    const body = `1\r\n{\r\n18;x=y\r\n"id":${nextId++},"name":"chunk"\r\n1\r\n}\r\n0\r\nX: y\r\n\r\n`;
+    const { text } = await sendRaw(running.port, [
+      `${head}Transfer-Encoding: chunked\r\n\r\n`,
+      20,
+      body,
+      rawPost("{}"),
+    ]);
+    expect(statuses(text)).toEqual([200, 400]);
+  });
+
+  test("in HTTP/1.0, and the connection closes", async () => {
+    const body = `{"id":${nextId++},"name":"old"}`;
+    const text = `POST /plants HTTP/1.0\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const answer = await sendRaw(running.port, [text]);
+    expect([statuses(answer.text), answer.closed]).toEqual([[200], true]);
+  });
+
+  test("with Expect: 100-continue, which is given only to those who may go on", async () => {
+    const body = `{"id":${nextId++},"name":"wait"}`;
+    const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const { text } = await sendRaw(running.port, [head + lines, 60, body]);
+    expect(statuses(text)).toEqual([100, 200]);
+    const denied = await sendRaw(running.port, [`POST /plants HTTP/1.1\r\nHost: h\r\n${lines}`]);
+    expect(statuses(denied.text)).toEqual([401]);
+  });
+
+  test("from a client that closes its half and waits", async () => {
+    const id = nextId++;
+    const text = await new Promise<string>((resolve, reject) => {
+      let received = "";
+      const socket = connect({ port: running.port, host: "127.0.0.1", allowHalfOpen: true });
+      socket.on("connect", () => socket.end(rawPost(`{"id":${id},"name":"half"}`)));
+      socket.on("data", (bytes) => {
+        received += bytes;
+      });
+      socket.on("end", () => resolve(received));
+      socket.on("error", reject);
+    });
+    expect(statuses(text)).toEqual([200]);
+  });
+});
+
+describe("a connection is kept", () => {
+  test("after a refusal by the head alone, whose body is read past", async () => {
+    const refused = "POST /plants HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n";
+    const { text } = await sendRaw(running.port, [
+      refused,
+      20,
+      "GET /",
+      20,
+      rawPost(`{"id":${nextId++},"name":"a"}`),
+    ]);
+    expect(statuses(text)).toEqual([401, 200]);
+  });
+
+  test("until the client says close", async () => {
+    const answer = await sendRaw(running.port, [
+      "GET /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET /livez HTTP/1.1\r\nHost: h\r\n\r\n",
+    ]);
+    expect([statuses(answer.text), answer.closed]).toEqual([[200], true]);
+  });
+});
+
+describe("a connection is closed, with an Error body,", () => {
+  const notHttp: [string, string][] = [
+    ["a TLS greeting", "\u0016\u0003\u0001\u0002\u0000"],
+    ["no host", "GET /livez HTTP/1.1\r\n\r\n"],
+    ["length and chunks together", `${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ["a length twice", `${head}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
+    ["a bad chunk", `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
+    ["a folded header", "GET /livez HTTP/1.1\r\nHost: h\r\n folded: x\r\n\r\n"],
+    ["bare line feeds", "GET /livez HTTP/1.1\nHost: h\n\n\r\n\r\n"],
+  ];
+  for (const [what, text] of notHttp) {
+    test(`for ${what}`, async () => {
+      const answer = await sendRaw(running.port, [Buffer.from(text, "latin1")]);
+      expect([errors(answer.text), answer.closed]).toEqual([[40030], true]);
+      expect(answer.text).toContain("Content-Type: application/json");
+      expect(answer.text).toContain("X-Request-Id: ");
+    });
+  }
+
+  test("for a head that is too large", async () => {
+    const answer = await sendRaw(running.port, [
+      `GET / HTTP/1.1\r\nHost: h\r\nX: ${"x".repeat(17_000)}\r\n\r\n`,
+    ]);
+    expect([errors(answer.text), answer.closed]).toEqual([[43101], true]);
+  });
+
+  test("for a length over the limit, before the body comes", async () => {
+    const answer = await sendRaw(running.port, [`${head}Content-Length: 2001\r\n\r\n`]);
+    expect([errors(answer.text), answer.closed]).toEqual([[41301], true]);
+  });
+
+  test("for a length over the limit, and the answer can be read though the body was sent", async () => {
+    const answer = await sendRaw(
+      running.port,
+      [`${head}Content-Length: 3000000\r\n\r\n${"x".repeat(3_000_000)}`],
+      500,
+    );
+    expect(errors(answer.text)).toEqual([41301]);
+  });
+
+  test("for chunks over the limit", async () => {
+    const answer = await sendRaw(running.port, [
+      `${head}Transfer-Encoding: chunked\r\n\r\n400\r\n${"x".repeat(1024)}\r\n400\r\n`,
+    ]);
+    expect([errors(answer.text), answer.closed]).toEqual([[41301], true]);
+  });
+
+  test("for a body that does not come in time, however it trickles", async () => {
+    const startMs = performance.now();
+    const answer = await sendRaw(
+      running.port,
+      [`${head}Content-Length: 30\r\n\r\n`, 100, "x", 100, "x", 100, "x", 100, "x"],
+      400,
+    );
+    expect([errors(answer.text), answer.closed]).toEqual([[40801], true]);
+    expect(performance.now() - startMs).toBeLessThan(2000);
+  });
+});
+
+describe("a client that goes away", () => {
+  test("in the middle of a body stores nothing and leaves nothing behind", async () => {
+    for (let round = 0; round < 20; round++) {
+      await sendRaw(running.port, [`${head}Content-Length: 30\r\n\r\n{"id":99999,"na`], 1);
+    }
+    expect(storedPlants(running.database).some(({ id }) => id === 99999n)).toBe(false);
+    expect((await post(running.url, `{"id":${nextId++},"name":"a"}`)).status).toBe(200);
+  });
+
+  test("before the answer has its plant stored all the same, and a retry finds it", async () => {
+    const id = nextId++;
+    await new Promise<void>((resolve) => {
+      const socket = connect({ port: running.port, host: "127.0.0.1" });
+      socket.on("connect", () => socket.write(rawPost(`{"id":${id},"name":"gone"}`), () => socket.destroy()));
+      socket.on("close", () => resolve());
+    });
+    await eventually(() => storedPlants(running.database).some((plant) => plant.id === BigInt(id)));
+    expect((await post(running.url, `{"id":${id},"name":"gone"}`)).headers.get("idempotent-replayed")).toBe(
+      "true",
+    );
+  });
+
+  test("without reading its answers is not fed for ever", async () => {
+    const socket = connect({ port: running.port, host: "127.0.0.1" });
+    socket.pause();
+    await new Promise<void>((resolve) => socket.on("connect", () => resolve()));
+    const before = process.memoryUsage.rss();
+    const page = "GET /docs HTTP/1.1\r\nHost: h\r\n\r\n".repeat(2000);
+    for (let round = 0; round < 10; round++) socket.write(page);
+    await Bun.sleep(300);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(150_000_000);
+    expect((await fetch(`${running.url}/livez`)).status).toBe(200);
+    socket.destroy();
+  });
+});

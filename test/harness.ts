@@ -1,0 +1,160 @@
+import { Database } from "bun:sqlite";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readConfig } from "../src/config/read-config.ts";
+import { type Service, startService } from "../src/service.ts";
+import { createLog } from "../src/telemetry/log.ts";
+
+export const accessToken = "test-access-token-0123456789";
+export const operatorToken = "test-operator-token-0123456789";
+
+export interface TestService extends AsyncDisposable {
+  readonly service: Service;
+  readonly url: string;
+  readonly port: number;
+  readonly database: string;
+  /** Every line logged so far. */
+  readonly logged: string[];
+}
+
+/** The composition root as the command line runs it, on a free port and a new data file. */
+export async function startTestService(
+  flags: Record<string, string> = {},
+  database?: string,
+): Promise<TestService> {
+  const folder = temporaryFolder();
+  const file = database ?? join(folder.path, "plants.db");
+  const logged: string[] = [];
+  const config = readConfig({
+    flags: { listen: "127.0.0.1:0", database: file, ...flags },
+    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken },
+    readFile: () => "",
+  });
+  const log = createLog({
+    level: "debug",
+    format: "json",
+    colour: false,
+    write: (line) => logged.push(line),
+  });
+  const service = await startService(config, log);
+  const port = Number(new URL(service.publicUrl).port);
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closed ??= service.close("test");
+    return closed;
+  };
+  return {
+    service: { ...service, close },
+    url: service.publicUrl,
+    port,
+    database: file,
+    logged,
+    async [Symbol.asyncDispose]() {
+      await close();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+export function temporaryFolder(): { readonly path: string } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), "plant-store-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** POST /plants with a good token and JSON; whatever is given replaces that. */
+export function post(
+  url: string,
+  body: string | Uint8Array,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${url}/plants`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json", ...headers },
+    body,
+  });
+}
+
+export interface StoredPlant {
+  readonly id: bigint;
+  readonly name: string;
+  readonly tag: string | null;
+  readonly created_at_ms: bigint;
+  readonly created_by: string;
+}
+
+/** What the data file itself holds, read by another connection. */
+export function storedPlants(file: string): StoredPlant[] {
+  using database = new Database(file, { readonly: true, safeIntegers: true });
+  return database.query<StoredPlant, []>("SELECT * FROM plants ORDER BY id").all();
+}
+
+export interface RawAnswer {
+  readonly text: string;
+  readonly closed: boolean;
+}
+
+/** Sends bytes as they are, in pieces with pauses (in ms) between them, and collects all that comes back. */
+export function sendRaw(
+  port: number,
+  pieces: readonly (string | Uint8Array | number)[],
+  waitMs = 150,
+): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    const received: Buffer[] = [];
+    let ended = false;
+    let timer: NodeJS.Timeout | undefined;
+    const finish = () => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve({ text: Buffer.concat(received).toString("utf8"), closed: ended });
+    };
+    const settle = () => {
+      clearTimeout(timer);
+      timer = setTimeout(finish, waitMs);
+    };
+    socket.on("data", (bytes: Buffer) => {
+      received.push(bytes);
+      if (timer !== undefined) settle();
+    });
+    socket.on("end", () => {
+      ended = true;
+      if (timer !== undefined) finish();
+    });
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ECONNRESET" && error.code !== "EPIPE") return reject(error);
+      ended = true;
+      finish();
+    });
+    socket.on("connect", async () => {
+      for (const piece of pieces) {
+        if (typeof piece === "number") await Bun.sleep(piece);
+        else socket.write(piece);
+      }
+      if (ended) finish();
+      else settle();
+    });
+  });
+}
+
+/** A POST /plants as raw text, with a good token. */
+export function rawPost(body: string, extraHeaders = ""): string {
+  return (
+    `POST /plants HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n` +
+    `${extraHeaders}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  );
+}
+
+/** Waits until the condition holds, and fails once it has not for too long. */
+export async function eventually(
+  condition: () => boolean | Promise<boolean>,
+  withinMs = 5000,
+): Promise<void> {
+  const deadlineMs = performance.now() + withinMs;
+  while (!(await condition())) {
+    if (performance.now() > deadlineMs) throw new Error(`not so within ${withinMs} ms`);
+    await Bun.sleep(10);
+  }
+}
