@@ -71,7 +71,9 @@ export function startPublicListener(
   const listening: Listening = {
     clock: new Clock(),
     refused(exchange, status, error) {
-      if (options.logRequests !== "none") events.refused({ ...told(exchange), status, error });
+      if (options.logRequests === "none") return;
+      const tell = status >= 500 ? events.failed : events.refused;
+      tell({ ...told(exchange), status, error });
     },
     answered:
       options.logRequests !== "all"

@@ -35,9 +35,9 @@ export function createEvents(log: Log, now: () => number) {
 
   return {
     answered: (answered: Answered) => log.info("answered", { ...answered }),
+    failed: (answered: Answered) => log.error("failed", { ...answered }),
     refused(answered: Answered) {
-      if (answered.status >= 500) log.error("failed", { ...answered });
-      else if (underLimit()) log.info("refused", { ...answered });
+      if (underLimit()) log.info("refused", { ...answered });
     },
     faulted: (requestId: string, error: unknown) =>
       log.error("a fault of ours", {

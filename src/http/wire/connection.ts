@@ -1,5 +1,5 @@
 import type { Socket } from "bun";
-import { ChunkedBody } from "./chunked-body.ts";
+import { type ArrivingBody, ChunkedBody, SizedBody } from "./body.ts";
 import { type Head, NotHttp, parseHead } from "./head.ts";
 
 /** Why a request went wrong before its handler could tell. */
@@ -50,9 +50,7 @@ export class Connection {
   #lastAnswer = false;
   #bodyDone: BodyDone | undefined;
   #bodyUnread = false;
-  #parts: Buffer[] = [];
-  #bytesLeft = 0;
-  #chunked: ChunkedBody | undefined;
+  #body: ArrivingBody | undefined;
   #output: Buffer | undefined;
 
   constructor(socket: Socket<Connection>, handlers: WireHandlers, limits: WireLimits, nowMs: number) {
@@ -94,8 +92,7 @@ export class Connection {
     if (head.expectsContinue) this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
     this.#enter("body", this.#limits.bodyTimeoutMs);
     this.#bodyDone = done;
-    this.#bytesLeft = length;
-    this.#chunked = head.chunked ? new ChunkedBody(this.#limits.bodyBytesMax) : undefined;
+    this.#body = head.chunked ? new ChunkedBody(this.#limits.bodyBytesMax) : new SizedBody(length);
     const arrived = this.#input;
     this.#input = nothing;
     if (arrived.length > 0) this.#takeBody(arrived);
@@ -133,7 +130,7 @@ export class Connection {
   closed(): void {
     this.#state = "closed";
     this.#input = nothing;
-    this.#bodyDone = undefined;
+    this.#forgetBody();
   }
 
   /** The answer under way, if any, is the last. */
@@ -205,27 +202,20 @@ export class Connection {
   }
 
   #takeBody(bytes: Buffer): void {
-    if (this.#chunked !== undefined) {
-      const result = this.#chunked.push(bytes);
-      if (result === undefined) return;
-      if (result instanceof NotHttp) return this.#fail("not-http", result.reason);
-      if (typeof result === "string") return this.#fail(result, "");
-      return this.#bodyWhole(result.body, result.rest);
-    }
-    const part = bytes.subarray(0, this.#bytesLeft);
-    this.#parts.push(part);
-    this.#bytesLeft -= part.length;
-    if (this.#bytesLeft === 0) this.#bodyWhole(Buffer.concat(this.#parts), bytes.subarray(part.length));
+    const result = this.#body?.push(bytes);
+    if (result === undefined) return;
+    if (result instanceof NotHttp) return this.#fail("not-http", result.reason);
+    if (typeof result === "string") return this.#fail(result, "");
+    const done = this.#bodyDone;
+    this.#input = result.rest;
+    this.#state = "handling";
+    this.#forgetBody();
+    done?.(result.body);
   }
 
-  #bodyWhole(body: Buffer, rest: Buffer): void {
-    const done = this.#bodyDone;
+  #forgetBody(): void {
+    this.#body = undefined;
     this.#bodyDone = undefined;
-    this.#chunked = undefined;
-    this.#parts = [];
-    this.#input = rest;
-    this.#state = "handling";
-    done?.(body);
   }
 
   #answered(): void {
@@ -241,7 +231,7 @@ export class Connection {
     const length = this.#head?.contentLength;
     if (length === undefined || length > this.#limits.bodyBytesMax || this.#head?.expectsContinue)
       return this.#linger();
-    this.#bytesLeft = length;
+    this.#body = new SizedBody(length);
     this.#enter("skipping", this.#limits.bodyTimeoutMs);
     const arrived = this.#input;
     this.#input = nothing;
@@ -249,17 +239,17 @@ export class Connection {
   }
 
   #skip(bytes: Buffer): void {
-    const skipped = Math.min(bytes.length, this.#bytesLeft);
-    this.#bytesLeft -= skipped;
-    if (this.#bytesLeft > 0) return;
-    this.#input = bytes.subarray(skipped);
+    const result = this.#body?.push(bytes);
+    if (typeof result !== "object" || result instanceof NotHttp) return;
+    this.#input = result.rest;
+    this.#forgetBody();
     this.#enter("idle", idleTimeoutMs);
     this.#advance();
   }
 
   #fail(fault: WireFault, reason: string): void {
     const head = this.#state === "handling" || this.#state === "body" ? this.#head : undefined;
-    this.#bodyDone = undefined;
+    this.#forgetBody();
     this.#lastAnswer = true;
     this.#handlers.fault(this, fault, reason, head);
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ChunkedBody } from "./chunked-body.ts";
+import { ChunkedBody } from "./body.ts";
 import { type Head, NotHttp, parseHead } from "./head.ts";
 
 const parse = (...lines: string[]) => parseHead(lines.join("\r\n"));

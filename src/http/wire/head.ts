@@ -20,7 +20,9 @@ export class NotHttp {
   }
 }
 
-const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP\/1\.([01])$/;
+// The target is a path, an absolute address, or the asterisk of OPTIONS.
+const requestLine =
+  /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\/[\x21-\x7e]*|[hH][tT][tT][pP][sS]?:\/\/[\x21-\x7e]+|\*) HTTP\/1\.([01])$/;
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 // Visible characters, spaces, tabs and bytes above ASCII. No CR, LF or NUL: those are how requests are smuggled.
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;

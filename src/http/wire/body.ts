@@ -5,8 +5,33 @@ const sizeLine = /^([0-9a-fA-F]{1,8})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 const lineBytesMax = 1024;
 const trailerBytesMax = 8192;
 
+/** A body as it arrives in pieces. */
+export interface ArrivingBody {
+  /** Takes what has arrived: the body with what came behind it once whole, undefined while more must come. */
+  push(arrived: Buffer): { body: Buffer; rest: Buffer } | "body-too-large" | NotHttp | undefined;
+}
+
+/** Puts together a body whose length is known. */
+export class SizedBody implements ArrivingBody {
+  readonly #parts: Buffer[] = [];
+  #left: number;
+
+  constructor(length: number) {
+    this.#left = length;
+  }
+
+  push(arrived: Buffer): { body: Buffer; rest: Buffer } | undefined {
+    const part = arrived.subarray(0, this.#left);
+    this.#parts.push(part);
+    this.#left -= part.length;
+    return this.#left > 0
+      ? undefined
+      : { body: Buffer.concat(this.#parts), rest: arrived.subarray(part.length) };
+  }
+}
+
 /** Puts a chunked body together as its pieces arrive (RFC 9112, 7.1). Trailers are read past. */
-export class ChunkedBody {
+export class ChunkedBody implements ArrivingBody {
   readonly #bytesMax: number;
   readonly #parts: Buffer[] = [];
   #bytes = 0;
@@ -19,7 +44,6 @@ export class ChunkedBody {
     this.#bytesMax = bytesMax;
   }
 
-  /** Takes what has arrived: the body with what came behind it once whole, undefined while more must come. */
   push(arrived: Buffer): { body: Buffer; rest: Buffer } | "body-too-large" | NotHttp | undefined {
     this.#pending = this.#pending.length === 0 ? arrived : Buffer.concat([this.#pending, arrived]);
     for (;;) {

@@ -1,0 +1,116 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import packageFile from "../package.json" with { type: "json" };
+import { commands } from "../src/cli/run.ts";
+import { secrets, settings } from "../src/config/settings.ts";
+import { catalogue } from "../src/http/error-catalogue.ts";
+
+const root = join(import.meta.dir, "..");
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+const pages = [
+  ...["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
+  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
+
+/** The rows of every table on the page that begins with this cell, as cells. */
+function rows(page: string, firstCell: RegExp): string[][] {
+  return read(page)
+    .split("\n")
+    .filter((line) => line.startsWith("|"))
+    .map((line) =>
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
+    .filter(([cell = ""]) => firstCell.test(cell));
+}
+
+describe("docs are held to the code", () => {
+  test("the errors page has every error of the catalogue, word for word, and no other", () => {
+    const written = rows("docs/errors.md", /^`?\d{5}`?$/).map(([error = "", when, remedy]) => [
+      error.replaceAll("`", ""),
+      when,
+      remedy,
+    ]);
+    const known = Object.values(catalogue)
+      .sort((a, b) => a.error - b.error)
+      .map(({ error, when, remedy }) => [String(error), when, remedy]);
+    expect(written).toEqual(known as never);
+  });
+
+  test("the settings page has every setting, word for word, and no other", () => {
+    const written = rows("docs/configuration.md", /^`--/).map((row) =>
+      row.map((cell) => cell.replaceAll("`", "")),
+    );
+    const known = Object.values(settings).map(({ flag, environment, standard, help }) => [
+      `--${flag}`,
+      environment,
+      standard || "none",
+      help,
+    ]);
+    expect(written).toEqual(known.map((row) => row.map((cell) => cell.replaceAll("`", ""))));
+    for (const { environment } of Object.values(secrets))
+      expect(read("docs/configuration.md")).toContain(environment);
+  });
+
+  test("the README has every setting", () => {
+    const flags = rows("README.md", /^`--/).map(([flag = ""]) => flag.replaceAll("`", ""));
+    expect(flags.sort()).toEqual(
+      Object.values(settings)
+        .map(({ flag }) => `--${flag}`)
+        .sort(),
+    );
+  });
+
+  test("every npm command that a page names exists", () => {
+    const known = Object.keys(packageFile.scripts);
+    for (const page of pages) {
+      for (const match of read(page).matchAll(/npm run ([\w:-]+)/g))
+        expect([page, known]).toEqual([page, expect.arrayContaining([match[1]])]);
+    }
+  });
+
+  test("every plant-store command that a page names exists", () => {
+    const known = [...Object.keys(commands).map((words) => words.split(" ")[0]), "COMMAND"];
+    for (const page of pages.filter((name) => name !== "CHANGELOG.md")) {
+      for (const match of read(page).matchAll(/(?:npx|`)\s?plant-store ([a-z]\w+)/g))
+        expect([page, known]).toEqual([page, expect.arrayContaining([match[1]])]);
+    }
+  });
+
+  test("every link to a file leads to one", () => {
+    const broken = pages.flatMap((page) =>
+      [...read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#]+)/g)]
+        .map((match) => match[1] ?? "")
+        .filter((target) => !existsSync(join(root, dirname(page), target)))
+        .map((target) => `${page} → ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test("every source file that a page names exists", () => {
+    const missing = pages.flatMap((page) =>
+      [...read(page).matchAll(/`((?:src|test|bin|scripts|bench)\/[\w./-]+\.\w+)`/g)]
+        .map((match) => match[1] ?? "")
+        .filter((path) => !existsSync(join(root, path)))
+        .map((path) => `${page} → ${path}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test("decision records are short", () => {
+    for (const name of readdirSync(join(root, "docs/adr"))) {
+      expect([name, read(`docs/adr/${name}`).split("\n").length < 46]).toEqual([name, true]);
+    }
+  });
+
+  test("the two commands stand on the README's first screen", () => {
+    const firstScreen = read("README.md").split("\n").slice(0, 40).join("\n");
+    for (const command of ["npm ci && npm start", "npm ci && npm test"])
+      expect(firstScreen).toContain(command);
+  });
+});

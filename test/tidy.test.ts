@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+
+// The rules of the house, as ordinary tests.
+const root = join(import.meta.dir, "..");
+const source = join(root, "src");
+
+interface File {
+  readonly path: string;
+  readonly room: string;
+  readonly text: string;
+  readonly imports: readonly string[];
+}
+
+const files: File[] = readdirSync(source, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts") && !name.endsWith(".d.ts"))
+  .map((name) => {
+    const text = readFileSync(join(source, name), "utf8");
+    const imports = [...text.matchAll(/^(?:import|export) .*?from "(\.[^"]+)"|^} from "(\.[^"]+)"/gm)].map(
+      (match) => relative(source, join(source, dirname(name), match[1] ?? match[2] ?? "")),
+    );
+    return { path: name, room: roomOf(name), text, imports };
+  });
+const code = files.filter(({ path }) => !path.endsWith(".test.ts"));
+
+function roomOf(path: string): string {
+  return path.includes("/") ? path.slice(0, path.indexOf("/")) : path;
+}
+
+/** Which rooms each room may import, besides itself. */
+const arrows: Record<string, readonly string[]> = {
+  "main.ts": ["cli"],
+  cli: ["service.ts", "http", "storage", "telemetry", "config", "access", "plants"],
+  "service.ts": ["http", "storage", "telemetry", "config", "access", "plants"],
+  http: ["telemetry", "access", "plants"],
+  storage: ["access", "plants"],
+  telemetry: [],
+  config: ["access"],
+  access: [],
+  plants: [],
+};
+
+function offenders(among: readonly File[], pattern: RegExp, except: (file: File) => boolean): string[] {
+  return among.filter((file) => !except(file) && pattern.test(file.text)).map(({ path }) => path);
+}
+
+describe("the house", () => {
+  test("every room imports only what it may", () => {
+    const forbidden = files.flatMap(({ path, room, imports }) =>
+      imports
+        .map((imported) => (imported.startsWith("..") ? undefined : roomOf(imported)))
+        .filter((target) => target !== undefined && target !== room && !arrows[room]?.includes(target))
+        .map((target) => `${path} → ${target}`),
+    );
+    expect(forbidden).toEqual([]);
+    expect([...new Set(files.map(({ room }) => room))].sort()).toEqual(Object.keys(arrows).sort());
+  });
+
+  test("no files import each other in a circle", () => {
+    const imports = new Map(code.map((file) => [file.path, file.imports]));
+    const visit = (path: string, trail: readonly string[]): string[] => {
+      if (trail.includes(path)) return [[...trail, path].join(" → ")];
+      return (imports.get(path) ?? []).flatMap((next) => visit(next, [...trail, path]));
+    };
+    expect(code.flatMap(({ path }) => visit(path, []))).toEqual([]);
+  });
+
+  test("SQL stands in storage/ alone", () => {
+    const sql = /\b(?:SELECT .* FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE TABLE|PRAGMA)\b/;
+    expect(offenders(code, sql, ({ room }) => room === "storage")).toEqual([]);
+  });
+
+  test("HTTP statuses stand in http/ alone", () => {
+    expect(
+      offenders(
+        code,
+        /\bstatus\w*\b.*\b[2-5]\d\d\b|\b[45]\d\d(?:0[1-9]|[1-3]\d)\b/,
+        ({ room }) => room === "http" || room === "cli",
+      ),
+    ).toEqual([]);
+  });
+
+  test("only main.ts touches the process", () => {
+    expect(offenders(code, /\bprocess\.\w/, ({ path }) => path === "main.ts")).toEqual([]);
+  });
+
+  test("Bun's own API stands where the design puts it", () => {
+    const places = /^(?:http|storage\/sqlite)\//;
+    expect(offenders(code, /\bBun\.|from "bun/, ({ path }) => places.test(path))).toEqual([]);
+  });
+
+  test("no module keeps state of its own", () => {
+    expect(offenders(code, /^(?:export )?let /m, () => false)).toEqual([]);
+  });
+
+  test("every file is used", () => {
+    const imported = new Set(files.flatMap(({ imports }) => imports));
+    expect(code.map(({ path }) => path).filter((path) => path !== "main.ts" && !imported.has(path))).toEqual(
+      [],
+    );
+  });
+
+  test("no test is left out by accident, and nothing is left for later", () => {
+    const tests = readdirSync(import.meta.dir, { encoding: "utf8" })
+      .filter((name) => name !== "tidy.test.ts" && name.endsWith(".ts"))
+      .map((name) => ({
+        path: `test/${name}`,
+        room: "test",
+        text: readFileSync(join(import.meta.dir, name), "utf8"),
+        imports: [],
+      }));
+    expect(offenders([...files, ...tests], /\b(?:test|describe)\.(?:only|skip|todo)\(/, () => false)).toEqual(
+      [],
+    );
+    expect(offenders([...files, ...tests], /\b(?:TODO|FIXME|XXX|HACK)\b/, () => false)).toEqual([]);
+  });
+
+  // A ratchet: a file may be longer than this only for a reason, which is then written here.
+  test("files stay short", () => {
+    const linesMax = 250;
+    // One state machine, which is easier to check in one piece.
+    const allowed: Record<string, number> = { "http/wire/connection.ts": 270 };
+    const long = code.filter(({ path, text }) => text.split("\n").length > (allowed[path] ?? linesMax));
+    expect(long.map(({ path, text }) => `${path}: ${text.split("\n").length}`)).toEqual([]);
+  });
+
+  test("the lock file names no registry", () => {
+    const lock = readFileSync(join(root, "package-lock.json"), "utf8");
+    expect(lock).not.toMatch(
+      /"resolved"|https?:\/\/(?!opencollective|github|feross|paypal|www\.patreon|ko-fi)[^"]*\.tgz/,
+    );
+  });
+});
