@@ -94,19 +94,19 @@ describe("requests arrive", () => {
     expect(statuses(denied.text)).toEqual([401]);
   });
 
-  test("from a client that closes its half and waits", async () => {
-    const id = nextId++;
+  test("from a client that closes its half and waits, also for those it sent ahead", async () => {
+    const ids = [nextId++, nextId++, nextId++];
     const text = await new Promise<string>((resolve, reject) => {
       let received = "";
       const socket = connect({ port: running.port, host: "127.0.0.1", allowHalfOpen: true });
-      socket.on("connect", () => socket.end(rawPost(`{"id":${id},"name":"half"}`)));
+      socket.on("connect", () => socket.end(ids.map((id) => rawPost(`{"id":${id},"name":"half"}`)).join("")));
       socket.on("data", (bytes) => {
         received += bytes;
       });
       socket.on("end", () => resolve(received));
       socket.on("error", reject);
     });
-    expect(statuses(text)).toEqual([200]);
+    expect(statuses(text)).toEqual([200, 200, 200]);
   });
 });
 
@@ -128,6 +128,7 @@ describe("a connection is kept", () => {
       "GET /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET /livez HTTP/1.1\r\nHost: h\r\n\r\n",
     ]);
     expect([statuses(answer.text), answer.closed]).toEqual([[200], true]);
+    expect(answer.text).toContain("Connection: close\r\n");
   });
 });
 

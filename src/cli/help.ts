@@ -21,7 +21,7 @@ export function generalHelp(commands: readonly Command[], colour: boolean): stri
     heading("Settings"),
     "  As a flag, or as a variable: --max-body-bytes is PLANT_STORE_MAX_BODY_BYTES. The flag wins.",
     "",
-    settingLines(Object.values(settings)),
+    columns(settingRows(Object.values(settings)), "  "),
     "",
     "  Tokens given from outside come by variable alone, or by a file that NAME_FILE names:",
     "",
@@ -41,23 +41,20 @@ export function commandHelp(command: Command, colour: boolean): string {
     `--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`,
     help,
   ]);
-  const taken = command.settings.map((name) => settings[name]);
+  const flags = [...own, ...settingRows(command.settings.map((name) => settings[name]))];
   return [
     `${heading(`plant-store ${command.usage}`)}: ${command.summary}`,
     "",
     heading("Examples"),
     ...command.examples.map((example) => `  ${example}`),
-    ...(own.length + taken.length > 0 ? ["", heading("Flags")] : []),
-    ...(own.length > 0 ? [columns(own, "  ")] : []),
-    ...(taken.length > 0 ? [settingLines(taken)] : []),
+    ...(flags.length > 0 ? ["", heading("Flags"), columns(flags, "  ")] : []),
     "",
   ].join("\n");
 }
 
-function settingLines(shown: readonly (typeof settings)[keyof typeof settings][]): string {
-  const rows = shown.map(({ flag, placeholder, help, standard }) => [
+function settingRows(shown: readonly (typeof settings)[keyof typeof settings][]): string[][] {
+  return shown.map(({ flag, placeholder, help, standard }) => [
     `--${flag} ${placeholder}`,
     `${help}${standard === "" ? "" : ` (${standard})`}`,
   ]);
-  return columns(rows, "  ");
 }

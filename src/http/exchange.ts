@@ -74,29 +74,32 @@ export class Exchange {
 
   plant({ name, tag }: Plant, replayed: boolean): void {
     const extra = replayed ? "Idempotent-Replayed: true\r\n" : "";
-    this.#send(200, "application/json", extra, JSON.stringify({ name, tag }), false);
+    this.#send(200, "application/json", extra, JSON.stringify({ name, tag }));
   }
 
-  /** The message is the catalogue's own where none is given. `Connection: close` among the headers does what it says. */
+  /** The message is the catalogue's own where none is given. */
   error(kind: ErrorKind, message = catalogue[kind].example, headers: Record<string, string> = {}): void {
     const { error } = catalogue[kind];
     const status = statusOf(kind);
     this.#listening.refused(this, status, error);
-    const close = headers["Connection"] === "close";
-    this.#send(status, "application/json", lines(headers), JSON.stringify({ error, message }), close);
+    this.#send(status, "application/json", lines(headers), JSON.stringify({ error, message }));
   }
 
   page(contentType: string, body: string, headers: Record<string, string> = {}): void {
-    this.#send(200, contentType, lines(headers), body, false);
+    this.#send(200, contentType, lines(headers), body);
   }
 
-  #send(status: number, contentType: string, extra: string, body: string, close: boolean): void {
-    const text =
+  #send(status: number, contentType: string, extra: string, body: string): void {
+    const bodyBytes = Buffer.byteLength(body);
+    const head =
       `HTTP/1.1 ${status} ${reasons[status]}\r\nContent-Type: ${contentType}\r\n` +
       `Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.requestId}\r\n${extra}` +
-      `Date: ${this.#listening.clock.date(Date.now())}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+      `${this.#connection.closing ? "Connection: close\r\n" : ""}` +
+      `Date: ${this.#listening.clock.date(Date.now())}\r\nContent-Length: ${bodyBytes}\r\n\r\n`;
     if (status === 200) this.#listening.answered?.(this, status);
-    this.#connection.send(this.head?.method === "HEAD" ? text : text + body, close);
+    // The head is ASCII, so it has as many bytes as letters.
+    if (this.head?.method === "HEAD") this.#connection.send(head, head.length);
+    else this.#connection.send(head + body, head.length + bodyBytes);
   }
 }
 

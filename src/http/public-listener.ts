@@ -64,7 +64,7 @@ export function startPublicListener(
     if (methods === undefined) return noSuchPath(exchange, path, basePath);
     const handler = methods[method] ?? (method === "HEAD" ? methods["GET"] : undefined);
     if (handler === undefined) return noSuchMethod(exchange, path, method, Object.keys(methods));
-    if (state === "draining" && handler !== live) return exchange.error("closing", undefined, closing);
+    if (state === "draining" && handler !== live) return exchange.error("closing", undefined, retrySoon);
     handler(exchange);
   };
 
@@ -93,7 +93,7 @@ export function startPublicListener(
     },
     fault(connection, fault, reason, head) {
       const message = faultMessage(fault, reason, options);
-      new Exchange(connection, head, listening).error(fault, message, { Connection: "close" });
+      new Exchange(connection, head, listening).error(fault, message);
     },
   });
   const host = options.host.includes(":") ? `[${options.host}]` : options.host;
@@ -111,7 +111,7 @@ export function startPublicListener(
   };
 }
 
-const closing = { "Retry-After": "1", Connection: "close" };
+const retrySoon = { "Retry-After": "1" };
 
 function listen(
   options: PublicListenerOptions,

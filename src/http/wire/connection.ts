@@ -48,6 +48,7 @@ export class Connection {
   #advancing = false;
   #paused = false;
   #lastAnswer = false;
+  #peerEnded = false;
   #bodyDone: BodyDone | undefined;
   #bodyUnread = false;
   #body: ArrivingBody | undefined;
@@ -60,9 +61,14 @@ export class Connection {
     this.#deadlineMs = nowMs + idleTimeoutMs;
   }
 
-  /** No request is being read or answered. */
-  get idle(): boolean {
-    return this.#state === "idle" || this.#state === "lingering" || this.#state === "closed";
+  /** A request is being read or answered; one whose head is not whole yet does not count. */
+  get busy(): boolean {
+    return this.#state === "handling" || this.#state === "body" || this.#state === "writing";
+  }
+
+  /** The connection closes behind the answer under way. */
+  get closing(): boolean {
+    return this.#lastAnswer || this.#head?.keepAlive !== true;
   }
 
   receive(bytes: Buffer): void {
@@ -99,11 +105,10 @@ export class Connection {
   }
 
   /** Sends the whole answer to the request being handled, and goes on to the next or closes. */
-  send(text: string, close: boolean): void {
+  send(text: string, bytes: number): void {
     if (this.#state === "closed") return;
-    this.#lastAnswer ||= close || this.#head?.keepAlive !== true;
     const written = this.#socket.write(text);
-    if (written < text.length || written < Buffer.byteLength(text)) {
+    if (written < bytes) {
       this.#output = Buffer.from(text).subarray(Math.max(0, written));
       return this.#enter("writing", writeTimeoutMs);
     }
@@ -123,8 +128,8 @@ export class Connection {
 
   /** The client will send no more; what it has sent is still answered. */
   ended(): void {
-    if (this.#state === "handling" || this.#state === "writing") this.#lastAnswer = true;
-    else this.#socket.end();
+    this.#peerEnded = true;
+    if (this.#state !== "handling" && this.#state !== "writing") this.#socket.end();
   }
 
   closed(): void {
@@ -134,7 +139,7 @@ export class Connection {
   }
 
   /** The answer under way, if any, is the last. */
-  finish(): void {
+  lastAnswer(): void {
     this.#lastAnswer = true;
     if (this.#state === "idle") this.#socket.end();
   }
@@ -158,6 +163,7 @@ export class Connection {
     while ((this.#state === "idle" || this.#state === "head") && this.#input.length > 0)
       if (!this.#begin()) break;
     this.#advancing = false;
+    if (this.#peerEnded && (this.#state === "idle" || this.#state === "head")) this.#socket.end();
     if (this.#paused && this.#input.length <= aheadBytesMax) {
       this.#paused = false;
       this.#socket.resume();
@@ -219,7 +225,7 @@ export class Connection {
   }
 
   #answered(): void {
-    if (this.#lastAnswer) return this.#linger();
+    if (this.closing) return this.#linger();
     if (this.#bodyUnread) return this.#leaveBody();
     this.#enter("idle", idleTimeoutMs);
     this.#advance();

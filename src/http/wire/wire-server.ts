@@ -49,7 +49,7 @@ export class WireServer {
   async drain(timeoutMs: number): Promise<boolean> {
     this.#listener.stop(false);
     const deadlineMs = performance.now() + timeoutMs;
-    for (const connection of this.#connections) connection.finish();
+    for (const connection of this.#connections) connection.lastAnswer();
     while (this.#busy() && performance.now() < deadlineMs) await Bun.sleep(drainLookEveryMs);
     const finished = !this.#busy();
     clearInterval(this.#sweeper);
@@ -58,7 +58,7 @@ export class WireServer {
   }
 
   #busy(): boolean {
-    for (const connection of this.#connections) if (!connection.idle) return true;
+    for (const connection of this.#connections) if (connection.busy) return true;
     return false;
   }
 
