@@ -15,12 +15,8 @@ if (bun === undefined) {
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const child = spawn(bun, [main, ...process.argv.slice(2)], { stdio: "inherit" });
 
-// A terminal sends Ctrl-C to the whole process group, so the child has it already and a second copy from here would
-// read as "stop at once". Listening keeps this process alive until the child is done.
-const typedAtTerminal = process.stdin.isTTY === true;
-process.on("SIGINT", () => typedAtTerminal || child.kill("SIGINT"));
-process.on("SIGTERM", () => child.kill("SIGTERM"));
-process.on("SIGHUP", () => child.kill("SIGHUP"));
+// Listening also keeps this process alive until the child is done.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 
 child.on("error", (error) => {
   console.error(`plant-store: could not start ${bun}: ${error.message}`);

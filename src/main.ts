@@ -4,6 +4,8 @@ import { runCommand } from "./cli/run.ts";
 import type { Terminal } from "./cli/terminal.ts";
 
 const { stdout, stderr, env } = process;
+// A signal to the whole process group comes twice: straight, and passed on by the launcher. That is one wish to stop.
+const sameSignalMs = 250;
 
 // A reader that has seen enough (`plant-store errors | head -1`) is not a fault.
 for (const stream of [stdout, stderr]) {
@@ -28,12 +30,12 @@ process.exitCode = await runCommand(process.argv.slice(2), terminal);
 /** The first signal asks for a clean stop; a second one ends the process where it stands. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
-    let asked = false;
+    let askedMs: number | undefined;
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       process.on(signal, () => {
-        if (asked) process.exit(128 + constants.signals[signal]);
-        asked = true;
+        askedMs ??= performance.now();
         resolve(signal);
+        if (performance.now() - askedMs > sameSignalMs) process.exit(128 + constants.signals[signal]);
       });
     }
   });

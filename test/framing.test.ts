@@ -191,6 +191,23 @@ describe("a connection is closed, with an Error body,", () => {
   });
 });
 
+test("a fault of ours is answered with 50001 and logged, whenever it strikes", async () => {
+  const parse = JSON.parse;
+  // Only escapes are read by JSON.parse, so this breaks the reading of this body alone.
+  JSON.parse = () => {
+    throw new TypeError("broken on purpose");
+  };
+  const body = '{"id":1,"name":"\\n"}';
+  const whole = await sendRaw(running.port, [rawPost(body)]);
+  const cut = await sendRaw(running.port, [rawPost(body).slice(0, -3), 30, rawPost(body).slice(-3)]);
+  JSON.parse = parse;
+  for (const answer of [whole, cut]) {
+    expect([errors(answer.text), answer.closed]).toEqual([[50001], true]);
+    expect(answer.text).not.toContain("broken");
+  }
+  expect(running.logged.join("")).toContain("broken on purpose");
+});
+
 describe("a client that goes away", () => {
   test("in the middle of a body stores nothing and leaves nothing behind", async () => {
     for (let round = 0; round < 20; round++) {

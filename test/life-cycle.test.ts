@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { plantStore, serve } from "./command.ts";
+import { launcher, plantStore, serve } from "./command.ts";
 import {
   accessToken,
   eventually,
@@ -111,6 +112,20 @@ describe("a stop", () => {
     await stuck;
   });
 
+  test("asked for by a signal to the whole process group is still a clean one", async () => {
+    using folder = temporaryFolder();
+    const args = ["--listen", "127.0.0.1:0", "--database", join(folder.path, "p.db")];
+    const child = spawn("node", [launcher, ...args], { detached: true, stdio: ["ignore", "ignore", "pipe"] });
+    let err = "";
+    child.stderr.on("data", (text) => {
+      err += text;
+    });
+    await eventually(() => err.includes("listening"));
+    process.kill(-(child.pid ?? 0), "SIGTERM");
+    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
+    expect(err).toContain("everything answered is on disk");
+  });
+
   test("is cut short by a second signal", async () => {
     using folder = temporaryFolder();
     const service = await serve(["--database", join(folder.path, "p.db"), "--drain-delay", "60s"], {
@@ -118,6 +133,7 @@ describe("a stop", () => {
     });
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping"));
+    await Bun.sleep(300);
     service.child.kill("SIGINT");
     expect((await service.ended()).code).toBe(130);
   });

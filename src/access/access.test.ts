@@ -50,7 +50,7 @@ describe("the gate", () => {
     ["two headers", `Bearer ${secret}, Bearer ${secret}`, "bad-credentials"],
     ["a token and more", `Bearer ${secret} x`, "bad-credentials"],
     ["a digest in place of the secret", `Bearer ${token.digest}`, "bad-credentials"],
-    ["no space", `Bearer${secret}`, "bad-credentials"],
+    ["a scheme that only begins so", `Bearer${secret}`, "no-credentials"],
   ];
   for (const [what, header, denied] of cases) {
     test(`does not admit ${what}`, () => {

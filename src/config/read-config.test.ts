@@ -48,7 +48,7 @@ describe("settings", () => {
     [{ listen: "3000" }, {}, '--listen takes HOST:PORT, such as 127.0.0.1:3000 or [::1]:3000; it is "3000".'],
     [{ listen: "localhost:70000" }, {}, "--listen takes HOST:PORT"],
     [{}, { PLANT_STORE_BODY_TIMEOUT: "10" }, "PLANT_STORE_BODY_TIMEOUT takes a number with a unit"],
-    [{ "body-timeout": "1h" }, {}, "--body-timeout takes a time from 1ms to 240s"],
+    [{ "body-timeout": "2h" }, {}, "--body-timeout takes a time from 1ms to 1h"],
     [{ "max-body-bytes": "0x10" }, {}, "--max-body-bytes takes a whole number"],
     [{ "rate-limit": "0/s" }, {}, "--rate-limit takes a count"],
     [{ "log-level": "loud" }, {}, "--log-level takes debug, info, warn, error or off"],

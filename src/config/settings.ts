@@ -18,8 +18,7 @@ export interface Setting<Value> {
   readonly parse: (text: string) => Value;
 }
 
-// Bun closes a connection that has been silent for 255 s at most, so no body may be waited for longer.
-const bodyTimeoutMsMax = 240_000;
+const bodyTimeoutMsMax = 3_600_000;
 const bodyBytesMaxMax = 64 * 1024 * 1024;
 
 /** Every setting there is. The command line, its help, `config` and the settings page are all made from this table. */
@@ -115,6 +114,6 @@ function parseDatabase(text: string): string {
 function parseBodyTimeout(text: string): number {
   const timeoutMs = parseDurationMs(text);
   if (timeoutMs < 1 || timeoutMs > bodyTimeoutMsMax)
-    throw new BadValue("takes a time from 1ms to 240s, such as 10s");
+    throw new BadValue("takes a time from 1ms to 1h, such as 10s");
   return timeoutMs;
 }

@@ -83,17 +83,16 @@ export function startPublicListener(
   };
   const server = listen(options, {
     handle(connection, head) {
-      const exchange = new Exchange(connection, head, listening);
-      try {
-        dispatch(exchange, head.path, head.method);
-      } catch (error) {
-        events.faulted(exchange.requestId, error);
-        exchange.error("fault");
-      }
+      dispatch(new Exchange(connection, head, listening), head.path, head.method);
     },
     fault(connection, fault, reason, head) {
-      const message = faultMessage(fault, reason, options);
-      new Exchange(connection, head, listening).error(fault, message);
+      new Exchange(connection, head, listening).error(fault, faultMessage(fault, reason, options));
+    },
+    crash(connection, error) {
+      connection.lastAnswer();
+      const exchange = new Exchange(connection, undefined, listening);
+      events.faulted(exchange.requestId, error);
+      exchange.error("fault");
     },
   });
   const host = options.host.includes(":") ? `[${options.host}]` : options.host;

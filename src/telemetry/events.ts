@@ -13,7 +13,7 @@ export interface Answered {
 /** Everything the service tells of itself, one helper an event. None of them throws. */
 export type Events = ReturnType<typeof createEvents>;
 
-// Refusals are the callers' doing, so a flood of them must not become a flood of lines.
+// A flood of refusals, or of failures under overload, must not become a flood of lines.
 const refusalLinesPerSecond = 20;
 
 export function createEvents(log: Log, now: () => number) {
@@ -35,7 +35,9 @@ export function createEvents(log: Log, now: () => number) {
 
   return {
     answered: (answered: Answered) => log.info("answered", { ...answered }),
-    failed: (answered: Answered) => log.error("failed", { ...answered }),
+    failed(answered: Answered) {
+      if (underLimit()) log.error("failed", { ...answered });
+    },
     refused(answered: Answered) {
       if (underLimit()) log.info("refused", { ...answered });
     },

@@ -16,6 +16,8 @@ export interface WireHandlers {
   handle(connection: Connection, head: Head): void;
   /** Must answer at once, by `send`; the connection closes behind it. */
   fault(connection: Connection, fault: WireFault, reason: string, head: Head | undefined): void;
+  /** Hears of what a handler threw; must answer like `fault`. */
+  crash(connection: Connection, error: unknown): void;
 }
 
 type BodyDone = (body: Buffer) => void;
@@ -68,7 +70,7 @@ export class Connection {
 
   /** The connection closes behind the answer under way. */
   get closing(): boolean {
-    return this.#lastAnswer || this.#head?.keepAlive !== true;
+    return this.#lastAnswer || this.#head?.keepAlive !== true || (this.#bodyUnread && !this.#mayLeaveBody());
   }
 
   receive(bytes: Buffer): void {
@@ -226,22 +228,24 @@ export class Connection {
 
   #answered(): void {
     if (this.closing) return this.#linger();
-    if (this.#bodyUnread) return this.#leaveBody();
+    if (this.#bodyUnread) return this.#leaveBody(this.#head?.contentLength ?? 0);
     this.#enter("idle", idleTimeoutMs);
     this.#advance();
   }
 
   // The request was answered by its head alone. A short body is read past, so that the connection can be used again.
-  #leaveBody(): void {
+  #leaveBody(length: number): void {
     this.#bodyUnread = false;
-    const length = this.#head?.contentLength;
-    if (length === undefined || length > this.#limits.bodyBytesMax || this.#head?.expectsContinue)
-      return this.#linger();
     this.#body = new SizedBody(length);
     this.#enter("skipping", this.#limits.bodyTimeoutMs);
     const arrived = this.#input;
     this.#input = nothing;
     this.#skip(arrived);
+  }
+
+  #mayLeaveBody(): boolean {
+    const { contentLength = Number.POSITIVE_INFINITY, expectsContinue } = this.#head ?? {};
+    return contentLength <= this.#limits.bodyBytesMax && !expectsContinue;
   }
 
   #skip(bytes: Buffer): void {

@@ -27,7 +27,13 @@ export class WireServer {
           socket.data = new Connection(socket, handlers, options, Date.now());
           this.#connections.add(socket.data);
         },
-        data: (socket, bytes) => socket.data.receive(bytes),
+        data: (socket, bytes) => {
+          try {
+            socket.data.receive(bytes);
+          } catch (error) {
+            handlers.crash(socket.data, error);
+          }
+        },
         drain: (socket) => socket.data.drained(),
         end: (socket) => socket.data.ended(),
         close: (socket) => {

@@ -1,5 +1,6 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import { platform } from "node:os";
 import { dirname, resolve } from "node:path";
 import { migrations } from "./migrations.ts";
 
@@ -13,6 +14,9 @@ const applicationId = 0x504c4e54;
 // How long opening and the command line wait for another process's write to end. The server's writer never does:
 // it would stall every request, so it comes back to the lock between other work instead.
 const openLockWaitMs = 5000;
+// Plants and token digests are for the service's own user. SQLite gives its log the same mode.
+const folderMode = 0o700;
+const fileMode = 0o600;
 
 export interface OpenOptions {
   /** Whether a missing file is made. */
@@ -24,6 +28,7 @@ export function openDatabase(path: string, { create }: OpenOptions): Database {
   const made = create ? makeDirectory(dirname(resolve(path))) : [];
   if (!create && !existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
   try {
+    if (create) closeSync(openSync(path, "a", fileMode));
     const database = new Database(path, { create, readwrite: true, strict: true, safeIntegers: true });
     try {
       prepare(database, path);
@@ -35,7 +40,9 @@ export function openDatabase(path: string, { create }: OpenOptions): Database {
     for (const folder of made) syncDirectory(folder);
     return database;
   } catch (error) {
-    throw error instanceof SQLiteError ? new DataFileProblem(explained(error, path)) : error;
+    if (error instanceof SQLiteError) throw new DataFileProblem(explained(error, path));
+    if (error instanceof DataFileProblem) throw error;
+    throw new DataFileProblem(`${path} cannot be opened: ${(error as Error).message}.`);
   }
 }
 
@@ -45,6 +52,9 @@ function prepare(database: Database, path: string): void {
   // FULL: each commit is fsynced before it returns, so an answered plant survives a power cut.
   database.run("PRAGMA journal_mode = WAL");
   database.run("PRAGMA synchronous = FULL");
+  // macOS has an fsync that stops at the drive's cache; these ask for the one that does not. Elsewhere they do nothing.
+  database.run("PRAGMA fullfsync = ON");
+  database.run("PRAGMA checkpoint_fullfsync = ON");
   migrate(database, path);
 }
 
@@ -90,7 +100,7 @@ export function readPragma(database: Database, name: string): bigint {
 function makeDirectory(folder: string): string[] {
   let topmost: string | undefined;
   try {
-    topmost = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    topmost = mkdirSync(folder, { recursive: true, mode: folderMode });
   } catch (error) {
     throw new DataFileProblem(`The folder ${folder} cannot be made: ${(error as Error).message}.`);
   }
@@ -101,6 +111,8 @@ function makeDirectory(folder: string): string[] {
 }
 
 function syncDirectory(folder: string): void {
+  // Windows has no such call, and its file systems keep their own order.
+  if (platform() === "win32") return;
   const handle = openSync(folder, "r");
   try {
     fsyncSync(handle);
