@@ -82,6 +82,7 @@ const scenarios: Scenario[] = [
   { what: "a path below", path: "/plants/", error: 40401 },
   { what: "GET", method: "GET", error: 40501, has: { Allow: "POST" } },
   { what: "DELETE", method: "DELETE", error: 40501, has: { Allow: "POST" } },
+  { what: "a method that every object has", method: "constructor", error: 40501, has: { Allow: "POST" } },
   { what: "POST to a page", path: "/docs", error: 40501, has: { Allow: "GET, HEAD" } },
   {
     what: "a body over the limit",

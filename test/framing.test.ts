@@ -140,6 +140,15 @@ describe("a connection is closed, with an Error body,", () => {
     ["a length twice", `${head}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
     ["a bad chunk", `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
     ["a folded header", "GET /livez HTTP/1.1\r\nHost: h\r\n folded: x\r\n\r\n"],
+    [
+      "a trailer that hides a request",
+      `${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX: y\n\nGET /x HTTP/1.1\nHost: h\r\n\r\n`,
+    ],
+    ["a host that is none", "GET /livez HTTP/1.1\r\nHost: a b@c\r\n\r\n"],
+    [
+      "a chunked body that is mostly framing",
+      `${head}Transfer-Encoding: chunked\r\n\r\n${`1;${"x".repeat(1000)}\r\na\r\n`.repeat(50)}`,
+    ],
     ["bare line feeds", "GET /livez HTTP/1.1\nHost: h\n\n\r\n\r\n"],
   ];
   for (const [what, text] of notHttp) {
@@ -229,6 +238,35 @@ describe("a client that goes away", () => {
       "true",
     );
   });
+
+  test("slowly reads its last answer whole, though the connection closes behind it", async () => {
+    const socket = connect({ port: running.port, host: "127.0.0.1" });
+    const received: Buffer[] = [];
+    await new Promise<void>((resolve, reject) => {
+      socket.on("error", reject);
+      socket.on("connect", () => {
+        socket.write("GET /docs HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        socket.pause();
+        setTimeout(() => socket.resume(), 1500);
+      });
+      socket.on("data", (bytes: Buffer) => received.push(bytes));
+      socket.on("end", () => resolve());
+    });
+    expect(Buffer.concat(received).toString()).toEndWith("</html>\n");
+  });
+
+  test("does not hold up others by what it sends ahead", async () => {
+    const flood = sendRaw(running.port, ["GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5000)], 300);
+    await Bun.sleep(5);
+    let longestMs = 0;
+    for (let round = 0; round < 20; round++) {
+      const startMs = performance.now();
+      await fetch(`${running.url}/livez`);
+      longestMs = Math.max(longestMs, performance.now() - startMs);
+    }
+    expect(longestMs).toBeLessThan(500);
+    expect(statuses((await flood).text)).toHaveLength(5000);
+  }, 20_000);
 
   test("without reading its answers is not fed for ever", async () => {
     const socket = connect({ port: running.port, host: "127.0.0.1" });

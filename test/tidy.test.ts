@@ -120,7 +120,7 @@ describe("the house", () => {
   test("files stay short", () => {
     const linesMax = 250;
     // One state machine, which is easier to check in one piece.
-    const allowed: Record<string, number> = { "http/wire/connection.ts": 280 };
+    const allowed: Record<string, number> = { "http/wire/connection.ts": 315 };
     const long = code.filter(({ path, text }) => text.split("\n").length > (allowed[path] ?? linesMax));
     expect(long.map(({ path, text }) => `${path}: ${text.split("\n").length}`)).toEqual([]);
   });

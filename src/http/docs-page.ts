@@ -21,13 +21,14 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** A page to read about the service and to try it, whole in one response. */
+/** A page to read about the service and to try it, whole in one response. Made once, when first asked for. */
 export function docsPage(url: () => string): Handler {
-  return (exchange) =>
-    exchange.page("text/html; charset=utf-8", page(url()), {
-      "Content-Security-Policy": policy,
-      "Referrer-Policy": "no-referrer",
-    });
+  let made: string | undefined;
+  return (exchange) => {
+    made ??= page(url());
+    const headers = { "Content-Security-Policy": policy, "Referrer-Policy": "no-referrer" };
+    exchange.page("text/html; charset=utf-8", made, headers);
+  };
 }
 
 function page(url: string): string {

@@ -1,4 +1,5 @@
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
+import type { Handler } from "./exchange.ts";
 
 const idNote =
   "Any int64, from -9223372036854775808 to 9223372036854775807, kept exactly. It is the idempotency key: " +
@@ -18,6 +19,15 @@ const statusMeanings: Readonly<Record<number, string>> = {
   500: "A fault of the service's own.",
   503: "The plant cannot be stored right now; sending it again is safe.",
 };
+
+/** Serves the description. It is made once, when first asked for: only then is the address known. */
+export function openapi(url: () => string): Handler {
+  let description: string | undefined;
+  return (exchange) => {
+    description ??= describeApi(url());
+    exchange.page("application/json", description);
+  };
+}
 
 /** The public interface as OpenAPI 3.1.0, for clients that reach it at this address. */
 export function describeApi(url: string): string {

@@ -7,7 +7,7 @@ import { docsPage } from "./docs-page.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Clock, Exchange, type Handler, type Listening } from "./exchange.ts";
 import { live, ready } from "./health.ts";
-import { describeApi } from "./openapi.ts";
+import { openapi } from "./openapi.ts";
 import type { WireFault } from "./wire/connection.ts";
 import { WireServer } from "./wire/wire-server.ts";
 
@@ -51,19 +51,22 @@ export function startPublicListener(
 
   const routes: Record<string, Record<string, Handler>> = {
     "/plants": { POST: createPlant(parts) },
-    "/openapi.json": { GET: (exchange) => exchange.page("application/json", describeApi(url)) },
+    "/openapi.json": { GET: openapi(() => url) },
     "/docs": { GET: docsPage(() => url) },
     "/livez": { GET: live },
     "/readyz": { GET: ready(intake, () => state !== "serving") },
   };
-  const table = new Map(Object.entries(routes).map(([path, methods]) => [basePath + path, methods]));
+  // Maps, because a request may name any method, also one that every object has, such as `constructor`.
+  const table = new Map(
+    Object.entries(routes).map(([path, methods]) => [basePath + path, new Map(Object.entries(methods))]),
+  );
 
   // The order of checks: path, method, and then the route's own.
   const dispatch = (exchange: Exchange, path: string, method: string): void => {
     const methods = table.get(path);
     if (methods === undefined) return noSuchPath(exchange, path, basePath);
-    const handler = methods[method] ?? (method === "HEAD" ? methods["GET"] : undefined);
-    if (handler === undefined) return noSuchMethod(exchange, path, method, Object.keys(methods));
+    const handler = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
+    if (handler === undefined) return noSuchMethod(exchange, path, method, [...methods.keys()]);
     if (state === "draining" && handler !== live) return exchange.error("closing", undefined, retrySoon);
     handler(exchange);
   };
@@ -142,7 +145,7 @@ function faultMessage(
 }
 
 function told({ requestId, head }: Exchange) {
-  return { requestId, method: head?.method ?? "-", path: head?.path ?? "-" };
+  return { requestId, method: (head?.method ?? "-").slice(0, 20), path: (head?.path ?? "-").slice(0, 200) };
 }
 
 function noSuchPath(exchange: Exchange, path: string, basePath: string): void {

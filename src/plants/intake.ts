@@ -68,9 +68,13 @@ export class Intake {
     return this.#state === "open";
   }
 
-  /** Turns new arrivals away and settles once all that wait are answered. */
+  /** Turns away what has not been begun, which is always safe, and settles once the batch in hand is answered. */
   close(): Promise<void> {
     if (this.#state !== "uncertain") this.#state = "closing";
+    const waiting = this.#queue;
+    this.#queue = [];
+    this.#pending -= waiting.length;
+    for (const { settle } of waiting) settle("closing");
     if (this.#pending === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#emptied = resolve;

@@ -1,9 +1,10 @@
-import { NotHttp } from "./head.ts";
+import { NotHttp, parseField } from "./head.ts";
 
 const sizeLine = /^([0-9a-fA-F]{1,8})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
-// For a size line with its extensions, and for all trailers together.
 const lineBytesMax = 1024;
-const trailerBytesMax = 8192;
+// Sizes, extensions and trailers together: enough for a body sent byte by byte, not for one that is a pretext.
+const framingBytesMin = 8192;
+const framingBytesPerByte = 16;
 
 /** A body as it arrives in pieces. */
 export interface ArrivingBody {
@@ -11,9 +12,28 @@ export interface ArrivingBody {
   push(arrived: Buffer): { body: Buffer; rest: Buffer } | "body-too-large" | NotHttp | undefined;
 }
 
+/** Bytes that are put together in one piece of memory, so that no part keeps alive the larger buffer it came in. */
+class Gathered {
+  #bytes: Buffer = Buffer.allocUnsafe(1024);
+  #length = 0;
+
+  add(part: Buffer): void {
+    if (this.#length + part.length > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, this.#length + part.length));
+      this.#bytes.copy(larger, 0, 0, this.#length);
+      this.#bytes = larger;
+    }
+    this.#length += part.copy(this.#bytes, this.#length);
+  }
+
+  get whole(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
+}
+
 /** Puts together a body whose length is known. */
 export class SizedBody implements ArrivingBody {
-  readonly #parts: Buffer[] = [];
+  readonly #gathered = new Gathered();
   #left: number;
 
   constructor(length: number) {
@@ -22,23 +42,21 @@ export class SizedBody implements ArrivingBody {
 
   push(arrived: Buffer): { body: Buffer; rest: Buffer } | undefined {
     const part = arrived.subarray(0, this.#left);
-    this.#parts.push(part);
+    this.#gathered.add(part);
     this.#left -= part.length;
-    return this.#left > 0
-      ? undefined
-      : { body: Buffer.concat(this.#parts), rest: arrived.subarray(part.length) };
+    return this.#left > 0 ? undefined : { body: this.#gathered.whole, rest: arrived.subarray(part.length) };
   }
 }
 
-/** Puts a chunked body together as its pieces arrive (RFC 9112, 7.1). Trailers are read past. */
+/** Puts a chunked body together as its pieces arrive (RFC 9112, 7.1). Trailers are checked and left out. */
 export class ChunkedBody implements ArrivingBody {
   readonly #bytesMax: number;
-  readonly #parts: Buffer[] = [];
+  readonly #gathered = new Gathered();
   #bytes = 0;
+  #framingBytes = 0;
   #pending: Buffer = Buffer.alloc(0);
   #state: "size" | "data" | "data-end" | "trailers" = "size";
   #left = 0;
-  #trailerBytes = 0;
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
@@ -49,7 +67,7 @@ export class ChunkedBody implements ArrivingBody {
     for (;;) {
       if (this.#state === "data") {
         const part = this.#pending.subarray(0, this.#left);
-        this.#parts.push(part);
+        this.#gathered.add(part);
         this.#left -= part.length;
         this.#pending = this.#pending.subarray(part.length);
         if (this.#left > 0) return undefined;
@@ -57,22 +75,28 @@ export class ChunkedBody implements ArrivingBody {
       }
       const line = this.#line();
       if (typeof line !== "string") return line;
-      if (this.#state === "trailers") {
-        this.#trailerBytes += line.length + 2;
-        if (this.#trailerBytes > trailerBytesMax) return new NotHttp("the trailers are too long");
-        if (line === "") return { body: Buffer.concat(this.#parts), rest: this.#pending };
-      } else if (this.#state === "data-end") {
-        if (line !== "") return new NotHttp("a chunk is longer than it said");
-        this.#state = "size";
-      } else {
-        const size = sizeLine.exec(line)?.[1];
-        if (size === undefined) return new NotHttp("a chunk does not begin with its size");
-        this.#left = Number.parseInt(size, 16);
-        this.#bytes += this.#left;
-        if (this.#bytes > this.#bytesMax) return "body-too-large";
-        this.#state = this.#left === 0 ? "trailers" : "data";
-      }
+      if (this.#state === "trailers" && line === "")
+        return { body: this.#gathered.whole, rest: this.#pending };
+      const fault = this.#take(line);
+      if (fault !== undefined) return fault;
     }
+  }
+
+  #take(line: string): "body-too-large" | NotHttp | undefined {
+    if (this.#state === "trailers") {
+      const field = parseField(line);
+      return field instanceof NotHttp ? field : undefined;
+    }
+    if (this.#state === "data-end") {
+      this.#state = "size";
+      return line === "" ? undefined : new NotHttp("a chunk is longer than it said");
+    }
+    const size = sizeLine.exec(line)?.[1];
+    if (size === undefined) return new NotHttp("a chunk does not begin with its size");
+    this.#left = Number.parseInt(size, 16);
+    this.#bytes += this.#left;
+    this.#state = this.#left === 0 ? "trailers" : "data";
+    return this.#bytes > this.#bytesMax ? "body-too-large" : undefined;
   }
 
   #line(): string | NotHttp | undefined {
@@ -81,6 +105,10 @@ export class ChunkedBody implements ArrivingBody {
       return new NotHttp("a line of the chunked body is too long");
     }
     if (end < 0) return undefined;
+    this.#framingBytes += end + 2;
+    if (this.#framingBytes > framingBytesMin + framingBytesPerByte * this.#bytes) {
+      return new NotHttp("the chunked body is mostly not body");
+    }
     const line = this.#pending.toString("latin1", 0, end);
     this.#pending = this.#pending.subarray(end + 2);
     return line;

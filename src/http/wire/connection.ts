@@ -10,6 +10,11 @@ export interface WireLimits {
   readonly bodyTimeoutMs: number;
 }
 
+/** The time as the server's last sweep saw it: near enough for deadlines, free to read, and never set back. */
+export interface CoarseClock {
+  readonly nowMs: number;
+}
+
 /** What a connection asks of the server it belongs to. */
 export interface WireHandlers {
   /** Must answer sooner or later, by `send`. */
@@ -20,16 +25,22 @@ export interface WireHandlers {
   crash(connection: Connection, error: unknown): void;
 }
 
+type State = "idle" | "head" | "handling" | "body" | "skipping" | "writing" | "lingering" | "closed";
 type BodyDone = (body: Buffer) => void;
 
 const headBytesMax = 16 * 1024;
 // Bytes of further requests that a client may send ahead while one is being answered.
 const aheadBytesMax = 64 * 1024;
+// So many requests sent ahead are answered in one turn, before other connections have theirs.
+const requestsPerTurn = 64;
 const headTimeoutMs = 10_000;
 const idleTimeoutMs = 75_000;
 const writeTimeoutMs = 30_000;
+// Far above what any store may take; only a request that nobody will ever answer lasts so long.
+const handlingTimeoutMs = 120_000;
 // How long a closing connection goes on reading, so that the peer can read our last answer before a reset.
 const lingerMs = 1_000;
+const goOn = "HTTP/1.1 100 Continue\r\n\r\n";
 const emptyLine = "\r\n\r\n";
 const nothing = Buffer.alloc(0);
 
@@ -41,7 +52,8 @@ export class Connection {
   readonly #socket: Socket<Connection>;
   readonly #handlers: WireHandlers;
   readonly #limits: WireLimits;
-  #state: "idle" | "head" | "handling" | "body" | "skipping" | "writing" | "lingering" | "closed" = "idle";
+  readonly #clock: CoarseClock;
+  #state: State = "idle";
   #deadlineMs: number;
   #input: Buffer = nothing;
   #head: Head | undefined;
@@ -51,16 +63,18 @@ export class Connection {
   #paused = false;
   #lastAnswer = false;
   #peerEnded = false;
-  #bodyDone: BodyDone | undefined;
   #bodyUnread = false;
+  #bytesToSkip = 0;
   #body: ArrivingBody | undefined;
+  #bodyDone: BodyDone | undefined;
   #output: Buffer | undefined;
 
-  constructor(socket: Socket<Connection>, handlers: WireHandlers, limits: WireLimits, nowMs: number) {
+  constructor(socket: Socket<Connection>, handlers: WireHandlers, limits: WireLimits, clock: CoarseClock) {
     this.#socket = socket;
     this.#handlers = handlers;
     this.#limits = limits;
-    this.#deadlineMs = nowMs + idleTimeoutMs;
+    this.#clock = clock;
+    this.#deadlineMs = clock.nowMs + idleTimeoutMs;
   }
 
   /** A request is being read or answered; one whose head is not whole yet does not count. */
@@ -78,7 +92,7 @@ export class Connection {
     if (this.#state === "body") return this.#takeBody(bytes);
     if (this.#state === "skipping") return this.#skip(bytes);
     this.#input = this.#input.length === 0 ? bytes : Buffer.concat([this.#input, bytes]);
-    if (this.#state === "idle" || this.#state === "head") return this.#advance();
+    if (this.#state === "idle" || this.#state === "head") this.#advance();
     if (this.#input.length > aheadBytesMax && !this.#paused) {
       this.#paused = true;
       this.#socket.pause();
@@ -97,7 +111,11 @@ export class Connection {
       this.#input = this.#input.length === length ? nothing : this.#input.subarray(length);
       return done(body);
     }
-    if (head.expectsContinue) this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n");
+    if (head.expectsContinue) {
+      const written = this.#socket.write(goOn);
+      // A client that has not read its earlier answers: half a line would spoil the next, none at all is harmless.
+      if (written > 0 && written < goOn.length) return void this.#socket.terminate();
+    }
     this.#enter("body", this.#limits.bodyTimeoutMs);
     this.#bodyDone = done;
     this.#body = head.chunked ? new ChunkedBody(this.#limits.bodyBytesMax) : new SizedBody(length);
@@ -146,30 +164,37 @@ export class Connection {
     if (this.#state === "idle") this.#socket.end();
   }
 
-  terminate(): void {
-    this.#socket.terminate();
+  /** Closes the connection. What is already on its way to a slow reader still arrives. */
+  close(): void {
+    if (this.#state === "idle" || this.#state === "lingering") this.#socket.end();
+    else this.#socket.terminate();
   }
 
   /** Ends what has outlived its deadline. */
-  sweep(nowMs: number): void {
-    if (nowMs < this.#deadlineMs) return;
+  sweep(): void {
+    if (this.#clock.nowMs < this.#deadlineMs) return;
     if (this.#state === "body") this.#fail("body-too-slow", "");
-    else if (this.#state === "idle") this.#socket.end();
-    else if (this.#state !== "handling") this.#socket.terminate();
+    else this.close();
   }
 
   // Requests sent ahead are taken in a loop, not by recursion, however many there are.
   #advance(): void {
     if (this.#advancing) return;
     this.#advancing = true;
-    while ((this.#state === "idle" || this.#state === "head") && this.#input.length > 0)
-      if (!this.#begin()) break;
-    this.#advancing = false;
-    if (this.#peerEnded && (this.#state === "idle" || this.#state === "head")) this.#socket.end();
-    if (this.#paused && this.#input.length <= aheadBytesMax) {
-      this.#paused = false;
-      this.#socket.resume();
+    try {
+      for (let begun = 0; this.#mayBegin(); begun++) {
+        if (begun === requestsPerTurn) return void setImmediate(() => this.#advance());
+        if (!this.#begin()) break;
+      }
+    } finally {
+      this.#advancing = false;
     }
+    if (this.#peerEnded && (this.#state === "idle" || this.#state === "head")) this.#socket.end();
+    else if (this.#input.length <= aheadBytesMax) this.#resume();
+  }
+
+  #mayBegin(): boolean {
+    return (this.#state === "idle" || this.#state === "head") && this.#input.length > 0;
   }
 
   // Begins the next request; false where its head is not whole yet.
@@ -181,7 +206,7 @@ export class Connection {
     }
     const end = this.#input.indexOf(emptyLine);
     if (end > headBytesMax || (end < 0 && this.#input.length > headBytesMax)) {
-      this.#fail("head-too-large", `the headers are longer than ${headBytesMax} bytes`);
+      this.#fail("head-too-large", "");
       return false;
     }
     if (end < 0) {
@@ -203,7 +228,7 @@ export class Connection {
       this.#head = head;
       this.#headText = text;
     }
-    this.#state = "handling";
+    this.#enter("handling", handlingTimeoutMs);
     this.#bodyUnread = this.#head.chunked || (this.#head.contentLength ?? 0) > 0;
     this.#handlers.handle(this, this.#head);
     return true;
@@ -216,7 +241,7 @@ export class Connection {
     if (typeof result === "string") return this.#fail(result, "");
     const done = this.#bodyDone;
     this.#input = result.rest;
-    this.#state = "handling";
+    this.#enter("handling", handlingTimeoutMs);
     this.#forgetBody();
     done?.(result.body);
   }
@@ -236,8 +261,9 @@ export class Connection {
   // The request was answered by its head alone. A short body is read past, so that the connection can be used again.
   #leaveBody(length: number): void {
     this.#bodyUnread = false;
-    this.#body = new SizedBody(length);
+    this.#bytesToSkip = length;
     this.#enter("skipping", this.#limits.bodyTimeoutMs);
+    this.#resume();
     const arrived = this.#input;
     this.#input = nothing;
     this.#skip(arrived);
@@ -249,10 +275,10 @@ export class Connection {
   }
 
   #skip(bytes: Buffer): void {
-    const result = this.#body?.push(bytes);
-    if (typeof result !== "object" || result instanceof NotHttp) return;
-    this.#input = result.rest;
-    this.#forgetBody();
+    const skipped = Math.min(bytes.length, this.#bytesToSkip);
+    this.#bytesToSkip -= skipped;
+    if (this.#bytesToSkip > 0) return;
+    this.#input = bytes.subarray(skipped);
     this.#enter("idle", idleTimeoutMs);
     this.#advance();
   }
@@ -267,12 +293,18 @@ export class Connection {
   #linger(): void {
     this.#enter("lingering", lingerMs);
     this.#input = nothing;
-    if (this.#paused) this.#socket.resume();
+    this.#resume();
     this.#socket.shutdown();
   }
 
-  #enter(state: "idle" | "head" | "body" | "skipping" | "writing" | "lingering", timeoutMs: number): void {
+  #resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#socket.resume();
+  }
+
+  #enter(state: Exclude<State, "closed">, timeoutMs: number): void {
     this.#state = state;
-    this.#deadlineMs = Date.now() + timeoutMs;
+    this.#deadlineMs = this.#clock.nowMs + timeoutMs;
   }
 }

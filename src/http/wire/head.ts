@@ -22,10 +22,11 @@ export class NotHttp {
 
 // The target is a path, an absolute address, or the asterisk of OPTIONS.
 const requestLine =
-  /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\/[\x21-\x7e]*|[hH][tT][tT][pP][sS]?:\/\/[\x21-\x7e]+|\*) HTTP\/1\.([01])$/;
+  /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\/[\x21-\x7e]*|[hH][tT][tT][pP][sS]?:\/\/[\x21\x22\x24-\x2e\x30-\x3e\x40-\x7e][\x21-\x7e]*|\*) HTTP\/1\.([01])$/;
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 // Visible characters, spaces, tabs and bytes above ASCII. No CR, LF or NUL: those are how requests are smuggled.
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+const hostShape = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
 const headerCountMax = 100;
 const lengthShape = /^\d{1,15}$/;
 
@@ -41,12 +42,10 @@ export function parseHead(text: string): Head | NotHttp {
   if (fields.length > headerCountMax) return new NotHttp(`there are more than ${headerCountMax} headers`);
 
   const headers = new Map<string, string>();
-  for (const field of fields) {
-    const colon = field.indexOf(":");
-    const name = field.slice(0, colon).toLowerCase();
-    const value = trimmed(field.slice(colon + 1));
-    if (colon < 1 || !headerName.test(name)) return new NotHttp("a header is not NAME: VALUE");
-    if (!headerValue.test(value)) return new NotHttp(`the header ${name} holds a control character`);
+  for (const line of fields) {
+    const field = parseField(line);
+    if (field instanceof NotHttp) return field;
+    const { name, value } = field;
     const earlier = headers.get(name);
     // Of these, two are never a list but always an attempt at confusion.
     if (
@@ -60,13 +59,25 @@ export function parseHead(text: string): Head | NotHttp {
   return framed(method, pathOf(target), minor === "1", headers);
 }
 
+/** One line of a head, or of the trailers behind a chunked body. */
+export function parseField(line: string): { name: string; value: string } | NotHttp {
+  const colon = line.indexOf(":");
+  const name = line.slice(0, colon).toLowerCase();
+  const value = trimmed(line.slice(colon + 1));
+  if (colon < 1 || !headerName.test(name)) return new NotHttp("a header is not NAME: VALUE");
+  if (!headerValue.test(value)) return new NotHttp(`the header ${name} holds a control character`);
+  return { name, value };
+}
+
 function framed(
   method: string,
   path: string,
   isHttp11: boolean,
   headers: Map<string, string>,
 ): Head | NotHttp {
-  if (isHttp11 && !headers.has("host")) return new NotHttp("the header host is missing");
+  const host = headers.get("host");
+  if (isHttp11 && host === undefined) return new NotHttp("the header host is missing");
+  if (host !== undefined && !hostShape.test(host)) return new NotHttp("the header host is no host");
   const length = headers.get("content-length");
   if (length !== undefined && !lengthShape.test(length))
     return new NotHttp("the header content-length is not a number");

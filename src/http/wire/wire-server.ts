@@ -1,16 +1,19 @@
 import type { Socket, TCPSocketListener } from "bun";
-import { Connection, type WireHandlers, type WireLimits } from "./connection.ts";
+import { type CoarseClock, Connection, type WireHandlers, type WireLimits } from "./connection.ts";
 
 export interface WireServerOptions extends WireLimits {
   readonly host: string;
   readonly port: number;
 }
 
+// Past this many a new connection is closed at once, so that those there are go on being served.
+const connectionsMax = 10_000;
 const sweepEveryMs = 100;
 const drainLookEveryMs = 5;
 
 /** An HTTP/1.1 server on plain TCP: it accepts connections, keeps their deadlines, and lets them finish. */
-export class WireServer {
+export class WireServer implements CoarseClock {
+  nowMs = performance.now();
   readonly #connections = new Set<Connection>();
   readonly #listener: TCPSocketListener<Connection>;
   readonly #sweeper: NodeJS.Timeout;
@@ -24,8 +27,9 @@ export class WireServer {
       socket: {
         binaryType: "buffer",
         open: (socket: Socket<Connection>) => {
-          socket.data = new Connection(socket, handlers, options, Date.now());
+          socket.data = new Connection(socket, handlers, options, this);
           this.#connections.add(socket.data);
+          if (this.#connections.size > connectionsMax) socket.terminate();
         },
         data: (socket, bytes) => {
           try {
@@ -59,7 +63,7 @@ export class WireServer {
     while (this.#busy() && performance.now() < deadlineMs) await Bun.sleep(drainLookEveryMs);
     const finished = !this.#busy();
     clearInterval(this.#sweeper);
-    for (const connection of this.#connections) connection.terminate();
+    for (const connection of this.#connections) connection.close();
     return finished;
   }
 
@@ -69,7 +73,7 @@ export class WireServer {
   }
 
   #sweep(): void {
-    const nowMs = Date.now();
-    for (const connection of this.#connections) connection.sweep(nowMs);
+    this.nowMs = performance.now();
+    for (const connection of this.#connections) connection.sweep();
   }
 }
