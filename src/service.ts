@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Gate } from "./access/gate.ts";
-import { RateLimit } from "./access/rate-limit.ts";
-import { createToken, type TokenStore } from "./access/tokens.ts";
+import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
+import { createToken, type Token, type TokenStore } from "./access/tokens.ts";
 import type { Config } from "./config/read-config.ts";
 import { startPublicListener } from "./http/public-listener.ts";
-import { Intake } from "./plants/intake.ts";
+import { createPendingMemory, Intake } from "./plants/intake.ts";
 import { SqliteStore } from "./storage/sqlite/sqlite-store.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
+import { Crew } from "./workers/crew.ts";
 
 export interface Service {
   readonly publicUrl: string;
@@ -31,25 +32,41 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const store = undo.use(new SqliteStore(config.database));
   const gate = new Gate(config.presetTokens);
   const firstSecret = await mintFirstToken(store.tokens, config);
-  gate.update(await store.tokens.all());
-  const watch = setInterval(() => void refreshTokens(gate, store.tokens, events), tokensLookEveryMs);
-  undo.defer(() => clearInterval(watch));
+  const tokens = await store.tokens.all();
+  gate.update(tokens);
 
+  const onUncertain = (reason: Error): void => {
+    events.storeUncertain(reason);
+    failed.resolve(reason);
+  };
+  const pendingMemory = createPendingMemory();
+  const rateMemory = createRateMemory();
   const intake = new Intake({
     store: store.plants,
     pendingMax: config.pendingMax,
+    pendingMemory,
     onUnavailable: events.storeUnavailable,
     onAvailable: events.storeAvailable,
-    onUncertain(reason) {
-      events.storeUncertain(reason);
-      failed.resolve(reason);
-    },
+    onUncertain,
   });
-  const rateLimit = config.rateLimit && new RateLimit(config.rateLimit);
+  const rateLimit = config.rateLimit && new RateLimit(config.rateLimit, rateMemory);
+  const { host, port } = config.listen;
+  const sharePort = config.workers > 1;
   const listener = startPublicListener(
     { gate, rateLimit, intake, events },
-    { ...config, host: config.listen.host, port: config.listen.port },
+    { ...config, host, port, sharePort },
   );
+
+  const baseUrl = config.baseUrl?.href;
+  const setting = { ...config, host, port: listener.port, baseUrl, pendingMemory, rateMemory, tokens };
+  const crew = new Crew({ store: store.plants, events, log, setting, onUncertain });
+  await crew.start(config.workers - 1);
+  const take = (changed: readonly Token[]): void => {
+    gate.update(changed);
+    crew.update(changed);
+  };
+  const watch = setInterval(() => void refreshTokens(store.tokens, take, events), tokensLookEveryMs);
+  undo.defer(() => clearInterval(watch));
 
   const owned = undo.move();
   return {
@@ -59,8 +76,9 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     async close(reason) {
       events.stopping(reason);
       listener.goUnready();
+      crew.goUnready();
       await sleep(config.drainDelayMs);
-      await listener.drain(config.drainTimeoutMs);
+      await Promise.all([listener.drain(config.drainTimeoutMs), crew.drain(config.drainTimeoutMs)]);
       await intake.close();
       await owned.disposeAsync();
       events.stopped();
@@ -74,11 +92,15 @@ async function mintFirstToken(tokens: TokenStore, { presetTokens }: Config): Pro
   return (await createToken(tokens, request, Date.now())).secret;
 }
 
-async function refreshTokens(gate: Gate, tokens: TokenStore, events: Events): Promise<void> {
+async function refreshTokens(
+  tokens: TokenStore,
+  take: (changed: readonly Token[]) => void,
+  events: Events,
+): Promise<void> {
   try {
     if (!(await tokens.changedElsewhere())) return;
     const all = await tokens.all();
-    gate.update(all);
+    take(all);
     events.tokensChanged(all.length);
   } catch (error) {
     events.tokensUnreadable(error);

@@ -32,7 +32,8 @@ function roomOf(path: string): string {
 const arrows: Record<string, readonly string[]> = {
   "main.ts": ["cli"],
   cli: ["service.ts", "http", "storage", "telemetry", "config", "access", "plants"],
-  "service.ts": ["http", "storage", "telemetry", "config", "access", "plants"],
+  "service.ts": ["workers", "http", "storage", "telemetry", "config", "access", "plants"],
+  workers: ["http", "telemetry", "access", "plants"],
   http: ["telemetry", "access", "plants"],
   storage: ["access", "plants"],
   telemetry: [],
@@ -95,10 +96,12 @@ describe("the house", () => {
   });
 
   test("every file is used", () => {
+    // The worker is named to the platform, not imported.
+    const entries = ["main.ts", "workers/worker-thread.ts"];
     const imported = new Set(files.flatMap(({ imports }) => imports));
-    expect(code.map(({ path }) => path).filter((path) => path !== "main.ts" && !imported.has(path))).toEqual(
-      [],
-    );
+    expect(
+      code.map(({ path }) => path).filter((path) => !entries.includes(path) && !imported.has(path)),
+    ).toEqual([]);
   });
 
   test("no test is left out by accident, and nothing is left for later", () => {

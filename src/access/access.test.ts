@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Gate } from "./gate.ts";
-import { RateLimit } from "./rate-limit.ts";
+import { createRateMemory, RateLimit } from "./rate-limit.ts";
 import { digestOf, isMintedSecret, mintSecret } from "./secret.ts";
 import type { Token } from "./tokens.ts";
 
@@ -94,7 +94,7 @@ describe("the gate", () => {
 
 describe("a rate limit", () => {
   test("lets a burst through, then a steady flow, each caller for itself", () => {
-    const limit = new RateLimit({ count: 10, perMs: 1000 });
+    const limit = new RateLimit({ count: 10, perMs: 1000 }, createRateMemory());
     for (let taken = 0; taken < 10; taken++) expect(limit.take("a", 0)).toBe(0);
     expect(limit.take("a", 0)).toBe(100);
     expect(limit.take("b", 0)).toBe(0);
@@ -102,8 +102,20 @@ describe("a rate limit", () => {
     expect(limit.take("a", 100)).toBeGreaterThan(0);
   });
 
+  test("is one limit for all who share its memory", () => {
+    const memory = createRateMemory();
+    const [one, other] = [
+      new RateLimit({ count: 2, perMs: 1000 }, memory),
+      new RateLimit({ count: 2, perMs: 1000 }, memory),
+    ];
+    expect([one.take("a", 0), other.take("a", 0)]).toEqual([0, 0]);
+    expect(one.take("a", 0)).toBeGreaterThan(0);
+    expect(other.take("a", 0)).toBeGreaterThan(0);
+  });
+
   test("is not emptied by a clock that is set back", () => {
-    const limit = new RateLimit({ count: 2, perMs: 1000 });
+    const limit = new RateLimit({ count: 2, perMs: 1000 }, createRateMemory());
+    expect(limit.take("a", 10_000)).toBe(0);
     expect(limit.take("a", 10_000)).toBe(0);
     expect(limit.take("a", 0)).toBe(0);
   });

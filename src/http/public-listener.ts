@@ -30,11 +30,14 @@ export interface PublicListenerOptions {
   readonly bodyBytesMax: number;
   readonly bodyTimeoutMs: number;
   readonly logRequests: "all" | "errors" | "none";
+  /** Whether other threads listen on the same port, each taking its share of the connections. */
+  readonly sharePort: boolean;
 }
 
 export interface PublicListener {
   /** Where clients reach it, without a slash at the end. */
   readonly url: string;
+  readonly port: number;
   /** Answers `readyz` with 503 from now on, and all else as before. */
   goUnready(): void;
   /** Takes no new request, waits for those in flight, and cuts off what is left after the timeout. */
@@ -103,6 +106,7 @@ export function startPublicListener(
 
   return {
     url,
+    port: server.port,
     goUnready() {
       state = "unready";
     },

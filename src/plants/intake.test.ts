@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Intake, type TurnedAway } from "./intake.ts";
+import { createPendingMemory, Intake, type TurnedAway } from "./intake.ts";
 import {
   type Arrival,
   type Outcome,
@@ -30,6 +30,7 @@ function setUp(pendingMax = 100) {
   const intake = new Intake({
     store,
     pendingMax,
+    pendingMemory: createPendingMemory(),
     onUnavailable: () => heard.push("unavailable"),
     onAvailable: () => heard.push("available"),
     onUncertain: () => heard.push("uncertain"),

@@ -8,6 +8,8 @@ export interface IntakeOptions {
   readonly store: PlantStore;
   /** How many arrivals may wait, those being written included. */
   readonly pendingMax: number;
+  /** Where their number is kept: shared by all workers, so that the bound is for all of them together. */
+  readonly pendingMemory: SharedArrayBuffer;
   /** Called when a batch could not be stored though a later one may be, and again when one was. */
   readonly onUnavailable: (reason: Error) => void;
   readonly onAvailable: () => void;
@@ -22,6 +24,10 @@ interface Waiting extends Arrival {
   readonly settle: Settle;
 }
 
+export function createPendingMemory(): SharedArrayBuffer {
+  return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+}
+
 // One transaction's worth: far above what one turn of the event loop brings in, small enough not to stall the next.
 const batchArrivalsMax = 1000;
 const probeEveryMs = 500;
@@ -33,6 +39,7 @@ const probeEveryMs = 500;
 export class Intake {
   readonly #options: IntakeOptions;
   #queue: Waiting[] = [];
+  readonly #pendingOfAll: Int32Array;
   #pending = 0;
   #draining = false;
   #state: "open" | "unavailable" | "closing" | "uncertain" = "open";
@@ -41,14 +48,15 @@ export class Intake {
 
   constructor(options: IntakeOptions) {
     this.#options = options;
+    this.#pendingOfAll = new Int32Array(options.pendingMemory);
   }
 
   /** Takes a plant; settles it once its outcome is durable, or at once where it is turned away. */
   create(plant: NewPlant, createdBy: string, settle: Settle): void {
-    if (this.#pending >= this.#options.pendingMax) return settle("too-busy");
+    if (Atomics.load(this.#pendingOfAll, 0) >= this.#options.pendingMax) return settle("too-busy");
     if (this.#state === "closing") return settle("closing");
     if (this.#state === "uncertain") return settle("store-unavailable");
-    this.#pending++;
+    this.#count(1);
     this.#queue.push({ plant, createdBy, settle });
     if (this.#draining) return;
     this.#draining = true;
@@ -73,7 +81,7 @@ export class Intake {
     if (this.#state !== "uncertain") this.#state = "closing";
     const waiting = this.#queue;
     this.#queue = [];
-    this.#pending -= waiting.length;
+    this.#count(-waiting.length);
     for (const { settle } of waiting) settle("closing");
     if (this.#pending === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -85,10 +93,15 @@ export class Intake {
     while (this.#queue.length > 0) {
       const batch = this.#nextBatch();
       await this.#store(batch);
-      this.#pending -= batch.length;
+      this.#count(-batch.length);
     }
     this.#draining = false;
     if (this.#pending === 0) this.#emptied?.();
+  }
+
+  #count(more: number): void {
+    this.#pending += more;
+    Atomics.add(this.#pendingOfAll, 0, more);
   }
 
   #nextBatch(): Waiting[] {

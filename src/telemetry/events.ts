@@ -56,6 +56,10 @@ export function createEvents(log: Log, now: () => number) {
     tokensChanged: (count: number) => log.debug("tokens were read anew", { count }),
     tokensUnreadable: (reason: unknown) =>
       log.error("tokens could not be read; the known ones stand", { reason: String(reason) }),
+    workerLost: (reason: string) =>
+      log.error("a worker died and is being replaced; what it had not answered is safe to send again", {
+        reason,
+      }),
     stopping: (signal: string) => log.info("stopping: finishing what is in flight", { signal }),
     cutOff: () => log.warn("the drain timeout is over; connections still open were closed"),
     stopped: () => log.info("stopped; everything answered is on disk"),

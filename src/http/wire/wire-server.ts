@@ -1,9 +1,10 @@
-import type { Socket, TCPSocketListener } from "bun";
+import type { Socket, TCPSocketListener, TCPSocketListenOptions } from "bun";
 import { type CoarseClock, Connection, type WireHandlers, type WireLimits } from "./connection.ts";
 
 export interface WireServerOptions extends WireLimits {
   readonly host: string;
   readonly port: number;
+  readonly sharePort: boolean;
 }
 
 // Past this many a new connection is closed at once, so that those there are go on being served.
@@ -19,9 +20,11 @@ export class WireServer implements CoarseClock {
   readonly #sweeper: NodeJS.Timeout;
 
   constructor(options: WireServerOptions, handlers: WireHandlers) {
-    this.#listener = Bun.listen<Connection>({
+    // Bun takes reusePort here, though its types do not say so.
+    const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean } = {
       hostname: options.host,
       port: options.port,
+      reusePort: options.sharePort,
       // A client may close its half and still wait for the answer.
       allowHalfOpen: true,
       socket: {
@@ -47,7 +50,8 @@ export class WireServer implements CoarseClock {
         // Followed by close; a peer that goes away is no fault.
         error: () => {},
       },
-    });
+    };
+    this.#listener = Bun.listen(listen);
     this.#sweeper = setInterval(() => this.#sweep(), sweepEveryMs);
   }
 

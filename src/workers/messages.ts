@@ -1,0 +1,46 @@
+import type { PresetToken } from "../access/gate.ts";
+import type { Rate, RateMemory } from "../access/rate-limit.ts";
+import type { Token } from "../access/tokens.ts";
+import type { Fields, Level } from "../telemetry/log.ts";
+
+/** What a worker needs to serve; everything else it asks of the main thread. */
+export interface WorkerSetting {
+  readonly host: string;
+  readonly port: number;
+  readonly baseUrl: string | undefined;
+  readonly bodyBytesMax: number;
+  readonly bodyTimeoutMs: number;
+  readonly logRequests: "all" | "errors" | "none";
+  readonly pendingMax: number;
+  readonly pendingMemory: SharedArrayBuffer;
+  readonly rateLimit: Rate | undefined;
+  readonly rateMemory: RateMemory;
+  readonly presetTokens: readonly PresetToken[];
+  readonly tokens: readonly Token[];
+}
+
+export type ToWorker =
+  | { readonly kind: "start"; readonly setting: WorkerSetting }
+  | { readonly kind: "tokens"; readonly tokens: readonly Token[] }
+  | { readonly kind: "written"; readonly batch: number; readonly outcomes: string }
+  | {
+      readonly kind: "not-written";
+      readonly batch: number;
+      readonly uncertain: boolean;
+      readonly reason: string;
+    }
+  | { readonly kind: "unready" }
+  | { readonly kind: "drain"; readonly timeoutMs: number };
+
+export type FromWorker =
+  | { readonly kind: "serving" }
+  /** Arrivals as one text: strings cross between threads several times faster than objects do. */
+  | {
+      readonly kind: "write";
+      readonly batch: number;
+      readonly arrivals: string;
+      readonly createdAtMs: number;
+    }
+  | { readonly kind: "probe"; readonly batch: number }
+  | { readonly kind: "log"; readonly level: Level; readonly message: string; readonly fields: Fields }
+  | { readonly kind: "drained" };

@@ -1,0 +1,129 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { plantStore, serve } from "./command.ts";
+import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+
+const three = { workers: "3" };
+// A new connection each time, so that the kernel spreads them over the workers.
+const apart = { Connection: "close" };
+
+describe("several workers on one port", () => {
+  test("create every plant once, exactly, whichever worker it came to", async () => {
+    await using running = await startTestService(three);
+    const ids = Array.from({ length: 300 }, (_, index) => 2n ** 63n - 1n - BigInt(index));
+    const responses = await Promise.all(
+      ids.map((id) => post(running.url, `{"id":${id},"name":"n${id} 🌱","tag":"t"}`, apart)),
+    );
+    expect(responses.every(({ status }) => status === 200)).toBe(true);
+    expect(storedPlants(running.database).map(({ id, name }) => [id, name])).toEqual(
+      ids.toReversed().map((id) => [id, `n${id} 🌱`]),
+    );
+    const again = await Promise.all(
+      ids.map((id) => post(running.url, `{"id":${id},"name":"n${id} 🌱","tag":"t"}`, apart)),
+    );
+    expect(again.every(({ headers }) => headers.get("idempotent-replayed") === "true")).toBe(true);
+  });
+
+  test("have exactly one winner where plants race for an id", async () => {
+    await using running = await startTestService(three);
+    for (let id = 0; id < 10; id++) {
+      const names = Array.from({ length: 12 }, (_, index) => `racer ${index}`);
+      const responses = await Promise.all(
+        names.map((name) => post(running.url, JSON.stringify({ id, name }), apart)),
+      );
+      expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+      const refusals = await Promise.all(
+        responses.filter(({ status }) => status === 400).map((response) => response.json()),
+      );
+      expect(refusals.every((refusal) => (refusal as { error: number }).error === 40020)).toBe(true);
+    }
+  });
+
+  test("keep one rate limit together", async () => {
+    await using running = await startTestService({ ...three, "rate-limit": "20/h" });
+    const responses = await Promise.all(
+      Array.from({ length: 60 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`, apart)),
+    );
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(20);
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(40);
+  });
+
+  test("keep one bound on what is pending together", async () => {
+    await using running = await startTestService({ ...three, "max-pending": "1" });
+    const responses = await Promise.all(
+      Array.from({ length: 120 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`, apart)),
+    );
+    const stored = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
+    expect(responses.some(({ status }) => status === 503)).toBe(true);
+    expect(storedPlants(running.database).map(({ id }) => id)).toEqual(stored);
+  });
+
+  test("all know of a new and of a revoked token within a second, and stop cleanly", async () => {
+    using folder = temporaryFolder();
+    const database = ["--database", join(folder.path, "p.db")];
+    const service = await serve([...database, "--workers", "3"], {
+      environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+    });
+    let id = 0;
+    const statuses = async (secret: string) => {
+      const asked = Array.from({ length: 30 }, () =>
+        post(service.url, `{"id":${id++},"name":"a"}`, { ...apart, Authorization: `Bearer ${secret}` }),
+      );
+      return new Set((await Promise.all(asked)).map(({ status }) => status));
+    };
+    const secret = (await plantStore(["token", "create", "--name", "x", ...database])).out.trim();
+    await eventually(
+      async () => (await statuses(secret)).has(200) && !(await statuses(secret)).has(401),
+      1000,
+    );
+    await plantStore(["token", "revoke", "x", ...database]);
+    await eventually(async () => !(await statuses(secret)).has(200), 1000);
+    service.child.kill("SIGTERM");
+    const { code, err } = await service.ended();
+    expect([code, err]).toEqual([0, expect.stringContaining("everything answered is on disk")]);
+  }, 20_000);
+
+  test("finish what each of them has in flight when they stop", async () => {
+    const running = await startTestService(three);
+    const asked = Array.from({ length: 200 }, (_, id) =>
+      post(running.url, `{"id":${id},"name":"a"}`, apart).then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    );
+    await Bun.sleep(5);
+    await running.service.close("test");
+    const statuses = await Promise.all(asked);
+    const stored = new Set(storedPlants(running.database).map(({ id }) => Number(id)));
+    for (const [id, status] of statuses.entries()) expect(status !== 200 || stored.has(id)).toBe(true);
+    await running[Symbol.asyncDispose]();
+  });
+
+  test("go on when one of them dies, which is replaced", async () => {
+    const hired: Worker[] = [];
+    const RealWorker = globalThis.Worker;
+    globalThis.Worker = class extends RealWorker {
+      constructor(url: string | URL) {
+        super(url);
+        hired.push(this);
+      }
+    };
+    await using running = await startTestService(three);
+    hired[0]?.terminate();
+    await eventually(() => running.logged.join("").includes("a worker died"));
+    let id = 0;
+    const answered = async () => {
+      const asked = Array.from({ length: 20 }, () =>
+        post(running.url, `{"id":${id++},"name":"a"}`, apart).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      );
+      return (await Promise.all(asked)).every((status) => status === 200);
+    };
+    await eventually(answered);
+    await eventually(() => hired.length === 3);
+    globalThis.Worker = RealWorker;
+    expect(await answered()).toBe(true);
+  }, 20_000);
+});
