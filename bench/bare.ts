@@ -1,10 +1,21 @@
-// The yardstick: a bare Bun.serve that reads the body and answers a constant. bun bench/bare.ts PORT
+// The yardstick: a bare Bun.serve that reads the body and answers a constant. bun bench/bare.ts PORT [WORKERS]
+import { fileURLToPath } from "node:url";
+
+const [port, workers = "1"] = process.argv.slice(2);
 Bun.serve({
   hostname: "127.0.0.1",
-  port: Number(process.argv[2]),
+  port: Number(port),
+  reusePort: true,
   development: false,
   async fetch(request) {
     await request.bytes();
     return new Response('{"name":"Fern","tag":"indoor"}');
   },
+});
+const children = Array.from({ length: Number(workers) - 1 }, () =>
+  Bun.spawn([process.execPath, fileURLToPath(import.meta.url), String(port)]),
+);
+process.on("SIGTERM", () => {
+  for (const child of children) child.kill();
+  process.exit(0);
 });

@@ -1,46 +1,110 @@
 // npm run bench [-- ROUNDS]
-// Durable creates per second, one worker, against a bare Bun.serve that stores nothing, in interleaved rounds of one
-// run: machines are noisy, so only the ratio means something.
-import { load, median, memoryMb, startBare, startOurs } from "./servers.ts";
+// Durable creates against a bare Bun.serve, nginx and what people would pick, in interleaved rounds of one run: machines
+// are noisy, so only ratios mean something. Prints a table and writes docs/benchmarks.md.
+import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { bare, bareOnTwo, type Contender, installPeers, ours, oursOnTwo, peers } from "./peers.ts";
+import { type Row, saveResults } from "./results.ts";
+import { cpuSeconds, type Load, load, median, memoryMb, type Server, temporaryFolder } from "./servers.ts";
 
-const rounds = Number(process.argv[2] ?? 7);
-const connections = 64;
+const rounds = Number(process.argv[2] ?? 5);
 const seconds = 3;
-
-await using bare = await startBare();
-await using ours = await startOurs();
 let nextId = 1;
-const rates: Record<"bare" | "ours", number[]> = { bare: [], ours: [] };
-const latencies: Record<"bare" | "ours", number[]> = { bare: [], ours: [] };
 
-console.error(`${rounds} rounds of ${seconds} s each, ${connections} connections, distinct ids`);
-for (let round = 0; round <= rounds; round++) {
-  // Which one goes first changes from round to round.
-  for (const which of round % 2 === 0 ? (["bare", "ours"] as const) : (["ours", "bare"] as const)) {
-    const result = await load(which === "bare" ? bare : ours, connections, round === 0 ? 2 : seconds, nextId);
-    nextId = result.nextId;
-    if (round === 0) continue;
-    rates[which].push(result.rate);
-    latencies[which].push(result.p99Us);
+installPeers();
+const rates = {
+  "64": await compare([bare, ours, bareOnTwo, oursOnTwo, ...peers], 64),
+  "256": await compare([bare, ours, bareOnTwo, oursOnTwo], 256),
+};
+const halfRate = await atHalfRate((rates["64"].find(({ name }) => name === ours.name)?.rate ?? 0) / 2);
+saveResults({ rates, halfRate, fsyncsPerSecond: fsyncRate() });
+for (const [connections, rows] of Object.entries(rates)) {
+  console.log(`\n${connections} connections`);
+  for (const { name, rate, ratio, p99Us, memoryMb: mb } of rows) {
+    console.log(
+      `${name.padEnd(30)} ${rate.toFixed(0).padStart(7)}/s  ${ratio.toFixed(2)} of bare  p99 ${String(p99Us).padStart(7)} µs  ${mb.toFixed(0)} MB`,
+    );
   }
-  if (round === 0) console.error("warmed up");
-  else console.error(`round ${round}: bare ${shown(rates.bare)}/s, plant-store ${shown(rates.ours)}/s`);
+}
+console.log(
+  `\nAt half rate (${halfRate.rate.toFixed(0)}/s) p99: ours ${halfRate.oursP99Us} µs, bare ${halfRate.bareP99Us} µs`,
+);
+
+async function compare(contenders: readonly Contender[], connections: number): Promise<Row[]> {
+  await using stack = new AsyncDisposableStack();
+  const servers = new Map<Contender, Server>();
+  for (const contender of contenders) servers.set(contender, stack.use(await contender.start()));
+  const measured = new Map<Contender, { result: Load; cpuUs: number }[]>(
+    contenders.map((contender) => [contender, []]),
+  );
+  for (let round = 0; round <= rounds; round++) {
+    console.error(
+      round === 0
+        ? `${connections} connections: warming up`
+        : `${connections} connections: round ${round} of ${rounds}`,
+    );
+    for (const [contender, server] of servers) {
+      const before = await cpuSeconds(server.pid);
+      const result = await load(server, { connections, seconds: round === 0 ? 1 : seconds, firstId: nextId });
+      nextId = result.nextId;
+      const cpuUs = (((await cpuSeconds(server.pid)) - before) * 1e6) / Math.max(1, result.answered);
+      if (round > 0) measured.get(contender)?.push({ result, cpuUs });
+    }
+  }
+  const bareRates = measured.get(bare)?.map(({ result }) => result.rate) ?? [];
+  const rows: Row[] = [];
+  for (const [contender, server] of servers) {
+    const all = measured.get(contender) ?? [];
+    const of = (pick: (result: Load) => number) => median(all.map(({ result }) => pick(result)));
+    rows.push({
+      name: contender.name,
+      durability: contender.durability,
+      rate: of(({ rate }) => rate),
+      ratio: median(all.map(({ result }, index) => result.rate / (bareRates[index] ?? 1))),
+      p50Us: of(({ p50Us }) => p50Us),
+      p99Us: of(({ p99Us }) => p99Us),
+      p999Us: of(({ p999Us }) => p999Us),
+      memoryMb: await memoryMb(server.pid),
+      // Several processes share the work there, and only the first is measured.
+      cpuUsPerCreate:
+        contender === bareOnTwo || contender.name.startsWith("nginx")
+          ? undefined
+          : median(all.map(({ cpuUs }) => cpuUs)),
+    });
+  }
+  return rows.sort((a, b) => b.rate - a.rate);
 }
 
-const ratios = rates.ours.map((rate, index) => rate / (rates.bare[index] ?? 1));
-console.log("");
-console.log(
-  `bare Bun.serve, nothing stored   ${Math.round(median(rates.bare))}/s   p99 ${Math.round(median(latencies.bare))} µs`,
-);
-console.log(
-  `plant-store, each 200 on disk    ${Math.round(median(rates.ours))}/s   p99 ${Math.round(median(latencies.ours))} µs`,
-);
-console.log(
-  `median ratio                     ${median(ratios).toFixed(2)}   (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
-);
-console.log(`process start to first 200       ${Math.round(ours.firstAnswerMs)} ms`);
-console.log(`memory after ${nextId - 1} requests     ${Math.round(await memoryMb(ours.pid))} MB`);
+async function atHalfRate(rate: number): Promise<{ rate: number; oursP99Us: number; bareP99Us: number }> {
+  await using oursServer = await ours.start();
+  await using bareServer = await bare.start();
+  const p99: Record<"ours" | "bare", number[]> = { ours: [], bare: [] };
+  for (let round = 0; round <= rounds; round++) {
+    for (const [name, server] of [
+      ["ours", oursServer],
+      ["bare", bareServer],
+    ] as const) {
+      const result = await load(server, { connections: 64, seconds, firstId: nextId, rate });
+      nextId = result.nextId;
+      if (round > 0) p99[name].push(result.p99Us);
+    }
+  }
+  return { rate, oursP99Us: median(p99.ours), bareP99Us: median(p99.bare) };
+}
 
-function shown(values: readonly number[]): string {
-  return String(Math.round(values.at(-1) ?? 0));
+/** How many small writes the disk takes, each made durable before the next. */
+function fsyncRate(): number {
+  const folder = temporaryFolder();
+  const file = openSync(join(folder, "probe"), "w");
+  const page = Buffer.alloc(4096, 1);
+  const startMs = performance.now();
+  let count = 0;
+  while (performance.now() - startMs < 2000) {
+    writeSync(file, page, 0, page.length, (count++ % 1000) * page.length);
+    fdatasyncSync(file);
+  }
+  const rate = (count * 1000) / (performance.now() - startMs);
+  closeSync(file);
+  rmSync(folder, { recursive: true, force: true });
+  return rate;
 }

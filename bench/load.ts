@@ -1,18 +1,22 @@
 // A load of POST /plants over keep-alive connections, as a process of its own; prints what it measured as JSON.
-// bun bench/load.ts PORT CONNECTIONS SECONDS TOKEN FIRST_ID
+// bun bench/load.ts PORT CONNECTIONS SECONDS TOKEN FIRST_ID [rising|random] [RATE]
+// Random ids are spread over all of int64. With a rate, that many are sent each second, evenly over the connections.
 import type { Socket } from "bun";
 
-const [port = 3000, connections = 64, seconds = 3, token = "", firstId = "0"] = process.argv.slice(2);
+const [port, connections, seconds, token, firstId, order = "rising", wanted = "0"] = process.argv.slice(2);
+const pauseMs = Number(wanted) > 0 ? (1000 * Number(connections)) / Number(wanted) : 0;
 const head =
   `POST /plants HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
   "Content-Length: ";
-const okStatus = Buffer.from("HTTP/1.1 200");
+const okStatus = Buffer.from("HTTP/1.1 20");
 const endOfHead = Buffer.from("\r\n\r\n");
 
 let nextId = Number(firstId);
 let answered = 0;
 let refused = 0;
 let running = true;
+let longestSilenceMs = 0;
+let lastAnswerMs = performance.now();
 const latenciesUs: number[] = [];
 
 interface Client {
@@ -21,52 +25,60 @@ interface Client {
 }
 
 const open: Socket<Client>[] = [];
-const startMs = performance.now();
 for (let index = 0; index < Number(connections); index++) {
   const socket = await Bun.connect<Client>({
     hostname: "127.0.0.1",
     port: Number(port),
     data: { sentMs: 0, partial: undefined },
-    socket: {
-      data(client, bytes) {
-        const all = client.data.partial === undefined ? bytes : Buffer.concat([client.data.partial, bytes]);
-        if (!isWhole(all)) {
-          client.data.partial = all;
-          return;
-        }
-        client.data.partial = undefined;
-        latenciesUs.push((performance.now() - client.data.sentMs) * 1000);
-        if (all.subarray(0, okStatus.length).equals(okStatus)) answered++;
-        else refused++;
-        if (running) send(client);
-      },
-    },
+    socket: { data: received },
   });
   open.push(socket);
 }
-for (const socket of open) send(socket);
+const startMs = performance.now();
+lastAnswerMs = startMs;
+for (const [index, socket] of open.entries()) setTimeout(() => send(socket), (pauseMs * index) / open.length);
 await Bun.sleep(Number(seconds) * 1000);
 running = false;
 const elapsedSeconds = (performance.now() - startMs) / 1000;
-const rate = answered / elapsedSeconds;
 latenciesUs.sort((a, b) => a - b);
 const quantile = (share: number) => Math.round(latenciesUs[Math.floor(latenciesUs.length * share)] ?? 0);
-console.log(
-  JSON.stringify({
-    rate,
-    answered,
-    refused,
-    nextId,
-    p50Us: quantile(0.5),
-    p99Us: quantile(0.99),
-    p999Us: quantile(0.999),
-  }),
-);
+const report = {
+  rate: answered / elapsedSeconds,
+  answered,
+  refused,
+  nextId,
+  p50Us: quantile(0.5),
+  p99Us: quantile(0.99),
+  p999Us: quantile(0.999),
+  maxUs: Math.round(latenciesUs.at(-1) ?? 0),
+  longestSilenceMs,
+};
+console.log(JSON.stringify(report));
 process.exit(0);
 
+function received(client: Socket<Client>, bytes: Buffer): void {
+  const all = client.data.partial === undefined ? bytes : Buffer.concat([client.data.partial, bytes]);
+  if (!isWhole(all)) {
+    client.data.partial = all;
+    return;
+  }
+  client.data.partial = undefined;
+  const nowMs = performance.now();
+  longestSilenceMs = Math.max(longestSilenceMs, nowMs - lastAnswerMs);
+  lastAnswerMs = nowMs;
+  latenciesUs.push((nowMs - client.data.sentMs) * 1000);
+  if (all.subarray(0, okStatus.length).equals(okStatus)) answered++;
+  else refused++;
+  if (!running) return;
+  const waitMs = pauseMs - (nowMs - client.data.sentMs);
+  if (waitMs > 0) setTimeout(() => send(client), waitMs);
+  else send(client);
+}
+
 function send(client: Socket<Client>): void {
-  const id = nextId++;
-  const body = `{"id":${id},"name":"Fern number ${id}","tag":"indoor"}`;
+  const number = nextId++;
+  const id = order === "random" ? BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n) : number;
+  const body = `{"id":${id},"name":"Fern number ${number}","tag":"indoor"}`;
   client.data.sentMs = performance.now();
   client.write(`${head}${body.length}\r\n\r\n${body}`);
 }
@@ -74,6 +86,8 @@ function send(client: Socket<Client>): void {
 function isWhole(bytes: Buffer): boolean {
   const end = bytes.indexOf(endOfHead);
   if (end < 0) return false;
-  const length = /content-length: (\d+)/i.exec(bytes.toString("latin1", 0, end))?.[1];
+  const text = bytes.toString("latin1", 0, end);
+  if (/transfer-encoding: chunked/i.test(text)) return bytes.toString("latin1").endsWith("0\r\n\r\n");
+  const length = /content-length: (\d+)/i.exec(text)?.[1];
   return bytes.length >= end + endOfHead.length + Number(length ?? 0);
 }

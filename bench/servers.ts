@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+/** What a load measured; see load.ts. */
 export interface Load {
   readonly rate: number;
   readonly answered: number;
@@ -10,6 +11,17 @@ export interface Load {
   readonly p50Us: number;
   readonly p99Us: number;
   readonly p999Us: number;
+  readonly maxUs: number;
+  readonly longestSilenceMs: number;
+}
+
+export interface LoadOptions {
+  readonly connections: number;
+  readonly seconds: number;
+  readonly firstId: number;
+  readonly order?: "rising" | "random";
+  /** Requests each second; as many as there can be, where none is given. */
+  readonly rate?: number;
 }
 
 export interface Server extends AsyncDisposable {
@@ -20,41 +32,92 @@ export interface Server extends AsyncDisposable {
   readonly firstAnswerMs: number;
 }
 
-export const token = "bench-token-0123456789-0123456789";
-const here = import.meta.dir;
-
-export function startBare(): Promise<Server> {
-  return start("bare Bun.serve", (port) => [process.execPath, join(here, "bare.ts"), String(port)]);
+export interface StartOptions {
+  readonly command: (port: number, folder: string) => readonly string[];
+  readonly environment?: Record<string, string>;
 }
 
-export function startOurs(): Promise<Server> {
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-bench-"));
-  const main = join(here, "../src/main.ts");
-  const command = (port: number) => [
+export const token = "bench-token-0123456789-0123456789";
+const here = import.meta.dir;
+const startWithinMs = 30_000;
+
+export function startBare(workers = 1): Promise<Server> {
+  const command = (port: number) => [process.execPath, join(here, "bare.ts"), String(port), String(workers)];
+  return start("bare Bun.serve", { command });
+}
+
+export function startOurs(flags: readonly string[] = []): Promise<Server> {
+  return start("plant-store", {
+    command: (port, folder) => oursCommand(port, join(folder, "plants.db"), flags),
+  });
+}
+
+/** On a data file that is there already, and stays. */
+export function startOursOn(database: string): Promise<Server> {
+  return start("plant-store", { command: (port) => oursCommand(port, database, []) });
+}
+
+function oursCommand(port: number, database: string, flags: readonly string[]): string[] {
+  return [
     process.execPath,
-    main,
+    join(here, "../src/main.ts"),
     "--listen",
     `127.0.0.1:${port}`,
     "--database",
-    join(folder, "plants.db"),
+    database,
+    ...flags,
   ];
-  return start("plant-store", command, () => rmSync(folder, { recursive: true, force: true }));
 }
 
-export async function load(
-  server: Server,
-  connections: number,
-  seconds: number,
-  firstId: number,
-): Promise<Load> {
-  const args = [server.port, connections, seconds, token, firstId].map(String);
+export async function start(name: string, { command, environment = {} }: StartOptions): Promise<Server> {
+  const port = freePort();
+  const folder = temporaryFolder();
+  const startMs = performance.now();
+  const child = Bun.spawn([...command(port, folder)], {
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      PLANT_STORE_ACCESS_TOKEN: token,
+      PLANT_STORE_LOG_LEVEL: "error",
+      ...environment,
+    },
+    cwd: folder,
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  while (!(await answers(port))) {
+    if (performance.now() - startMs > startWithinMs) throw new Error(`${name} did not start`);
+    await Bun.sleep(2);
+  }
+  return {
+    name,
+    port,
+    pid: child.pid,
+    firstAnswerMs: performance.now() - startMs,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      const late = setTimeout(() => child.kill("SIGKILL"), 5000);
+      await child.exited;
+      clearTimeout(late);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function load(server: Server, options: LoadOptions): Promise<Load> {
+  const { connections, seconds, firstId, order = "rising", rate = 0 } = options;
+  const args = [server.port, connections, seconds, token, firstId, order, rate].map(String);
   const ran = Bun.spawn([process.execPath, join(here, "load.ts"), ...args], {
     stdout: "pipe",
     stderr: "inherit",
   });
   const result = JSON.parse(await new Response(ran.stdout).text()) as Load;
-  if (result.refused > 0) throw new Error(`${server.name} refused ${result.refused} requests`);
+  if (result.refused > 0)
+    throw new Error(`${server.name} refused ${result.refused} of ${result.answered} requests`);
   return result;
+}
+
+export function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), "plant-store-bench-"));
 }
 
 export function median(values: readonly number[]): number {
@@ -71,26 +134,11 @@ export async function memoryMb(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }
 
-async function start(name: string, command: (port: number) => string[], cleanUp = () => {}): Promise<Server> {
-  const port = freePort();
-  const startMs = performance.now();
-  const child = Bun.spawn(command(port), {
-    env: { PATH: process.env["PATH"] ?? "", PLANT_STORE_ACCESS_TOKEN: token },
-    stdout: "ignore",
-    stderr: "inherit",
-  });
-  while (!(await answers(port))) await Bun.sleep(2);
-  return {
-    name,
-    port,
-    pid: child.pid,
-    firstAnswerMs: performance.now() - startMs,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await child.exited;
-      cleanUp();
-    },
-  };
+/** Seconds of processor time that a process and its threads have used, as Linux tells it. */
+export async function cpuSeconds(pid: number): Promise<number> {
+  const fields = (await Bun.file(`/proc/${pid}/stat`).text()).split(") ")[1]?.split(" ") ?? [];
+  const ticksPerSecond = 100;
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
 async function answers(port: number): Promise<boolean> {

@@ -1,0 +1,89 @@
+// npm run bench:growth [-- MILLIONS …]
+// Creates, latency, memory and file size on stores that already hold so many million plants (0, 1 and 10 unless told).
+import { rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { openDatabase } from "../src/storage/sqlite/open.ts";
+import { type Load, load, median, memoryMb, startOursOn, temporaryFolder } from "./servers.ts";
+
+export interface GrowthPoint {
+  readonly millions: number;
+  readonly order: "rising" | "random";
+  readonly rate: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly memoryMb: number;
+  readonly bytesPerPlant: number;
+  readonly startMs: number;
+}
+
+const rounds = 3;
+const seconds = 4;
+
+export async function measureGrowth(millions: number, order: "rising" | "random"): Promise<GrowthPoint> {
+  const folder = temporaryFolder();
+  const database = join(folder, "plants.db");
+  try {
+    fill(database, millions * 1_000_000, order);
+    const bytes = statSync(database).size;
+    await using server = await startOursOn(database);
+    const results: Load[] = [];
+    let firstId = millions * 1_000_000 + 1;
+    for (let round = 0; round <= rounds; round++) {
+      const result = await load(server, { connections: 64, seconds, firstId, order });
+      firstId = result.nextId;
+      if (round > 0) results.push(result);
+    }
+    return {
+      millions,
+      order,
+      rate: median(results.map(({ rate }) => rate)),
+      p50Us: median(results.map(({ p50Us }) => p50Us)),
+      p99Us: median(results.map(({ p99Us }) => p99Us)),
+      memoryMb: await memoryMb(server.pid),
+      bytesPerPlant: millions === 0 ? 0 : bytes / (millions * 1_000_000),
+      startMs: server.firstAnswerMs,
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Plants as the service itself would have stored them, written in bulk. */
+function fill(path: string, count: number, order: "rising" | "random"): void {
+  const database = openDatabase(path, { create: true });
+  database.run("PRAGMA synchronous = OFF");
+  database.run("PRAGMA cache_size = -200000");
+  // Sorted, random ids are as quick to write as rising ones.
+  const ids = new BigInt64Array(order === "random" ? count : 0).map((_, index) => spread(index + 1)).sort();
+  const insert = database.query("INSERT INTO plants VALUES (?, ?, 'indoor', 1794700000000, 'preset-access')");
+  const step = 1_000_000;
+  for (let start = 0; start < count; start += step) {
+    database.transaction(() => {
+      for (let index = start; index < Math.min(count, start + step); index++) {
+        insert.run(order === "random" ? (ids[index] ?? 0n) : index + 1, `Fern number ${index + 1}`);
+      }
+    })();
+  }
+  database.close();
+}
+
+/** The same spreading as the load's. */
+function spread(number: number): bigint {
+  return BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n);
+}
+
+if (import.meta.main) {
+  const sizes = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [0, 1, 10];
+  const growth: GrowthPoint[] = [];
+  for (const order of ["rising", "random"] as const) {
+    for (const millions of sizes) {
+      const point = await measureGrowth(millions, order);
+      growth.push(point);
+      console.log(
+        `${order} ids, ${millions} million: ${Math.round(point.rate)}/s, p99 ${point.p99Us} µs, ${point.memoryMb.toFixed(0)} MB`,
+      );
+    }
+  }
+  const { saveResults } = await import("./results.ts");
+  saveResults({ growth });
+}

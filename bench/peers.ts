@@ -1,0 +1,136 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describeApi } from "../src/http/openapi.ts";
+import { type Server, start, startBare, startOurs, token } from "./servers.ts";
+
+export interface Contender {
+  readonly name: string;
+  /** What a success answer means there. */
+  readonly durability: string;
+  readonly start: () => Promise<Server>;
+}
+
+const here = import.meta.dir;
+const nginx = ["/usr/sbin/nginx", "/usr/bin/nginx"].find((path) => existsSync(path));
+
+export const ours: Contender = { name: "plant-store", durability: "fsynced", start: () => startOurs() };
+export const oursOnTwo: Contender = {
+  name: "plant-store --workers 2",
+  durability: "fsynced",
+  start: () => startOurs(["--workers", "2"]),
+};
+export const bare: Contender = {
+  name: "bare Bun.serve",
+  durability: "nothing stored",
+  start: () => startBare(),
+};
+export const bareOnTwo: Contender = {
+  name: "bare Bun.serve, 2 processes",
+  durability: "nothing stored",
+  start: () => startBare(2),
+};
+
+export const peers: readonly Contender[] = [
+  ...(nginx === undefined
+    ? []
+    : [{ name: "nginx, a constant", durability: "nothing stored", start: () => startNginx(nginx) }]),
+  {
+    name: "Hono on Bun + SQLite",
+    durability: "fsynced, each by itself",
+    start: () => script("Hono", process.execPath, "hono.js"),
+  },
+  {
+    name: "Fastify + SQLite",
+    durability: "fsynced, each by itself",
+    start: () => script("Fastify", "node", "fastify.js"),
+  },
+  {
+    name: "Express + SQLite",
+    durability: "fsynced, each by itself",
+    start: () => script("Express", "node", "express.js"),
+  },
+  {
+    name: "NestJS + SQLite",
+    durability: "fsynced, each by itself",
+    start: () => script("NestJS", "node", "nest.js"),
+  },
+  { name: "json-server", durability: "a JSON file, not fsynced", start: startJsonServer },
+  { name: "Prism mock", durability: "nothing stored", start: startPrism },
+];
+
+/** Brings what the peers need, once. */
+export function installPeers(): void {
+  if (existsSync(join(here, "node_modules/express"))) return;
+  console.error(
+    "Installing what the benchmark compares with (bench/package.json); this takes a minute or two, once.",
+  );
+  const ran = Bun.spawnSync(["npm", "ci", "--no-audit", "--no-fund"], {
+    cwd: here,
+    stdout: "ignore",
+    stderr: "inherit",
+  });
+  if (ran.exitCode !== 0) throw new Error("npm ci in bench/ failed");
+}
+
+function script(name: string, runtime: string, file: string): Promise<Server> {
+  return start(name, {
+    command: (port) => [runtime, join(here, "peers", file), String(port), token],
+    environment: { NODE_ENV: "production" },
+  });
+}
+
+function startNginx(binary: string): Promise<Server> {
+  return start("nginx", {
+    command: (port, folder) => {
+      const configuration = [
+        "daemon off; worker_processes 1; pid nginx.pid; error_log stderr error;",
+        "events { worker_connections 1024; }",
+        "http { access_log off; keepalive_requests 1000000000; default_type application/json; client_body_temp_path body;",
+        "proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;",
+        `server { listen 127.0.0.1:${port}; location /plants { return 200 '{"name":"Fern","tag":"indoor"}'; } } }`,
+      ];
+      writeFileSync(join(folder, "nginx.conf"), configuration.join("\n"));
+      return [binary, "-p", folder, "-c", "nginx.conf"];
+    },
+  });
+}
+
+function startJsonServer(): Promise<Server> {
+  return start("json-server", {
+    command: (port, folder) => {
+      writeFileSync(join(folder, "db.json"), '{"plants":[]}');
+      const binary = join(here, "node_modules/json-server/lib/cli/bin.js");
+      return [
+        "node",
+        binary,
+        "--quiet",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        String(port),
+        join(folder, "db.json"),
+      ];
+    },
+  });
+}
+
+function startPrism(): Promise<Server> {
+  return start("Prism", {
+    command: (port, folder) => {
+      writeFileSync(join(folder, "openapi.json"), describeApi(`http://127.0.0.1:${port}`));
+      const binary = join(here, "node_modules/@stoplight/prism-cli/dist/index.js");
+      return [
+        "node",
+        binary,
+        "mock",
+        "--verboseLevel",
+        "silent",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        String(port),
+        join(folder, "openapi.json"),
+      ];
+    },
+  });
+}

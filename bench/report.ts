@@ -1,0 +1,114 @@
+import { barChart, lineChart } from "./charts.ts";
+import type { Results, Row } from "./results.ts";
+
+/** The benchmarks page and its charts, by file name below docs/. */
+export function report(results: Results): Record<string, string> {
+  const { rates = {}, growth = [] } = results;
+  const main = rates["64"] ?? [];
+  const files: Record<string, string> = { "benchmarks.md": page(results) };
+  if (main.length > 0) {
+    files["benchmarks/rates.svg"] = barChart(
+      "POST /plants answered each second, 64 connections",
+      main.map(({ name, rate, durability }) => ({
+        label: name,
+        note: durability,
+        value: rate,
+        ours: name.startsWith("plant-store"),
+      })),
+    );
+  }
+  if (growth.length > 0) {
+    const line = (order: "rising" | "random") => ({
+      label: `${order} ids`,
+      points: growth
+        .filter((point) => point.order === order)
+        .map(({ millions, rate }) => ({ x: millions, y: rate })),
+    });
+    files["benchmarks/growth.svg"] = lineChart("Creates each second, by millions of plants stored", [
+      line("rising"),
+      line("random"),
+    ]);
+  }
+  return files;
+}
+
+function page({
+  machine,
+  date,
+  rates = {},
+  halfRate,
+  fsyncsPerSecond,
+  growth = [],
+  pauses,
+}: Results): string {
+  const parts = [
+    "# Benchmarks",
+    `Measured on ${date}, on ${machine}, the load on the same machine. Machines differ and are noisy: believe the ratios, which\nare medians over interleaved rounds of one run, and not the rates. This page is written by the commands that it names.`,
+    "## Against the limit, and against what people would pick",
+    "`npm run bench`. The same load for all: keep-alive connections, distinct rising ids, a bearer token, a body of about 60\nbytes. Each peer is pinned in `bench/package.json` and does what such code does: it checks the token and the fields and, where\nit stores at all, commits each plant durably by itself (WAL, `synchronous=FULL`). None of them promises that a retry is safe or\nthat an id is exact. CPU is that of the server's first process.",
+    "![Rates](benchmarks/rates.svg)",
+    ...Object.entries(rates).map(([connections, rows]) => `### ${connections} connections\n\n${table(rows)}`),
+  ];
+  if (fsyncsPerSecond !== undefined) {
+    parts.push(
+      `The disk takes ${whole(fsyncsPerSecond)} writes with an fdatasync each second, one after the other. Group commit is what makes more durable\ncreates than that possible.`,
+    );
+  }
+  if (halfRate !== undefined) {
+    const { rate, oursP99Us, bareP99Us } = halfRate;
+    parts.push(
+      "### Latency at half of the top rate",
+      `At ${whole(rate)} requests each second, 99 of 100 are answered within ${whole(oursP99Us)} µs; by a bare \`Bun.serve\` at the same rate within ${whole(bareP99Us)} µs\n(${(oursP99Us / bareP99Us).toFixed(2)} times).`,
+    );
+  }
+  if (growth.length > 0)
+    parts.push(
+      "## As the store grows",
+      "`npm run bench:growth`",
+      "![Growth](benchmarks/growth.svg)",
+      growthTable(growth),
+      growthReasons,
+    );
+  if (pauses !== undefined) {
+    const { minutes, plants, longestSilenceMs, slowestAnswerMs, memoryMb } = pauses;
+    parts.push(
+      "## Pauses and memory under full load",
+      `\`npm run bench:pauses\`: ${minutes} minutes of full load over 64 connections, ${whole(plants)} plants. The longest time without any answer was\n${longestSilenceMs.toFixed(0)} ms, the slowest answer took ${slowestAnswerMs.toFixed(0)} ms. Memory along the way, in MB: ${memoryMb.map((mb) => mb.toFixed(0)).join(", ")}.`,
+    );
+  }
+  return `${parts.join("\n\n")}\n`;
+}
+
+const growthReasons = `Rising ids land on the last page of the table, so a batch of 64 rewrites three or four pages whatever the size: the curve is
+flat. Random ids land on as many pages as there are plants in the batch, and each goes to the log and later to the database as a
+whole: about sixteen times the bytes for each plant, which is the lower curve. It bends once, where the upper levels of the tree
+outgrow SQLite's page cache of 2 MB and are read from the system's. A checkpoint each 1000 pages keeps the log at 4 MB; one each
+4000 was no faster and tripled the p99. The file takes about 60 bytes for such a plant. Start-up does not depend on the size.`;
+
+function table(rows: readonly Row[]): string {
+  const lines = rows.map((row) => {
+    const cpu = row.cpuUsPerCreate === undefined ? "" : row.cpuUsPerCreate.toFixed(0);
+    return `| ${row.name} | ${row.durability} | ${whole(row.rate)} | ${row.ratio.toFixed(2)} | ${whole(row.p50Us)} | ${whole(row.p99Us)} | ${whole(row.p999Us)} | ${whole(row.memoryMb)} | ${cpu} |`;
+  });
+  return [
+    "| server | a success means | requests/s | ratio to bare Bun | p50 µs | p99 µs | p99.9 µs | MB | CPU µs each |",
+    "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ...lines,
+  ].join("\n");
+}
+
+function growthTable(growth: NonNullable<Results["growth"]>): string {
+  const lines = growth.map(
+    ({ order, millions, rate, p50Us, p99Us, memoryMb, bytesPerPlant, startMs }) =>
+      `| ${order} | ${millions} | ${whole(rate)} | ${whole(p50Us)} | ${whole(p99Us)} | ${whole(memoryMb)} | ${bytesPerPlant === 0 ? "" : bytesPerPlant.toFixed(1)} | ${whole(startMs)} |`,
+  );
+  return [
+    "| ids | millions stored | creates/s | p50 µs | p99 µs | MB | bytes a plant | start to first 200, ms |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ...lines,
+  ].join("\n");
+}
+
+function whole(value: number): string {
+  return Math.round(value).toString();
+}
