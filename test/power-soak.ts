@@ -1,0 +1,187 @@
+// npm run soak:power [-- CUTS]
+// Cuts the power, on paper: records every write, fsync and answer of a loaded service with strace, and for many moments
+// builds the disk as a power cut could have left it: what was fsynced is there, of the rest any sectors or none. SQLite then
+// recovers each of these disks, and every plant that had been acknowledged by that moment must be on it.
+import { Database } from "bun:sqlite";
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { accessToken, eventually, temporaryFolder } from "./harness.ts";
+
+type Call =
+  | { readonly kind: "write"; readonly file: string; readonly at: number; readonly bytes: Buffer }
+  | { readonly kind: "truncate"; readonly file: string; readonly size: number }
+  | { readonly kind: "sync"; readonly file: string }
+  | { readonly kind: "answer"; readonly names: readonly string[] };
+
+/** One file: what is durable of it, and what has been written since. */
+class Disk {
+  #bytes: Buffer = Buffer.alloc(0);
+  #pending: Exclude<Call, { kind: "answer" | "sync" }>[] = [];
+
+  take(call: Exclude<Call, { kind: "answer" }>): void {
+    if (call.kind !== "sync") return void this.#pending.push(call);
+    for (const pending of this.#pending) this.#bytes = applied(this.#bytes, pending, () => true);
+    this.#pending = [];
+  }
+
+  /** Of what was not synced nothing arrives or, where sectors are torn, any half of them. */
+  afterCut(torn: boolean): Buffer {
+    const arrives = () => torn && Math.random() < 0.5;
+    let bytes: Buffer = Buffer.from(this.#bytes);
+    for (const pending of this.#pending) bytes = applied(bytes, pending, arrives);
+    return bytes;
+  }
+}
+
+function applied(
+  disk: Buffer,
+  call: Exclude<Call, { kind: "answer" | "sync" }>,
+  arrives: () => boolean,
+): Buffer {
+  if (call.kind === "truncate") return arrives() ? resized(disk, call.size) : disk;
+  const { at, bytes } = call;
+  const after = at + bytes.length > disk.length ? resized(disk, at + bytes.length) : disk;
+  for (let start = 0; start < bytes.length; ) {
+    const end = Math.min(bytes.length, start + sectorBytes - ((at + start) % sectorBytes));
+    if (arrives()) bytes.copy(after, at + start, start, end);
+    start = end;
+  }
+  return after;
+}
+
+function resized(disk: Buffer, size: number): Buffer {
+  const after = Buffer.alloc(size);
+  disk.copy(after);
+  return after;
+}
+
+const cuts = Number(process.argv[2] ?? 300);
+const plants = 3000;
+const clients = 24;
+const sectorBytes = 512;
+
+if (!existsSync("/usr/bin/strace")) {
+  console.error("soak:power records system calls with strace; install your system's package of that name.");
+  process.exit(1);
+}
+using folder = temporaryFolder();
+const calls = await record(join(folder.path, "plants.db"));
+const answers = calls.flatMap((call, index) => (call.kind === "answer" ? [index] : []));
+console.error(`${calls.length} calls recorded, ${answers.length} of them answers`);
+const cutAt = new Set(
+  Array.from({ length: cuts }, (_, index) => answers[Math.floor((answers.length * (index + 1)) / cuts) - 1]),
+);
+const disks = new Map<string, Disk>();
+const acknowledged: string[] = [];
+let missing = 0;
+let checked = 0;
+for (const [index, call] of calls.entries()) {
+  if (call.kind === "answer") acknowledged.push(...call.names);
+  else {
+    if (!disks.has(call.file)) disks.set(call.file, new Disk());
+    disks.get(call.file)?.take(call);
+  }
+  if (!cutAt.has(index)) continue;
+  for (const torn of [false, true]) {
+    const there = recover(disks, torn);
+    const lost = acknowledged.filter((name) => !there.has(name)).length;
+    missing += lost;
+    checked++;
+    if (lost > 0)
+      console.error(
+        `cut at call ${index}${torn ? ", sectors torn" : ""}: ${lost} acknowledged plants missing`,
+      );
+  }
+  if (checked % 100 === 0) console.error(`${checked} cuts so far, ${acknowledged.length} acknowledged`);
+}
+console.log(
+  `${checked} power cuts, ${acknowledged.length} acknowledged, ${missing} missing after a recovery`,
+);
+process.exitCode = missing === 0 && answers.length > 0 ? 0 : 1;
+
+async function record(database: string): Promise<Call[]> {
+  const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+  const log = join(folder.path, "calls");
+  const traced = "trace=pwrite64,ftruncate,fsync,fdatasync,sendto";
+  const args = ["-ff", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log, process.execPath, main];
+  const child = spawn("strace", [...args, "--listen", "127.0.0.1:0", "--database", database], {
+    env: { PATH: process.env["PATH"] ?? "", PLANT_STORE_ACCESS_TOKEN: accessToken },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let err = "";
+  child.stderr.on("data", (text) => {
+    err += text;
+  });
+  await eventually(() => err.includes("listening"), 20_000);
+  const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
+  let next = 0;
+  const client = async (): Promise<void> => {
+    while (next < plants) {
+      const number = next++;
+      const id = BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n);
+      await fetch(`${url}/plants`, {
+        method: "POST",
+        headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
+        body: `{"id":${id},"name":"plant ${id}"}`,
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+  // Ended without a clean stop, which would bring the log in.
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  spawn("pkill", ["-9", "-P", String(child.pid)]);
+  await ended;
+  // One thread does all the work of a service with one worker; its record is the longest.
+  const records = readdirSync(folder.path)
+    .filter((name) => name.startsWith("calls."))
+    .map((name) => readFileSync(join(folder.path, name), "latin1"))
+    .sort((a, b) => b.length - a.length);
+  return (records[0] ?? "").split("\n").flatMap((line) => parse(line, database));
+}
+
+function parse(line: string, database: string): Call[] {
+  const call = /^(\w+)\(\d+<([^>]*)>(?:, (.*))?\) += (\d+)/.exec(line);
+  if (call === null) return [];
+  const [, name, path = "", rest = ""] = call;
+  const file = unescaped(path).toString();
+  if (name === "sendto") {
+    const text = unescaped(/^"([^"]*)"/.exec(rest)?.[1] ?? "").toString();
+    const names = text.startsWith("HTTP/1.1 200")
+      ? [...text.matchAll(/"name":"(plant -?\d+)"/g)].map((match) => match[1] ?? "")
+      : [];
+    return names.length > 0 ? [{ kind: "answer", names }] : [];
+  }
+  if (file !== database && file !== `${database}-wal`) return [];
+  if (name === "fsync" || name === "fdatasync") return [{ kind: "sync", file }];
+  if (name === "ftruncate") return [{ kind: "truncate", file, size: Number(rest) }];
+  const write = /^"([^"]*)", \d+, (\d+)$/.exec(rest);
+  return write === null
+    ? []
+    : [{ kind: "write", file, at: Number(write[2]), bytes: unescaped(write[1] ?? "") }];
+}
+
+function unescaped(text: string): Buffer {
+  return text.includes("\\x") ? Buffer.from(text.replaceAll("\\x", ""), "hex") : Buffer.from(text);
+}
+
+/** Has SQLite recover the disks as a cut leaves them, and gives the names of all plants there. */
+function recover(left: ReadonlyMap<string, Disk>, torn: boolean): Set<string> {
+  const path = join(folder.path, "recovered.db");
+  for (const [file, disk] of left)
+    writeFileSync(file.endsWith("-wal") ? `${path}-wal` : path, disk.afterCut(torn));
+  using database = new Database(path, { readwrite: true });
+  const there = new Set(
+    database
+      .query<{ name: string }, []>("SELECT name FROM plants")
+      .all()
+      .map(({ name }) => name),
+  );
+  const check = database.query<{ quick_check: string }, []>("PRAGMA quick_check").get();
+  if (check?.quick_check !== "ok")
+    throw new Error(`the recovered database is damaged: ${check?.quick_check}`);
+  database.close();
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+  return there;
+}
