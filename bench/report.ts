@@ -45,7 +45,7 @@ function page({
     "# Benchmarks",
     `Measured on ${date}, on ${machine}, the load on the same machine. Machines differ and are noisy: believe the ratios, which\nare medians over interleaved rounds of one run, and not the rates. This page is written by the commands that it names.`,
     "## Against the limit, and against what people would pick",
-    "`npm run bench`. The same load for all: keep-alive connections, distinct rising ids, a bearer token, a body of about 60\nbytes. Each peer is pinned in `bench/package.json` and does what such code does: it checks the token and the fields and, where\nit stores at all, commits each plant durably by itself (WAL, `synchronous=FULL`). None of them promises that a retry is safe or\nthat an id is exact. CPU is that of the server's first process.",
+    "`npm run bench`. The same load for all: keep-alive connections, distinct rising ids, a bearer token, a body of about 60\nbytes. Each peer is pinned in `bench/package.json` and does what such code does: it checks the token and the fields and, where\nit stores at all, commits each plant durably by itself (WAL, `synchronous=FULL`). None of them promises that a retry is safe or\nthat an id is exact. CPU is that of the server's first process. The load is a process of its own and takes most of one core, so\na second process or worker has little left to gain here; record 8 in `docs/adr/` has the figures under the lighter `wrk`.",
     "![Rates](benchmarks/rates.svg)",
     ...Object.entries(rates).map(([connections, rows]) => `### ${connections} connections\n\n${table(rows)}`),
   ];
@@ -79,11 +79,12 @@ function page({
   return `${parts.join("\n\n")}\n`;
 }
 
-const growthReasons = `Rising ids land on the last page of the table, so a batch of 64 rewrites three or four pages whatever the size: the curve is
+const growthReasons = `Rising ids land on the last page of the table, so a batch of 64 rewrites three or four pages whatever the size: that curve is
 flat. Random ids land on as many pages as there are plants in the batch, and each goes to the log and later to the database as a
-whole: about sixteen times the bytes for each plant, which is the lower curve. It bends once, where the upper levels of the tree
-outgrow SQLite's page cache of 2 MB and are read from the system's. A checkpoint each 1000 pages keeps the log at 4 MB; one each
-4000 was no faster and tripled the p99. The file takes about 60 bytes for such a plant. Start-up does not depend on the size.`;
+whole: about sixteen times the bytes for each plant, which is the lower curve. It sinks as the pages are spread over a larger
+file, and would bend where the inner pages of the table outgrow SQLite's cache (16 MiB, enough for some ninety million plants).
+A checkpoint each 1000 pages keeps the log at 4 MB; one each 4000 was no faster and tripled the p99. The file takes about 60
+bytes for such a plant. Start-up does not depend on the size.`;
 
 function table(rows: readonly Row[]): string {
   const lines = rows.map((row) => {

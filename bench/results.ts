@@ -43,7 +43,7 @@ export function knownResults(): Results {
 /** Adds to what is known and writes the page and its charts anew. */
 export function saveResults(more: Results): void {
   mkdirSync(folder, { recursive: true });
-  const machine = `${cpus().length} cores, ${cpus()[0]?.model.trim() || process.arch}, ${process.platform}, Bun ${Bun.version}`;
+  const machine = `${cpus().length} cores (${process.arch}), ${process.platform}, Bun ${Bun.version}`;
   const results: Results = {
     ...knownResults(),
     ...more,

@@ -3,8 +3,8 @@ import { Gate } from "./access/gate.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
 import { createToken, type Token, type TokenStore } from "./access/tokens.ts";
 import type { Config } from "./config/read-config.ts";
-import { startPublicListener } from "./http/public-listener.ts";
-import { createPendingMemory, Intake } from "./plants/intake.ts";
+import { claimPort, startPublicListener } from "./http/public-listener.ts";
+import { Intake } from "./plants/intake.ts";
 import { SqliteStore } from "./storage/sqlite/sqlite-store.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -35,32 +35,41 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const tokens = await store.tokens.all();
   gate.update(tokens);
 
-  const onUncertain = (reason: Error): void => {
-    events.storeUncertain(reason);
-    failed.resolve(reason);
-  };
-  const pendingMemory = createPendingMemory();
-  const rateMemory = createRateMemory();
   const intake = new Intake({
     store: store.plants,
     pendingMax: config.pendingMax,
-    pendingMemory,
     onUnavailable: events.storeUnavailable,
     onAvailable: events.storeAvailable,
-    onUncertain,
+    onUncertain(reason) {
+      events.storeUncertain(reason);
+      failed.resolve(reason);
+    },
   });
-  const rateLimit = config.rateLimit && new RateLimit(config.rateLimit, rateMemory);
-  const { host, port } = config.listen;
-  const sharePort = config.workers > 1;
-  const listener = startPublicListener(
-    { gate, rateLimit, intake, events },
-    { ...config, host, port, sharePort },
-  );
+  const { rateLimit: rate, workers, bodyBytesMax, bodyTimeoutMs, logRequests, presetTokens } = config;
+  const rateMemory = createRateMemory();
+  const rateLimit = rate && new RateLimit(rate, rateMemory);
+  const shared = { host: config.listen.host, bodyBytesMax, bodyTimeoutMs, logRequests };
+  const options = { ...shared, port: config.listen.port, baseUrl: config.baseUrl, sharePort: workers > 1 };
+  if (workers > 1) await claimPort(options);
+  const listener = startPublicListener({ gate, rateLimit, intake, events }, options);
 
   const baseUrl = config.baseUrl?.href;
-  const setting = { ...config, host, port: listener.port, baseUrl, pendingMemory, rateMemory, tokens };
-  const crew = new Crew({ store: store.plants, events, log, setting, onUncertain });
-  await crew.start(config.workers - 1);
+  const setting = {
+    ...shared,
+    port: listener.port,
+    baseUrl,
+    rateLimit: rate,
+    rateMemory,
+    presetTokens,
+    tokens,
+  };
+  const crew = new Crew({ intake, events, log, setting });
+  try {
+    await crew.start(workers - 1);
+  } catch (error) {
+    await Promise.all([listener.drain(0), crew.drain(0)]);
+    throw error;
+  }
   const take = (changed: readonly Token[]): void => {
     gate.update(changed);
     crew.update(changed);

@@ -66,8 +66,8 @@ describe("tokens on the command line", () => {
     [["token", "create", "--name", "x", "--expires", "soon"], 2, "--expires takes"],
     [["token", "create", "--name", " x"], 1, "printable"],
     [["token", "revoke"], 2, "needs the NAME or ID"],
-    [["token", "revoke", "nobody"], 1, 'No live token is called "nobody"'],
-    [["token", "rotate", "nobody"], 1, 'No live token is called "nobody"'],
+    [["token", "revoke", "nobody"], 1, "does not exist"],
+    [["token", "list"], 1, "does not exist"],
   ];
   for (const [args, code, message] of misused) {
     test(`${args.join(" ")} is told`, async () => {
@@ -77,6 +77,16 @@ describe("tokens on the command line", () => {
       );
       expect([result.code, result.err]).toEqual([code, expect.stringContaining(message)]);
       expect(result.out).toBe("");
+    });
+  }
+
+  for (const verb of ["revoke", "rotate"]) {
+    test(`${verb} of a name that nobody has is told`, async () => {
+      using folder = temporaryFolder();
+      const database = ["--database", join(folder.path, "p.db")];
+      await plantStore(["token", "create", "--name", "somebody", ...database]);
+      const { code, err } = await plantStore(["token", verb, "nobody", ...database]);
+      expect([code, err]).toEqual([1, expect.stringContaining('No live token is called "nobody"')]);
     });
   }
 

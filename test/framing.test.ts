@@ -25,10 +25,11 @@ let nextId = 1000;
 describe("requests arrive", () => {
   test("cut at every byte", async () => {
     const whole = rawPost(`{"id":${nextId++},"name":"cut"}`);
-    for (let at = 1; at < whole.length; at += 7) {
-      const { text } = await sendRaw(running.port, [whole.slice(0, at), 1, whole.slice(at)], 30);
-      expect(statuses(text)).toEqual([200]);
-    }
+    const cuts = Array.from({ length: whole.length - 1 }, (_, index) => index + 1);
+    const answers = await Promise.all(
+      cuts.map((at) => sendRaw(running.port, [whole.slice(0, at), 20, whole.slice(at)], 100)),
+    );
+    for (const { text } of answers) expect(statuses(text)).toEqual([200]);
   });
 
   test("one byte at a time", async () => {
@@ -61,6 +62,20 @@ describe("requests arrive", () => {
       500,
     );
     expect(statuses(text)).toHaveLength(20_000);
+  });
+
+  test("by the hundred, from a client that then closes its half", async () => {
+    const text = await new Promise<string>((resolve, reject) => {
+      let received = "";
+      const socket = connect({ port: running.port, host: "127.0.0.1", allowHalfOpen: true });
+      socket.on("connect", () => socket.end("GET /livez HTTP/1.1\r\nHost: h\r\n\r\n".repeat(500)));
+      socket.on("data", (bytes) => {
+        received += bytes;
+      });
+      socket.on("end", () => resolve(received));
+      socket.on("error", reject);
+    });
+    expect(statuses(text)).toHaveLength(500);
   });
 
   test("with an empty line before them", async () => {

@@ -173,6 +173,22 @@ describe("a start that cannot succeed says why in one sentence", () => {
     expect(err).toContain(`127.0.0.1:${port} is taken by another process`);
   });
 
+  test("when workers would share the port with another service", async () => {
+    using folder = temporaryFolder();
+    await using running = await startTestService({ workers: "2" });
+    const args = [
+      "--workers",
+      "2",
+      "--listen",
+      `127.0.0.1:${running.port}`,
+      "--database",
+      join(folder.path, "p.db"),
+    ];
+    const { code, err } = await plantStore(args);
+    expect([code, err]).toEqual([1, expect.stringContaining("is taken by another process")]);
+    oneSentence(err);
+  });
+
   const files: [string, (path: string) => void, string][] = [
     [
       "is not a database",

@@ -31,7 +31,7 @@ function roomOf(path: string): string {
 /** Which rooms each room may import, besides itself. */
 const arrows: Record<string, readonly string[]> = {
   "main.ts": ["cli"],
-  cli: ["service.ts", "http", "storage", "telemetry", "config", "access", "plants"],
+  cli: ["service.ts", "workers", "http", "storage", "telemetry", "config", "access", "plants"],
   "service.ts": ["workers", "http", "storage", "telemetry", "config", "access", "plants"],
   workers: ["http", "telemetry", "access", "plants"],
   http: ["telemetry", "access", "plants"],
@@ -123,7 +123,7 @@ describe("the house", () => {
   test("files stay short", () => {
     const linesMax = 250;
     // One state machine, which is easier to check in one piece.
-    const allowed: Record<string, number> = { "http/wire/connection.ts": 315 };
+    const allowed: Record<string, number> = { "http/wire/connection.ts": 330 };
     const long = code.filter(({ path, text }) => text.split("\n").length > (allowed[path] ?? linesMax));
     expect(long.map(({ path, text }) => `${path}: ${text.split("\n").length}`)).toEqual([]);
   });

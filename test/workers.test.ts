@@ -1,14 +1,47 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { plantStore, serve } from "./command.ts";
-import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import {
+  accessToken,
+  eventually,
+  post,
+  rawPost,
+  sendRaw,
+  startTestService,
+  storedPlants,
+  temporaryFolder,
+} from "./harness.ts";
 
 const three = { workers: "3" };
 // A new connection each time, so that the kernel spreads them over the workers.
 const apart = { Connection: "close" };
 
+/** Sees each worker that is started from now on, and how many plants came to them. */
+function watchHiring(): { readonly workers: Worker[]; plantsTaken(): number } & Disposable {
+  const RealWorker = globalThis.Worker;
+  const workers: Worker[] = [];
+  let taken = 0;
+  globalThis.Worker = class extends RealWorker {
+    constructor(url: string | URL) {
+      super(url);
+      workers.push(this);
+      this.addEventListener("message", ({ data }) => {
+        if (data.kind === "arrivals") taken += JSON.parse(data.arrivals).length;
+      });
+    }
+  };
+  return {
+    workers,
+    plantsTaken: () => taken,
+    [Symbol.dispose]: () => {
+      globalThis.Worker = RealWorker;
+    },
+  };
+}
+
 describe("several workers on one port", () => {
   test("create every plant once, exactly, whichever worker it came to", async () => {
+    using hired = watchHiring();
     await using running = await startTestService(three);
     const ids = Array.from({ length: 300 }, (_, index) => 2n ** 63n - 1n - BigInt(index));
     const responses = await Promise.all(
@@ -18,6 +51,7 @@ describe("several workers on one port", () => {
     expect(storedPlants(running.database).map(({ id, name }) => [id, name])).toEqual(
       ids.toReversed().map((id) => [id, `n${id} 🌱`]),
     );
+    expect(hired.plantsTaken()).toBeGreaterThan(0);
     const again = await Promise.all(
       ids.map((id) => post(running.url, `{"id":${id},"name":"n${id} 🌱","tag":"t"}`, apart)),
     );
@@ -84,32 +118,60 @@ describe("several workers on one port", () => {
   }, 20_000);
 
   test("finish what each of them has in flight when they stop", async () => {
-    const running = await startTestService(three);
-    const asked = Array.from({ length: 200 }, (_, id) =>
-      post(running.url, `{"id":${id},"name":"a"}`, apart).then(
-        ({ status }) => status,
-        () => 0,
-      ),
-    );
-    await Bun.sleep(5);
+    await using running = await startTestService(three);
+    const asked = Array.from({ length: 24 }, (_, id) => {
+      const text = rawPost(JSON.stringify({ id, name: "half sent" }));
+      return sendRaw(running.port, [text.slice(0, -5), 200, text.slice(-5)], 300);
+    });
+    await Bun.sleep(80);
     await running.service.close("test");
-    const statuses = await Promise.all(asked);
-    const stored = new Set(storedPlants(running.database).map(({ id }) => Number(id)));
-    for (const [id, status] of statuses.entries()) expect(status !== 200 || stored.has(id)).toBe(true);
-    await running[Symbol.asyncDispose]();
+    for (const { text, closed } of await Promise.all(asked)) {
+      expect([text.slice(0, 15), closed]).toEqual(["HTTP/1.1 200 OK", true]);
+    }
+    expect(storedPlants(running.database)).toHaveLength(24);
   });
 
-  test("go on when one of them dies, which is replaced", async () => {
-    const hired: Worker[] = [];
-    const RealWorker = globalThis.Worker;
-    globalThis.Worker = class extends RealWorker {
-      constructor(url: string | URL) {
-        super(url);
-        hired.push(this);
+  test("all refuse, and the service ends, after a write in doubt", async () => {
+    using folder = temporaryFolder();
+    const main = join(import.meta.dir, "../src/main.ts");
+    const file = join(folder.path, "p.db");
+    const script = `trap '' XFSZ; ulimit -f 400; exec ${process.execPath} ${main} --workers 3 --listen 127.0.0.1:0 --database ${file}`;
+    const child = Bun.spawn(["sh", "-c", script], {
+      env: { PLANT_STORE_ACCESS_TOKEN: accessToken, PATH: process.env["PATH"] ?? "" },
+      stderr: "pipe",
+      stdout: "ignore",
+    });
+    let err = "";
+    const reading = (async () => {
+      for await (const bytes of child.stderr) err += new TextDecoder().decode(bytes);
+    })();
+    await eventually(() => err.includes("listening"));
+    const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
+    const acknowledged: number[] = [];
+    let id = 0;
+    const client = async () => {
+      for (let status = 200; status === 200 && id < 5000; ) {
+        const mine = id++;
+        status = await post(url, JSON.stringify({ id: mine, name: "x".repeat(2000) }), apart).then(
+          (response) => response.status,
+          () => 0,
+        );
+        if (status === 200) acknowledged.push(mine);
       }
     };
+    await Promise.all(Array.from({ length: 12 }, client));
+    expect(await child.exited).toBe(1);
+    await reading;
+    expect(err).toContain("a write ended in doubt");
+    await using again = await startTestService({}, file);
+    const stored = new Set(storedPlants(again.database).map((plant) => Number(plant.id)));
+    expect(acknowledged.filter((one) => !stored.has(one))).toEqual([]);
+  }, 30_000);
+
+  test("go on when one of them dies, which is replaced", async () => {
+    using hired = watchHiring();
     await using running = await startTestService(three);
-    hired[0]?.terminate();
+    hired.workers[0]?.terminate();
     await eventually(() => running.logged.join("").includes("a worker died"));
     let id = 0;
     const answered = async () => {
@@ -122,8 +184,7 @@ describe("several workers on one port", () => {
       return (await Promise.all(asked)).every((status) => status === 200);
     };
     await eventually(answered);
-    await eventually(() => hired.length === 3);
-    globalThis.Worker = RealWorker;
+    await eventually(() => hired.workers.length === 3);
     expect(await answered()).toBe(true);
   }, 20_000);
 });

@@ -26,7 +26,7 @@ export class RateLimit {
 
   constructor({ count, perMs }: Rate, memory: RateMemory) {
     this.#intervalUs = BigInt(Math.ceil((perMs * 1000) / count));
-    this.#burstUs = BigInt(perMs * 1000);
+    this.#burstUs = this.#intervalUs * BigInt(count);
     this.#dueUs = new BigInt64Array(memory, 0, callersMax);
     this.#names = new Int32Array(memory, dueBytes, callersMax);
   }
@@ -37,8 +37,9 @@ export class RateLimit {
     const nowUs = BigInt(Math.round(nowMs * 1000));
     for (;;) {
       const due = Atomics.load(this.#dueUs, slot);
-      // Nobody is ever due later than one burst from now, unless the clock was set back: then it begins anew.
-      const ahead = due > nowUs && due <= nowUs + this.#burstUs;
+      // Nobody is due much later than one burst from now, unless the clock was set back: then it begins anew. The second
+      // burst and the second are for threads whose clocks differ by a little.
+      const ahead = due > nowUs && due <= nowUs + 2n * this.#burstUs + 1_000_000n;
       const next = (ahead ? due : nowUs) + this.#intervalUs;
       const overUs = next - nowUs - this.#burstUs;
       if (overUs > 0n) return Math.max(1, Number(overUs) / 1000);

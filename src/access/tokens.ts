@@ -21,7 +21,7 @@ export interface TokenStore {
   /** Adds the token; where others are given, sets them as given in the same transaction. */
   add(token: Token, changed?: readonly Token[]): Promise<void>;
   change(tokens: readonly Token[]): Promise<void>;
-  /** Whether anyone else has written to the store since the last time this was asked. Cheap enough to ask often. */
+  /** Whether anyone else has written to the store since `all` was last asked for. Cheap enough to ask often. */
   changedElsewhere(): Promise<boolean>;
 }
 

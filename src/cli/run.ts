@@ -4,6 +4,7 @@ import { ConfigProblem } from "../config/read-config.ts";
 import { ListenProblem } from "../http/public-listener.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { DataFileProblem } from "../storage/sqlite/open.ts";
+import { WorkerProblem } from "../workers/crew.ts";
 import type { Command } from "./command.ts";
 import { config } from "./config.ts";
 import { errors } from "./errors.ts";
@@ -15,7 +16,7 @@ import { Misuse, type Terminal } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 
 const exit = { done: 0, failed: 1, misused: 2 } as const;
-const foreseen = [TokenProblem, ListenProblem, DataFileProblem, StoreUnavailable];
+const foreseen = [TokenProblem, ListenProblem, DataFileProblem, StoreUnavailable, WorkerProblem];
 
 /** Every command, by the words that call it. */
 export const commands: Readonly<Record<string, Command>> = {

@@ -37,7 +37,9 @@ export const serve: Command = {
 
     const end = await Promise.race([stopSignal, service.failed]);
     await service.close(typeof end === "string" ? end : "a write in doubt");
-    return typeof end === "string" ? 0 : 1;
+    // Doubt can also arise while stopping.
+    const inDoubt = await Promise.race([service.failed, Promise.resolve(undefined)]);
+    return inDoubt === undefined ? 0 : 1;
   },
 };
 

@@ -101,13 +101,14 @@ export const tokenRotate: Command = {
   },
 };
 
+// Only creating a token may create the data file: for the rest, a path without one is a mistake.
 async function withTokens(
   args: Arguments,
   terminal: Terminal,
   work: (tokens: TokenStore) => Promise<void>,
 ): Promise<number> {
   const { database } = readConfig(surroundings(args, terminal));
-  using opened = openTokens(database);
+  using opened = openTokens(database, { create: args.value("name") !== undefined });
   await work(opened.tokens);
   return 0;
 }

@@ -1,20 +1,19 @@
 import type { Denied, Gate } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
-import type { Intake, TurnedAway } from "../plants/intake.ts";
+import type { PlantIntake, TurnedAway } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant, PlantField } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
-import type { Exchange, Handler } from "./exchange.ts";
+import { type Exchange, type Handler, retrySoon } from "./exchange.ts";
 import { isJsonMediaType } from "./media-type.ts";
 
 const scope = "plants:create";
-const retrySoon = { "Retry-After": "1" };
 
 export interface CreatePlantParts {
   readonly gate: Gate;
   readonly rateLimit: RateLimit | undefined;
-  readonly intake: Intake;
+  readonly intake: PlantIntake;
 }
 
 /** POST /plants. The order of checks is the design's: credentials, media type, size, body. */

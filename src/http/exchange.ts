@@ -14,6 +14,8 @@ export interface Listening {
   readonly answered: ((exchange: Exchange, status: number) => void) | undefined;
 }
 
+/** For answers to what may succeed in a moment. */
+export const retrySoon = { "Retry-After": "1" };
 const clientRequestId = /^[\x21-\x7e]{1,64}$/;
 const reasons: Readonly<Record<number, string>> = {
   200: "OK",

@@ -1,19 +1,21 @@
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-// A parameter is NAME=TOKEN or NAME="QUOTED"; only the charset's value matters to us.
-const parameter =
-  /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"((?:[^"\\]|\\.)*)")\s*$/;
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const parameter = new RegExp(`[ \\t]*;[ \\t]*(?:(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)"))?`, "y");
+const jsonType = /^[ \t]*application\/json/i;
+const contentTypeCharactersMax = 256;
 
 /** Whether a Content-Type is JSON in UTF-8: case and other parameters are fine, another charset is not. */
 export function isJsonMediaType(contentType: string | undefined): boolean {
   if (contentType === "application/json") return true;
-  if (contentType === undefined) return false;
-  const [type = "", ...parameters] = contentType.split(";");
-  if (type.trim().toLowerCase() !== "application/json") return false;
-  return parameters.every((text) => {
-    if (text.trim() === "") return true;
-    const match = parameter.exec(text);
-    if (match === null) return false;
-    const [, name = "", plain, quoted] = match;
-    return !token.test(name) || name.toLowerCase() !== "charset" || /^utf-?8$/i.test(plain ?? quoted ?? "");
-  });
+  if (contentType === undefined || contentType.length > contentTypeCharactersMax) return false;
+  const type = jsonType.exec(contentType);
+  if (type === null) return false;
+  let at = type[0].length;
+  for (;;) {
+    parameter.lastIndex = at;
+    const match = parameter.exec(contentType);
+    if (match === null) return contentType.slice(at).trim() === "";
+    const [whole, name = "", plain, quoted] = match;
+    if (name.toLowerCase() === "charset" && !/^utf-?8$/i.test(plain ?? quoted ?? "")) return false;
+    at += whole.length;
+  }
 }

@@ -1,11 +1,11 @@
 import type { Gate } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
-import type { Intake } from "../plants/intake.ts";
+import type { PlantIntake } from "../plants/intake.ts";
 import type { Events } from "../telemetry/events.ts";
 import { createPlant } from "./create-plant.ts";
 import { docsPage } from "./docs-page.ts";
 import { catalogue } from "./error-catalogue.ts";
-import { Clock, Exchange, type Handler, type Listening } from "./exchange.ts";
+import { Clock, Exchange, type Handler, type Listening, retrySoon } from "./exchange.ts";
 import { live, ready } from "./health.ts";
 import { openapi } from "./openapi.ts";
 import type { WireFault } from "./wire/connection.ts";
@@ -19,7 +19,7 @@ export class ListenProblem extends Error {
 export interface PublicListenerParts {
   readonly gate: Gate;
   readonly rateLimit: RateLimit | undefined;
-  readonly intake: Intake;
+  readonly intake: PlantIntake;
   readonly events: Events;
 }
 
@@ -94,9 +94,8 @@ export function startPublicListener(
     fault(connection, fault, reason, head) {
       new Exchange(connection, head, listening).error(fault, faultMessage(fault, reason, options));
     },
-    crash(connection, error) {
-      connection.lastAnswer();
-      const exchange = new Exchange(connection, undefined, listening);
+    crash(connection, error, head) {
+      const exchange = new Exchange(connection, head, listening);
       events.faulted(exchange.requestId, error);
       exchange.error("fault");
     },
@@ -117,8 +116,6 @@ export function startPublicListener(
   };
 }
 
-const retrySoon = { "Retry-After": "1" };
-
 function listen(
   options: PublicListenerOptions,
   handlers: ConstructorParameters<typeof WireServer>[1],
@@ -135,6 +132,15 @@ function listen(
     }
     throw new ListenProblem(`${address} cannot be listened on: ${message}.`);
   }
+}
+
+/**
+ * Makes sure that nobody is there yet: a port that workers share could be shared with another service by mistake.
+ * @throws ListenProblem
+ */
+export async function claimPort(options: PublicListenerOptions): Promise<void> {
+  const nobody = { handle() {}, fault() {}, crash() {} };
+  await listen({ ...options, sharePort: false }, nobody).drain(0);
 }
 
 function faultMessage(

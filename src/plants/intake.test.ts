@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createPendingMemory, Intake, type TurnedAway } from "./intake.ts";
+import { Intake, type TurnedAway } from "./intake.ts";
 import {
   type Arrival,
   type Outcome,
@@ -30,7 +30,6 @@ function setUp(pendingMax = 100) {
   const intake = new Intake({
     store,
     pendingMax,
-    pendingMemory: createPendingMemory(),
     onUnavailable: () => heard.push("unavailable"),
     onAvailable: () => heard.push("available"),
     onUncertain: () => heard.push("uncertain"),

@@ -8,8 +8,6 @@ export interface IntakeOptions {
   readonly store: PlantStore;
   /** How many arrivals may wait, those being written included. */
   readonly pendingMax: number;
-  /** Where their number is kept: shared by all workers, so that the bound is for all of them together. */
-  readonly pendingMemory: SharedArrayBuffer;
   /** Called when a batch could not be stored though a later one may be, and again when one was. */
   readonly onUnavailable: (reason: Error) => void;
   readonly onAvailable: () => void;
@@ -17,15 +15,19 @@ export interface IntakeOptions {
   readonly onUncertain: (reason: Error) => void;
 }
 
+/** Where plants are handed in. */
+export interface PlantIntake {
+  /** Takes a plant; settles it once its outcome is durable, or at once where it is turned away. */
+  create(plant: NewPlant, createdBy: string, settle: Settle): void;
+  /** Whether plants can be stored now. */
+  ready(): Promise<boolean>;
+}
+
 /** Hears what became of a plant. Must not throw. */
 export type Settle = (outcome: Outcome | TurnedAway) => void;
 
 interface Waiting extends Arrival {
   readonly settle: Settle;
-}
-
-export function createPendingMemory(): SharedArrayBuffer {
-  return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
 }
 
 // One transaction's worth: far above what one turn of the event loop brings in, small enough not to stall the next.
@@ -36,10 +38,9 @@ const probeEveryMs = 500;
  * Group commit: arrivals queue, one transaction takes all that have queued, and one fsync answers them all. Nothing
  * waits on a timer: an idle store commits one plant at once, a busy one commits hundreds together.
  */
-export class Intake {
+export class Intake implements PlantIntake {
   readonly #options: IntakeOptions;
   #queue: Waiting[] = [];
-  readonly #pendingOfAll: Int32Array;
   #pending = 0;
   #draining = false;
   #state: "open" | "unavailable" | "closing" | "uncertain" = "open";
@@ -48,15 +49,13 @@ export class Intake {
 
   constructor(options: IntakeOptions) {
     this.#options = options;
-    this.#pendingOfAll = new Int32Array(options.pendingMemory);
   }
 
-  /** Takes a plant; settles it once its outcome is durable, or at once where it is turned away. */
   create(plant: NewPlant, createdBy: string, settle: Settle): void {
-    if (Atomics.load(this.#pendingOfAll, 0) >= this.#options.pendingMax) return settle("too-busy");
+    if (this.#pending >= this.#options.pendingMax) return settle("too-busy");
     if (this.#state === "closing") return settle("closing");
     if (this.#state === "uncertain") return settle("store-unavailable");
-    this.#count(1);
+    this.#pending++;
     this.#queue.push({ plant, createdBy, settle });
     if (this.#draining) return;
     this.#draining = true;
@@ -81,7 +80,7 @@ export class Intake {
     if (this.#state !== "uncertain") this.#state = "closing";
     const waiting = this.#queue;
     this.#queue = [];
-    this.#count(-waiting.length);
+    this.#pending -= waiting.length;
     for (const { settle } of waiting) settle("closing");
     if (this.#pending === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -93,15 +92,9 @@ export class Intake {
     while (this.#queue.length > 0) {
       const batch = this.#nextBatch();
       await this.#store(batch);
-      this.#count(-batch.length);
     }
     this.#draining = false;
     if (this.#pending === 0) this.#emptied?.();
-  }
-
-  #count(more: number): void {
-    this.#pending += more;
-    Atomics.add(this.#pendingOfAll, 0, more);
   }
 
   #nextBatch(): Waiting[] {
@@ -112,17 +105,24 @@ export class Intake {
   }
 
   async #store(batch: readonly Waiting[]): Promise<void> {
-    if (this.#state === "uncertain") return turnAway(batch);
+    if (this.#state === "uncertain") return this.#turnAway(batch);
     let outcomes: readonly Outcome[];
     try {
       outcomes = await this.#options.store.create(batch, Date.now());
     } catch (reason) {
       this.#failed(reason);
-      return turnAway(batch);
+      return this.#turnAway(batch);
     }
     this.#available();
+    // Before they are settled: an answer can bring in the next plant at once, which must find the room.
+    this.#pending -= batch.length;
     for (let index = 0; index < batch.length; index++)
       batch[index]?.settle(outcomes[index] ?? "store-unavailable");
+  }
+
+  #turnAway(batch: readonly Waiting[]): void {
+    this.#pending -= batch.length;
+    for (const waiting of batch) waiting.settle("store-unavailable");
   }
 
   #available(): void {
@@ -143,8 +143,4 @@ export class Intake {
       this.#options.onUncertain(error);
     }
   }
-}
-
-function turnAway(batch: readonly Waiting[]): void {
-  for (const waiting of batch) waiting.settle("store-unavailable");
 }

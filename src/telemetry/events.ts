@@ -14,32 +14,23 @@ export interface Answered {
 export type Events = ReturnType<typeof createEvents>;
 
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
-const refusalLinesPerSecond = 20;
+const linesPerSecond = 20;
 
 export function createEvents(log: Log, now: () => number) {
-  let second = 0;
-  let lines = 0;
-  let unlogged = 0;
-
-  const underLimit = (): boolean => {
-    const thisSecond = Math.floor(now() / 1000);
-    if (thisSecond !== second) {
-      if (unlogged > 0) log.warn("more requests were refused than are logged", { unlogged });
-      second = thisSecond;
-      lines = 0;
-      unlogged = 0;
-    }
-    if (lines >= refusalLinesPerSecond) unlogged++;
-    return ++lines <= refusalLinesPerSecond;
-  };
+  const mayLogRefusal = lineLimit(now, (unlogged) =>
+    log.warn("more requests were refused than are logged", { unlogged }),
+  );
+  const mayLogFailure = lineLimit(now, (unlogged) =>
+    log.error("more requests failed than are logged", { unlogged }),
+  );
 
   return {
     answered: (answered: Answered) => log.info("answered", { ...answered }),
     failed(answered: Answered) {
-      if (underLimit()) log.error("failed", { ...answered });
+      if (mayLogFailure()) log.error("failed", { ...answered });
     },
     refused(answered: Answered) {
-      if (underLimit()) log.info("refused", { ...answered });
+      if (mayLogRefusal()) log.info("refused", { ...answered });
     },
     faulted: (requestId: string, error: unknown) =>
       log.error("a fault of ours", {
@@ -63,5 +54,19 @@ export function createEvents(log: Log, now: () => number) {
     stopping: (signal: string) => log.info("stopping: finishing what is in flight", { signal }),
     cutOff: () => log.warn("the drain timeout is over; connections still open were closed"),
     stopped: () => log.info("stopped; everything answered is on disk"),
+  };
+}
+
+function lineLimit(now: () => number, tellOfRest: (unlogged: number) => void): () => boolean {
+  let second = 0;
+  let lines = 0;
+  return () => {
+    const thisSecond = Math.floor(now() / 1000);
+    if (thisSecond !== second) {
+      if (lines > linesPerSecond) tellOfRest(lines - linesPerSecond);
+      second = thisSecond;
+      lines = 0;
+    }
+    return ++lines <= linesPerSecond;
   };
 }

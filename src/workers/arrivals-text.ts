@@ -1,12 +1,17 @@
+import type { TurnedAway } from "../plants/intake.ts";
 import type { Arrival, Outcome } from "../plants/plant-store.ts";
 
 type Row = [id: string, name: string, tag: string | null, createdBy: string];
 
-/** A batch as text for another thread. Ids go as decimals, so that none is rounded. */
-export function arrivalsToText(batch: readonly Arrival[]): string {
-  return JSON.stringify(
-    batch.map(({ plant, createdBy }): Row => [String(plant.id), plant.name, plant.tag ?? null, createdBy]),
-  );
+/** Plants as text for another thread. Ids go as decimals, so that none is rounded. */
+export function arrivalsToText(arrivals: readonly Arrival[]): string {
+  const row = ({ plant, createdBy }: Arrival): Row => [
+    String(plant.id),
+    plant.name,
+    plant.tag ?? null,
+    createdBy,
+  ];
+  return JSON.stringify(arrivals.map(row));
 }
 
 export function arrivalsFromText(text: string): Arrival[] {
@@ -16,11 +21,14 @@ export function arrivalsFromText(text: string): Arrival[] {
   }));
 }
 
-/** Most batches are all created, and then the text is empty. */
-export function outcomesToText(outcomes: readonly Outcome[]): string {
-  return outcomes.every(({ kind }) => kind === "created") ? "" : JSON.stringify(outcomes);
+/** Mostly all are created, and then the text is empty. */
+export function outcomesToText(outcomes: readonly (Outcome | TurnedAway)[]): string {
+  const allCreated = outcomes.every((outcome) => typeof outcome !== "string" && outcome.kind === "created");
+  return allCreated ? "" : JSON.stringify(outcomes);
 }
 
-export function outcomesFromText(text: string, count: number): Outcome[] {
-  return text === "" ? new Array<Outcome>(count).fill({ kind: "created" }) : (JSON.parse(text) as Outcome[]);
+export function outcomesFromText(text: string, count: number): (Outcome | TurnedAway)[] {
+  return text === ""
+    ? new Array<Outcome>(count).fill({ kind: "created" })
+    : (JSON.parse(text) as (Outcome | TurnedAway)[]);
 }

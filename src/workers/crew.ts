@@ -1,17 +1,22 @@
 import type { Token } from "../access/tokens.ts";
-import { type PlantStore, StoreUncertain } from "../plants/plant-store.ts";
+import type { PlantIntake, TurnedAway } from "../plants/intake.ts";
+import type { Outcome } from "../plants/plant-store.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { Log } from "../telemetry/log.ts";
 import { arrivalsFromText, outcomesToText } from "./arrivals-text.ts";
 import type { FromWorker, ToWorker, WorkerSetting } from "./messages.ts";
 
 export interface CrewParts {
-  readonly store: PlantStore;
+  /** The main thread's own: what all workers bring joins one queue, one batch, one fsync. */
+  readonly intake: PlantIntake;
   readonly events: Events;
   readonly log: Log;
   readonly setting: WorkerSetting;
-  /** Called when it is not known whether a worker's batch was stored. */
-  readonly onUncertain: (reason: Error) => void;
+}
+
+/** A worker that could not begin to serve. */
+export class WorkerProblem extends Error {
+  override readonly name = "WorkerProblem";
 }
 
 // A worker that dies is replaced, but not faster than this, lest one that cannot start spin.
@@ -29,18 +34,21 @@ export class Crew {
     this.#tokens = parts.setting.tokens;
   }
 
-  /** Settles once all of them serve. */
+  /**
+   * Settles once all of them serve.
+   * @throws WorkerProblem one of them could not.
+   */
   async start(count: number): Promise<void> {
     await Promise.all(Array.from({ length: count }, () => this.#hire()));
   }
 
   update(tokens: readonly Token[]): void {
     this.#tokens = tokens;
-    this.#tellAll({ kind: "tokens", tokens });
+    for (const worker of this.#workers) this.#tell(worker, { kind: "tokens", tokens });
   }
 
   goUnready(): void {
-    this.#tellAll({ kind: "unready" });
+    for (const worker of this.#workers) this.#tell(worker, { kind: "unready" });
   }
 
   async drain(timeoutMs: number): Promise<void> {
@@ -53,14 +61,15 @@ export class Crew {
     const worker = new Worker(new URL("./worker-thread.ts", import.meta.url).href);
     this.#workers.add(worker);
     const serving = Promise.withResolvers<void>();
-    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
+    worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => {
       if (data.kind === "serving") serving.resolve();
       else if (data.kind === "log") this.#parts.log[data.level](data.message, data.fields);
-      else if (data.kind === "write" || data.kind === "probe") void this.#write(worker, data);
-    };
+      else if (data.kind === "arrivals") this.#take(worker, data.batch, data.arrivals);
+      else if (data.kind === "ready?") void this.#tellReadiness(worker, data.question);
+    });
     const lost = (reason: string): void => {
       if (!this.#workers.delete(worker) || this.#stopping) return;
-      serving.reject(new Error(reason));
+      serving.reject(new WorkerProblem(`A worker could not begin to serve: ${reason}`));
       serving.promise.then(() => this.#replace(reason)).catch(() => {});
     };
     worker.addEventListener("error", (event) => {
@@ -68,7 +77,7 @@ export class Crew {
       lost(event.message);
     });
     worker.addEventListener("close", () => lost("it ended"));
-    tell(worker, { kind: "start", setting: { ...this.#parts.setting, tokens: this.#tokens } });
+    this.#tell(worker, { kind: "start", setting: { ...this.#parts.setting, tokens: this.#tokens } });
     return serving.promise;
   }
 
@@ -79,23 +88,23 @@ export class Crew {
     }, replaceAfterMs);
   }
 
-  async #write(worker: Worker, asked: Extract<FromWorker, { batch: number }>): Promise<void> {
-    const { store, onUncertain } = this.#parts;
-    const { batch } = asked;
-    try {
-      if (asked.kind === "probe") {
-        await store.probe();
-        return tell(worker, { kind: "written", batch, outcomes: "" });
-      }
-      const outcomes = await store.create(arrivalsFromText(asked.arrivals), asked.createdAtMs);
-      tell(worker, { kind: "written", batch, outcomes: outcomesToText(outcomes) });
-    } catch (error) {
-      const reason = error instanceof Error ? error : new Error(String(error));
-      const uncertain = reason.name !== "StoreUnavailable";
-      tell(worker, { kind: "not-written", batch, uncertain, reason: reason.message });
-      if (uncertain)
-        onUncertain(reason instanceof StoreUncertain ? reason : new StoreUncertain(reason.message));
+  #take(worker: Worker, batch: number, text: string): void {
+    const arrivals = arrivalsFromText(text);
+    const outcomes = new Array<Outcome | TurnedAway>(arrivals.length);
+    let waiting = arrivals.length;
+    for (const [index, { plant, createdBy }] of arrivals.entries()) {
+      this.#parts.intake.create(plant, createdBy, (outcome) => {
+        outcomes[index] = outcome;
+        waiting--;
+        if (waiting === 0)
+          this.#tell(worker, { kind: "outcomes", batch, outcomes: outcomesToText(outcomes) });
+      });
     }
+  }
+
+  async #tellReadiness(worker: Worker, question: number): Promise<void> {
+    const ready = await this.#parts.intake.ready();
+    this.#tell(worker, { kind: "readiness", question, ready });
   }
 
   async #drainOne(worker: Worker, timeoutMs: number): Promise<void> {
@@ -104,16 +113,13 @@ export class Crew {
       if (data.kind === "drained") drained.resolve();
     });
     worker.addEventListener("close", () => drained.resolve());
-    tell(worker, { kind: "drain", timeoutMs });
+    this.#tell(worker, { kind: "drain", timeoutMs });
     await drained.promise;
     worker.terminate();
   }
 
-  #tellAll(message: ToWorker): void {
-    for (const worker of this.#workers) tell(worker, message);
+  // What was meant for a worker that has died meanwhile is for nobody.
+  #tell(worker: Worker, message: ToWorker): void {
+    if (this.#workers.has(worker)) worker.postMessage(message);
   }
-}
-
-function tell(worker: Worker, message: ToWorker): void {
-  worker.postMessage(message);
 }

@@ -11,8 +11,6 @@ export interface WorkerSetting {
   readonly bodyBytesMax: number;
   readonly bodyTimeoutMs: number;
   readonly logRequests: "all" | "errors" | "none";
-  readonly pendingMax: number;
-  readonly pendingMemory: SharedArrayBuffer;
   readonly rateLimit: Rate | undefined;
   readonly rateMemory: RateMemory;
   readonly presetTokens: readonly PresetToken[];
@@ -22,25 +20,15 @@ export interface WorkerSetting {
 export type ToWorker =
   | { readonly kind: "start"; readonly setting: WorkerSetting }
   | { readonly kind: "tokens"; readonly tokens: readonly Token[] }
-  | { readonly kind: "written"; readonly batch: number; readonly outcomes: string }
-  | {
-      readonly kind: "not-written";
-      readonly batch: number;
-      readonly uncertain: boolean;
-      readonly reason: string;
-    }
+  | { readonly kind: "outcomes"; readonly batch: number; readonly outcomes: string }
+  | { readonly kind: "readiness"; readonly question: number; readonly ready: boolean }
   | { readonly kind: "unready" }
   | { readonly kind: "drain"; readonly timeoutMs: number };
 
 export type FromWorker =
   | { readonly kind: "serving" }
-  /** Arrivals as one text: strings cross between threads several times faster than objects do. */
-  | {
-      readonly kind: "write";
-      readonly batch: number;
-      readonly arrivals: string;
-      readonly createdAtMs: number;
-    }
-  | { readonly kind: "probe"; readonly batch: number }
+  /** Plants as one text: strings cross between threads several times faster than objects do. */
+  | { readonly kind: "arrivals"; readonly batch: number; readonly arrivals: string }
+  | { readonly kind: "ready?"; readonly question: number }
   | { readonly kind: "log"; readonly level: Level; readonly message: string; readonly fields: Fields }
   | { readonly kind: "drained" };

@@ -22,7 +22,7 @@ export interface WireHandlers {
   /** Must answer at once, by `send`; the connection closes behind it. */
   fault(connection: Connection, fault: WireFault, reason: string, head: Head | undefined): void;
   /** Hears of what a handler threw; must answer like `fault`. */
-  crash(connection: Connection, error: unknown): void;
+  crash(connection: Connection, error: unknown, head: Head): void;
 }
 
 type State = "idle" | "head" | "handling" | "body" | "skipping" | "writing" | "lingering" | "closed";
@@ -149,7 +149,8 @@ export class Connection {
   /** The client will send no more; what it has sent is still answered. */
   ended(): void {
     this.#peerEnded = true;
-    if (this.#state !== "handling" && this.#state !== "writing") this.#socket.end();
+    if (this.#state === "idle" || this.#state === "head") this.#advance();
+    else if (this.#state !== "handling" && this.#state !== "writing") this.#socket.end();
   }
 
   closed(): void {
@@ -230,7 +231,11 @@ export class Connection {
     }
     this.#enter("handling", handlingTimeoutMs);
     this.#bodyUnread = this.#head.chunked || (this.#head.contentLength ?? 0) > 0;
-    this.#handlers.handle(this, this.#head);
+    try {
+      this.#handlers.handle(this, this.#head);
+    } catch (error) {
+      this.#crashed(error, this.#head);
+    }
     return true;
   }
 
@@ -243,7 +248,16 @@ export class Connection {
     this.#input = result.rest;
     this.#enter("handling", handlingTimeoutMs);
     this.#forgetBody();
-    done?.(result.body);
+    try {
+      done?.(result.body);
+    } catch (error) {
+      if (this.#head !== undefined) this.#crashed(error, this.#head);
+    }
+  }
+
+  #crashed(error: unknown, head: Head): void {
+    this.#lastAnswer = true;
+    this.#handlers.crash(this, error, head);
   }
 
   #forgetBody(): void {

@@ -34,13 +34,7 @@ export class WireServer implements CoarseClock {
           this.#connections.add(socket.data);
           if (this.#connections.size > connectionsMax) socket.terminate();
         },
-        data: (socket, bytes) => {
-          try {
-            socket.data.receive(bytes);
-          } catch (error) {
-            handlers.crash(socket.data, error);
-          }
-        },
+        data: (socket, bytes) => socket.data.receive(bytes),
         drain: (socket) => socket.data.drained(),
         end: (socket) => socket.data.ended(),
         close: (socket) => {

@@ -24,10 +24,14 @@ export class SqliteTokens implements TokenStore {
   }
 
   async all(): Promise<Token[]> {
-    return this.#database
+    // Read before the rows: a change in between is then seen as one that came after.
+    const version = readPragma(this.#database, "data_version");
+    const tokens = this.#database
       .query<Row, []>("SELECT * FROM tokens ORDER BY created_at_ms, rowid")
       .all()
       .map(fromRow);
+    this.#dataVersion = version;
+    return tokens;
   }
 
   async add(token: Token, changed: readonly Token[] = []): Promise<void> {
@@ -56,10 +60,7 @@ export class SqliteTokens implements TokenStore {
   }
 
   async changedElsewhere(): Promise<boolean> {
-    const version = readPragma(this.#database, "data_version");
-    const changed = version !== this.#dataVersion;
-    this.#dataVersion = version;
-    return changed;
+    return readPragma(this.#database, "data_version") !== this.#dataVersion;
   }
 
   #update(tokens: readonly Token[]): void {
