@@ -4,7 +4,8 @@
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { bare, bareOnTwo, type Contender, installPeers, ours, oursOnTwo, peers } from "./peers.ts";
-import { type Row, saveResults } from "./results.ts";
+import type { Row } from "./report.ts";
+import { saveResults } from "./results.ts";
 import { cpuSeconds, type Load, load, median, memoryMb, type Server, temporaryFolder } from "./servers.ts";
 
 const rounds = Number(process.argv[2] ?? 5);

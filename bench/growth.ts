@@ -3,18 +3,9 @@
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openDatabase } from "../src/storage/sqlite/open.ts";
+import type { GrowthPoint } from "./report.ts";
+import { saveResults } from "./results.ts";
 import { type Load, load, median, memoryMb, startOursOn, temporaryFolder } from "./servers.ts";
-
-export interface GrowthPoint {
-  readonly millions: number;
-  readonly order: "rising" | "random";
-  readonly rate: number;
-  readonly p50Us: number;
-  readonly p99Us: number;
-  readonly memoryMb: number;
-  readonly bytesPerPlant: number;
-  readonly startMs: number;
-}
 
 const rounds = 3;
 const seconds = 4;
@@ -84,6 +75,5 @@ if (import.meta.main) {
       );
     }
   }
-  const { saveResults } = await import("./results.ts");
   saveResults({ growth });
 }

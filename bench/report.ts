@@ -1,5 +1,44 @@
 import { barChart, lineChart } from "./charts.ts";
-import type { Results, Row } from "./results.ts";
+
+export interface Row {
+  readonly name: string;
+  readonly durability: string;
+  readonly rate: number;
+  readonly ratio: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly p999Us: number;
+  readonly memoryMb: number;
+  readonly cpuUsPerCreate: number | undefined;
+}
+
+export interface Results {
+  readonly machine?: string;
+  readonly date?: string;
+  /** By number of connections. */
+  readonly rates?: Readonly<Record<string, readonly Row[]>>;
+  readonly halfRate?: { readonly rate: number; readonly oursP99Us: number; readonly bareP99Us: number };
+  readonly fsyncsPerSecond?: number;
+  readonly growth?: readonly GrowthPoint[];
+  readonly pauses?: {
+    readonly minutes: number;
+    readonly plants: number;
+    readonly longestSilenceMs: number;
+    readonly slowestAnswerMs: number;
+    readonly memoryMb: readonly number[];
+  };
+}
+
+export interface GrowthPoint {
+  readonly millions: number;
+  readonly order: "rising" | "random";
+  readonly rate: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly memoryMb: number;
+  readonly bytesPerPlant: number;
+  readonly startMs: number;
+}
 
 /** The benchmarks page and its charts, by file name below docs/. */
 export function report(results: Results): Record<string, string> {

@@ -1,37 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
-import type { GrowthPoint } from "./growth.ts";
-import { report } from "./report.ts";
-
-export interface Row {
-  readonly name: string;
-  readonly durability: string;
-  readonly rate: number;
-  readonly ratio: number;
-  readonly p50Us: number;
-  readonly p99Us: number;
-  readonly p999Us: number;
-  readonly memoryMb: number;
-  readonly cpuUsPerCreate: number | undefined;
-}
-
-export interface Results {
-  readonly machine?: string;
-  readonly date?: string;
-  /** By number of connections. */
-  readonly rates?: Readonly<Record<string, readonly Row[]>>;
-  readonly halfRate?: { readonly rate: number; readonly oursP99Us: number; readonly bareP99Us: number };
-  readonly fsyncsPerSecond?: number;
-  readonly growth?: readonly GrowthPoint[];
-  readonly pauses?: {
-    readonly minutes: number;
-    readonly plants: number;
-    readonly longestSilenceMs: number;
-    readonly slowestAnswerMs: number;
-    readonly memoryMb: readonly number[];
-  };
-}
+import { type Results, report } from "./report.ts";
 
 const folder = join(import.meta.dir, "../docs/benchmarks");
 const file = join(folder, "results.json");

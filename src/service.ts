@@ -31,7 +31,6 @@ export async function startService(config: Config, log: Log): Promise<Service> {
 
   const store = undo.use(new SqliteStore(config.database));
   const gate = new Gate(config.presetTokens);
-  const firstSecret = await mintFirstToken(store.tokens, config);
   const tokens = await store.tokens.all();
   gate.update(tokens);
 
@@ -74,6 +73,9 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     gate.update(changed);
     crew.update(changed);
   };
+  // Only now, when nothing can fail any more: a secret that is made must also be shown.
+  const firstSecret = await mintFirstToken(store.tokens, config);
+  if (firstSecret !== undefined) take(await store.tokens.all());
   const watch = setInterval(() => void refreshTokens(store.tokens, take, events), tokensLookEveryMs);
   undo.defer(() => clearInterval(watch));
 

@@ -20,8 +20,7 @@ const bareEnvironment = { PATH: process.env["PATH"] ?? "", HOME: process.env["HO
 
 /** Runs a command of the launcher's to its end. */
 export async function plantStore(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const child = start("node", [launcher, ...args], options);
-  return finished(child);
+  return listen(start("node", [launcher, ...args], options)).ended;
 }
 
 export interface Serving extends AsyncDisposable {
@@ -40,31 +39,23 @@ export async function serve(
 ): Promise<Serving> {
   const [command, script] = options.through === "launcher" ? ["node", launcher] : [process.execPath, main];
   const child = start(command, [script, "serve", "--listen", "127.0.0.1:0", ...args], options);
-  let out = "";
-  let err = "";
-  child.stdout?.on("data", (text) => {
-    out += text;
-  });
-  child.stderr?.on("data", (text) => {
-    err += text;
-  });
-  const ended = finished(child);
+  const said = listen(child);
   let url: string | undefined;
   while (url === undefined) {
-    if (child.exitCode !== null) throw new Error(`serve ended at once: ${(await ended).err}`);
+    if (child.exitCode !== null) throw new Error(`serve ended at once: ${(await said.ended).err}`);
     await Bun.sleep(2);
-    url = /"message":"listening","url":"([^"]+)"/.exec(err)?.[1];
+    url = /"message":"listening","url":"([^"]+)"/.exec(said.err())?.[1];
   }
   return {
     child,
     url,
-    out: () => out,
-    err: () => err,
-    ended: () => ended,
+    out: said.out,
+    err: said.err,
+    ended: () => said.ended,
     async [Symbol.asyncDispose]() {
       // The launcher can pass on only a signal that it hears.
       child.kill(options.through === "launcher" ? "SIGTERM" : "SIGKILL");
-      await ended;
+      await said.ended;
     },
   };
 }
@@ -81,7 +72,7 @@ function start(
   });
 }
 
-function finished(child: ChildProcess): Promise<Finished> {
+function listen(child: ChildProcess): { out(): string; err(): string; readonly ended: Promise<Finished> } {
   let out = "";
   let err = "";
   child.stdout?.on("data", (text) => {
@@ -90,5 +81,6 @@ function finished(child: ChildProcess): Promise<Finished> {
   child.stderr?.on("data", (text) => {
     err += text;
   });
-  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+  const ended = new Promise<Finished>((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+  return { out: () => out, err: () => err, ended };
 }

@@ -48,6 +48,16 @@ describe("the first run", () => {
     }
   });
 
+  test("that could not listen makes no token that nobody has seen", async () => {
+    using folder = temporaryFolder();
+    const database = join(folder.path, "plants.db");
+    await using other = await startTestService();
+    const { code, out } = await plantStore(["--listen", `127.0.0.1:${other.port}`, "--database", database]);
+    expect([code, out]).toEqual([1, ""]);
+    await using service = await serve(["--database", database]);
+    expect(service.out()).toContain("pst_");
+  });
+
   test("with a preset token mints none", async () => {
     using folder = temporaryFolder();
     await using service = await serve(["--database", join(folder.path, "p.db")], { environment: preset });

@@ -1,5 +1,6 @@
 import { readConfig } from "../config/read-config.ts";
 import { describeApi } from "../http/openapi.ts";
+import { publicUrl } from "../http/public-listener.ts";
 import type { Command } from "./command.ts";
 import { surroundings } from "./flags.ts";
 
@@ -14,10 +15,7 @@ export const openapi: Command = {
   settings: ["listen", "baseUrl"],
   async run(args, terminal) {
     const { baseUrl, listen } = readConfig(surroundings(args, terminal));
-    const url =
-      baseUrl?.href ??
-      `http://${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${listen.port}`;
-    terminal.out(`${describeApi(url.replace(/\/+$/, ""))}\n`);
+    terminal.out(`${describeApi(publicUrl(baseUrl, listen.host, listen.port))}\n`);
     return 0;
   },
 };

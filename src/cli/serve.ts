@@ -50,7 +50,10 @@ function greeting({ publicUrl, firstSecret }: Service, config: Config, { colourO
     ["data", resolve(config.database)],
   ];
   const opening = `${green("Plant Store", colourOut)} is running. Ctrl-C stops it.\n\n${columns(places, "  ")}\n\n`;
-  return firstSecret === undefined ? opening : opening + firstRun(publicUrl, firstSecret, colourOut);
+  if (firstSecret !== undefined) return opening + firstRun(publicUrl, firstSecret, colourOut);
+  return config.presetTokens.length > 0
+    ? opening
+    : `${opening}Another token: npx plant-store token create --name NAME\n\n`;
 }
 
 function firstRun(publicUrl: string, secret: string, colour: boolean): string {

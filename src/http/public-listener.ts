@@ -100,8 +100,7 @@ export function startPublicListener(
       exchange.error("fault");
     },
   });
-  const host = options.host.includes(":") ? `[${options.host}]` : options.host;
-  const url = (options.baseUrl?.href ?? `http://${host}:${server.port}`).replace(/\/+$/, "");
+  const url = publicUrl(options.baseUrl, options.host, server.port);
 
   return {
     url,
@@ -114,6 +113,13 @@ export function startPublicListener(
       if (!(await server.drain(timeoutMs))) events.cutOff();
     },
   };
+}
+
+/** Where clients reach the service, without a slash at the end: a host that means "all" is named by one that leads there. */
+export function publicUrl(baseUrl: URL | undefined, host: string, port: number): string {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  const authority = reachable.includes(":") ? `[${reachable}]` : reachable;
+  return (baseUrl?.href ?? `http://${authority}:${port}`).replace(/\/+$/, "");
 }
 
 function listen(
