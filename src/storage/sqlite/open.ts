@@ -14,7 +14,6 @@ const applicationId = 0x504c4e54;
 // How long opening and the command line wait for another process's write to end. The server's writer never does:
 // it would stall every request, so it comes back to the lock between other work instead.
 const openLockWaitMs = 5000;
-const cacheKib = 16 * 1024;
 // Plants and token digests are for the service's own user. SQLite gives its log the same mode.
 const folderMode = 0o700;
 const fileMode = 0o600;
@@ -56,8 +55,6 @@ function prepare(database: Database, path: string): void {
   // macOS has an fsync that stops at the drive's cache; these ask for the one that does not. Elsewhere they do nothing.
   database.run("PRAGMA fullfsync = ON");
   database.run("PRAGMA checkpoint_fullfsync = ON");
-  // Room for the inner pages of a table of some ninety million plants, so that finding a page costs no read.
-  database.run(`PRAGMA cache_size = -${cacheKib}`);
   migrate(database, path);
 }
 
