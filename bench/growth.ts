@@ -1,6 +1,6 @@
 // npm run bench:growth [-- MILLIONS …]
 // Creates, latency, memory and file size on stores that already hold so many million plants (0, 1 and 10 unless told).
-import { rmSync, statSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openDatabase } from "../src/storage/sqlite/open.ts";
 import type { GrowthPoint } from "./report.ts";
@@ -59,6 +59,10 @@ function fill(path: string, count: number, order: "rising" | "random"): void {
     write(ids.filter((_, index) => index % 7 >= 5));
   }
   database.close();
+  // On disk before anything is measured: what the system has still to write would compete with the creates.
+  const file = openSync(path, "r+");
+  fsyncSync(file);
+  closeSync(file);
 }
 
 function* rising(count: number): Iterable<number> {
