@@ -207,7 +207,8 @@ describe("whatever comes", () => {
           taken++;
           const read = JSON.parse(text);
           expect(scanned).toEqual({ id: BigInt(read.id), name: read.name, tag: read.tag });
-          expect(text.match(/"id"/g)?.length).toBe(1);
+          // With its colon: a plant may well be named "id".
+          expect(text.match(/"id":/g)?.length).toBe(1);
         },
       ),
       { numRuns: 20_000 },
