@@ -29,7 +29,11 @@ export function json(body: unknown, status = 200): Response {
   return new Response(JSON.stringify(body), { status, headers: { "Content-Type": "application/json" } });
 }
 
-export function errorResponse(kind: ErrorKind, message: string, headers: Record<string, string> = {}): Response {
+export function errorResponse(
+  kind: ErrorKind,
+  message: string,
+  headers: Record<string, string> = {},
+): Response {
   const body = JSON.stringify({ error: catalogue[kind].error, message });
   return new Response(body, {
     status: statusOf(kind),

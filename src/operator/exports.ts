@@ -35,7 +35,8 @@ export class ExportLinks {
     const { format = "ndjson", ...filter } = await readObject(request);
     const wanted = readWanted({ ...filter, format });
     for (const [secret, { untilMs }] of this.#links) if (untilMs < Date.now()) this.#links.delete(secret);
-    if (this.#links.size >= linksMax) throw new Refused("too-busy", "Too many exports were asked for at once. Try again in a minute.");
+    if (this.#links.size >= linksMax)
+      throw new Refused("too-busy", "Too many exports were asked for at once. Try again in a minute.");
     const secret = crypto.randomUUID();
     this.#links.set(secret, { ...wanted, untilMs: Date.now() + linkMsMax });
     return json({ url: `/api/exports/${secret}` }, 201);
@@ -45,14 +46,20 @@ export class ExportLinks {
     const wanted = this.#links.get(secret);
     this.#links.delete(secret);
     if (wanted === undefined || wanted.untilMs < Date.now())
-      throw new Refused("no-such-path", "This link has been used, or its minute is over. Ask for the export again.");
+      throw new Refused(
+        "no-such-path",
+        "This link has been used, or its minute is over. Ask for the export again.",
+      );
     return download(this.#archive, wanted);
   }
 }
 
 function readWanted(given: Readonly<Record<string, unknown>>): Wanted {
-  const unknown = Object.keys(given).find((name) => name !== "format" && !(filterNames as readonly string[]).includes(name));
-  if (unknown !== undefined) throw new Refused("wrong-parameter", `There is no field "${unknown.slice(0, 50)}" here.`);
+  const unknown = Object.keys(given).find(
+    (name) => name !== "format" && !(filterNames as readonly string[]).includes(name),
+  );
+  if (unknown !== undefined)
+    throw new Refused("wrong-parameter", `There is no field "${unknown.slice(0, 50)}" here.`);
   return { format: readChoice(given, "format", formatNames) ?? "ndjson", filter: readFilter(given) };
 }
 
@@ -66,7 +73,11 @@ function download(archive: PlantArchive, { format, filter }: Wanted): Response {
   });
 }
 
-function rows(archive: PlantArchive, { header, row }: RowFormat, filter: PlantFilter): ReadableStream<Uint8Array> {
+function rows(
+  archive: PlantArchive,
+  { header, row }: RowFormat,
+  filter: PlantFilter,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let cursor: string | undefined;
   return new ReadableStream<Uint8Array>({
@@ -76,7 +87,13 @@ function rows(archive: PlantArchive, { header, row }: RowFormat, filter: PlantFi
     async pull(controller) {
       // A page of a search can be empty and not be the last; a pull must give something or end.
       for (;;) {
-        const page = await archive.page({ filter, order: "oldest-first", cursor, limit: rowsAtOnce, searchMsMax });
+        const page = await archive.page({
+          filter,
+          order: "oldest-first",
+          cursor,
+          limit: rowsAtOnce,
+          searchMsMax,
+        });
         cursor = page.next;
         if (page.plants.length > 0) controller.enqueue(encoder.encode(page.plants.map(row).join("")));
         if (cursor === undefined) return controller.close();

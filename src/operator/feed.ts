@@ -83,7 +83,13 @@ export class Feed {
     this.#cursor = arrived.cursor;
     this.#total = first || arrived.plants.length > 0 ? await this.#archive.total() : before;
     if (arrived.plants.length < plantsAtOnce) return { plants: arrived.plants, more: 0 };
-    const newest = { filter: {}, order: "newest-first" as const, cursor: undefined, limit: newestShown, searchMsMax: 1000 };
+    const newest = {
+      filter: {},
+      order: "newest-first" as const,
+      cursor: undefined,
+      limit: newestShown,
+      searchMsMax: 1000,
+    };
     const { plants } = await this.#archive.page(newest);
     this.#cursor = (await this.#archive.arrivedSince(undefined, 1)).cursor;
     return { plants: plants.toReversed(), more: Math.max(0, this.#total - before - plants.length) };

@@ -11,7 +11,10 @@ const textCharactersMax = 1000;
 export function readQuery(query: URLSearchParams, known: readonly string[]): Given {
   for (const name of new Set(query.keys())) {
     if (!known.includes(name))
-      throw new Refused("wrong-parameter", `There is no parameter "${name.slice(0, 50)}" here; there are ${known.join(", ")}.`);
+      throw new Refused(
+        "wrong-parameter",
+        `There is no parameter "${name.slice(0, 50)}" here; there are ${known.join(", ")}.`,
+      );
     if (query.getAll(name).length > 1)
       throw new Refused("wrong-parameter", `Parameter "${name}" is given more than once.`);
   }
@@ -35,7 +38,10 @@ export function readCount(given: Given, name: string, standard: number, max: num
   if (value === undefined) return standard;
   const count = Number(value);
   if (!/^\d{1,9}$/.test(value) || count < 1 || count > max)
-    throw new Refused("wrong-parameter", `Parameter "${name}" takes a whole number from 1 to ${max}, but is ${shown(value)}.`);
+    throw new Refused(
+      "wrong-parameter",
+      `Parameter "${name}" takes a whole number from 1 to ${max}, but is ${shown(value)}.`,
+    );
   return count;
 }
 
@@ -47,7 +53,10 @@ export function readChoice<const Choice extends string>(
   const value = text(given, name);
   const choice = choices.find((candidate) => candidate === value);
   if (value !== undefined && choice === undefined)
-    throw new Refused("wrong-parameter", `Parameter "${name}" takes ${choices.join(" or ")}, but is ${shown(value)}.`);
+    throw new Refused(
+      "wrong-parameter",
+      `Parameter "${name}" takes ${choices.join(" or ")}, but is ${shown(value)}.`,
+    );
   return choice;
 }
 
@@ -73,9 +82,14 @@ export function readId(value: string | undefined): bigint | undefined {
 
 function readTime(name: string, value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
-  const timeMs = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(value) ? Date.parse(value) : Number.NaN;
+  const timeMs = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(value)
+    ? Date.parse(value)
+    : Number.NaN;
   if (Number.isNaN(timeMs))
-    throw new Refused("wrong-parameter", `Parameter "${name}" takes a time such as 2026-11-15T09:30:00Z, but is ${shown(value)}.`);
+    throw new Refused(
+      "wrong-parameter",
+      `Parameter "${name}" takes a time such as 2026-11-15T09:30:00Z, but is ${shown(value)}.`,
+    );
   return timeMs;
 }
 

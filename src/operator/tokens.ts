@@ -28,7 +28,8 @@ export function addToken(parts: TokenParts): Answer {
   return async ({ request }) => {
     const given = await readObject(request);
     const name = text(given, "name");
-    if (name === undefined) throw new Refused("wrong-parameter", 'Field "name" is missing; expected a string.');
+    if (name === undefined)
+      throw new Refused("wrong-parameter", 'Field "name" is missing; expected a string.');
     const lifetimeMs = duration(parts, "expiresIn", text(given, "expiresIn"));
     const wanted = { name, scopes: readScopes(given["scopes"]), lifetimeMs };
     const { token, secret } = await told(createToken(parts.tokens, wanted, Date.now()));
@@ -91,11 +92,18 @@ async function told<Result>(work: Promise<Result>): Promise<Result> {
 function readScopes(value: unknown): readonly Scope[] {
   const wanted = value === undefined ? ["plants:create"] : Array.isArray(value) ? [...new Set(value)] : [];
   if (wanted.length === 0 || !wanted.every((scope) => typeof scope === "string" && isScope(scope)))
-    throw new Refused("wrong-parameter", `Field "scopes" takes a list of ${scopes.join(" and ")}, at least one of them.`);
+    throw new Refused(
+      "wrong-parameter",
+      `Field "scopes" takes a list of ${scopes.join(" and ")}, at least one of them.`,
+    );
   return wanted as Scope[];
 }
 
-function duration({ parseDurationMs }: TokenParts, name: string, value: string | undefined): number | undefined {
+function duration(
+  { parseDurationMs }: TokenParts,
+  name: string,
+  value: string | undefined,
+): number | undefined {
   if (value === undefined) return undefined;
   try {
     return parseDurationMs(value);

@@ -12,7 +12,11 @@ export const formatNames = ["ndjson", "csv"] as const;
 export const rowFormats: Readonly<Record<(typeof formatNames)[number], RowFormat>> = {
   // The id is a number, as the contract has it. It is exact in the text; what reads it must keep it so.
   ndjson: { contentType: "application/x-ndjson; charset=utf-8", header: "", row: ndjsonRow },
-  csv: { contentType: "text/csv; charset=utf-8", header: "id,name,tag,created_at,created_by\r\n", row: csvRow },
+  csv: {
+    contentType: "text/csv; charset=utf-8",
+    header: "id,name,tag,created_at,created_by\r\n",
+    row: csvRow,
+  },
 };
 
 function ndjsonRow({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string {
