@@ -5,7 +5,7 @@ import { createToken, type Token, type TokenStore } from "./access/tokens.ts";
 import type { Config } from "./config/read-config.ts";
 import { claimPort, startPublicListener } from "./http/public-listener.ts";
 import { Intake } from "./plants/intake.ts";
-import { SqliteStore } from "./storage/sqlite/sqlite-store.ts";
+import { openStore } from "./storage/open-store.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 import { Crew } from "./workers/crew.ts";
@@ -29,7 +29,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const events = createEvents(log, Date.now);
   const failed = Promise.withResolvers<Error>();
 
-  const store = undo.use(new SqliteStore(config.database));
+  const store = undo.use(await openStore(config));
   const gate = new Gate(config.presetTokens);
   const tokens = await store.tokens.all();
   gate.update(tokens);
@@ -76,7 +76,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   // Only now, when nothing can fail any more: a secret that is made must also be shown.
   const firstSecret = await mintFirstToken(store.tokens, config);
   if (firstSecret !== undefined) take(await store.tokens.all());
-  const watch = setInterval(() => void refreshTokens(store.tokens, take, events), tokensLookEveryMs);
+  const watch = setInterval(tokenWatch(store.tokens, take, events), tokensLookEveryMs);
   undo.defer(() => clearInterval(watch));
 
   const owned = undo.move();
@@ -103,17 +103,29 @@ async function mintFirstToken(tokens: TokenStore, { presetTokens }: Config): Pro
   return (await createToken(tokens, request, Date.now())).secret;
 }
 
-async function refreshTokens(
+function tokenWatch(
   tokens: TokenStore,
   take: (changed: readonly Token[]) => void,
   events: Events,
-): Promise<void> {
-  try {
-    if (!(await tokens.changedElsewhere())) return;
-    const all = await tokens.all();
-    take(all);
-    events.tokensChanged(all.length);
-  } catch (error) {
-    events.tokensUnreadable(error);
-  }
+): () => Promise<void> {
+  let looking = false;
+  let readable = true;
+  return async () => {
+    // A database that is slow to answer is not asked again meanwhile, and an outage is told once.
+    if (looking) return;
+    looking = true;
+    try {
+      if (await tokens.changedElsewhere()) {
+        const all = await tokens.all();
+        take(all);
+        events.tokensChanged(all.length);
+      }
+      readable = true;
+    } catch (error) {
+      if (readable) events.tokensUnreadable(error);
+      readable = false;
+    } finally {
+      looking = false;
+    }
+  };
 }

@@ -1,0 +1,8 @@
+import type { TokenStore } from "../access/tokens.ts";
+import type { PlantStore } from "../plants/plant-store.ts";
+
+/** Everything that is kept, whichever engine keeps it. */
+export interface Store extends AsyncDisposable {
+  readonly plants: PlantStore;
+  readonly tokens: TokenStore;
+}
