@@ -87,7 +87,9 @@ export interface StoredPlant {
 /** What the data file itself holds, read by another connection. */
 export function storedPlants(file: string): StoredPlant[] {
   using database = new Database(file, { readonly: true, safeIntegers: true });
-  return database.query<StoredPlant, []>("SELECT * FROM plants ORDER BY id").all();
+  return database
+    .query<StoredPlant, []>("SELECT id, name, tag, created_at_ms, created_by FROM plants ORDER BY id")
+    .all();
 }
 
 export interface RawAnswer {
