@@ -4,12 +4,15 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import type { StoredPlant } from "./harness.ts";
 
 /** A real PostgreSQL of a test file's own, from the binaries that npm brought. */
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number;
   /** Makes an empty database and gives its address. */
   newDatabase(): Promise<string>;
+  /** What a database of plants holds. */
+  stored(database: string): Promise<StoredPlant[]>;
   /** Runs SQL as the superuser in that database. */
   run<Row extends pg.QueryResultRow>(sql: string, database?: string): Promise<Row[]>;
   /** The process that all others belong to. */
@@ -93,6 +96,16 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
     run,
     start,
     stop,
+    async stored(database) {
+      const rows = await run<Record<string, string>>("SELECT * FROM plants ORDER BY id", database);
+      return rows.map((row) => ({
+        id: BigInt(row["id"] ?? ""),
+        name: row["name"] ?? "",
+        tag: row["tag"] ?? null,
+        created_at_ms: BigInt(row["created_at_ms"] ?? ""),
+        created_by: row["created_by"] ?? "",
+      }));
+    },
     postmaster: () => server as ChildProcess,
     async newDatabase() {
       const name = `plants_${++databases}`;
