@@ -28,7 +28,7 @@ export const settings = {
     "database",
     "data/plant-store.db",
     "PATH|URL",
-    "a data file, made where there is none, or postgres://host/database",
+    "the data file, or postgres://host/database",
     parseDatabase,
   ),
   allowUnsafeDatabase: setting(
