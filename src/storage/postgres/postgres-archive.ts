@@ -1,3 +1,4 @@
+import { int64Max } from "../../plants/int64.ts";
 import {
   type Arrivals,
   CursorProblem,
@@ -82,8 +83,8 @@ export class PostgresArchive implements PlantArchive {
   }
 
   async arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals> {
-    const settled: Place = { createdAtMs: Date.now() - settledAfterMs, id: 0n };
-    if (cursor === undefined) return { plants: [], cursor: cursorOf({ createdAtMs: Date.now(), id: 0n }) };
+    const settled: Place = { createdAtMs: Date.now() - settledAfterMs, id: int64Max };
+    if (cursor === undefined) return { plants: [], cursor: cursorOf(settled) };
     const place = parseCursor(cursor);
     const plants = await this.#rows({}, "oldest-first", place, limit);
     const last = plants.at(-1);
