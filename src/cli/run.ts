@@ -3,6 +3,7 @@ import { TokenProblem } from "../access/tokens.ts";
 import { ConfigProblem } from "../config/read-config.ts";
 import { ListenProblem } from "../http/public-listener.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
+import { DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/open.ts";
 import { WorkerProblem } from "../workers/crew.ts";
 import type { Command } from "./command.ts";
@@ -16,7 +17,14 @@ import { Misuse, type Terminal } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 
 const exit = { done: 0, failed: 1, misused: 2 } as const;
-const foreseen = [TokenProblem, ListenProblem, DataFileProblem, StoreUnavailable, WorkerProblem];
+const foreseen = [
+  TokenProblem,
+  ListenProblem,
+  DataFileProblem,
+  DatabaseProblem,
+  StoreUnavailable,
+  WorkerProblem,
+];
 
 /** Every command, by the words that call it. */
 export const commands: Readonly<Record<string, Command>> = {
