@@ -1,5 +1,6 @@
 import packageFile from "../../package.json" with { type: "json" };
 import { TokenProblem } from "../access/tokens.ts";
+import { NotOfFormat } from "../client/rows/row.ts";
 import { ConfigProblem } from "../config/read-config.ts";
 import { ListenProblem } from "../http/public-listener.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
@@ -10,13 +11,23 @@ import { config } from "./config.ts";
 import { errors } from "./errors.ts";
 import { readArguments } from "./flags.ts";
 import { commandHelp, generalHelp } from "./help.ts";
+import { InputProblem } from "./import/input.ts";
+import { importPlants } from "./import.ts";
 import { openapi } from "./openapi.ts";
 import { serve } from "./serve.ts";
 import { Misuse, type Terminal } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 
 const exit = { done: 0, failed: 1, misused: 2 } as const;
-const foreseen = [TokenProblem, ListenProblem, DataFileProblem, StoreUnavailable, WorkerProblem];
+const foreseen = [
+  TokenProblem,
+  ListenProblem,
+  DataFileProblem,
+  StoreUnavailable,
+  WorkerProblem,
+  InputProblem,
+  NotOfFormat,
+];
 
 /** Every command, by the words that call it. */
 export const commands: Readonly<Record<string, Command>> = {
@@ -25,6 +36,7 @@ export const commands: Readonly<Record<string, Command>> = {
   "token list": tokenList,
   "token rotate": tokenRotate,
   "token revoke": tokenRevoke,
+  import: importPlants,
   openapi,
   config,
   errors,
