@@ -26,7 +26,7 @@ export function Frame({ onLeave, children }: { readonly onLeave: () => void; chi
   const { path } = useRouter();
   return (
     <div class="frame">
-      <a class="skip" href="#main" onClick={skip}>
+      <a class="skip" href="#main">
         Skip to the content
       </a>
       <header class="bar">
@@ -76,9 +76,4 @@ function FeedLight() {
       {feedWords[state]}
     </p>
   );
-}
-
-function skip(event: MouseEvent): void {
-  event.preventDefault();
-  document.getElementById("main")?.focus();
 }

@@ -62,6 +62,7 @@ function sizeOf(place: HTMLElement): { width: number; height: number } {
 
 function optionsFor(place: HTMLElement, onPoint: (words: string | undefined) => void): UPlot.Options {
   const { color: accent, borderColor: line, outlineColor: soft, fontFamily } = getComputedStyle(place);
+  const smooth = UPlot.paths.spline?.();
   const axis = { stroke: soft, font: `12px ${fontFamily}`, ticks: { show: false } };
   return {
     ...sizeOf(place),
@@ -76,12 +77,18 @@ function optionsFor(place: HTMLElement, onPoint: (words: string | undefined) => 
         width: 2,
         points: { show: false },
         fill: (plot) => fading(plot.ctx, accent, plot.bbox.top, plot.bbox.top + plot.bbox.height),
-        paths: UPlot.paths.spline?.(),
+        ...(smooth === undefined ? {} : { paths: smooth }),
       },
     ],
     axes: [
       { ...axis, grid: { show: false }, space: 72, values: (_, times) => times.map(clockTime) },
-      { ...axis, grid: { stroke: line, width: 1 }, size: 52, space: 48, values: (_, values) => values.map(count) },
+      {
+        ...axis,
+        grid: { stroke: line, width: 1 },
+        size: 52,
+        space: 48,
+        values: (_, values) => values.map(count),
+      },
     ],
     hooks: { setCursor: [(plot) => onPoint(pointedMinute(plot))] },
   };
@@ -95,7 +102,12 @@ function pointedMinute(plot: UPlot): string | undefined {
   return time === undefined || value == null ? undefined : `${clockTime(time)}: ${plural(value, "plant")}`;
 }
 
-function fading(context: CanvasRenderingContext2D, colour: string, top: number, bottom: number): CanvasGradient {
+function fading(
+  context: CanvasRenderingContext2D,
+  colour: string,
+  top: number,
+  bottom: number,
+): CanvasGradient {
   const gradient = context.createLinearGradient(0, top, 0, bottom);
   gradient.addColorStop(0, withAlpha(colour, 0.28));
   gradient.addColorStop(1, withAlpha(colour, 0.02));
