@@ -44,7 +44,7 @@ export function Frame({ onLeave, children }: { readonly onLeave: () => void; chi
           })}
         </nav>
         <button type="button" class="primary add" onClick={addPlant}>
-          <Icon name="plus" /> Add a plant
+          <Icon name="plus" /> <span>Add a plant</span>
         </button>
         <div class="account">
           <FeedLight />

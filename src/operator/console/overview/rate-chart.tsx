@@ -52,8 +52,11 @@ export function RateChart({ perMinute, minutes }: RateChartProps) {
 
 function seriesOf({ from, creates }: Overview["perMinute"], minutes: number): [number[], number[]] {
   const start = new Date(from).getTime() / 1000;
-  const times = creates.map((_, minute) => start + minute * 60);
-  return [times.slice(-minutes), creates.slice(-minutes)];
+  // The running minute is not over; drawn too early it would look like a fall to nothing.
+  const running = creates.at(-1) ?? 0;
+  const shown = running < (creates.at(-2) ?? 0) ? creates.slice(0, -1) : creates;
+  const times = shown.map((_, minute) => start + minute * 60);
+  return [times.slice(-minutes), shown.slice(-minutes)];
 }
 
 function sizeOf(place: HTMLElement): { width: number; height: number } {
@@ -81,12 +84,12 @@ function optionsFor(place: HTMLElement, onPoint: (words: string | undefined) => 
       },
     ],
     axes: [
-      { ...axis, grid: { show: false }, space: 72, values: (_, times) => times.map(clockTime) },
+      { ...axis, grid: { show: false }, size: 30, space: 72, values: (_, times) => times.map(clockTime) },
       {
         ...axis,
         grid: { stroke: line, width: 1 },
         size: 52,
-        space: 48,
+        space: 40,
         values: (_, values) => values.map(count),
       },
     ],
