@@ -9,6 +9,7 @@ import { type Load, load, median, memoryMb, startOursOn, temporaryFolder } from 
 
 const rounds = 3;
 const seconds = 4;
+const tags = ["indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"];
 
 export async function measureGrowth(millions: number, order: "rising" | "random"): Promise<GrowthPoint> {
   const folder = temporaryFolder();
@@ -44,10 +45,12 @@ function fill(path: string, count: number, order: "rising" | "random"): void {
   const database = openDatabase(path, { create: true });
   database.run("PRAGMA synchronous = OFF");
   database.run("PRAGMA cache_size = -200000");
-  const insert = database.query("INSERT INTO plants VALUES (?, ?, 'indoor', 1794700000000, 'preset-access')");
-  const write = (ids: Iterable<bigint | number>): void => {
+  const insert = database.query(
+    "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, 1794700000000, 'preset-access')",
+  );
+  const write = (ids: Iterable<bigint>): void => {
     database.transaction(() => {
-      for (const id of ids) insert.run(id, `Fern number ${id}`);
+      for (const id of ids) insert.run(id, `Fern number ${id}`, tags[Number(id & 7n)] ?? null);
     })();
   };
   if (order === "rising") write(rising(count));
@@ -65,8 +68,8 @@ function fill(path: string, count: number, order: "rising" | "random"): void {
   closeSync(file);
 }
 
-function* rising(count: number): Iterable<number> {
-  for (let id = 1; id <= count; id++) yield id;
+function* rising(count: number): Iterable<bigint> {
+  for (let id = 1; id <= count; id++) yield BigInt(id);
 }
 
 /** The same spreading as the load's. */

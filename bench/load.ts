@@ -9,6 +9,8 @@ const head =
   `POST /plants HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
   "Content-Length: ";
 const okStatus = Buffer.from("HTTP/1.1 20");
+// Some few, as real plants have; the store keeps an index of them.
+const tags = ["indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"];
 const endOfHead = Buffer.from("\r\n\r\n");
 
 let nextId = Number(firstId);
@@ -78,7 +80,7 @@ function received(client: Socket<Client>, bytes: Buffer): void {
 function send(client: Socket<Client>): void {
   const number = nextId++;
   const id = order === "random" ? BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n) : number;
-  const body = `{"id":${id},"name":"Fern number ${number}","tag":"indoor"}`;
+  const body = `{"id":${id},"name":"Fern number ${number}","tag":"${tags[number % tags.length]}"}`;
   client.data.sentMs = performance.now();
   client.write(`${head}${body.length}\r\n\r\n${body}`);
 }

@@ -32,8 +32,10 @@ function roomOf(path: string): string {
 const arrows: Record<string, readonly string[]> = {
   "main.ts": ["cli"],
   cli: ["service.ts", "workers", "http", "storage", "telemetry", "config", "access", "plants", "client"],
-  "service.ts": ["workers", "http", "storage", "telemetry", "config", "access", "plants"],
+  "service.ts": ["workers", "operator", "http", "storage", "telemetry", "config", "access", "plants"],
   workers: ["http", "telemetry", "access", "plants"],
+  // The catalogue of errors stands in http/ for both.
+  operator: ["http", "telemetry", "access", "plants"],
   http: ["telemetry", "access", "plants"],
   storage: ["access", "plants"],
   telemetry: [],

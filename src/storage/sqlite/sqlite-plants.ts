@@ -8,6 +8,7 @@ import {
   StoreUnavailable,
   StoreUncertain,
 } from "../../plants/plant-store.ts";
+import type { Checkpointer } from "./checkpointer.ts";
 import { readPragma } from "./open.ts";
 
 // While another process holds the write lock we come back this often, and give up the batch after this long.
@@ -24,9 +25,12 @@ export class SqlitePlants implements PlantStore {
   readonly #commit: Statement;
   readonly #insert: Statement;
   readonly #select: Statement<{ name: string; tag: string | null }, [bigint]>;
+  readonly #checkpointer: Checkpointer;
+  #lastCreatedAtMs: number;
 
-  constructor(database: Database) {
+  constructor(database: Database, checkpointer: Checkpointer) {
     this.#database = database;
+    this.#checkpointer = checkpointer;
     // A plant left in the WAL by a crash may still be only in the page cache, where a replay would find it and be
     // answered, and a power cut would take it. Bringing the WAL into the database fsyncs it, before the first answer.
     const checkpoint = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
@@ -39,9 +43,16 @@ export class SqlitePlants implements PlantStore {
       "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
     );
     this.#select = database.query("SELECT name, tag FROM plants WHERE id = ?");
+    const newest = database.query<{ created_at_ms: bigint }, []>(
+      "SELECT created_at_ms FROM plants ORDER BY seq DESC LIMIT 1",
+    );
+    this.#lastCreatedAtMs = Number(newest.get()?.created_at_ms ?? 0n);
   }
 
-  create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]> {
+  create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
+    // A clock that is set back does not turn the order around: the time of a plant is found by its place.
+    const createdAtMs = Math.max(nowMs, this.#lastCreatedAtMs);
+    this.#lastCreatedAtMs = createdAtMs;
     return this.#write(() => batch.map((arrival) => this.#createOne(arrival, createdAtMs)));
   }
 
@@ -69,6 +80,7 @@ export class SqlitePlants implements PlantStore {
     try {
       const result = work();
       this.#commit.run();
+      this.#checkpointer.committed();
       return result;
     } catch (error) {
       throw this.#undone(error);
