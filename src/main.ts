@@ -20,9 +20,11 @@ const terminal: Terminal = {
   readFile: (path) => readFileSync(path, "utf8"),
   input: () => process.stdin,
   out: (text) => void stdout.write(text),
+  outSlowly: (text) => new Promise((resolve) => stdout.write(text, () => resolve())),
   err: (text) => void stderr.write(text),
   colourOut: stdout.isTTY === true && !env["NO_COLOR"],
   colourErr: stderr.isTTY === true && !env["NO_COLOR"],
+  outIsTerminal: stdout.isTTY === true,
   errIsTerminal: stderr.isTTY === true,
   get errColumns() {
     return stderr.columns ?? columnsStandard;

@@ -7,13 +7,16 @@ import { StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/open.ts";
 import { WorkerProblem } from "../workers/crew.ts";
+import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";
 import { config } from "./config.ts";
 import { errors } from "./errors.ts";
+import { exportPlants } from "./export.ts";
 import { readArguments } from "./flags.ts";
 import { commandHelp, generalHelp } from "./help.ts";
 import { InputProblem } from "./import/input.ts";
 import { importPlants } from "./import.ts";
+import { list, show } from "./list.ts";
 import { openapi } from "./openapi.ts";
 import { serve } from "./serve.ts";
 import { Misuse, type Terminal } from "./terminal.ts";
@@ -38,7 +41,13 @@ export const commands: Readonly<Record<string, Command>> = {
   "token list": tokenList,
   "token rotate": tokenRotate,
   "token revoke": tokenRevoke,
+  list,
+  show,
+  export: exportPlants,
   import: importPlants,
+  backup,
+  restore,
+  verify,
   openapi,
   config,
   errors,
