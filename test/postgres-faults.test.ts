@@ -237,7 +237,7 @@ describe("a standby that does not confirm", () => {
       const sessions = await server.run(
         "SELECT pid FROM pg_stat_activity WHERE application_name = 'plant-store'",
       );
-      expect(sessions.length).toBeLessThanOrEqual(8);
+      expect(sessions.length).toBeLessThanOrEqual(3);
     } finally {
       await configure("RESET synchronous_standby_names");
     }

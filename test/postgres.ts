@@ -1,5 +1,16 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { chownSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,8 +38,21 @@ const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
 
-/** Starts one in two seconds or so. Settings are as in postgresql.conf. */
-export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer> {
+export interface PostgresSetup {
+  /** As in postgresql.conf. */
+  readonly settings?: Record<string, string>;
+  /** Lines for pg_hba.conf, before those that let everyone in from this machine. */
+  readonly access?: readonly string[];
+  /** Whether it offers TLS, as localhost. */
+  readonly tls?: boolean;
+}
+
+/** Starts one in a second or two. */
+export async function startPostgres({
+  settings = {},
+  access = [],
+  tls = false,
+}: PostgresSetup = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-postgres-"));
   const binaries = copyBinaries(folder);
   const data = join(folder, "data");
@@ -52,8 +76,16 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   );
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error ?? ""}`);
 
+  const accessFile = join(data, "pg_hba.conf");
+  writeFileSync(accessFile, [...access, readFileSync(accessFile, "utf8")].join("\n"));
   const port = await freePort();
-  const options = { listen_addresses: "127.0.0.1", unix_socket_directories: folder, port, ...settings };
+  const options = {
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: folder,
+    port,
+    ...(tls ? { ssl: "on", ...certificate(folder) } : {}),
+    ...settings,
+  };
   const flags = Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   let server: ChildProcess | undefined;
   let databases = 0;
@@ -133,6 +165,18 @@ function copyBinaries(folder: string): string {
     symlinkSync(join(folder, source), join(folder, target));
   }
   return native;
+}
+
+// A key that others can read is refused.
+function certificate(folder: string): Record<string, string> {
+  const place = (name: string) => {
+    const path = join(folder, name);
+    copyFileSync(join(import.meta.dir, "certificates", name), path);
+    if (isRoot) chownSync(path, nobody, nobody);
+    chmodSync(path, 0o600);
+    return path;
+  };
+  return { ssl_cert_file: place("localhost.pem"), ssl_key_file: place("localhost.key") };
 }
 
 function freePort(): Promise<number> {
