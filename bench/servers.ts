@@ -78,6 +78,7 @@ export async function start(name: string, { command, environment = {} }: StartOp
       PATH: process.env["PATH"] ?? "",
       PLANT_STORE_ACCESS_TOKEN: token,
       PLANT_STORE_LOG_LEVEL: "error",
+      PLANT_STORE_OPERATOR_LISTEN: "127.0.0.1:0",
       ...environment,
     },
     cwd: folder,

@@ -3,7 +3,9 @@ import { Gate } from "./access/gate.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
 import { createToken, type Token, type TokenStore } from "./access/tokens.ts";
 import type { Config } from "./config/read-config.ts";
+import { parseDurationMs } from "./config/values.ts";
 import { claimPort, startPublicListener } from "./http/public-listener.ts";
+import { type OperatorListener, startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
 import { openStore } from "./storage/open-store.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
@@ -12,6 +14,8 @@ import { Crew } from "./workers/crew.ts";
 
 export interface Service {
   readonly publicUrl: string;
+  /** Where the console is; undefined where it is off. */
+  readonly operatorUrl: string | undefined;
   /** The secret minted because the store had no token yet; undefined on every later start. */
   readonly firstSecret: string | undefined;
   /** Settles if the service must stop by itself, because what is stored is in doubt. */
@@ -63,16 +67,31 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     tokens,
   };
   const crew = new Crew({ intake, events, log, setting });
-  try {
-    await crew.start(workers - 1);
-  } catch (error) {
-    await Promise.all([listener.drain(0), crew.drain(0)]);
-    throw error;
-  }
   const take = (changed: readonly Token[]): void => {
     gate.update(changed);
     crew.update(changed);
   };
+  let operator: OperatorListener | undefined;
+  try {
+    await crew.start(workers - 1);
+    operator =
+      config.operatorListen &&
+      startOperatorListener(
+        {
+          gate,
+          intake,
+          events,
+          parseDurationMs,
+          archive: store.archive,
+          tokens: store.tokens,
+          tokensChanged: async () => take(await store.tokens.all()),
+        },
+        { ...config.operatorListen, plantsUrl: listener.plantsUrl, engine: store.engine },
+      );
+  } catch (error) {
+    await Promise.all([listener.drain(0), crew.drain(0)]);
+    throw error;
+  }
   // Only now, when nothing can fail any more: a secret that is made must also be shown.
   const firstSecret = await mintFirstToken(store.tokens, config);
   if (firstSecret !== undefined) take(await store.tokens.all());
@@ -82,15 +101,18 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const owned = undo.move();
   return {
     publicUrl: listener.url,
+    operatorUrl: operator?.url,
     firstSecret,
     failed: failed.promise,
     async close(reason) {
       events.stopping(reason);
       listener.goUnready();
       crew.goUnready();
+      operator?.goUnready();
       await sleep(config.drainDelayMs);
       await Promise.all([listener.drain(config.drainTimeoutMs), crew.drain(config.drainTimeoutMs)]);
       await intake.close();
+      await operator?.close();
       await owned.disposeAsync();
       events.stopped();
     },

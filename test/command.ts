@@ -16,7 +16,12 @@ export interface RunOptions {
 }
 
 // Only what a process needs to run at all: a variable of the developer's own must not steer a test.
-const bareEnvironment = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "" };
+const bareEnvironment = {
+  PATH: process.env["PATH"] ?? "",
+  HOME: process.env["HOME"] ?? "",
+  // Any free port: many of these run at once.
+  PLANT_STORE_OPERATOR_LISTEN: "127.0.0.1:0",
+};
 
 /** Runs a command of the launcher's to its end. */
 export async function plantStore(args: readonly string[], options: RunOptions = {}): Promise<Finished> {

@@ -14,6 +14,7 @@ export interface TestService extends AsyncDisposable {
   readonly service: Service;
   readonly url: string;
   readonly port: number;
+  readonly operatorUrl: string;
   readonly database: string;
   /** Every line logged so far. */
   readonly logged: string[];
@@ -28,7 +29,7 @@ export async function startTestService(
   const file = database ?? join(folder.path, "plants.db");
   const logged: string[] = [];
   const config = readConfig({
-    flags: { listen: "127.0.0.1:0", database: file, ...flags },
+    flags: { listen: "127.0.0.1:0", "operator-listen": "127.0.0.1:0", database: file, ...flags },
     environment: { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken },
     readFile: () => "",
   });
@@ -49,6 +50,7 @@ export async function startTestService(
     service: { ...service, close },
     url: service.publicUrl,
     port,
+    operatorUrl: service.operatorUrl ?? "",
     database: file,
     logged,
     async [Symbol.asyncDispose]() {

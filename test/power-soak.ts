@@ -107,7 +107,11 @@ async function record(database: string): Promise<Call[]> {
   const traced = "trace=pwrite64,ftruncate,fsync,fdatasync,sendto";
   const args = ["-ff", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log, process.execPath, main];
   const child = spawn("strace", [...args, "--listen", "127.0.0.1:0", "--database", database], {
-    env: { PATH: process.env["PATH"] ?? "", PLANT_STORE_ACCESS_TOKEN: accessToken },
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      PLANT_STORE_ACCESS_TOKEN: accessToken,
+      PLANT_STORE_OPERATOR_LISTEN: "off",
+    },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let err = "";

@@ -1,5 +1,6 @@
 import packageFile from "../../package.json" with { type: "json" };
 import { TokenProblem } from "../access/tokens.ts";
+import { NotOfFormat } from "../client/rows/row.ts";
 import { ConfigProblem } from "../config/read-config.ts";
 import { ListenProblem } from "../http/public-listener.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
@@ -11,6 +12,8 @@ import { config } from "./config.ts";
 import { errors } from "./errors.ts";
 import { readArguments } from "./flags.ts";
 import { commandHelp, generalHelp } from "./help.ts";
+import { InputProblem } from "./import/input.ts";
+import { importPlants } from "./import.ts";
 import { openapi } from "./openapi.ts";
 import { serve } from "./serve.ts";
 import { Misuse, type Terminal } from "./terminal.ts";
@@ -24,6 +27,8 @@ const foreseen = [
   DatabaseProblem,
   StoreUnavailable,
   WorkerProblem,
+  InputProblem,
+  NotOfFormat,
 ];
 
 /** Every command, by the words that call it. */
@@ -33,6 +38,7 @@ export const commands: Readonly<Record<string, Command>> = {
   "token list": tokenList,
   "token rotate": tokenRotate,
   "token revoke": tokenRevoke,
+  import: importPlants,
   openapi,
   config,
   errors,

@@ -33,7 +33,7 @@ export const serve: Command = {
 
     const service = await startService(config, log);
     terminal.out(greeting(service, config, terminal));
-    log.info("listening", { url: service.publicUrl });
+    log.info("listening", { url: service.publicUrl, operatorUrl: service.operatorUrl });
 
     const end = await Promise.race([stopSignal, service.failed]);
     await service.close(typeof end === "string" ? end : "a write in doubt");
@@ -43,10 +43,15 @@ export const serve: Command = {
   },
 };
 
-function greeting({ publicUrl, firstSecret }: Service, config: Config, { colourOut }: Terminal): string {
+function greeting(
+  { publicUrl, operatorUrl, firstSecret }: Service,
+  config: Config,
+  { colourOut }: Terminal,
+): string {
   const places = [
     ["plants", `${publicUrl}/plants`],
     ["docs", `${publicUrl}/docs`],
+    ...(operatorUrl === undefined ? [] : [["console", `${operatorUrl}/`]]),
     ["data", /^\w+:\/\//.test(config.database) ? withoutPassword(config.database) : resolve(config.database)],
   ];
   const opening = `${green("Plant Store", colourOut)} is running. Ctrl-C stops it.\n\n${columns(places, "  ")}\n\n`;

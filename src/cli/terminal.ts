@@ -2,6 +2,8 @@
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly readFile: (path: string) => string;
+  /** Standard input, as it comes; destroyed by whoever asked for it. */
+  readonly input: () => AsyncIterable<Uint8Array> & { destroy(): void };
   /** Data, for pipes and people alike. */
   readonly out: (text: string) => void;
   /** Talk: progress, warnings, the log. */
@@ -9,6 +11,8 @@ export interface Terminal {
   readonly colourOut: boolean;
   readonly colourErr: boolean;
   readonly errIsTerminal: boolean;
+  /** How wide the terminal is that `err` goes to, now. */
+  readonly errColumns: number;
   /** Settles with the first signal that asks the process to stop. */
   readonly stopSignal: () => Promise<string>;
 }

@@ -83,6 +83,11 @@ export function effectiveSettings(surroundings: Surroundings): Effective[] {
   return [...plain, ...hidden];
 }
 
+/** A secret as it was given, for a command that has to send it. What is wrong with it is told by `readConfig`. */
+export function readSecret(name: SecretName, surroundings: Surroundings): string | undefined {
+  return findSecret(name, surroundings)?.text;
+}
+
 /** Variables that look like ours and are not, each with what may have been meant. */
 export function unknownVariables(environment: Surroundings["environment"]): string[] {
   const known = [

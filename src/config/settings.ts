@@ -24,6 +24,13 @@ const bodyBytesMaxMax = 64 * 1024 * 1024;
 /** Every setting there is. The command line, its help, `config` and the settings page are all made from this table. */
 export const settings = {
   listen: setting("listen", "127.0.0.1:3000", "HOST:PORT", "where POST /plants is served", parseAddress),
+  operatorListen: setting(
+    "operator-listen",
+    "127.0.0.1:3001",
+    "HOST:PORT",
+    "where the console and the operator's API are served, or off",
+    (text) => (text === "off" ? undefined : parseAddress(text)),
+  ),
   database: setting(
     "database",
     "data/plant-store.db",

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import style from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
 import script from "./docs/try-it.browser.js" with { type: "text" };
-import { catalogue } from "./error-catalogue.ts";
+import { catalogue, publicKinds } from "./error-catalogue.ts";
 import type { Handler } from "./exchange.ts";
 
 // Bun types every .html import as a bundle; imported as text it is a string.
@@ -38,10 +38,10 @@ function page(url: string): string {
 }
 
 function errorRows(): string {
-  const rows = Object.values(catalogue).map(
-    ({ error, when, remedy }) =>
-      `<tr><th scope="row">${error}</th><td>${marked(when)}</td><td>${marked(remedy)}</td></tr>`,
-  );
+  const rows = publicKinds.map((kind) => {
+    const { error, when, remedy } = catalogue[kind];
+    return `<tr><th scope="row">${error}</th><td>${marked(when)}</td><td>${marked(remedy)}</td></tr>`;
+  });
   return rows.join("\n");
 }
 

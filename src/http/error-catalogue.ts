@@ -10,6 +10,8 @@ export interface CatalogueEntry {
   readonly remedy: string;
   /** A message as a client would get it. */
   readonly example: string;
+  /** Set where only the operator's side answers with it, never the public contract. */
+  readonly operatorOnly?: true;
 }
 
 export type ErrorKind =
@@ -22,7 +24,11 @@ export type ErrorKind =
   | "wrong-media-type"
   | "encoded-body"
   | "over-rate"
-  | "fault";
+  | "fault"
+  | "wrong-parameter"
+  | "no-such-plant"
+  | "no-such-token"
+  | "wrong-host";
 
 /** Every error there is. Answers, `plant-store errors`, the OpenAPI description and docs/errors.md all come from here. */
 export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
@@ -93,6 +99,13 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     remedy: "Use an HTTP client that follows the RFC; the message says what was wrong.",
     example: "This is not an HTTP/1.1 request: the header host is missing.",
   },
+  "wrong-parameter": {
+    error: 40031,
+    when: "a parameter or a field of an operator's request cannot be used",
+    remedy: "Mend what the message names.",
+    example: 'Parameter "limit" takes a whole number from 1 to 1000, but is "many".',
+    operatorOnly: true,
+  },
   "no-credentials": {
     error: 40101,
     when: "no bearer credentials were sent",
@@ -116,6 +129,20 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     when: "there is no such path",
     remedy: "The one operation is POST /plants, under the base URL.",
     example: "There is nothing at /plant. The operation is POST /plants.",
+  },
+  "no-such-plant": {
+    error: 40402,
+    when: "no plant has this id",
+    remedy: "Check the id; it is whole, with its sign.",
+    example: "No plant has the id 7.",
+    operatorOnly: true,
+  },
+  "no-such-token": {
+    error: 40403,
+    when: "no token has this id",
+    remedy: "List the tokens; each has an id.",
+    example: "No token has the id a1b2c3d4.",
+    operatorOnly: true,
   },
   "no-such-method": {
     error: 40501,
@@ -146,6 +173,14 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     when: "the body has a Content-Encoding",
     remedy: "Send the body as it is, without compression.",
     example: "The body must be sent without a Content-Encoding.",
+  },
+  "wrong-host": {
+    error: 42101,
+    when: "the Host header names a host that the operator listener is not known by",
+    remedy:
+      "Call it by its IP address, by localhost, or by the name given in --operator-listen. Other names are refused, so that no page in a browser can reach it by a name of its own.",
+    example: "The operator listener is not known by the name example.org.",
+    operatorOnly: true,
   },
   "over-rate": {
     error: 42901,
@@ -185,6 +220,11 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     example: "The service is shutting down. Send it again in a moment; that is safe.",
   },
 };
+
+/** What the public contract answers with. */
+export const publicKinds = (Object.keys(catalogue) as ErrorKind[]).filter(
+  (kind) => catalogue[kind].operatorOnly === undefined,
+);
 
 export function statusOf(kind: ErrorKind): number {
   return Math.floor(catalogue[kind].error / 100);

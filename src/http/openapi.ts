@@ -1,4 +1,4 @@
-import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
+import { catalogue, type ErrorKind, publicKinds, statusOf } from "./error-catalogue.ts";
 import type { Handler } from "./exchange.ts";
 
 const idNote =
@@ -31,12 +31,11 @@ export function openapi(url: () => string): Handler {
 
 /** The public interface as OpenAPI 3.1.0, for clients that reach it at this address. */
 export function describeApi(url: string): string {
-  const kinds = Object.keys(catalogue) as ErrorKind[];
-  const statuses = [...new Set(kinds.map(statusOf))].sort((a, b) => a - b);
+  const statuses = [...new Set(publicKinds.map(statusOf))].sort((a, b) => a - b);
   const errors = statuses.map((status) => [
     String(status),
     errorResponse(
-      kinds.filter((kind) => statusOf(kind) === status),
+      publicKinds.filter((kind) => statusOf(kind) === status),
       status,
     ),
   ]);

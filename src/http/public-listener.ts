@@ -37,6 +37,8 @@ export interface PublicListenerOptions {
 export interface PublicListener {
   /** Where clients reach it, without a slash at the end. */
   readonly url: string;
+  /** Where this machine itself reaches the operation, whatever stands between it and the clients. */
+  readonly plantsUrl: string;
   readonly port: number;
   /** Answers `readyz` with 503 from now on, and all else as before. */
   goUnready(): void;
@@ -104,6 +106,7 @@ export function startPublicListener(
 
   return {
     url,
+    plantsUrl: `${publicUrl(undefined, options.host, server.port)}${basePath}/plants`,
     port: server.port,
     goUnready() {
       state = "unready";

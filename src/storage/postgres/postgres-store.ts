@@ -24,6 +24,7 @@ const readMsMax = 30_000;
 
 /** PostgreSQL, or an engine that speaks its protocol, as the store of any number of nodes. */
 export class PostgresStore implements Store {
+  readonly engine = "postgres";
   readonly plants: PostgresPlants;
   readonly tokens: PostgresTokens;
   readonly archive: PostgresArchive;

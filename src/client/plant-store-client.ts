@@ -1,0 +1,143 @@
+import { type Answer, type AttemptOptions, attempt, type Fetch, NoAnswer } from "./attempt.ts";
+import { type CreatePlantsOptions, createPlants, type PlantOutcome } from "./create-plants.ts";
+import { ServiceRefused, ServiceUnreachable } from "./errors.ts";
+import { type CreatedPlant, jsonOf, type NewPlant, type PlantJson } from "./plant.ts";
+import { isWorthRetrying, type RetryOptions, readRetryAfterMs, wait, waitBeforeNextMs } from "./retry.ts";
+
+export type { Fetch, FetchAnswer, FetchRequest } from "./attempt.ts";
+export type { CreatePlantsOptions, PlantOutcome, Progress } from "./create-plants.ts";
+// biome-ignore lint/performance/noBarrelFile: a library has one entry, and its callers need the errors to tell them apart.
+export { RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
+export type { CreatedPlant, NewPlant, PlantId, PlantJson } from "./plant.ts";
+
+export interface ClientOptions extends Partial<RetryOptions> {
+  /** Where the service is, such as `https://example.org/garden/v1`. */
+  readonly baseUrl: string | URL;
+  readonly token: string;
+  /** How long one attempt may take. */
+  readonly timeoutMs?: number;
+  /** Another transport in place of the platform's `fetch`. */
+  readonly fetch?: Fetch;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+const standard = { timeoutMs: 30_000, attemptsMax: 6, backoffMs: 200, backoffMsMax: 10_000 };
+const tokenShape = /^[\x21-\x7e]+$/;
+
+/** Creates plants in a plant store. It retries by itself, because sending the same plant again is always safe. */
+export class PlantStoreClient {
+  readonly #attempts: AttemptOptions;
+  readonly #retries: RetryOptions;
+
+  constructor({ baseUrl, token, fetch = platformFetch, ...rest }: ClientOptions) {
+    // A line break in a token would be a header of its own.
+    if (!tokenShape.test(token)) throw new TypeError("The token must be printable ASCII without spaces.");
+    const { timeoutMs, ...retries } = { ...standard, ...rest };
+    const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+    this.#attempts = { fetch, url: plantsUrl(baseUrl), headers, timeoutMs };
+    this.#retries = retries;
+  }
+
+  /**
+   * Stores the plant and says whether it was stored already.
+   * @throws ServiceRefused, ServiceUnreachable, RequestAborted; TypeError for an id that is not exact.
+   */
+  async createPlant(plant: NewPlant, options: CallOptions = {}): Promise<CreatedPlant> {
+    return this.#send(jsonOf(plant), options.signal);
+  }
+
+  /** The same for a plant whose JSON is at hand: it is sent as it is, to the byte. */
+  createPlantFromJson(json: PlantJson["json"], options: CallOptions = {}): Promise<CreatedPlant> {
+    return this.#send(json, options.signal);
+  }
+
+  /**
+   * Stores many plants, several at a time, and yields what became of each, in the order in which that is known. It
+   * pulls from the source only as fast as it sends. A plant that is refused does not stop the rest.
+   * @throws ServiceRefused where no plant would be taken (such as a wrong token), ServiceUnreachable, RequestAborted;
+   * each once what was in flight has been yielded.
+   */
+  createPlants<Item extends NewPlant | PlantJson>(
+    plants: Iterable<Item> | AsyncIterable<Item>,
+    options: CreatePlantsOptions = {},
+  ): AsyncGenerator<PlantOutcome<Item>, void, void> {
+    const create = (item: Item, signal: AbortSignal) =>
+      "json" in item ? this.#send(item.json, signal) : this.createPlant(item, { signal });
+    return createPlants(plants, create, options);
+  }
+
+  async #send(body: PlantJson["json"], signal: AbortSignal | undefined): Promise<CreatedPlant> {
+    for (let attempts = 1; ; attempts++) {
+      const answer = await attempt(this.#attempts, body, signal);
+      if (!(answer instanceof NoAnswer)) {
+        if (answer.status === 200) return this.#created(answer, attempts);
+        if (!isWorthRetrying(answer.status)) throw refusal(answer, attempts);
+      }
+      const after = answer instanceof NoAnswer ? null : answer.headers.get("retry-after");
+      const waitMs = waitBeforeNextMs(attempts, readRetryAfterMs(after, Date.now()), this.#retries);
+      if (waitMs === undefined) {
+        throw answer instanceof NoAnswer ? this.#unreachable(answer, attempts) : refusal(answer, attempts);
+      }
+      await wait(waitMs, signal);
+    }
+  }
+
+  #created({ headers, text }: Answer, attempts: number): CreatedPlant {
+    const plant = jsonObject(text);
+    const { name, tag } = plant ?? {};
+    if (typeof name !== "string" || (tag !== undefined && typeof tag !== "string")) {
+      throw new ServiceUnreachable(
+        `${this.#attempts.url} answered with something that is no plant; the address may be wrong.`,
+        attempts,
+      );
+    }
+    const replayed = headers.get("idempotent-replayed") === "true";
+    return tag === undefined ? { name, replayed } : { name, tag, replayed };
+  }
+
+  #unreachable({ reason, cause }: NoAnswer, attempts: number): ServiceUnreachable {
+    const tries = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
+    return new ServiceUnreachable(
+      `${this.#attempts.url} could not be reached in ${tries}: ${reason}.`,
+      attempts,
+      cause,
+    );
+  }
+}
+
+const platformFetch: Fetch = (url, request) => fetch(url, request);
+
+function plantsUrl(baseUrl: string | URL): string {
+  const url = new URL(baseUrl);
+  if (!/^https?:$/.test(url.protocol)) throw new TypeError(`${url.href} is no http or https address.`);
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}/plants`;
+  return url.href;
+}
+
+function refusal({ status, headers, text }: Answer, attempts: number): ServiceRefused {
+  const { error, message } = jsonObject(text) ?? {};
+  const requestId = headers.get("x-request-id") ?? undefined;
+  if (typeof error === "number" && typeof message === "string") {
+    return new ServiceRefused(message, { error, status, requestId, attempts });
+  }
+  const location = headers.get("location");
+  const towards = location === null ? "" : ` and a redirect to ${location}`;
+  return new ServiceRefused(`The answer was ${status} without an Error body${towards}.`, {
+    error: status * 100,
+    status,
+    requestId,
+    attempts,
+  });
+}
+
+function jsonObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,71 @@
+import { isSpace } from "./row.ts";
+
+const newline = 0x0a;
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+
+/** Finds where one element of a JSON array ends, over as many pieces of the text as it takes. */
+export class ElementScanner {
+  readonly #depthMax: number;
+  /** Which brackets are open, the outermost first: true is a brace. */
+  readonly #open: boolean[] = [];
+  /** How many more are open than are remembered; such an element is too long anyway. */
+  #deeper = 0;
+  #inString = false;
+  #escaped = false;
+  #previous = 0;
+
+  constructor(depthMax: number) {
+    this.#depthMax = depthMax;
+  }
+
+  /**
+   * The place of the byte that ends the element, or -1 where it goes on. That byte is the comma or bracket behind it. It
+   * may also be one that no JSON can hold there and that tells where to start anew: a line break inside a string, or a
+   * brace that opens where an object needs its next name.
+   */
+  find(bytes: Uint8Array, from: number): number {
+    for (let at = from; at < bytes.length; at++) {
+      const byte = bytes[at] ?? 0;
+      if (this.#inString ? this.#endsInString(byte) : this.#ends(byte)) return at;
+    }
+    return -1;
+  }
+
+  #endsInString(byte: number): boolean {
+    if (byte === newline) return true;
+    if (this.#escaped) this.#escaped = false;
+    else if (byte === backslash) this.#escaped = true;
+    else if (byte === quote) this.#inString = false;
+    return false;
+  }
+
+  #ends(byte: number): boolean {
+    if (byte === quote) this.#inString = true;
+    else if (byte === openBrace || byte === openBracket) {
+      const wantsName = this.#previous === comma && this.#open.at(-1) === true && this.#deeper === 0;
+      if (wantsName && byte === openBrace) return true;
+      this.#enter(byte === openBrace);
+    } else if (byte === closeBrace || byte === closeBracket) {
+      if (this.#open.length === 0 && byte === closeBracket) return true;
+      this.#leave();
+    } else if (byte === comma && this.#open.length === 0) return true;
+    if (!isSpace(byte)) this.#previous = byte;
+    return false;
+  }
+
+  #enter(brace: boolean): void {
+    if (this.#open.length < this.#depthMax) this.#open.push(brace);
+    else this.#deeper++;
+  }
+
+  #leave(): void {
+    if (this.#deeper > 0) this.#deeper--;
+    else this.#open.pop();
+  }
+}

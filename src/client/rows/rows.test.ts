@@ -1,0 +1,251 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { NotOfFormat } from "./row.ts";
+import { type Format, guessFormat, rowsOf, splitterFor } from "./rows-of.ts";
+
+const rowBytesMax = 200;
+const encode = (text: string) => new TextEncoder().encode(text);
+const decode = (bytes: Uint8Array | undefined) => bytes && new TextDecoder().decode(bytes);
+
+async function* inPieces(bytes: Uint8Array<ArrayBuffer>, lengths: readonly number[]) {
+  let at = 0;
+  for (let turn = 0; at < bytes.length; turn++) {
+    const end = at + (lengths[turn % lengths.length] ?? 1);
+    yield bytes.slice(at, end);
+    at = end;
+  }
+}
+
+async function read(format: Format, text: string | Uint8Array<ArrayBuffer>, lengths = [7]) {
+  const rows = [];
+  const bytes = typeof text === "string" ? encode(text) : text;
+  for await (const row of rowsOf(inPieces(bytes, lengths), splitterFor(format, rowBytesMax))) rows.push(row);
+  return rows;
+}
+
+/** Each row as its line and what would be sent, or its line and its fault. */
+async function told(format: Format, text: string | Uint8Array<ArrayBuffer>, lengths?: number[]) {
+  const rows = await read(format, text, lengths);
+  return rows.map(({ line, json, fault }) => [line, fault ?? decode(json)]);
+}
+
+describe("NDJSON", () => {
+  test("has a row on each line that is not empty", async () => {
+    expect(await told("ndjson", '\ufeff{"id":1}\r\n\n  \n{"id":2}\nnot json\n{"id":3}')).toEqual([
+      [1, '{"id":1}'],
+      [4, '{"id":2}'],
+      [5, "not json"],
+      [6, '{"id":3}'],
+    ]);
+  });
+
+  test("goes on behind a line that is too long", async () => {
+    const rows = await read("ndjson", `1\n${"x".repeat(1000)}\n3\n${"y".repeat(201)}`);
+    expect(rows.map(({ line, fault }) => [line, fault === undefined])).toEqual([
+      [1, true],
+      [2, false],
+      [3, true],
+      [4, false],
+    ]);
+    expect(rows[1]).toMatchObject({ source: undefined, fault: expect.stringContaining("200 bytes") });
+  });
+});
+
+describe("a JSON array", () => {
+  test("gives the source text of each element, and its line", async () => {
+    const text =
+      '\n[ {"id": 9007199254740993, "name": "a,]}\\"\\\\"},\n\n  {"id":2,\n "more":[1,{"x":[]}]} ,3, "s" ]\n';
+    expect(await told("json", text)).toEqual([
+      [2, '{"id": 9007199254740993, "name": "a,]}\\"\\\\"}'],
+      [4, '{"id":2,\n "more":[1,{"x":[]}]}'],
+      [5, "3"],
+      [5, '"s"'],
+    ]);
+    expect(await told("json", "[]")).toEqual([]);
+    expect(await told("json", " [ ] [1] ")).toEqual([[1, "1"]]);
+  });
+
+  const broken: [string, string, (string | number)[][]][] = [
+    [
+      "a missing comma",
+      '[{"id":1}\n{"id":2},\n{"id":3}]',
+      [
+        [1, '{"id":1}\n{"id":2}'],
+        [3, '{"id":3}'],
+      ],
+    ],
+    [
+      "a string that is not closed",
+      '[\n{"id":1,"name":"a},\n{"id":2}\n]',
+      [
+        [2, '{"id":1,"name":"a}'],
+        [3, '{"id":2}'],
+      ],
+    ],
+    [
+      "an object that is not closed",
+      '[{"id":1,"name":"a",\n{"id":2},{"id":3}]',
+      [
+        [1, '{"id":1,"name":"a"'],
+        [2, '{"id":2}'],
+        [2, '{"id":3}'],
+      ],
+    ],
+    [
+      "a brace too many",
+      '[{"id":1}},{"id":2}]',
+      [
+        [1, '{"id":1}}'],
+        [1, '{"id":2}'],
+      ],
+    ],
+    [
+      "an end that is missing",
+      '[{"id":1},\n{"id',
+      [
+        [1, '{"id":1}'],
+        [2, '{"id'],
+        [2, "The array is not closed; the file may be cut off here."],
+      ],
+    ],
+    [
+      "text behind the end",
+      "[1]\n2 3",
+      [
+        [1, "1"],
+        [2, "There is text behind the end of the array; it was not read."],
+      ],
+    ],
+  ];
+  for (const [what, text, rows] of broken) {
+    test(`with ${what} gives the rest`, async () => expect(await told("json", text)).toEqual(rows));
+  }
+
+  test("goes on behind an element that is too long or too deep", async () => {
+    const rows = await read("json", `[${"[".repeat(300)}${"]".repeat(300)},\n{"a":"${"x".repeat(300)}"},7]`);
+    expect(rows.map(({ line, fault }) => [line, fault === undefined])).toEqual([
+      [1, false],
+      [2, false],
+      [2, true],
+    ]);
+  });
+
+  test("that is none is told", async () => {
+    expect(read("json", '{"id":1}')).rejects.toThrow(NotOfFormat);
+    expect(read("json", " ")).rejects.toThrow("holds no JSON array");
+  });
+});
+
+describe("CSV", () => {
+  test("takes the columns in any order, quotes, line breaks in quotes, and tells no tag from an empty one", async () => {
+    const text =
+      '\ufefftag,note,name,id\r\nindoor,x,Fern,1\r\n,,"Lily, ""white""",-2\n"",y,"two\r\nlines",9223372036854775807\n\nt,z,Ivy,x1\nt,z,Moss,1e2';
+    expect(await told("csv", text)).toEqual([
+      [2, '{"id":1,"name":"Fern","tag":"indoor"}'],
+      [3, '{"id":-2,"name":"Lily, \\"white\\""}'],
+      [4, '{"id":9223372036854775807,"name":"two\\r\\nlines","tag":""}'],
+      [7, '{"id":"x1","name":"Ivy","tag":"t"}'],
+      [8, '{"id":1e2,"name":"Moss","tag":"t"}'],
+    ]);
+  });
+
+  test("refuses what is no row, by line, and reads on at the next line", async () => {
+    const text = 'id,name\n1\n2,a"b\n3,"c"d\n4,ok\n5,"open\n6,fine\n7,"x"y\n8,last';
+    expect(await told("csv", text)).toEqual([
+      [2, "The row has 1 fields, but the header has 2."],
+      [3, "A field that does not begin with a quote holds one."],
+      [4, "There is text behind the closing quote of a field."],
+      [5, '{"id":4,"name":"ok"}'],
+      [6, "There is text behind the closing quote of a field."],
+      [7, '{"id":6,"name":"fine"}'],
+      [8, "There is text behind the closing quote of a field."],
+      [9, '{"id":8,"name":"last"}'],
+    ]);
+    expect(await told("csv", 'id,name\n1,"a\n2,b\n')).toEqual([
+      [2, "A quote is opened and never closed."],
+      [3, '{"id":2,"name":"b"}'],
+    ]);
+  });
+
+  test("refuses rows that are not UTF-8 or too long", async () => {
+    const bad = new Uint8Array([...encode("id,name\n1,"), 0xff, ...encode("\n2,b\n3,")]);
+    expect(await told("csv", bad)).toEqual([
+      [2, "The row is not UTF-8."],
+      [3, '{"id":2,"name":"b"}'],
+      [4, '{"id":3,"name":""}'],
+    ]);
+    const long = `id,name\n1,${"x".repeat(300)}\n2,"${"y\n".repeat(150)}\n3,c\n`;
+    const rows = await read("csv", long);
+    expect(rows[0]).toMatchObject({ line: 2, source: undefined });
+    expect(rows[1]).toMatchObject({ line: 3, fault: "A quoted field does not end within 200 bytes." });
+    expect(decode(rows.at(-1)?.json)).toBe('{"id":3,"name":"c"}');
+  });
+
+  const headers: [string, string][] = [
+    ["", "needs a header"],
+    ["1,Fern\n", '"id" is missing'],
+    ["id;name\n1;x", "Columns end with a comma"],
+    ["id,name,ID\n", '"id" twice'],
+    ['id,"name\n1,x', "cannot be read"],
+  ];
+  for (const [text, message] of headers) {
+    test(`with the header ${JSON.stringify(text)} is told`, () =>
+      expect(read("csv", text)).rejects.toThrow(message));
+  }
+});
+
+const pieces = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 });
+for (const format of ["ndjson", "json", "csv"] as const) {
+  test(`${format} gives the same rows however its bytes arrive`, async () => {
+    const alphabet = fc.constantFrom(
+      ...'[]{},"\\\r\n \taé1-:',
+      '{"id":1}',
+      ',\n{"id":2,',
+      '"a""b"',
+      "\r\n1,x\r\n",
+    );
+    const text = fc.array(alphabet, { maxLength: 300 }).map((parts) => parts.join(""));
+    await fc.assert(
+      fc.asyncProperty(text, pieces, async (body, lengths) => {
+        const whole = (format === "json" ? "[" : format === "csv" ? "id,name\n" : "") + body;
+        expect(await told(format, whole, lengths)).toEqual(await told(format, whole, [1_000_000]));
+      }),
+      { numRuns: 300 },
+    );
+  });
+}
+
+test("every plant written as CSV is read back exactly", async () => {
+  const text = fc.string({ unit: "binary", maxLength: 20 }).filter((value) => !value.startsWith("\ufeff"));
+  const plant = fc.record({
+    id: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+    name: text,
+    tag: fc.option(text, { nil: undefined }),
+  });
+  const quoted = (value: string) => `"${value.replaceAll('"', '""')}"`;
+  await fc.assert(
+    fc.asyncProperty(fc.array(plant), pieces, async (plants, lengths) => {
+      const file = plants.map(
+        ({ id, name, tag }) => `${id},${quoted(name)},${tag === undefined ? "" : quoted(tag)}\r\n`,
+      );
+      const rows = await told("csv", `id,name,tag\r\n${file.join("")}`, lengths);
+      expect(rows.map(([, json]) => json)).toEqual(
+        plants.map(({ id, name, tag }) => `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`),
+      );
+    }),
+  );
+});
+
+test("a format is guessed from the name and the first bytes", () => {
+  const guesses: [string, string, Format][] = [
+    ["plants.csv", "id,name", "csv"],
+    ["plants.json", " [", "json"],
+    ["plants.json", '{"id":1}', "ndjson"],
+    ["plants.jsonl", "", "ndjson"],
+    ["-", '\ufeff\n[{"id"', "json"],
+    ["-", "name,id\n", "csv"],
+    ["-", "what", "ndjson"],
+  ];
+  for (const [name, opening, format] of guesses)
+    expect([name, opening, guessFormat(name, encode(opening))]).toEqual([name, opening, format]);
+});

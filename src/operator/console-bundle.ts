@@ -1,0 +1,45 @@
+import { fileURLToPath } from "node:url";
+import htmlFile from "./console/page.html" with { type: "text" };
+
+export interface ConsoleFile {
+  readonly type: string;
+  readonly bytes: Uint8Array;
+}
+
+// Bun types every .html import as a bundle; imported as text it is a string.
+const html = htmlFile as unknown as string;
+
+const mediaTypes: Record<string, string> = {
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+};
+
+/**
+ * The console's files by path, built in memory from its source. "/" is the page itself; the others carry a hash of
+ * their content in their name and may be kept by browsers for ever.
+ */
+export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>> {
+  const built = await Bun.build({
+    entrypoints: [fileURLToPath(new URL("./console/main.tsx", import.meta.url))],
+    target: "browser",
+    format: "esm",
+    minify: true,
+    sourcemap: "none",
+    naming: { entry: "assets/[name]-[hash].[ext]", asset: "assets/[name]-[hash].[ext]" },
+    define: { "process.env.NODE_ENV": '"production"' },
+    throw: true,
+  });
+  const files = new Map<string, ConsoleFile>();
+  const names: Record<string, string> = {};
+  for (const output of built.outputs) {
+    const path = `/${output.path.replace(/^\.?\//, "")}`;
+    const extension = path.slice(path.lastIndexOf(".") + 1);
+    const type = mediaTypes[extension];
+    if (type === undefined) throw new Error(`the console's bundle holds ${path}, of no type that is served`);
+    files.set(path, { type, bytes: await output.bytes() });
+    names[extension === "js" ? "script" : "style"] = path;
+  }
+  const page = html.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => names[name] ?? "");
+  files.set("/", { type: "text/html; charset=utf-8", bytes: new TextEncoder().encode(page) });
+  return files;
+}

@@ -1,0 +1,64 @@
+/** What the operator API answers. Ids are decimal strings, since a browser's numbers would round them. */
+export interface Plant {
+  readonly id: string;
+  readonly name: string;
+  readonly tag?: string;
+  readonly createdAt: string;
+  readonly createdBy: string;
+}
+
+export interface PlantPage {
+  readonly plants: readonly Plant[];
+  readonly next?: string;
+  readonly searched: number;
+}
+
+export interface Me {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expiresAt?: string;
+}
+
+export interface Overview {
+  readonly total: string;
+  readonly perMinute: { readonly from: string; readonly creates: readonly number[] };
+  readonly ratePerSecond: number;
+  readonly topTags?: { readonly countedAt: string; readonly tags: readonly TagCount[] };
+  readonly store: {
+    readonly engine: string;
+    readonly ready: boolean;
+    readonly bytes?: number;
+    readonly diskFreeBytes?: number;
+  };
+  readonly version: string;
+  readonly startedAt: string;
+}
+
+export interface TagCount {
+  readonly tag: string;
+  readonly plants: string;
+}
+
+export interface FeedNews {
+  /** The oldest first. */
+  readonly plants: readonly Plant[];
+  /** How many newer ones were left out. */
+  readonly more: number;
+  readonly total: number;
+}
+
+export interface Token {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly createdAt: string;
+  readonly expiresAt?: string;
+  readonly revokedAt?: string;
+  readonly state: "live" | "expired" | "revoked";
+}
+
+export interface MintedToken {
+  readonly token: Token;
+  readonly secret: string;
+  readonly oldUntil?: string;
+}

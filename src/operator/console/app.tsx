@@ -1,0 +1,96 @@
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import type { Me } from "./api-shapes.ts";
+import { OperatorApi } from "./api.ts";
+import { Feed } from "./feed.ts";
+import { Frame } from "./frame.tsx";
+import { ImportPage } from "./import/import-page.tsx";
+import { OverviewPage } from "./overview/overview-page.tsx";
+import { Empty } from "./parts/notice.tsx";
+import { Link } from "./parts/link.tsx";
+import { AddPlant } from "./plants/add-plant.tsx";
+import { PlantsPage } from "./plants/plants-page.tsx";
+import { RouterContext, useAddress, useRouter } from "./router.ts";
+import { SignIn } from "./sign-in.tsx";
+import { type Surroundings, SurroundingsContext } from "./surroundings.ts";
+import { TokensPage } from "./tokens/tokens-page.tsx";
+
+// Gone when the tab closes, and never sent anywhere but in the Authorization header.
+const tokenKey = "plant-store-token";
+
+export function App() {
+  const router = useAddress();
+  const [me, setMe] = useState<Me>();
+  const [token, setToken] = useState(() => sessionStorage.getItem(tokenKey) ?? undefined);
+  const [parting, setParting] = useState<string>();
+
+  const leave = useCallback((words?: string) => {
+    sessionStorage.removeItem(tokenKey);
+    setToken(undefined);
+    setMe(undefined);
+    setParting(words);
+  }, []);
+  const enter = useCallback((token: string, me: Me) => {
+    sessionStorage.setItem(tokenKey, token);
+    setToken(token);
+    setMe(me);
+    setParting(undefined);
+  }, []);
+
+  return (
+    <RouterContext.Provider value={router}>
+      {token !== undefined && me !== undefined ? (
+        <Session key={token} token={token} me={me} onLeave={leave} />
+      ) : (
+        <SignIn kept={token} words={parting} onEnter={enter} onForget={leave} />
+      )}
+    </RouterContext.Provider>
+  );
+}
+
+interface SessionProps {
+  readonly token: string;
+  readonly me: Me;
+  readonly onLeave: (words?: string) => void;
+}
+
+function Session({ token, me, onLeave }: SessionProps) {
+  const [adding, setAdding] = useState(false);
+  const [sentence, setSentence] = useState("");
+  const { api, feed } = useMemo(() => {
+    const api = new OperatorApi(token, () =>
+      onLeave("This token is not valid any more: it has expired or was revoked. Sign in with another one."),
+    );
+    return { api, feed: new Feed(api) };
+  }, [token, onLeave]);
+  useEffect(() => feed.open(), [feed]);
+  const surroundings: Surroundings = useMemo(
+    () => ({ api, feed, me, addPlant: () => setAdding(true), say: setSentence }),
+    [api, feed, me],
+  );
+  return (
+    <SurroundingsContext.Provider value={surroundings}>
+      <Frame onLeave={() => onLeave()}>
+        <Page />
+      </Frame>
+      <div class="unseen" role="status" aria-live="polite">
+        {sentence}
+      </div>
+      {adding && <AddPlant onClose={() => setAdding(false)} />}
+    </SurroundingsContext.Provider>
+  );
+}
+
+function Page() {
+  const { path } = useRouter();
+  if (path === "/") return <OverviewPage />;
+  if (path === "/plants" || path.startsWith("/plants/")) return <PlantsPage />;
+  if (path === "/import") return <ImportPage />;
+  if (path === "/tokens") return <TokensPage />;
+  return (
+    <Empty title="There is no such page">
+      <p>
+        <Link href="/">Go to the overview</Link>
+      </p>
+    </Empty>
+  );
+}

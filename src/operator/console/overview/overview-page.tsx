@@ -1,0 +1,120 @@
+import { useState } from "preact/hooks";
+import type { Overview } from "../api-shapes.ts";
+import { Trouble } from "../parts/notice.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { useSurroundings } from "../surroundings.ts";
+import { count, fromNow, moment, rate, size } from "../words.ts";
+import { LatestPlants } from "./latest-plants.tsx";
+import { LiveTotal } from "./live-total.tsx";
+import { RateChart } from "./rate-chart.tsx";
+import { TopTags } from "./top-tags.tsx";
+import { useOverview } from "./use-overview.ts";
+
+export function OverviewPage() {
+  const { overview, trouble, refresh } = useOverview();
+  return (
+    <>
+      <PageHead
+        title="Overview"
+        lead={
+          overview && (
+            <>
+              Version {overview.version}, started{" "}
+              <time dateTime={overview.startedAt} title={moment(overview.startedAt)}>
+                {fromNow(overview.startedAt)}
+              </time>
+            </>
+          )
+        }
+      />
+      {trouble !== undefined && <Trouble reason={trouble} onRetry={refresh} />}
+      {overview === undefined ? <div class="cards" aria-busy={trouble === undefined} /> : <Cards overview={overview} />}
+    </>
+  );
+}
+
+function Cards({ overview }: { readonly overview: Overview }) {
+  const [hours, setHours] = useState(3);
+  const busiest = Math.max(...overview.perMinute.creates);
+  return (
+    <div class="cards">
+      <section class="card figure lead-figure" aria-labelledby="total-title">
+        <h2 id="total-title">Plants in the store</h2>
+        <LiveTotal known={Number(overview.total)} />
+      </section>
+      <section class="card figure" aria-labelledby="rate-title">
+        <h2 id="rate-title">Rate now</h2>
+        <p class="number">
+          {rate(overview.ratePerSecond)} <small>a second</small>
+        </p>
+        <p class="note">Busiest minute lately: {count(busiest)}</p>
+      </section>
+      <Health store={overview.store} />
+      <section class="card chart-card" aria-labelledby="chart-title">
+        <div class="card-head">
+          <h2 id="chart-title">Plants a minute</h2>
+          <div class="choice" role="group" aria-label="Time shown">
+            {[1, 3].map((choice) => (
+              <button
+                key={choice}
+                type="button"
+                aria-pressed={choice === hours}
+                onClick={() => setHours(choice)}
+              >
+                {choice} h
+              </button>
+            ))}
+          </div>
+        </div>
+        <RateChart perMinute={overview.perMinute} minutes={hours * 60} />
+      </section>
+      <TopTags topTags={overview.topTags} total={Number(overview.total)} />
+      <LatestPlants />
+    </div>
+  );
+}
+
+function Health({ store }: { readonly store: Overview["store"] }) {
+  const engine = store.engine === "sqlite" ? "SQLite, one file" : "PostgreSQL";
+  return (
+    <section class="card figure" aria-labelledby="store-title">
+      <h2 id="store-title">The store</h2>
+      <p class={store.ready ? "number health good" : "number health bad"}>
+        {store.ready ? "Healthy" : "Takes no plants"}
+      </p>
+      {store.ready ? (
+        <p class="note">
+          {engine}
+          {store.bytes !== undefined && `, ${size(store.bytes)}`}
+          {store.diskFreeBytes !== undefined && (
+            <>
+              <br />
+              {size(store.diskFreeBytes)} left on the disk
+            </>
+          )}
+        </p>
+      ) : (
+        <p class="note">
+          It cannot be written at the moment. The service's log says why
+          {store.diskFreeBytes !== undefined && `; ${size(store.diskFreeBytes)} are left on the disk`}.
+        </p>
+      )}
+      {store.bytes !== undefined && store.diskFreeBytes !== undefined && (
+        <DiskMeter bytes={store.bytes} free={store.diskFreeBytes} />
+      )}
+    </section>
+  );
+}
+
+function DiskMeter({ bytes, free }: { readonly bytes: number; readonly free: number }) {
+  const share = bytes / (bytes + free);
+  return (
+    <div
+      class="meter"
+      role="img"
+      aria-label={`The store takes ${(share * 100).toFixed(1)} percent of the room it could have.`}
+    >
+      <span style={{ width: `${Math.max(share * 100, 0.5)}%` }} />
+    </div>
+  );
+}

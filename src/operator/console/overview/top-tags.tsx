@@ -1,0 +1,43 @@
+import type { Overview } from "../api-shapes.ts";
+import { Link } from "../parts/link.tsx";
+import { count, fromNow } from "../words.ts";
+
+interface TopTagsProps {
+  readonly topTags: Overview["topTags"];
+  readonly total: number;
+}
+
+/** The most used tags as bars; each leads to its plants. */
+export function TopTags({ topTags, total }: TopTagsProps) {
+  const most = Number(topTags?.tags[0]?.plants ?? 1);
+  return (
+    <section class="card tags-card" aria-labelledby="tags-title">
+      <div class="card-head">
+        <h2 id="tags-title">Most used tags</h2>
+        {topTags && <p class="note">counted {fromNow(topTags.countedAt)}</p>}
+      </div>
+      {topTags === undefined ? (
+        <p class="note">Counting…</p>
+      ) : topTags.tags.length === 0 ? (
+        <p class="note">
+          {total === 0 ? "No plants yet, so no tags." : "No plant has a tag."} A tag says what kind of plant it is,
+          such as “indoor”.
+        </p>
+      ) : (
+        <ol class="bars">
+          {topTags.tags.map(({ tag, plants }) => (
+            <li key={tag}>
+              <Link href={`/plants?${new URLSearchParams({ tag })}`}>
+                <span class="bar-name">{tag === "" ? "(empty)" : tag}</span>
+                <span class="bar-count">{count(plants)}</span>
+                <span class="bar-track">
+                  <span style={{ width: `${(Number(plants) / most) * 100}%` }} />
+                </span>
+              </Link>
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}

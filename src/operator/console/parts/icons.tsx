@@ -1,0 +1,37 @@
+/** The drawings. Each is decoration beside words, so none has a name of its own. */
+export function Leaf({ class: name = "leaf" }: { readonly class?: string }) {
+  return (
+    <svg class={name} viewBox="0 0 32 32" aria-hidden="true">
+      <path d="M16 30V17C8 17 4 12 4 4c8 0 12 4 12 10 0-5 4-8 12-8 0 8-4 12-12 12v12z" />
+    </svg>
+  );
+}
+
+const drawings = {
+  overview: "M4 19V11M10 19V5M16 19v-6M22 19V8",
+  plants: "M4 7h18M4 13h18M4 19h18",
+  import: "M13 4v12m0 0l-5-5m5 5l5-5M5 20h16",
+  export: "M13 16V4m0 0L8 9m5-5l5 5M5 20h16",
+  tokens: "M15.5 10.5a4.5 4.5 0 1 0-4.2 4.5L13 16.500h2v2h2v2h4v-3.500l-5.600-5.400z",
+  search: "M11.500 18a6.500 6.500 0 1 1 0-13 6.500 6.500 0 0 1 0 13zm5-1.500l5 5",
+  filters: "M4 7h18M7.500 13h11M11 19h4",
+  plus: "M13 5v16M5 13h16",
+  close: "M6 6l14 14M20 6L6 20",
+  copy: "M9 9h12v12H9zM5 17V5h12",
+  done: "M5 14l5 5L21 8",
+  up: "M13 21V5m0 0l-7 7m7-7l7 7",
+  sun: "M13 8a5 5 0 1 1 0 10 5 5 0 0 1 0-10zM13 2v2m0 18v2M2 13h2m18 0h2M5.200 5.200l1.400 1.400m12.800 12.800l1.400 1.400m0-15.600l-1.400 1.400M6.600 19.400l-1.400 1.400",
+  moon: "M21 15.500A9 9 0 1 1 10.500 5a7 7 0 0 0 10.500 10.500z",
+  auto: "M13 4a9 9 0 1 1 0 18zM13 4a9 9 0 1 0 0 18",
+  leave: "M11 5H5v16h6M16 8l5 5-5 5M21 13H10",
+} as const;
+
+export type IconName = keyof typeof drawings;
+
+export function Icon({ name }: { readonly name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 26 26" aria-hidden="true">
+      <path d={drawings[name]} />
+    </svg>
+  );
+}

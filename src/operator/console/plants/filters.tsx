@@ -1,0 +1,110 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Field } from "../parts/field.tsx";
+import { Icon } from "../parts/icons.tsx";
+import { filtersSet, idProblem, isFiltered, type PlantFilter } from "./plant-filter.ts";
+import { TimeFilter } from "./time-filter.tsx";
+import { useTokenNames } from "./use-token-names.ts";
+
+interface FiltersProps {
+  readonly filter: PlantFilter;
+  readonly onChange: (part: Partial<PlantFilter>, replace?: boolean) => void;
+}
+
+// Long enough to type on, short enough to feel immediate.
+const typingMs = 220;
+
+/** The search by name, and beneath it tag, id, token and time. All of it lives in the address bar. */
+export function Filters({ filter, onChange }: FiltersProps) {
+  const [open, setOpen] = useState(false);
+  const search = useRef<HTMLInputElement>(null);
+  const names = useTokenNames();
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
+      event.preventDefault();
+      search.current?.focus();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  const name = useTyped(filter.name, (name) => onChange({ name }, true));
+  const tag = useTyped(filter.tag, (tag) => onChange({ tag }, true));
+  const token = useTyped(filter.token, (token) => onChange({ token }, true));
+  const id = useTyped(filter.id, (id) => idProblem(id) === undefined && onChange({ id: id.trim() }, true));
+  const set = filtersSet(filter);
+  return (
+    <search class={open ? "filters open" : "filters"}>
+      <div class="search-line">
+        <div class="search-box">
+          <Icon name="search" />
+          <input
+            ref={search}
+            type="search"
+            aria-label="Search by name"
+            placeholder="Search by name"
+            aria-keyshortcuts="/"
+            spellcheck={false}
+            {...name}
+          />
+          <kbd aria-hidden="true">/</kbd>
+        </div>
+        <button
+          type="button"
+          class="quiet filters-toggle"
+          aria-expanded={open}
+          aria-controls="filters"
+          onClick={() => setOpen(!open)}
+        >
+          <Icon name="filters" /> Filters{set > 0 && ` (${set})`}
+        </button>
+      </div>
+      <div class="filter-fields" id="filters">
+        <Field label="Tag" placeholder="any" spellcheck={false} {...tag} />
+        <Field
+          label="Id"
+          inputMode="numeric"
+          placeholder="any"
+          spellcheck={false}
+          problem={idProblem(id.value)}
+          {...id}
+        />
+        <Field label="Sent by" placeholder="any token" list="token-names" spellcheck={false} {...token} />
+        <datalist id="token-names">
+          {names.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        <TimeFilter filter={filter} onChange={onChange} />
+        {isFiltered(filter) && (
+          <button
+            type="button"
+            class="quiet clear"
+            onClick={() => onChange({ name: "", tag: "", id: "", token: "", within: "", since: "", until: "" })}
+          >
+            Clear
+          </button>
+        )}
+      </div>
+    </search>
+  );
+}
+
+/** A text field whose value takes effect once the typing pauses. */
+function useTyped(value: string, take: (value: string) => unknown) {
+  const [typed, setTyped] = useState(value);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => setTyped(value), [value]);
+  return {
+    value: typed,
+    onInput(event: { readonly currentTarget: HTMLInputElement }) {
+      const text = event.currentTarget.value;
+      setTyped(text);
+      clearTimeout(timer.current);
+      timer.current = setTimeout(() => take(text), typingMs);
+    },
+  };
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.matches("input, textarea, select") || target.closest("dialog") !== null);
+}

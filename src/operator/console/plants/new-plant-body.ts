@@ -1,0 +1,20 @@
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+const int64Bits = 64;
+const positiveBits = 63;
+
+/**
+ * The body of POST /plants as text, with the id's digits as they were typed: through a JavaScript number an id beyond
+ * 2^53 would become another one. What is no number goes as a string, so that the service can say what is wrong with it.
+ */
+export function newPlantBody(id: string, name: string, tag: string | undefined): string {
+  const members = [`"name": ${JSON.stringify(name)}`];
+  if (id !== "") members.unshift(`"id": ${jsonNumber.test(id) ? id : JSON.stringify(id)}`);
+  if (tag !== undefined) members.push(`"tag": ${JSON.stringify(tag)}`);
+  return `{${members.join(", ")}}`;
+}
+
+/** A positive int64 that nobody else will have thought of. */
+export function randomId(): string {
+  const words = crypto.getRandomValues(new BigUint64Array(1));
+  return String(BigInt.asUintN(positiveBits, (words[0] ?? 0n) >> BigInt(int64Bits - positiveBits)));
+}

@@ -1,0 +1,99 @@
+import { useCallback, useEffect, useReducer, useRef, useState } from "preact/hooks";
+import type { Plant } from "../api-shapes.ts";
+import { useSurroundings } from "../surroundings.ts";
+import { apiFilter, belongs, filterQuery, type PlantFilter } from "./plant-filter.ts";
+import { PlantList } from "./plant-list.ts";
+
+// Under a flood of new plants the top is read anew at most this often.
+const renewMs = 1500;
+
+export interface LiveList {
+  /** Undefined until the first answer has come. */
+  readonly list: PlantList | undefined;
+  /** Another list is on its way; the present one is shown until then. */
+  readonly renewing: boolean;
+  /** New plants that wait above, since someone is reading further down. */
+  readonly waiting: number;
+  /** Brings the waiting ones in. */
+  show(): void;
+  /** Begins again, from the top or from a cursor. */
+  restart(from?: string): void;
+}
+
+interface Top {
+  /** Whether the top of the table is what is seen. */
+  isSeen(): boolean;
+  /** So many rows came in above. */
+  grew(rows: number): void;
+}
+
+/** The list for a filter, with newcomers put on top while the top is seen. */
+export function usePlantList(filter: PlantFilter, top: Top): LiveList {
+  const { api, feed } = useSurroundings();
+  const [, draw] = useReducer((turn: number, _: undefined) => turn + 1, 0);
+  const [list, setList] = useState<PlantList>();
+  const [renewing, setRenewing] = useState(true);
+  const [waiting, setWaiting] = useState(0);
+  const missed = useRef<readonly Plant[]>([]);
+  const mustRenew = useRef(false);
+  const renewedMs = useRef(0);
+  const newest = useRef<PlantList>(undefined);
+  const filterKey = filterQuery(filter).toString();
+
+  const restart = useCallback(
+    (from?: string) => {
+      const query = { ...apiFilter(filter, Date.now()), order: filter.order };
+      const changed = (): void => {
+        // The list before stays on the screen until the first answer, so that nothing flickers.
+        if (begun.state !== "looking" || begun.searched > 0) {
+          setList(begun);
+          setRenewing(false);
+        }
+        draw(undefined);
+      };
+      const begun = new PlantList(api, query, changed, from);
+      newest.current?.close();
+      newest.current = begun;
+      missed.current = [];
+      mustRenew.current = false;
+      renewedMs.current = performance.now();
+      setWaiting(0);
+      setRenewing(true);
+      void begun.more();
+    },
+    [api, filterKey],
+  );
+  useEffect(() => restart(), [restart]);
+  useEffect(() => () => newest.current?.close(), []);
+
+  const show = useCallback(() => {
+    if (mustRenew.current || !newest.current?.arrive(missed.current)) return restart();
+    missed.current = [];
+    setWaiting(0);
+  }, [restart]);
+
+  useEffect(() => {
+    if (filter.order !== "newest") return;
+    return feed.listen({
+      news({ plants, more }) {
+        const ours = plants.filter((plant) => belongs(plant, filter));
+        // Those that were left out may belong here too; only the store can tell.
+        if (more > 0) mustRenew.current = true;
+        else if (ours.length === 0) return;
+        if (!top.isSeen()) {
+          missed.current = mustRenew.current ? [] : [...missed.current, ...ours];
+          setWaiting((before) => before + ours.length + more);
+        } else if (!mustRenew.current && newest.current?.arrive(ours)) {
+          top.grew(ours.length);
+          draw(undefined);
+        } else if (performance.now() - renewedMs.current > renewMs) restart();
+      },
+      rejoined() {
+        mustRenew.current = true;
+        if (top.isSeen()) restart();
+      },
+    });
+  }, [feed, filterKey, restart]);
+
+  return { list, renewing, waiting, show, restart };
+}

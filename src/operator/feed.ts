@@ -1,0 +1,125 @@
+import type { PlantArchive, StoredPlant } from "../plants/plant-archive.ts";
+import type { Answer } from "./call.ts";
+import { shownPlant } from "./plants.ts";
+
+const lookEveryMs = 500;
+const beatEveryMs = 10_000;
+const plantsAtOnce = 200;
+// When more came at once than a person could read, the newest few are shown and the rest only counted.
+const newestShown = 50;
+const toldMax = 5000;
+const encoder = new TextEncoder();
+
+type Listener = (event: string) => void;
+
+/** New plants as they come, for whoever watches. The store is asked only while someone does, once for all of them. */
+export class Feed {
+  readonly #archive: PlantArchive;
+  readonly #listeners = new Set<Listener>();
+  #cursor: string | undefined;
+  #total = 0;
+  // How many of the plants there are have been told of, or were there before.
+  #accounted = 0;
+  readonly #told = new Set<bigint>();
+  #timer: NodeJS.Timeout | undefined;
+  #looking = false;
+  #beatAtMs = 0;
+
+  constructor(archive: PlantArchive) {
+    this.#archive = archive;
+  }
+
+  watch: Answer = ({ request }) => {
+    let leave = (): void => {};
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        const listener: Listener = (event) => {
+          // One that does not read is let go rather than fed without end.
+          if ((controller.desiredSize ?? 0) < -plantsAtOnce) return leave();
+          controller.enqueue(encoder.encode(event));
+        };
+        leave = () => {
+          if (!this.#listeners.delete(listener)) return;
+          if (this.#listeners.size === 0) this.#rest();
+          controller.close();
+        };
+        request.signal.addEventListener("abort", leave);
+        this.#listeners.add(listener);
+        listener(": the feed has begun\n\n");
+        this.#timer ??= setInterval(() => void this.#look(), lookEveryMs);
+      },
+      cancel: () => leave(),
+    });
+    return new Response(stream, { headers: { "Content-Type": "text/event-stream" } });
+  };
+
+  close(): void {
+    this.#rest();
+    this.#listeners.clear();
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#cursor = undefined;
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    try {
+      const { plants, more } = await this.#news();
+      if (plants.length > 0) {
+        const data = { plants: plants.map(shownPlant), more, total: String(this.#total) };
+        this.#tell(`event: plants\ndata: ${JSON.stringify(data)}\n\n`);
+      } else if (Date.now() - this.#beatAtMs > beatEveryMs) this.#tell(": beat\n\n");
+    } catch {
+      // The store cannot be read right now; whoever watches sees that on the overview, and the next look may succeed.
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  // A store may give a plant again, where several nodes write; the last few are remembered, and told of once.
+  async #news(): Promise<{ plants: readonly StoredPlant[]; more: number }> {
+    if (this.#cursor === undefined) await this.#begin();
+    const arrived = await this.#archive.arrivedSince(this.#cursor, plantsAtOnce);
+    this.#cursor = arrived.cursor;
+    const flood = arrived.plants.length === plantsAtOnce;
+    const plants = this.#fresh(flood ? await this.#newest() : arrived.plants);
+    if (plants.length === 0) return { plants, more: 0 };
+    this.#total = await this.#archive.total();
+    const more = flood ? Math.max(0, this.#total - this.#accounted - plants.length) : 0;
+    this.#accounted += plants.length + more;
+    return { plants, more };
+  }
+
+  async #begin(): Promise<void> {
+    const { cursor } = await this.#archive.arrivedSince(undefined, 1);
+    const present = await this.#archive.arrivedSince(cursor, plantsAtOnce);
+    this.#accounted = await this.#archive.total();
+    this.#fresh(present.plants);
+    this.#cursor = present.cursor;
+  }
+
+  async #newest(): Promise<readonly StoredPlant[]> {
+    this.#cursor = (await this.#archive.arrivedSince(undefined, 1)).cursor;
+    const request = { filter: {}, order: "newest-first", cursor: undefined, limit: newestShown } as const;
+    return (await this.#archive.page({ ...request, searchMsMax: lookEveryMs })).plants.toReversed();
+  }
+
+  #fresh(plants: readonly StoredPlant[]): readonly StoredPlant[] {
+    const fresh = plants.filter(({ id }) => !this.#told.has(id));
+    for (const { id } of fresh) this.#told.add(id);
+    for (const id of this.#told) {
+      if (this.#told.size <= toldMax) break;
+      this.#told.delete(id);
+    }
+    return fresh;
+  }
+
+  #tell(event: string): void {
+    this.#beatAtMs = Date.now();
+    for (const listener of [...this.#listeners]) listener(event);
+  }
+}

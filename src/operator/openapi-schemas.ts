@@ -1,0 +1,124 @@
+const string = (description: string) => ({ type: "string", description });
+const time = (description: string) => ({ type: "string", format: "date-time", description });
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+const list = (name: string) => ({ type: "array", items: ref(name) });
+const object = (properties: Record<string, unknown>, optional: readonly string[] = []) => ({
+  type: "object",
+  required: Object.keys(properties).filter((name) => !optional.includes(name)),
+  properties,
+});
+
+const scopes = { type: "array", items: { type: "string", enum: ["plants:create", "operator"] } };
+const count = (description: string) => ({ type: "integer", description });
+
+export const schemas = {
+  StoredPlant: object(
+    {
+      id: string("Its id, a decimal int64."),
+      name: string("Its name."),
+      tag: string("Its tag, where it has one."),
+      createdAt: time("When it was stored."),
+      createdBy: string("The name of the token that sent it."),
+    },
+    ["tag"],
+  ),
+  PlantPage: object(
+    {
+      plants: list("StoredPlant"),
+      next: string("Where to go on; absent at the end."),
+      searched: count("How many plants were looked through."),
+    },
+    ["next"],
+  ),
+  NewPlants: object({
+    plants: list("StoredPlant"),
+    more: count("How many more came at once than are shown."),
+    total: string("How many plants there are now."),
+  }),
+  Overview: object(
+    {
+      total: string("How many plants there are."),
+      perMinute: object({
+        from: time("The first minute."),
+        creates: {
+          type: "array",
+          items: { type: "integer" },
+          description: "Plants stored in each minute; the last one is still running.",
+        },
+      }),
+      ratePerSecond: { type: "number", description: "Over the last ten seconds." },
+      topTags: object({ countedAt: time("When they were counted."), tags: list("TagCount") }),
+      store: object(
+        {
+          engine: { type: "string", enum: ["sqlite", "postgres"] },
+          ready: { type: "boolean", description: "Whether it takes plants now." },
+          bytes: count("The size of the data file."),
+          diskFreeBytes: count("The room left on its disk."),
+        },
+        ["bytes", "diskFreeBytes"],
+      ),
+      version: string("Of the service."),
+      startedAt: time("When the service started."),
+    },
+    ["topTags"],
+  ),
+  TagCount: object({ tag: string("The tag."), plants: string("How many plants have it.") }),
+  ExportRequest: object(
+    {
+      format: { type: "string", enum: ["ndjson", "csv"] },
+      id: string("As the parameters of listPlants."),
+      tag: { type: "string" },
+      name: { type: "string" },
+      token: { type: "string" },
+      since: { type: "string", format: "date-time" },
+      until: { type: "string", format: "date-time" },
+    },
+    ["format", "id", "tag", "name", "token", "since", "until"],
+  ),
+  ExportLink: object({ url: string("The path to download from.") }),
+  Caller: object({ name: string("The token's name."), scopes, expiresAt: time("When it ends.") }, [
+    "expiresAt",
+  ]),
+  Token: object(
+    {
+      id: string("Short and public."),
+      name: string("Who holds it."),
+      scopes,
+      createdAt: time("When it was made."),
+      expiresAt: time("When it ends, where it does."),
+      revokedAt: time("When it was revoked, where it was."),
+      state: { type: "string", enum: ["live", "expired", "revoked"] },
+    },
+    ["expiresAt", "revokedAt"],
+  ),
+  Tokens: object({ tokens: list("Token") }),
+  TokenAnswer: object({ token: ref("Token") }),
+  TokenRequest: object(
+    {
+      name: string("Who will hold it."),
+      scopes,
+      expiresIn: string("How long it lives, such as 90d; for ever where absent."),
+    },
+    ["scopes", "expiresIn"],
+  ),
+  RotateRequest: object(
+    { overlap: string("How long the old secret lives on, such as 24h; 1h where absent.") },
+    ["overlap"],
+  ),
+  Minted: object(
+    {
+      token: ref("Token"),
+      secret: string("Shown once."),
+      oldUntil: time("Until when the old secret works."),
+    },
+    ["oldUntil"],
+  ),
+  Error: object({
+    error: {
+      type: "integer",
+      format: "int32",
+      description: "The HTTP status × 100, plus a number that names the case.",
+    },
+    message: string("What was wrong, where, and what was expected."),
+  }),
+} as const;

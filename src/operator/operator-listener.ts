@@ -1,0 +1,212 @@
+import type { Caller, Denied, Gate } from "../access/gate.ts";
+import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
+import { ListenProblem, publicUrl } from "../http/public-listener.ts";
+import type { PlantIntake } from "../plants/intake.ts";
+import type { PlantArchive } from "../plants/plant-archive.ts";
+import { StoreUnavailable } from "../plants/plant-store.ts";
+import type { Events } from "../telemetry/events.ts";
+import { type Answer, errorResponse, json, Refused } from "./call.ts";
+import { consolePage } from "./console-pages.ts";
+import { ExportLinks, exportPlants } from "./exports.ts";
+import { Feed } from "./feed.ts";
+import { forwardPlant } from "./forward-plant.ts";
+import { describeOperatorApi } from "./openapi.ts";
+import { overview } from "./overview.ts";
+import { isOwnHost } from "./own-host.ts";
+import { listPlants, showPlant } from "./plants.ts";
+import { addToken, listTokens, revokeToken, rotate, type TokenParts } from "./tokens.ts";
+
+export interface OperatorParts extends TokenParts {
+  readonly gate: Gate;
+  readonly archive: PlantArchive;
+  readonly intake: PlantIntake;
+  readonly events: Events;
+}
+
+export interface OperatorOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Where POST /plants is served on this machine. */
+  readonly plantsUrl: string;
+  readonly engine: string;
+}
+
+export interface OperatorListener {
+  readonly url: string;
+  goUnready(): void;
+  /** Ends at once: nothing that is stored hangs on an operator's request. */
+  close(): Promise<void>;
+}
+
+// The operator's own requests are small; this is only a bound for what is read at all.
+const requestBytesMax = 1_048_576;
+
+type Open = (request: Request, named: string) => Response | Promise<Response>;
+type Route = { readonly open: Open } | { readonly forOperators: Answer };
+
+export function startOperatorListener(parts: OperatorParts, options: OperatorOptions): OperatorListener {
+  const { archive, intake } = parts;
+  let ready = true;
+  const feed = new Feed(archive);
+  const links = new ExportLinks(archive);
+  const page = consolePage();
+
+  const routes: Record<string, Record<string, Route>> = {
+    "/": { GET: { open: page } },
+    "/plants": { GET: { open: page }, POST: { open: forwardPlant(options.plantsUrl) } },
+    "/plants/*": { GET: { open: page } },
+    "/import": { GET: { open: page } },
+    "/tokens": { GET: { open: page } },
+    "/assets/*": { GET: { open: page } },
+    "/api/me": { GET: { forOperators: ({ caller }) => json(shownCaller(caller)) } },
+    "/api/overview": {
+      GET: { forOperators: overview({ archive, intake, engine: options.engine, startedAtMs: Date.now() }) },
+    },
+    "/api/plants": { GET: { forOperators: listPlants(archive) } },
+    "/api/plants/*": { GET: { forOperators: showPlant(archive) } },
+    "/api/feed": { GET: { forOperators: feed.watch } },
+    "/api/export": { GET: { forOperators: exportPlants(archive) } },
+    "/api/exports": { POST: { forOperators: links.create } },
+    "/api/exports/*": { GET: { open: (_, secret) => links.follow(secret) } },
+    "/api/tokens": { GET: { forOperators: listTokens(parts) }, POST: { forOperators: addToken(parts) } },
+    "/api/tokens/*/revoke": { POST: { forOperators: revokeToken(parts) } },
+    "/api/tokens/*/rotate": { POST: { forOperators: rotate(parts) } },
+    "/openapi.json": { GET: { open: () => new Response(describeOperatorApi(url), jsonType) } },
+    "/livez": { GET: { open: () => json({ status: "live" }) } },
+    "/readyz": { GET: { open: async () => readiness(ready, await intake.ready()) } },
+  };
+  const table = Object.entries(routes).map(([path, methods]) => ({
+    pattern: new RegExp(`^${path.replaceAll("*", "([^/]+)")}$`),
+    methods: new Map(Object.entries(methods)),
+  }));
+
+  // The order of checks: host, path, method, credentials, and then the route's own.
+  const answer = async (request: Request): Promise<Response> => {
+    if (!isOwnHost(request.headers.get("host"), options.host)) throw wrongHost(request);
+    const { pathname, searchParams } = new URL(request.url);
+    for (const { pattern, methods } of table) {
+      const match = pattern.exec(pathname);
+      if (match === null) continue;
+      const route = methods.get(request.method === "HEAD" ? "GET" : request.method);
+      if (route === undefined) return noSuchMethod(pathname, request.method, [...methods.keys()]);
+      const named = decoded(match[1] ?? "");
+      if ("open" in route) return route.open(request, named);
+      const caller = parts.gate.admit(
+        request.headers.get("authorization") ?? undefined,
+        "operator",
+        Date.now(),
+      );
+      if (typeof caller === "string") return denied(caller);
+      return route.forOperators({ request, query: searchParams, named, caller });
+    }
+    throw new Refused(
+      "no-such-path",
+      `There is nothing at ${pathname.slice(0, 100)}. GET /openapi.json describes what there is.`,
+    );
+  };
+
+  const server = listen(options, async (request, timeoutOff) => {
+    const requestId = crypto.randomUUID();
+    const response = await answer(request).catch((error: unknown) => failure(error, requestId, parts.events));
+    // A feed or an export may be silent for longer than a request that is stuck.
+    timeoutOff();
+    response.headers.set("X-Request-Id", response.headers.get("X-Request-Id") ?? requestId);
+    response.headers.set("X-Content-Type-Options", "nosniff");
+    if (!response.headers.has("Cache-Control")) response.headers.set("Cache-Control", "no-store");
+    return response;
+  });
+  const url = publicUrl(undefined, options.host, server.port ?? options.port);
+
+  return {
+    url,
+    goUnready() {
+      ready = false;
+    },
+    async close() {
+      feed.close();
+      await server.stop(true);
+    },
+  };
+}
+
+const jsonType = { headers: { "Content-Type": "application/json" } };
+
+function listen(
+  { host, port }: OperatorOptions,
+  respond: (request: Request, timeoutOff: () => void) => Promise<Response>,
+) {
+  try {
+    return Bun.serve({
+      hostname: host,
+      port,
+      development: false,
+      maxRequestBodySize: requestBytesMax,
+      fetch: (request, server) => respond(request, () => server.timeout(request, 0)),
+      error: () => errorResponse("fault", catalogue.fault.example),
+    });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason =
+      code === "EADDRINUSE" ? "is taken by another process" : `cannot be listened on: ${message}`;
+    throw new ListenProblem(`${host}:${port} ${reason}; choose another --operator-listen address, or off.`);
+  }
+}
+
+function failure(error: unknown, requestId: string, events: Events): Response {
+  if (error instanceof Refused) return errorResponse(error.kind, error.message);
+  if (error instanceof StoreUnavailable)
+    return errorResponse("store-unavailable", "The store cannot be reached right now.", {
+      "Retry-After": "1",
+    });
+  events.faulted(requestId, error);
+  return errorResponse("fault", catalogue.fault.example);
+}
+
+function readiness(serving: boolean, storeReady: boolean): Response {
+  const kind: ErrorKind | undefined = serving ? (storeReady ? undefined : "store-unavailable") : "closing";
+  if (kind === undefined) return json({ status: "ready" });
+  return errorResponse(kind, catalogue[kind].example, { "Retry-After": "1" });
+}
+
+function denied(reason: Denied): Response {
+  const detail = {
+    "no-credentials": "",
+    "bad-credentials": ', error="invalid_token"',
+    "lacks-scope": ', error="insufficient_scope"',
+  };
+  const message =
+    reason === "lacks-scope" ? "The token lacks the scope operator." : catalogue[reason].example;
+  return errorResponse(reason, message, {
+    "WWW-Authenticate": `Bearer realm="plant-store"${detail[reason]}`,
+  });
+}
+
+function noSuchMethod(path: string, method: string, methods: readonly string[]): Response {
+  const allowed = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
+  const message = `${path.slice(0, 100)} does not take ${method.slice(0, 20)}; it takes ${allowed}.`;
+  return errorResponse("no-such-method", message, { Allow: allowed });
+}
+
+function wrongHost(request: Request): Refused {
+  const host = request.headers.get("host") ?? "";
+  return new Refused(
+    "wrong-host",
+    `The operator listener is not known by the name ${host.slice(0, 100) || "(none)"}.`,
+  );
+}
+
+function shownCaller({ name, scopes, expiresAtMs }: Caller) {
+  return {
+    name,
+    scopes,
+    expiresAt: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString(),
+  };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new Refused("no-such-path", "The path is not well encoded.");
+  }
+}

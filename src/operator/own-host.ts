@@ -1,0 +1,12 @@
+import { isIP } from "node:net";
+
+/**
+ * Whether a Host header is one that this listener answers to: an IP address, localhost, or the name it listens on. A
+ * page that a browser loaded from elsewhere could have its own name point here (DNS rebinding), but never one of these.
+ */
+export function isOwnHost(header: string | null, listenHost: string): boolean {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::\d{1,5})?$/.exec(header ?? "");
+  const name = (match?.[1] ?? match?.[2] ?? "").toLowerCase();
+  if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0) return true;
+  return name !== "" && name === listenHost.toLowerCase();
+}
