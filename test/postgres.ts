@@ -17,9 +17,16 @@ import { join } from "node:path";
 import pg from "pg";
 import type { StoredPlant } from "./harness.ts";
 
+// PostgreSQL refuses to run as root, so there it runs as this user, whom every system has.
+const nobody = 65_534;
+const isRoot = process.getuid?.() === 0;
+const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
+
 /** A real PostgreSQL of a test file's own, from the binaries that npm brought. */
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number;
+  /** Where it keeps what it has, and where a small disk is. */
+  readonly folder: string;
   /** Makes an empty database and gives its address. */
   newDatabase(): Promise<string>;
   /** What a database of plants holds. */
@@ -33,11 +40,6 @@ export interface PostgresServer extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-// PostgreSQL refuses to run as root, so there it runs as this user, whom every system has.
-const nobody = 65_534;
-const isRoot = process.getuid?.() === 0;
-const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
-
 export interface PostgresSetup {
   /** As in postgresql.conf. */
   readonly settings?: Record<string, string>;
@@ -45,13 +47,20 @@ export interface PostgresSetup {
   readonly access?: readonly string[];
   /** Whether it offers TLS, as localhost. */
   readonly tls?: boolean;
+  /** A disk of so many megabytes beside its own, seen by the server alone, for a tablespace to fill. Needs root. */
+  readonly smallDiskMb?: number;
 }
+
+/** Whether this machine lets us give a server a disk of its own. */
+export const mayMount =
+  isRoot && spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 
 /** Starts one in a second or two. */
 export async function startPostgres({
   settings = {},
   access = [],
   tls = false,
+  smallDiskMb,
 }: PostgresSetup = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-postgres-"));
   const binaries = copyBinaries(folder);
@@ -103,8 +112,11 @@ export async function startPostgres({
   };
   const start = async () => {
     let said = "";
-    server = spawn(join(binaries, "bin/postgres"), ["-D", data, ...flags], {
-      ...asUser,
+    const plain = [join(binaries, "bin/postgres"), "-D", data, ...flags];
+    const [command = "", ...args] =
+      smallDiskMb === undefined ? plain : withDisk(join(folder, "small"), smallDiskMb, plain);
+    server = spawn(command, args, {
+      ...(smallDiskMb === undefined ? asUser : {}),
       cwd: folder,
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -125,6 +137,7 @@ export async function startPostgres({
   await start();
   return {
     port,
+    folder,
     run,
     start,
     stop,
@@ -165,6 +178,12 @@ function copyBinaries(folder: string): string {
     symlinkSync(join(folder, source), join(folder, target));
   }
   return native;
+}
+
+function withDisk(place: string, megabytes: number, command: readonly string[]): string[] {
+  const user = `--reuid=${nobody} --regid=${nobody} --clear-groups`;
+  const mount = `mkdir -p ${place} && mount -t tmpfs -o size=${megabytes}m,uid=${nobody},mode=700 none ${place}`;
+  return ["unshare", "-m", "sh", "-c", `${mount} && exec setpriv ${user} "$@"`, "sh", ...command];
 }
 
 // A key that others can read is refused.

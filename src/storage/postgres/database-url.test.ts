@@ -8,7 +8,11 @@ describe("a database URL", () => {
   });
 
   test("has hosts, a login and a database, each decoded", () => {
-    expect(parseDatabaseUrl("postgres://me:p%40ss%3A@db1,db2:6000,[::1]:6001/my%20plants")).toMatchObject({
+    expect(
+      parseDatabaseUrl(
+        "postgres://me:p%40ss%3A@db1,db2:6000,[::1]:6001/my%20plants?target_session_attrs=primary",
+      ),
+    ).toMatchObject({
       hosts: [
         { host: "db1", port: 5432 },
         { host: "db2", port: 6000 },
@@ -60,6 +64,7 @@ describe("a database URL", () => {
     "postgres://me:secret@host/plants?target=any",
     "postgres://me:secret@host/plants?sslmode=sometimes",
     "postgres://me:secret@host/plants?sslcert=x",
+    "postgres://me:secret@host/plants?target_session_attrs=standby",
     "postgres://me:secret@more@host/plants",
   ];
   for (const url of wrong) {
