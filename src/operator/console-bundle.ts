@@ -36,7 +36,7 @@ export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>>
     const extension = path.slice(path.lastIndexOf(".") + 1);
     const type = mediaTypes[extension];
     if (type === undefined) throw new Error(`the console's bundle holds ${path}, of no type that is served`);
-    files.set(path, { type, bytes: await output.bytes() });
+    files.set(path, { type, bytes: new Uint8Array(await output.arrayBuffer()) });
     names[extension === "js" ? "script" : "style"] = path;
   }
   const page = html.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => names[name] ?? "");

@@ -1,28 +1,30 @@
 /** An answer that is not the one hoped for, with the number and the words that the service gave. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
-  constructor(
-    message: string,
-    /** The service's own number; 0 where no answer came at all. */
-    readonly error: number,
-    readonly requestId: string | undefined,
-  ) {
+  /** The service's own number; 0 where no answer came at all. */
+  readonly error: number;
+
+  constructor(message: string, error: number) {
     super(message);
+    this.error = error;
   }
 }
 
-export const noAnswer = "The service does not answer. Is it running?";
+const noAnswer = "The service does not answer. Is it running?";
 
 // The two numbers that mean: these credentials are no good (any more).
 const badCredentials: readonly number[] = [40101, 40102];
 
 /** The operator API, asked with one token. */
 export class OperatorApi {
-  constructor(
-    readonly token: string,
-    /** Called when the token turns out to be no good, so that the person can sign in again. */
-    private readonly onRefused: () => void,
-  ) {}
+  readonly token: string;
+  readonly #onRefused: () => void;
+
+  /** `onRefused` is called when the token turns out to be no good, so that the person can sign in again. */
+  constructor(token: string, onRefused: () => void) {
+    this.token = token;
+    this.#onRefused = onRefused;
+  }
 
   async get<T>(path: string, signal?: AbortSignal): Promise<T> {
     return (await (await this.fetch(path, signal ? { signal } : {})).json()) as T;
@@ -45,22 +47,21 @@ export class OperatorApi {
       response = await fetch(path, { ...init, headers });
     } catch (reason) {
       if (init.signal?.aborted) throw reason;
-      throw new ApiError(noAnswer, 0, undefined);
+      throw new ApiError(noAnswer, 0);
     }
     if (response.ok) return response;
     const problem = await readProblem(response);
-    if (badCredentials.includes(problem.error)) this.onRefused();
+    if (badCredentials.includes(problem.error)) this.#onRefused();
     throw problem;
   }
 }
 
-export async function readProblem(response: Response): Promise<ApiError> {
-  const requestId = response.headers.get("X-Request-Id") ?? undefined;
+async function readProblem(response: Response): Promise<ApiError> {
   try {
     const { error, message } = (await response.json()) as { error: number; message: string };
-    return new ApiError(message, error, requestId);
+    return new ApiError(message, error);
   } catch {
-    return new ApiError(`The service answered ${response.status} without words.`, 0, requestId);
+    return new ApiError(`The service answered ${response.status} without words.`, 0);
   }
 }
 

@@ -1,12 +1,13 @@
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import type { Me } from "./api-shapes.ts";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { OperatorApi } from "./api.ts";
+import type { Me } from "./api-shapes.ts";
 import { Feed } from "./feed.ts";
 import { Frame } from "./frame.tsx";
 import { ImportPage } from "./import/import-page.tsx";
+import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
-import { Empty } from "./parts/notice.tsx";
 import { Link } from "./parts/link.tsx";
+import { Empty } from "./parts/notice.tsx";
 import { AddPlant } from "./plants/add-plant.tsx";
 import { PlantsPage } from "./plants/plants-page.tsx";
 import { RouterContext, useAddress, useRouter } from "./router.ts";
@@ -62,10 +63,12 @@ function Session({ token, me, onLeave }: SessionProps) {
     );
     return { api, feed: new Feed(api) };
   }, [token, onLeave]);
+  const importHolder = useRef<ImportRun>(undefined);
   useEffect(() => feed.open(), [feed]);
+  useEffect(() => () => importHolder.current?.stop(), []);
   const surroundings: Surroundings = useMemo(
-    () => ({ api, feed, me, addPlant: () => setAdding(true), say: setSentence }),
-    [api, feed, me],
+    () => ({ api, feed, me, importHolder, addPlant: () => setAdding(true), say: setSentence }),
+    [api, feed, me, importHolder],
   );
   return (
     <SurroundingsContext.Provider value={surroundings}>

@@ -1,5 +1,5 @@
-import type { FeedNews } from "./api-shapes.ts";
 import { ApiError, type OperatorApi } from "./api.ts";
+import type { FeedNews } from "./api-shapes.ts";
 
 export type FeedState = "joining" | "live" | "broken";
 
@@ -17,73 +17,76 @@ const rejoinMsMax = 15_000;
 /** The live feed of new plants, read while the page is visible and joined again whenever it breaks. */
 export class Feed {
   state: FeedState = "joining";
-  private readonly listeners = new Set<FeedListener>();
-  private stop = new AbortController();
-  private joinedBefore = false;
+  readonly #api: OperatorApi;
+  readonly #listeners = new Set<FeedListener>();
+  #stop = new AbortController();
+  #joinedBefore = false;
 
-  constructor(private readonly api: OperatorApi) {}
+  constructor(api: OperatorApi) {
+    this.#api = api;
+  }
 
   listen(listener: FeedListener): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Starts reading; gives back how to end it. */
   open(): () => void {
     const follow = (): void => {
-      this.stop.abort();
-      this.stop = new AbortController();
-      if (!document.hidden) void this.run(this.stop.signal);
+      this.#stop.abort();
+      this.#stop = new AbortController();
+      if (!document.hidden) void this.#run(this.#stop.signal);
     };
     document.addEventListener("visibilitychange", follow);
     follow();
     return () => {
       document.removeEventListener("visibilitychange", follow);
-      this.stop.abort();
+      this.#stop.abort();
     };
   }
 
-  private async run(signal: AbortSignal): Promise<void> {
+  async #run(signal: AbortSignal): Promise<void> {
     let waitMs = rejoinMsMin;
     while (!signal.aborted) {
       try {
-        const response = await this.api.fetch("/api/feed", { signal });
+        const response = await this.#api.fetch("/api/feed", { signal });
         waitMs = rejoinMsMin;
-        this.turn("live");
-        if (this.joinedBefore) for (const listener of this.listeners) listener.rejoined?.();
-        this.joinedBefore = true;
-        await this.read(response);
+        this.#turn("live");
+        if (this.#joinedBefore) for (const listener of this.#listeners) listener.rejoined?.();
+        this.#joinedBefore = true;
+        await this.#read(response);
       } catch (reason) {
         if (signal.aborted || (reason instanceof ApiError && reason.error > 40_000 && reason.error < 40_400))
           return;
       }
       if (signal.aborted) return;
-      this.turn("broken");
+      this.#turn("broken");
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       waitMs = Math.min(waitMs * 2, rejoinMsMax);
     }
   }
 
-  private async read(response: Response): Promise<void> {
+  async #read(response: Response): Promise<void> {
     if (response.body === null) return;
     let rest = "";
     for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
       const blocks = (rest + text).split("\n\n");
       rest = blocks.pop() ?? "";
-      for (const block of blocks) this.take(block);
+      for (const block of blocks) this.#take(block);
     }
   }
 
-  private take(block: string): void {
+  #take(block: string): void {
     const lines = block.split("\n");
     if (!lines.includes("event: plants")) return;
     const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6));
     const news = JSON.parse(data.join("\n")) as FeedNews;
-    for (const listener of this.listeners) listener.news?.(news);
+    for (const listener of this.#listeners) listener.news?.(news);
   }
 
-  private turn(state: FeedState): void {
+  #turn(state: FeedState): void {
     this.state = state;
-    for (const listener of this.listeners) listener.changed?.(state);
+    for (const listener of this.#listeners) listener.changed?.(state);
   }
 }

@@ -26,7 +26,7 @@ export function Frame({ onLeave, children }: { readonly onLeave: () => void; chi
   const { path } = useRouter();
   return (
     <div class="frame">
-      <a class="skip" href="#main" onClick={skip}>
+      <a class="skip" href="#main">
         Skip to the content
       </a>
       <header class="bar">
@@ -44,7 +44,7 @@ export function Frame({ onLeave, children }: { readonly onLeave: () => void; chi
           })}
         </nav>
         <button type="button" class="primary add" onClick={addPlant}>
-          <Icon name="plus" /> Add a plant
+          <Icon name="plus" /> <span>Add a plant</span>
         </button>
         <div class="account">
           <FeedLight />
@@ -76,9 +76,4 @@ function FeedLight() {
       {feedWords[state]}
     </p>
   );
-}
-
-function skip(event: MouseEvent): void {
-  event.preventDefault();
-  document.getElementById("main")?.focus();
 }

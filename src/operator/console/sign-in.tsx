@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Me } from "./api-shapes.ts";
 import { ApiError, OperatorApi, wordsOf } from "./api.ts";
+import type { Me } from "./api-shapes.ts";
 import { CopyButton } from "./parts/copy-button.tsx";
 import { Field } from "./parts/field.tsx";
 import { Leaf } from "./parts/icons.tsx";
@@ -70,7 +70,6 @@ export function SignIn({ kept, words, onEnter, onForget }: SignInProps) {
           type="password"
           name="token"
           autocomplete="current-password"
-          spellcheck={false}
           placeholder="pst_…"
           inputRef={input}
           value={token}

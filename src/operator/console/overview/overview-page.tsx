@@ -2,7 +2,6 @@ import { useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
 import { Trouble } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { useSurroundings } from "../surroundings.ts";
 import { count, fromNow, moment, rate, size } from "../words.ts";
 import { LatestPlants } from "./latest-plants.tsx";
 import { LiveTotal } from "./live-total.tsx";
@@ -28,7 +27,11 @@ export function OverviewPage() {
         }
       />
       {trouble !== undefined && <Trouble reason={trouble} onRetry={refresh} />}
-      {overview === undefined ? <div class="cards" aria-busy={trouble === undefined} /> : <Cards overview={overview} />}
+      {overview === undefined ? (
+        <div class="cards" aria-busy={trouble === undefined} />
+      ) : (
+        <Cards overview={overview} />
+      )}
     </>
   );
 }
@@ -53,7 +56,7 @@ function Cards({ overview }: { readonly overview: Overview }) {
       <section class="card chart-card" aria-labelledby="chart-title">
         <div class="card-head">
           <h2 id="chart-title">Plants a minute</h2>
-          <div class="choice" role="group" aria-label="Time shown">
+          <fieldset class="choice" aria-label="Time shown">
             {[1, 3].map((choice) => (
               <button
                 key={choice}
@@ -64,7 +67,7 @@ function Cards({ overview }: { readonly overview: Overview }) {
                 {choice} h
               </button>
             ))}
-          </div>
+          </fieldset>
         </div>
         <RateChart perMinute={overview.perMinute} minutes={hours * 60} />
       </section>

@@ -52,8 +52,11 @@ export function RateChart({ perMinute, minutes }: RateChartProps) {
 
 function seriesOf({ from, creates }: Overview["perMinute"], minutes: number): [number[], number[]] {
   const start = new Date(from).getTime() / 1000;
-  const times = creates.map((_, minute) => start + minute * 60);
-  return [times.slice(-minutes), creates.slice(-minutes)];
+  // The running minute is not over; drawn too early it would look like a fall to nothing.
+  const running = creates.at(-1) ?? 0;
+  const shown = running < (creates.at(-2) ?? 0) ? creates.slice(0, -1) : creates;
+  const times = shown.map((_, minute) => start + minute * 60);
+  return [times.slice(-minutes), shown.slice(-minutes)];
 }
 
 function sizeOf(place: HTMLElement): { width: number; height: number } {
@@ -62,6 +65,7 @@ function sizeOf(place: HTMLElement): { width: number; height: number } {
 
 function optionsFor(place: HTMLElement, onPoint: (words: string | undefined) => void): UPlot.Options {
   const { color: accent, borderColor: line, outlineColor: soft, fontFamily } = getComputedStyle(place);
+  const smooth = UPlot.paths.spline?.();
   const axis = { stroke: soft, font: `12px ${fontFamily}`, ticks: { show: false } };
   return {
     ...sizeOf(place),
@@ -76,12 +80,18 @@ function optionsFor(place: HTMLElement, onPoint: (words: string | undefined) => 
         width: 2,
         points: { show: false },
         fill: (plot) => fading(plot.ctx, accent, plot.bbox.top, plot.bbox.top + plot.bbox.height),
-        paths: UPlot.paths.spline?.(),
+        ...(smooth === undefined ? {} : { paths: smooth }),
       },
     ],
     axes: [
-      { ...axis, grid: { show: false }, space: 72, values: (_, times) => times.map(clockTime) },
-      { ...axis, grid: { stroke: line, width: 1 }, size: 52, space: 48, values: (_, values) => values.map(count) },
+      { ...axis, grid: { show: false }, size: 30, space: 72, values: (_, times) => times.map(clockTime) },
+      {
+        ...axis,
+        grid: { stroke: line, width: 1 },
+        size: 52,
+        space: 40,
+        values: (_, values) => values.map(count),
+      },
     ],
     hooks: { setCursor: [(plot) => onPoint(pointedMinute(plot))] },
   };
@@ -95,7 +105,12 @@ function pointedMinute(plot: UPlot): string | undefined {
   return time === undefined || value == null ? undefined : `${clockTime(time)}: ${plural(value, "plant")}`;
 }
 
-function fading(context: CanvasRenderingContext2D, colour: string, top: number, bottom: number): CanvasGradient {
+function fading(
+  context: CanvasRenderingContext2D,
+  colour: string,
+  top: number,
+  bottom: number,
+): CanvasGradient {
   const gradient = context.createLinearGradient(0, top, 0, bottom);
   gradient.addColorStop(0, withAlpha(colour, 0.28));
   gradient.addColorStop(1, withAlpha(colour, 0.02));

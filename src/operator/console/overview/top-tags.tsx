@@ -20,8 +20,8 @@ export function TopTags({ topTags, total }: TopTagsProps) {
         <p class="note">Counting…</p>
       ) : topTags.tags.length === 0 ? (
         <p class="note">
-          {total === 0 ? "No plants yet, so no tags." : "No plant has a tag."} A tag says what kind of plant it is,
-          such as “indoor”.
+          {total === 0 ? "No plants yet, so no tags." : "No plant has a tag."} A tag says what kind of plant
+          it is, such as “indoor”.
         </p>
       ) : (
         <ol class="bars">

@@ -17,7 +17,8 @@ export function useOverview() {
   const refresh = useCallback(async () => {
     clearTimeout(timer.current);
     stop.current.abort();
-    const { signal } = (stop.current = new AbortController());
+    stop.current = new AbortController();
+    const { signal } = stop.current;
     let waitMs = refreshMs;
     try {
       const fresh = await api.get<Overview>("/api/overview", signal);

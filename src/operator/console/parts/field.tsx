@@ -1,7 +1,7 @@
-import type { ComponentChildren, JSX, Ref } from "preact";
+import type { ComponentChildren, Ref } from "preact";
 import { useId } from "preact/hooks";
 
-interface FieldProps extends Omit<JSX.InputHTMLAttributes, "label"> {
+interface FieldProps {
   readonly label: string;
   readonly optional?: boolean;
   /** What is wrong with the value, in a sentence. */
@@ -10,10 +10,26 @@ interface FieldProps extends Omit<JSX.InputHTMLAttributes, "label"> {
   /** Stands beside the input, such as a button that fills it. */
   readonly beside?: ComponentChildren;
   readonly inputRef?: Ref<HTMLInputElement>;
+  readonly value: string;
+  readonly name?: string;
+  readonly type?: "text" | "password" | "datetime-local";
+  readonly placeholder?: string;
+  readonly autocomplete?: string;
+  readonly inputMode?: "numeric";
+  readonly step?: number;
+  /** The id of a datalist with suggestions. */
+  readonly suggestions?: string;
+  readonly onInput?: (event: InputEventOf) => void;
+  readonly onChange?: (event: InputEventOf) => void;
+}
+
+interface InputEventOf {
+  readonly currentTarget: HTMLInputElement;
 }
 
 /** A label, its input, and beneath it a hint or what is wrong, tied together for screen readers. */
-export function Field({ label, optional, problem, hint, beside, inputRef, ...input }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, optional, problem, hint, beside, inputRef, suggestions, type = "text", ...input } = props;
   const id = useId();
   const described = problem !== undefined || hint !== undefined ? `${id}-more` : undefined;
   return (
@@ -24,6 +40,9 @@ export function Field({ label, optional, problem, hint, beside, inputRef, ...inp
       <div class="field-line">
         <input
           {...input}
+          type={type as "text"}
+          spellcheck={false}
+          {...(suggestions === undefined ? {} : { list: suggestions })}
           {...(inputRef === undefined ? {} : { ref: inputRef })}
           id={id}
           aria-invalid={problem !== undefined}

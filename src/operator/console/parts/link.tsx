@@ -1,9 +1,14 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useRouter } from "../router.ts";
 
-export interface LinkProps extends JSX.AnchorHTMLAttributes {
+interface LinkProps {
   readonly href: string;
   readonly children: ComponentChildren;
+  readonly class?: string;
+  readonly title?: string;
+  readonly tabIndex?: number;
+  readonly "aria-current"?: "page" | "true";
+  readonly onFocus?: () => void;
 }
 
 /** An ordinary link that stays in this page, so that the session and the live feed go on. */

@@ -7,7 +7,7 @@ import { useSurroundings } from "../surroundings.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";
-type Problems = Partial<Record<FieldName | "form", string>>;
+type Problems = Partial<Record<FieldName | "form", string | undefined>>;
 
 interface Stored {
   readonly id: string;
@@ -16,6 +16,7 @@ interface Stored {
 }
 
 const lacksScope = 40301;
+const idTaken = 40020;
 
 /** A new plant, sent through the public contract, so that what holds there holds here. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {
@@ -51,7 +52,6 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
     name,
     value: plant[name],
     problem: problems[name],
-    spellcheck: false,
     autocomplete: "off",
     onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
       setPlant({ ...plant, [name]: event.currentTarget.value });
@@ -132,9 +132,10 @@ function problemsIn(reason: unknown): Problems {
     return { form: "Your token lacks the scope “plants:create”, so it may look but not add." };
   }
   const problems: Problems = {};
-  for (const sentence of reason.message.split(/(?<=\.)\s+(?=[A-Z])/)) {
-    const named = /"(id|name|tag)"/.exec(sentence)?.[1] as FieldName | undefined;
-    const place = named ?? "form";
+  let place: keyof Problems = reason.error === idTaken ? "id" : "form";
+  for (const sentence of reason.message.split(/(?<=\.) (?=[A-Z])/)) {
+    // A sentence that names no field belongs to the one before it.
+    place = (/^Field "(id|name|tag)"/.exec(sentence)?.[1] as FieldName | undefined) ?? place;
     problems[place] = [problems[place], sentence].filter(Boolean).join(" ");
   }
   return problems;

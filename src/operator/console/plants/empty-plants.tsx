@@ -1,6 +1,6 @@
 import { CopyButton } from "../parts/copy-button.tsx";
-import { Empty } from "../parts/notice.tsx";
 import { Link } from "../parts/link.tsx";
+import { Empty } from "../parts/notice.tsx";
 import { useSurroundings } from "../surroundings.ts";
 import { count } from "../words.ts";
 import { isFiltered, type PlantFilter } from "./plant-filter.ts";

@@ -46,7 +46,9 @@ export function Filters({ filter, onChange }: FiltersProps) {
             spellcheck={false}
             {...name}
           />
-          <kbd aria-hidden="true">/</kbd>
+          <span class="key" aria-hidden="true">
+            /
+          </span>
         </div>
         <button
           type="button"
@@ -59,16 +61,9 @@ export function Filters({ filter, onChange }: FiltersProps) {
         </button>
       </div>
       <div class="filter-fields" id="filters">
-        <Field label="Tag" placeholder="any" spellcheck={false} {...tag} />
-        <Field
-          label="Id"
-          inputMode="numeric"
-          placeholder="any"
-          spellcheck={false}
-          problem={idProblem(id.value)}
-          {...id}
-        />
-        <Field label="Sent by" placeholder="any token" list="token-names" spellcheck={false} {...token} />
+        <Field label="Tag" placeholder="any" {...tag} />
+        <Field label="Id" inputMode="numeric" placeholder="any" problem={idProblem(id.value)} {...id} />
+        <Field label="Sent by" placeholder="any token" suggestions="token-names" {...token} />
         <datalist id="token-names">
           {names.map((name) => (
             <option key={name} value={name} />
@@ -79,7 +74,9 @@ export function Filters({ filter, onChange }: FiltersProps) {
           <button
             type="button"
             class="quiet clear"
-            onClick={() => onChange({ name: "", tag: "", id: "", token: "", within: "", since: "", until: "" })}
+            onClick={() =>
+              onChange({ name: "", tag: "", id: "", token: "", within: "", since: "", until: "" })
+            }
           >
             Clear
           </button>
@@ -106,5 +103,8 @@ function useTyped(value: string, take: (value: string) => unknown) {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.matches("input, textarea, select") || target.closest("dialog") !== null);
+  return (
+    target instanceof HTMLElement &&
+    (target.matches("input, textarea, select") || target.closest("dialog") !== null)
+  );
 }

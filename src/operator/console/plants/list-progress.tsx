@@ -66,7 +66,9 @@ function wordsFor(list: PlantList, searching: boolean, renewing: boolean): strin
     return `Found ${count(list.length)} so far; scroll for more.`;
   }
   if (list.state === "looking") return list.length === 0 ? "Loading…" : `${loaded} loaded, more are coming…`;
-  return list.state === "ended" ? `${loaded}, and that is all of them.` : `${loaded} loaded; scroll for more.`;
+  return list.state === "ended"
+    ? `${loaded}, and that is all of them.`
+    : `${loaded} loaded; scroll for more.`;
 }
 
 /** The value, but changing no more often than that. */

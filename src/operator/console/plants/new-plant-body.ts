@@ -1,5 +1,4 @@
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-const int64Bits = 64;
 const positiveBits = 63;
 
 /**
@@ -15,6 +14,6 @@ export function newPlantBody(id: string, name: string, tag: string | undefined):
 
 /** A positive int64 that nobody else will have thought of. */
 export function randomId(): string {
-  const words = crypto.getRandomValues(new BigUint64Array(1));
-  return String(BigInt.asUintN(positiveBits, (words[0] ?? 0n) >> BigInt(int64Bits - positiveBits)));
+  const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+  return String(BigInt.asUintN(positiveBits, random));
 }

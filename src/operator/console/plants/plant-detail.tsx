@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Plant } from "../api-shapes.ts";
 import { ApiError } from "../api.ts";
+import type { Plant } from "../api-shapes.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";

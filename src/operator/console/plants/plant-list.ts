@@ -1,5 +1,5 @@
-import type { Plant, PlantPage } from "../api-shapes.ts";
 import type { OperatorApi } from "../api.ts";
+import type { Plant, PlantPage } from "../api-shapes.ts";
 
 interface LoadedPage {
   /** Where the page begins in the store; undefined for the very first. */
@@ -27,53 +27,56 @@ export class PlantList {
   state: ListState = "looking";
   trouble: unknown;
   searched = 0;
-  private readonly pages: LoadedPage[] = [];
+  readonly #api: OperatorApi;
+  readonly #query: Record<string, string>;
+  readonly #onChange: () => void;
+  readonly #isTop: boolean;
+  readonly #pages: LoadedPage[] = [];
   /** Plants that came since the list was begun, the newest first. */
-  private arrived: readonly Plant[] = [];
-  private readonly known = new Set<string>();
-  private rowsPaged = 0;
-  private next: string | undefined;
-  private readonly stopAll = new AbortController();
-  private search = new AbortController();
+  #arrived: readonly Plant[] = [];
+  readonly #known = new Set<string>();
+  #rowsPaged = 0;
+  #next: string | undefined;
+  readonly #stopAll = new AbortController();
+  #search = new AbortController();
 
-  constructor(
-    private readonly api: OperatorApi,
-    private readonly query: Record<string, string>,
-    private readonly onChange: () => void,
-    /** Where to begin; undefined for the top. */
-    private readonly from?: string,
-  ) {
-    this.next = from;
+  /** `from` is where to begin; undefined for the top. */
+  constructor(api: OperatorApi, query: Record<string, string>, onChange: () => void, from?: string) {
+    this.#api = api;
+    this.#query = query;
+    this.#onChange = onChange;
+    this.#isTop = from === undefined;
+    this.#next = from;
   }
 
   get length(): number {
-    return this.arrived.length + this.rowsPaged;
+    return this.#arrived.length + this.#rowsPaged;
   }
 
   /** Where a list that goes on beyond the last row would begin. */
   get goOnFrom(): string | undefined {
-    return this.next;
+    return this.#next;
   }
 
   at(index: number): Plant | undefined {
-    if (index < this.arrived.length) return this.arrived[index];
-    const row = index - this.arrived.length;
-    const page = this.pages[this.pageOf(row)];
+    if (index < this.#arrived.length) return this.#arrived[index];
+    const row = index - this.#arrived.length;
+    const page = this.#pages[this.#pageOf(row)];
     return page?.plants?.[row - page.start];
   }
 
   /** Makes sure that these rows are there or on their way, and lets go of those far from them. */
   look(first: number, last: number): void {
-    const from = this.pageOf(first - this.arrived.length);
-    const to = this.pageOf(last - this.arrived.length);
+    const from = this.#pageOf(first - this.#arrived.length);
+    const to = this.#pageOf(last - this.#arrived.length);
     for (let index = Math.max(from, 0); index <= to; index++) {
-      const page = this.pages[index];
-      if (page !== undefined && page.plants === undefined && !page.fetching) void this.bringBack(page);
+      const page = this.#pages[index];
+      if (page !== undefined && page.plants === undefined && !page.fetching) void this.#bringBack(page);
     }
     const middle = (from + to) / 2;
     // The first page has no cursor to be found by again.
-    for (let index = 1; index < this.pages.length; index++) {
-      const page = this.pages[index];
+    for (let index = 1; index < this.#pages.length; index++) {
+      const page = this.#pages[index];
       if (page !== undefined && Math.abs(index - middle) > pagesKept / 2) page.plants = undefined;
     }
   }
@@ -81,95 +84,96 @@ export class PlantList {
   /** Looks further until about a page of rows is found, or the end. */
   async more(): Promise<void> {
     if (this.state === "ended" || this.state === "full") return;
-    const signal = AbortSignal.any([this.stopAll.signal, (this.search = new AbortController()).signal]);
-    this.turn("looking");
+    this.#search = new AbortController();
+    const signal = AbortSignal.any([this.#stopAll.signal, this.#search.signal]);
+    this.#turn("looking");
     try {
       let found = 0;
       do {
-        const cursor = this.next;
-        const page = await this.fetchPage(cursor, signal);
-        this.append(cursor, page.plants);
+        const cursor = this.#next;
+        const page = await this.#fetchPage(cursor, signal);
+        this.#append(cursor, page.plants);
         found += page.plants.length;
         this.searched += page.searched;
-        this.next = page.next;
-        this.onChange();
-      } while (this.next !== undefined && found < pageRows);
-      if (this.next === undefined) this.turn("ended");
-      else this.turn(this.rowsPaged >= rowsMax ? "full" : "resting");
+        this.#next = page.next;
+        this.#onChange();
+      } while (this.#next !== undefined && found < pageRows);
+      if (this.#next === undefined) this.#turn("ended");
+      else this.#turn(this.#rowsPaged >= rowsMax ? "full" : "resting");
     } catch (reason) {
-      if (this.stopAll.signal.aborted) return;
-      if (signal.aborted) return this.turn("stopped");
+      if (this.#stopAll.signal.aborted) return;
+      if (signal.aborted) return this.#turn("stopped");
       this.trouble = reason;
-      this.turn("failed");
+      this.#turn("failed");
     }
   }
 
   stop(): void {
-    this.search.abort();
+    this.#search.abort();
   }
 
   close(): void {
-    this.stopAll.abort();
+    this.#stopAll.abort();
   }
 
   /** Puts newcomers on top. False where there are too many to be kept beside the pages. */
   arrive(oldestFirst: readonly Plant[]): boolean {
-    const fresh = oldestFirst.filter(({ id }) => !this.known.has(id));
-    if (this.from !== undefined || this.arrived.length + fresh.length > arrivedMax) return false;
-    for (const { id } of fresh) this.known.add(id);
-    this.arrived = [...fresh.toReversed(), ...this.arrived];
+    const fresh = oldestFirst.filter(({ id }) => !this.#known.has(id));
+    if (!this.#isTop || this.#arrived.length + fresh.length > arrivedMax) return false;
+    for (const { id } of fresh) this.#known.add(id);
+    this.#arrived = [...fresh.toReversed(), ...this.#arrived];
     return true;
   }
 
-  private append(cursor: string | undefined, plants: readonly Plant[]): void {
+  #append(cursor: string | undefined, plants: readonly Plant[]): void {
     // What came over the feed while the first page was on its way is in both.
-    const fresh = this.pages.length === 0 ? plants.filter(({ id }) => !this.known.has(id)) : plants;
-    if (this.pages.length === 0) for (const { id } of fresh) this.known.add(id);
+    const fresh = this.#pages.length === 0 ? plants.filter(({ id }) => !this.#known.has(id)) : plants;
+    if (this.#pages.length === 0) for (const { id } of fresh) this.#known.add(id);
     if (fresh.length === 0) return;
-    const page = { cursor, start: this.rowsPaged, length: fresh.length, plants: fresh, fetching: false };
-    this.pages.push(page);
-    this.rowsPaged += fresh.length;
+    const page = { cursor, start: this.#rowsPaged, length: fresh.length, plants: fresh, fetching: false };
+    this.#pages.push(page);
+    this.#rowsPaged += fresh.length;
   }
 
-  private async bringBack(page: LoadedPage): Promise<void> {
+  async #bringBack(page: LoadedPage): Promise<void> {
     page.fetching = true;
     try {
       const plants: Plant[] = [];
       let cursor = page.cursor;
       do {
-        const answer = await this.fetchPage(cursor, this.stopAll.signal);
+        const answer = await this.#fetchPage(cursor, this.#stopAll.signal);
         plants.push(...answer.plants);
         cursor = answer.next;
       } while (cursor !== undefined && plants.length < page.length);
       page.plants = plants.slice(0, page.length);
-      this.onChange();
+      this.#onChange();
     } catch (reason) {
-      if (!this.stopAll.signal.aborted) this.trouble = reason;
+      if (!this.#stopAll.signal.aborted) this.trouble = reason;
     } finally {
       page.fetching = false;
     }
   }
 
-  private fetchPage(cursor: string | undefined, signal: AbortSignal): Promise<PlantPage> {
-    const query = new URLSearchParams({ ...this.query, limit: String(pageRows) });
+  #fetchPage(cursor: string | undefined, signal: AbortSignal): Promise<PlantPage> {
+    const query = new URLSearchParams({ ...this.#query, limit: String(pageRows) });
     if (cursor !== undefined) query.set("cursor", cursor);
-    return this.api.get<PlantPage>(`/api/plants?${query}`, signal);
+    return this.#api.get<PlantPage>(`/api/plants?${query}`, signal);
   }
 
   /** The page that holds the row, found by halving; -1 before the first. */
-  private pageOf(row: number): number {
+  #pageOf(row: number): number {
     let low = 0;
-    let high = this.pages.length - 1;
+    let high = this.#pages.length - 1;
     while (low <= high) {
       const middle = (low + high) >> 1;
-      if ((this.pages[middle]?.start ?? 0) <= row) low = middle + 1;
+      if ((this.#pages[middle]?.start ?? 0) <= row) low = middle + 1;
       else high = middle - 1;
     }
     return high;
   }
 
-  private turn(state: ListState): void {
+  #turn(state: ListState): void {
     this.state = state;
-    this.onChange();
+    this.#onChange();
   }
 }

@@ -1,6 +1,9 @@
-import { memo } from "../parts/memo.ts";
+// biome-ignore-all lint/a11y/useSemanticElements: rows that are placed one by one cannot be a real table; the roles say what they are
+// biome-ignore-all lint/a11y/useFocusableInteractive: the link in the row takes the focus
+// biome-ignore-all lint/a11y/useKeyWithClickEvents: the link in the row takes the keys
 import type { Plant } from "../api-shapes.ts";
 import { Link } from "../parts/link.tsx";
+import { memo } from "../parts/memo.ts";
 import { moment, shortMoment } from "../words.ts";
 
 interface PlantRowProps {
@@ -23,7 +26,6 @@ export const PlantRow = memo(function PlantRow(props: PlantRowProps) {
   }
   return (
     // The link inside is what the keyboard uses; a click anywhere on the row is a larger target for the mouse.
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the link in the row takes the keys
     <div
       class={chosen ? "row chosen" : "row"}
       role="row"

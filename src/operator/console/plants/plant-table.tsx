@@ -1,7 +1,10 @@
+// biome-ignore-all lint/a11y/useSemanticElements: rows that are placed one by one cannot be a real table; the roles say what they are
+// biome-ignore-all lint/a11y/useFocusableInteractive: a column's heading is not for the focus, whatever its role
+// biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are those of the links inside
 import type { Ref } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { PlantRow } from "./plant-row.tsx";
+import { useEffect, useRef } from "preact/hooks";
 import type { PlantList } from "./plant-list.ts";
+import { PlantRow } from "./plant-row.tsx";
 import { useVirtualRows } from "./use-virtual-rows.ts";
 import { useWide } from "./use-wide.ts";
 

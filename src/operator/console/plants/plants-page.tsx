@@ -19,7 +19,8 @@ const topPx = 4;
 export function PlantsPage() {
   const router = useRouter();
   const filter = readFilter(router.query);
-  const chosenId = router.path === tablePath ? undefined : decodeURIComponent(router.path.slice(tablePath.length + 1));
+  const chosenId =
+    router.path === tablePath ? undefined : decodeURIComponent(router.path.slice(tablePath.length + 1));
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
   const { list, renewing, waiting, show, restart } = usePlantList(filter, {
@@ -47,7 +48,8 @@ export function PlantsPage() {
     scroller.current?.querySelector<HTMLElement>('.row a[tabindex="0"]')?.focus();
   };
 
-  const empty = list !== undefined && list.length === 0 && list.state !== "looking" && list.state !== "failed";
+  const empty =
+    list !== undefined && list.length === 0 && list.state !== "looking" && list.state !== "failed";
   return (
     <div class={chosenId === undefined ? "plants" : "plants with-detail"}>
       <PageHead title="Plants">

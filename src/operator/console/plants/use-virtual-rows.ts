@@ -2,8 +2,8 @@ import {
   elementScroll,
   observeElementOffset,
   observeElementRect,
-  Virtualizer,
   type VirtualItem,
+  Virtualizer,
 } from "@tanstack/virtual-core";
 import { useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
 

@@ -1,0 +1,136 @@
+import { PlantStoreClient, RequestAborted, ServiceRefused } from "../../../client/plant-store-client.ts";
+import type { Row } from "../../../client/rows/row.ts";
+import { type Format, guessFormat, rowsOf, splitterFor } from "../../../client/rows/rows-of.ts";
+import { GrowingFile } from "./growing-file.ts";
+
+export type RunState = "running" | "done" | "stopped" | "failed";
+
+export interface RefusedRow {
+  readonly line: number;
+  readonly reason: string;
+  readonly excerpt: string;
+}
+
+// Browsers keep six connections to one host; one is the live feed's, and one stays free for the person.
+const concurrency = 4;
+// Far above what any service takes by default, and still nothing for a browser to hold.
+const rowBytesMax = 1_048_576;
+const openingBytes = 4096;
+const excerptCharactersMax = 160;
+// The page shows these; the files for download hold all.
+export const refusedShownMax = 500;
+
+const fileNames: Record<Format, { readonly extension: string; readonly type: string }> = {
+  ndjson: { extension: "ndjson", type: "application/x-ndjson" },
+  json: { extension: "json", type: "application/json" },
+  csv: { extension: "csv", type: "text/csv" },
+};
+
+/** One file on its way into the store, row by row through the public contract, with flat memory. */
+export class ImportRun {
+  readonly file: File;
+  state: RunState = "running";
+  /** Why it failed as a whole. */
+  trouble: unknown;
+  created = 0;
+  replayed = 0;
+  bytesRead = 0;
+  format: Format = "ndjson";
+  readonly refusedShown: RefusedRow[] = [];
+  readonly startedMs = performance.now();
+  endedMs: number | undefined;
+  readonly #refusedRows = new GrowingFile();
+  readonly #report = new GrowingFile();
+  #refusedCount = 0;
+  #heading: Uint8Array<ArrayBuffer> | undefined;
+  readonly #ending = new AbortController();
+
+  constructor(file: File, token: string) {
+    this.file = file;
+    void this.#run(new PlantStoreClient({ baseUrl: location.origin, token }));
+  }
+
+  get refused(): number {
+    return this.#refusedCount;
+  }
+
+  get rows(): number {
+    return this.created + this.replayed + this.#refusedCount;
+  }
+
+  stop(): void {
+    this.#ending.abort();
+  }
+
+  /** The rows that were refused, in the format they came in, to be mended and dropped here again. */
+  refusedFile(): { readonly name: string; readonly blob: Blob } {
+    const { extension, type } = fileNames[this.format];
+    const name = `${this.file.name.replace(/\.\w+$/, "")}-refused.${extension}`;
+    if (this.format === "json") return { name, blob: this.#refusedRows.blob(type, "[\n", "\n]\n") };
+    return { name, blob: this.#refusedRows.blob(type, this.#heading && joinLine(this.#heading)) };
+  }
+
+  /** What became of every row. */
+  reportFile(): { readonly name: string; readonly blob: Blob } {
+    const name = `${this.file.name.replace(/\.\w+$/, "")}-report.csv`;
+    return { name, blob: this.#report.blob("text/csv", "line,result,error,message\r\n") };
+  }
+
+  async #run(client: PlantStoreClient): Promise<void> {
+    try {
+      const outcomes = client.createPlants(this.#rowsToSend(), { concurrency, signal: this.#ending.signal });
+      for await (const outcome of outcomes) {
+        if (outcome.kind === "refused") this.#refuse(outcome.item, outcome.error);
+        else {
+          this[outcome.kind]++;
+          this.#report.add(`${outcome.item.line},${outcome.kind},,\r\n`);
+        }
+      }
+      this.state = "done";
+    } catch (reason) {
+      this.state = reason instanceof RequestAborted ? "stopped" : "failed";
+      this.trouble = reason;
+    }
+    this.endedMs = performance.now();
+  }
+
+  async *#rowsToSend(): AsyncGenerator<Row, void, void> {
+    const opening = new Uint8Array(await this.file.slice(0, openingBytes).arrayBuffer());
+    this.format = guessFormat(this.file.name, opening);
+    const splitter = splitterFor(this.format, rowBytesMax);
+    for await (const row of rowsOf(this.#pieces(), splitter)) {
+      this.#heading = splitter.heading;
+      if (row.fault === undefined) yield row;
+      else this.#refuse(row, new Error(row.fault));
+    }
+  }
+
+  async *#pieces(): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
+    for await (const piece of this.file.stream()) {
+      yield piece;
+      // Only now: what was read before is sent by then, but for a few.
+      this.bytesRead += piece.length;
+    }
+  }
+
+  #refuse({ line, source }: Row, reason: Error): void {
+    this.#refusedCount++;
+    const error = reason instanceof ServiceRefused ? String(reason.error) : "";
+    this.#report.add(`${line},refused,${error},"${reason.message.replaceAll('"', '""')}"\r\n`);
+    if (source !== undefined) {
+      if (this.format === "json" && this.#refusedRows.entries > 0) this.#refusedRows.add(",\n", source);
+      else this.#refusedRows.add(source, this.format === "json" ? "" : "\n");
+    }
+    if (this.refusedShown.length >= refusedShownMax) return;
+    const text =
+      source === undefined ? "" : new TextDecoder().decode(source.subarray(0, excerptCharactersMax));
+    this.refusedShown.push({ line, reason: reason.message, excerpt: text });
+  }
+}
+
+function joinLine(heading: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const line = new Uint8Array(heading.length + 1);
+  line.set(heading);
+  line[heading.length] = 0x0a;
+  return line;
+}

@@ -1,0 +1,2 @@
+// Style is imported for the bundle alone.
+declare module "*.css";

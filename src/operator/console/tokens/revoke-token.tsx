@@ -1,0 +1,48 @@
+import { useState } from "preact/hooks";
+import { wordsOf } from "../api.ts";
+import type { Token } from "../api-shapes.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { useSurroundings } from "../surroundings.ts";
+
+interface RevokeTokenProps {
+  readonly token: Token;
+  readonly onRevoked: () => void;
+  readonly onClose: () => void;
+}
+
+export function RevokeToken({ token, onRevoked, onClose }: RevokeTokenProps) {
+  const { api, me } = useSurroundings();
+  const [problem, setProblem] = useState<string>();
+  const revoke = async (): Promise<void> => {
+    try {
+      await api.post(`/api/tokens/${token.id}/revoke`, {});
+      onRevoked();
+    } catch (reason) {
+      setProblem(wordsOf(reason));
+    }
+  };
+  return (
+    <Dialog title={`Revoke “${token.name}”?`} onClose={onClose}>
+      <p>
+        The token <strong>{token.name}</strong> (<code>{token.id}</code>) ends within a second, and nothing
+        brings it back. Whoever uses it is refused from then on. Its plants stay.
+      </p>
+      {token.name === me.name && (
+        <p>You may be signed in with this very token; then you will be signed out.</p>
+      )}
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <footer class="dialog-foot">
+        <button type="button" class="quiet" onClick={onClose}>
+          Keep it
+        </button>
+        <button type="button" class="primary danger" onClick={() => void revoke()}>
+          Revoke {token.name}
+        </button>
+      </footer>
+    </Dialog>
+  );
+}
