@@ -1,3 +1,4 @@
+import { Endings } from "./endings.ts";
 import { RequestAborted, ServiceRefused } from "./errors.ts";
 import type { CreatedPlant } from "./plant.ts";
 
@@ -23,7 +24,7 @@ export interface CreatePlantsOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-type Create<Item> = (item: Item, signal: AbortSignal) => Promise<CreatedPlant>;
+type Create<Item> = (item: Item, endings: Endings) => Promise<CreatedPlant>;
 
 const concurrencyStandard = 16;
 
@@ -61,6 +62,7 @@ class Flow<Item> {
   readonly #create: Create<Item>;
   readonly #concurrency: number;
   readonly #ending = new AbortController();
+  readonly #endings = new Endings(this.#ending.signal);
   #outcomes: PlantOutcome<Item>[] = [];
   #inFlight = 0;
   #pulled = 0;
@@ -134,7 +136,7 @@ class Flow<Item> {
 
   #send(item: Item, index: number): void {
     this.#inFlight++;
-    this.#create(item, this.#ending.signal).then(
+    this.#create(item, this.#endings).then(
       ({ replayed }) => this.#settle({ item, index, kind: replayed ? "replayed" : "created" }),
       (error: unknown) => {
         const ofThisPlant =

@@ -1,5 +1,6 @@
 import { type Answer, type AttemptOptions, attempt, type Fetch, NoAnswer } from "./attempt.ts";
 import { type CreatePlantsOptions, createPlants, type PlantOutcome } from "./create-plants.ts";
+import { Endings } from "./endings.ts";
 import { ServiceRefused, ServiceUnreachable } from "./errors.ts";
 import { type CreatedPlant, jsonOf, type NewPlant, type PlantJson } from "./plant.ts";
 import { isWorthRetrying, type RetryOptions, readRetryAfterMs, wait, waitBeforeNextMs } from "./retry.ts";
@@ -46,12 +47,12 @@ export class PlantStoreClient {
    * @throws ServiceRefused, ServiceUnreachable, RequestAborted; TypeError for an id that is not exact.
    */
   async createPlant(plant: NewPlant, options: CallOptions = {}): Promise<CreatedPlant> {
-    return this.#send(jsonOf(plant), options.signal);
+    return this.#sendOne(jsonOf(plant), options.signal);
   }
 
   /** The same for a plant whose JSON is at hand: it is sent as it is, to the byte. */
   createPlantFromJson(json: PlantJson["json"], options: CallOptions = {}): Promise<CreatedPlant> {
-    return this.#send(json, options.signal);
+    return this.#sendOne(json, options.signal);
   }
 
   /**
@@ -64,14 +65,23 @@ export class PlantStoreClient {
     plants: Iterable<Item> | AsyncIterable<Item>,
     options: CreatePlantsOptions = {},
   ): AsyncGenerator<PlantOutcome<Item>, void, void> {
-    const create = (item: Item, signal: AbortSignal) =>
-      "json" in item ? this.#send(item.json, signal) : this.createPlant(item, { signal });
+    const create = async (item: Item, endings: Endings) =>
+      this.#send("json" in item ? item.json : jsonOf(item), endings);
     return createPlants(plants, create, options);
   }
 
-  async #send(body: PlantJson["json"], signal: AbortSignal | undefined): Promise<CreatedPlant> {
+  async #sendOne(body: PlantJson["json"], signal: AbortSignal | undefined): Promise<CreatedPlant> {
+    const endings = new Endings(signal);
+    try {
+      return await this.#send(body, endings);
+    } finally {
+      endings.close();
+    }
+  }
+
+  async #send(body: PlantJson["json"], endings: Endings): Promise<CreatedPlant> {
     for (let attempts = 1; ; attempts++) {
-      const answer = await attempt(this.#attempts, body, signal);
+      const answer = await attempt(this.#attempts, body, endings);
       if (!(answer instanceof NoAnswer)) {
         if (answer.status === 200) return this.#created(answer, attempts);
         if (!isWorthRetrying(answer.status)) throw refusal(answer, attempts);
@@ -81,7 +91,7 @@ export class PlantStoreClient {
       if (waitMs === undefined) {
         throw answer instanceof NoAnswer ? this.#unreachable(answer, attempts) : refusal(answer, attempts);
       }
-      await wait(waitMs, signal);
+      await wait(waitMs, endings.signal);
     }
   }
 

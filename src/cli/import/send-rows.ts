@@ -36,7 +36,7 @@ export async function sendRows(
   tally: Tally,
   stopping: Stopping,
 ): Promise<string | undefined> {
-  using transport = new KeepAliveTransport(new URL(url));
+  using transport = new KeepAliveTransport(new URL(url), concurrency);
   const plain = new URL(url).protocol === "http:";
   const client = new PlantStoreClient({
     ...{ baseUrl: url, token, timeoutMs, attemptsMax, backoffMs, backoffMsMax },
