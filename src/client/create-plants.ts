@@ -117,8 +117,8 @@ class Flow<Item> {
     if (this.#pulling || this.#sourceEnded || this.failure !== undefined) return;
     if (this.#inFlight >= this.#concurrency || this.#outcomes.length >= this.#concurrency) return;
     this.#pulling = true;
-    // One pull at a time, and each on a later turn: a source without waits does not starve the sending.
-    Promise.resolve(this.#source.next()).then(
+    // One pull at a time, since not every source takes a second call before it has answered the first.
+    new Promise<IteratorResult<Item>>((resolve) => resolve(this.#source.next())).then(
       (next) => {
         this.#pulling = false;
         if (next.done) this.#sourceEnded = true;

@@ -3,7 +3,7 @@ import { type CreatePlantsOptions, createPlants, type PlantOutcome } from "./cre
 import { Endings } from "./endings.ts";
 import { ServiceRefused, ServiceUnreachable } from "./errors.ts";
 import { type CreatedPlant, jsonOf, type NewPlant, type PlantJson } from "./plant.ts";
-import { isWorthRetrying, type RetryOptions, readRetryAfterMs, wait, waitBeforeNextMs } from "./retry.ts";
+import { Retries, type RetryOptions, wait } from "./retry.ts";
 
 export type { Fetch, FetchAnswer, FetchRequest } from "./attempt.ts";
 export type { CreatePlantsOptions, PlantOutcome, Progress } from "./create-plants.ts";
@@ -25,7 +25,13 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const standard = { timeoutMs: 30_000, attemptsMax: 6, backoffMs: 200, backoffMsMax: 10_000 };
+const standard = {
+  timeoutMs: 30_000,
+  attemptsMax: 6,
+  backoffMs: 200,
+  backoffMsMax: 10_000,
+  patienceMs: 120_000,
+};
 const tokenShape = /^[\x21-\x7e]+$/;
 
 /** Creates plants in a plant store. It retries by itself, because sending the same plant again is always safe. */
@@ -80,17 +86,17 @@ export class PlantStoreClient {
   }
 
   async #send(body: PlantJson["json"], endings: Endings): Promise<CreatedPlant> {
-    for (let attempts = 1; ; attempts++) {
+    const retries = new Retries(this.#retries);
+    for (;;) {
+      retries.attempts++;
       const answer = await attempt(this.#attempts, body, endings);
-      if (!(answer instanceof NoAnswer)) {
-        if (answer.status === 200) return this.#created(answer, attempts);
-        if (!isWorthRetrying(answer.status)) throw refusal(answer, attempts);
-      }
-      const after = answer instanceof NoAnswer ? null : answer.headers.get("retry-after");
-      const waitMs = waitBeforeNextMs(attempts, readRetryAfterMs(after, Date.now()), this.#retries);
-      if (waitMs === undefined) {
-        throw answer instanceof NoAnswer ? this.#unreachable(answer, attempts) : refusal(answer, attempts);
-      }
+      const answered = !(answer instanceof NoAnswer);
+      if (answered && answer.status === 200) return this.#created(answer, retries.attempts);
+      const waitMs = answered
+        ? retries.waitMs(answer.status, answer.headers.get("retry-after"))
+        : retries.waitMs(undefined, null);
+      if (waitMs === undefined)
+        throw answered ? refusal(answer, retries.attempts) : this.#unreachable(answer, retries.attempts);
       await wait(waitMs, endings.signal);
     }
   }
