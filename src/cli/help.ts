@@ -10,6 +10,7 @@ export function generalHelp(commands: readonly Command[], colour: boolean): stri
     heading("Examples"),
     "  plant-store                                  run the service on its embedded store",
     "  plant-store token create --name greenhouse   make a token for a client",
+    "  plant-store import plants.csv                send the plants of a file",
     "  plant-store errors 40020                     explain an error",
     "",
     heading("Commands"),
