@@ -25,7 +25,7 @@ const terminal: Terminal = {
   colourErr: stderr.isTTY === true && !env["NO_COLOR"],
   errIsTerminal: stderr.isTTY === true,
   get errColumns() {
-    return stderr.columns ?? columnsStandard;
+    return stderr.columns || columnsStandard;
   },
   stopSignal,
 };
