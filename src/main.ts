@@ -6,6 +6,7 @@ import type { Terminal } from "./cli/terminal.ts";
 const { stdout, stderr, env } = process;
 // A signal to the whole process group comes twice: straight, and passed on by the launcher. That is one wish to stop.
 const sameSignalMs = 250;
+const columnsStandard = 80;
 
 // A reader that has seen enough (`plant-store errors | head -1`) is not a fault.
 for (const stream of [stdout, stderr]) {
@@ -17,11 +18,17 @@ for (const stream of [stdout, stderr]) {
 const terminal: Terminal = {
   environment: env,
   readFile: (path) => readFileSync(path, "utf8"),
+  input: () => process.stdin,
   out: (text) => void stdout.write(text),
+  outSlowly: (text) => new Promise((resolve) => stdout.write(text, () => resolve())),
   err: (text) => void stderr.write(text),
   colourOut: stdout.isTTY === true && !env["NO_COLOR"],
   colourErr: stderr.isTTY === true && !env["NO_COLOR"],
+  outIsTerminal: stdout.isTTY === true,
   errIsTerminal: stderr.isTTY === true,
+  get errColumns() {
+    return stderr.columns ?? columnsStandard;
+  },
   stopSignal,
 };
 

@@ -7,7 +7,7 @@ import { parseDurationMs } from "./config/values.ts";
 import { claimPort, startPublicListener } from "./http/public-listener.ts";
 import { type OperatorListener, startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
-import { SqliteStore } from "./storage/sqlite/sqlite-store.ts";
+import { openStore } from "./storage/open-store.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 import { Crew } from "./workers/crew.ts";
@@ -33,7 +33,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const events = createEvents(log, Date.now);
   const failed = Promise.withResolvers<Error>();
 
-  const store = undo.use(new SqliteStore(config.database));
+  const store = undo.use(await openStore(config));
   const gate = new Gate(config.presetTokens);
   const tokens = await store.tokens.all();
   gate.update(tokens);
@@ -86,7 +86,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
           tokens: store.tokens,
           tokensChanged: async () => take(await store.tokens.all()),
         },
-        { ...config.operatorListen, plantsUrl: listener.plantsUrl, engine: "sqlite" },
+        { ...config.operatorListen, plantsUrl: listener.plantsUrl, engine: store.engine },
       );
   } catch (error) {
     await Promise.all([listener.drain(0), crew.drain(0)]);
@@ -95,7 +95,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   // Only now, when nothing can fail any more: a secret that is made must also be shown.
   const firstSecret = await mintFirstToken(store.tokens, config);
   if (firstSecret !== undefined) take(await store.tokens.all());
-  const watch = setInterval(() => void refreshTokens(store.tokens, take, events), tokensLookEveryMs);
+  const watch = setInterval(tokenWatch(store.tokens, take, events), tokensLookEveryMs);
   undo.defer(() => clearInterval(watch));
 
   const owned = undo.move();
@@ -125,17 +125,29 @@ async function mintFirstToken(tokens: TokenStore, { presetTokens }: Config): Pro
   return (await createToken(tokens, request, Date.now())).secret;
 }
 
-async function refreshTokens(
+function tokenWatch(
   tokens: TokenStore,
   take: (changed: readonly Token[]) => void,
   events: Events,
-): Promise<void> {
-  try {
-    if (!(await tokens.changedElsewhere())) return;
-    const all = await tokens.all();
-    take(all);
-    events.tokensChanged(all.length);
-  } catch (error) {
-    events.tokensUnreadable(error);
-  }
+): () => Promise<void> {
+  let looking = false;
+  let readable = true;
+  return async () => {
+    // A database that is slow to answer is not asked again meanwhile, and an outage is told once.
+    if (looking) return;
+    looking = true;
+    try {
+      if (await tokens.changedElsewhere()) {
+        const all = await tokens.all();
+        take(all);
+        events.tokensChanged(all.length);
+      }
+      readable = true;
+    } catch (error) {
+      if (readable) events.tokensUnreadable(error);
+      readable = false;
+    } finally {
+      looking = false;
+    }
+  };
 }

@@ -3,62 +3,80 @@ import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
 import { plantStore, serve } from "./command.ts";
-import { eventually, post, storedPlants, temporaryFolder } from "./harness.ts";
+import { onEveryEngine } from "./engines.ts";
+import { eventually, post, temporaryFolder } from "./harness.ts";
 
 const authorization = (secret: string) => ({ Authorization: `Bearer ${secret}` });
 
-describe("tokens on the command line", () => {
-  test("are created, seen by a running service, rotated and revoked", async () => {
-    using folder = temporaryFolder();
-    const database = ["--database", join(folder.path, "p.db")];
-    await using service = await serve(database);
-    let id = 1;
-    const status = async (secret: string) =>
-      (await post(service.url, `{"id":${id++},"name":"a"}`, authorization(secret))).status;
+onEveryEngine((engine) => {
+  describe("tokens on the command line", () => {
+    test("are created, seen by a running service, rotated and revoked", async () => {
+      const place = await engine.newDatabase();
+      const database = ["--database", place];
+      await using service = await serve(database);
+      let id = 1;
+      const status = async (secret: string) =>
+        (await post(service.url, `{"id":${id++},"name":"a"}`, authorization(secret))).status;
 
-    const made = await plantStore(["token", "create", "--name", "greenhouse", ...database]);
-    expect(made.code).toBe(0);
-    const secret = made.out.trim();
-    expect(secret).toMatch(/^pst_[0-9A-Za-z]{49}$/);
-    expect(made.err).not.toContain(secret);
-    await eventually(async () => (await status(secret)) === 200, 1000);
+      const made = await plantStore(["token", "create", "--name", "greenhouse", ...database]);
+      expect(made.code).toBe(0);
+      const secret = made.out.trim();
+      expect(secret).toMatch(/^pst_[0-9A-Za-z]{49}$/);
+      expect(made.err).not.toContain(secret);
+      await eventually(async () => (await status(secret)) === 200, 1000);
 
-    const rotated = await plantStore(["token", "rotate", "greenhouse", "--overlap", "1500ms", ...database]);
-    const next = rotated.out.trim();
-    await eventually(async () => (await status(next)) === 200, 1000);
-    expect(await status(secret)).toBe(200);
-    await eventually(async () => (await status(secret)) === 401, 3000);
-    expect(await status(next)).toBe(200);
+      const rotated = await plantStore(["token", "rotate", "greenhouse", "--overlap", "1500ms", ...database]);
+      const next = rotated.out.trim();
+      await eventually(async () => (await status(next)) === 200, 1000);
+      expect(await status(secret)).toBe(200);
+      await eventually(async () => (await status(secret)) === 401, 3000);
+      expect(await status(next)).toBe(200);
 
-    expect((await plantStore(["token", "revoke", "greenhouse", ...database])).code).toBe(0);
-    await eventually(async () => (await status(next)) === 401, 1000);
-    expect(storedPlants(join(folder.path, "p.db")).every((plant) => plant.created_by === "greenhouse")).toBe(
-      true,
-    );
-  }, 20_000);
+      expect((await plantStore(["token", "revoke", "greenhouse", ...database])).code).toBe(0);
+      await eventually(async () => (await status(next)) === 401, 1000);
+      const stored = await engine.stored(place);
+      expect(stored.every((plant) => plant.created_by === "greenhouse")).toBe(true);
+    }, 20_000);
 
-  test("are listed without secrets or digests, for people and for scripts", async () => {
-    using folder = temporaryFolder();
-    const database = ["--database", join(folder.path, "p.db")];
-    const { out: secret } = await plantStore([
-      "token",
-      "create",
-      "--name",
-      "ops",
-      "--scope",
-      "operator",
-      "--expires",
-      "90d",
-      ...database,
-    ]);
-    const { out: table } = await plantStore(["token", "list", ...database]);
-    expect(table).toMatch(/^ID +NAME +SCOPES +CREATED +STATE\n[0-9a-f]{8} +ops +operator +.*live until/);
-    const { out } = await plantStore(["token", "list", "--json", ...database]);
-    const [listed] = JSON.parse(out);
-    expect(Object.keys(listed)).toEqual(["id", "name", "scopes", "createdAt", "expiresAt", "revokedAt"]);
-    for (const text of [table, out]) expect(text).not.toContain(secret.trim());
+    test("are listed without secrets or digests, for people and for scripts", async () => {
+      const database = ["--database", await engine.newDatabase()];
+      const { out: secret } = await plantStore([
+        "token",
+        "create",
+        "--name",
+        "ops",
+        "--scope",
+        "operator",
+        "--expires",
+        "90d",
+        ...database,
+      ]);
+      const { out: table } = await plantStore(["token", "list", ...database]);
+      expect(table).toMatch(/^ID +NAME +SCOPES +CREATED +STATE\n[0-9a-f]{8} +ops +operator +.*live until/);
+      const { out } = await plantStore(["token", "list", "--json", ...database]);
+      const [listed] = JSON.parse(out);
+      expect(Object.keys(listed)).toEqual(["id", "name", "scopes", "createdAt", "expiresAt", "revokedAt"]);
+      for (const text of [table, out]) expect(text).not.toContain(secret.trim());
+    });
+
+    for (const verb of ["revoke", "rotate"]) {
+      test(`${verb} of a name that nobody has is told`, async () => {
+        const database = ["--database", await engine.newDatabase()];
+        await plantStore(["token", "create", "--name", "somebody", ...database]);
+        const { code, err } = await plantStore(["token", verb, "nobody", ...database]);
+        expect([code, err]).toEqual([1, expect.stringContaining('No live token is called "nobody"')]);
+      });
+    }
+
+    test("a name that is in use is not given twice", async () => {
+      const args = ["token", "create", "--name", "x", "--database", await engine.newDatabase()];
+      expect((await plantStore(args)).code).toBe(0);
+      expect((await plantStore(args)).err).toContain("rotate or revoke");
+    });
   });
+});
 
+describe("token commands that cannot be met", () => {
   const misused: [string[], number, string][] = [
     [["token"], 2, "token takes create, list, rotate or revoke"],
     [["token", "create"], 2, "needs --name"],
@@ -79,23 +97,6 @@ describe("tokens on the command line", () => {
       expect(result.out).toBe("");
     });
   }
-
-  for (const verb of ["revoke", "rotate"]) {
-    test(`${verb} of a name that nobody has is told`, async () => {
-      using folder = temporaryFolder();
-      const database = ["--database", join(folder.path, "p.db")];
-      await plantStore(["token", "create", "--name", "somebody", ...database]);
-      const { code, err } = await plantStore(["token", verb, "nobody", ...database]);
-      expect([code, err]).toEqual([1, expect.stringContaining('No live token is called "nobody"')]);
-    });
-  }
-
-  test("a name that is in use is not given twice", async () => {
-    using folder = temporaryFolder();
-    const args = ["token", "create", "--name", "x", "--database", join(folder.path, "p.db")];
-    expect((await plantStore(args)).code).toBe(0);
-    expect((await plantStore(args)).err).toContain("rotate or revoke");
-  });
 });
 
 describe("the other commands", () => {

@@ -1,41 +1,46 @@
 import { expect, test } from "bun:test";
-import { post, startTestService, storedPlants } from "./harness.ts";
+import { onEveryEngine } from "./engines.ts";
+import { post } from "./harness.ts";
 
-test("a hundred of the same plant at once are one plant, created by one and replayed to the rest", async () => {
-  await using running = await startTestService();
-  const responses = await Promise.all(
-    Array.from({ length: 100 }, () => post(running.url, '{"id":7,"name":"Fern"}')),
-  );
-  expect(responses.every(({ status }) => status === 200)).toBe(true);
-  expect(responses.filter(({ headers }) => headers.get("idempotent-replayed") === "true")).toHaveLength(99);
-  expect(storedPlants(running.database)).toMatchObject([{ id: 7n, name: "Fern" }]);
-});
-
-test("of plants racing for one id exactly one wins, and it is the one in the file", async () => {
-  await using running = await startTestService();
-  for (let id = 0; id < 20; id++) {
-    const names = Array.from({ length: 16 }, (_, index) => `racer ${index}`);
-    const responses = await Promise.all(names.map((name) => post(running.url, JSON.stringify({ id, name }))));
-    const winners = names.filter((_, index) => responses[index]?.status === 200);
-    expect(winners).toHaveLength(1);
-    const losers = responses.filter(({ status }) => status === 400);
-    expect(losers).toHaveLength(15);
-    expect(await losers[0]?.json()).toMatchObject({ error: 40020 });
-    expect(storedPlants(running.database).find((plant) => plant.id === BigInt(id))?.name).toBe(
-      winners[0] as string,
+onEveryEngine((engine) => {
+  test("a hundred of the same plant at once are one plant, created by one and replayed to the rest", async () => {
+    await using running = await engine.start();
+    const responses = await Promise.all(
+      Array.from({ length: 100 }, () => post(running.url, '{"id":7,"name":"Fern"}')),
     );
-  }
-});
+    expect(responses.every(({ status }) => status === 200)).toBe(true);
+    expect(responses.filter(({ headers }) => headers.get("idempotent-replayed") === "true")).toHaveLength(99);
+    expect(await engine.stored(running.database)).toMatchObject([{ id: 7n, name: "Fern" }]);
+  });
 
-test("past the queue's bound the answer is 50301 at once, and nothing is lost", async () => {
-  await using running = await startTestService({ "max-pending": "4" });
-  const responses = await Promise.all(
-    Array.from({ length: 64 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`)),
-  );
-  const busy = responses.filter(({ status }) => status === 503);
-  expect(busy.length).toBeGreaterThan(0);
-  expect(await busy[0]?.json()).toMatchObject({ error: 50301 });
-  expect(busy[0]?.headers.get("retry-after")).toBe("1");
-  const stored = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
-  expect(storedPlants(running.database).map(({ id }) => id)).toEqual(stored);
+  test("of plants racing for one id exactly one wins, and it is the one in the file", async () => {
+    await using running = await engine.start();
+    for (let id = 0; id < 20; id++) {
+      const names = Array.from({ length: 16 }, (_, index) => `racer ${index}`);
+      const responses = await Promise.all(
+        names.map((name) => post(running.url, JSON.stringify({ id, name }))),
+      );
+      const winners = names.filter((_, index) => responses[index]?.status === 200);
+      expect(winners).toHaveLength(1);
+      const losers = responses.filter(({ status }) => status === 400);
+      expect(losers).toHaveLength(15);
+      expect(await losers[0]?.json()).toMatchObject({ error: 40020 });
+      expect((await engine.stored(running.database)).find((plant) => plant.id === BigInt(id))?.name).toBe(
+        winners[0] as string,
+      );
+    }
+  });
+
+  test("past the queue's bound the answer is 50301 at once, and nothing is lost", async () => {
+    await using running = await engine.start({ "max-pending": "4" });
+    const responses = await Promise.all(
+      Array.from({ length: 64 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`)),
+    );
+    const busy = responses.filter(({ status }) => status === 503);
+    expect(busy.length).toBeGreaterThan(0);
+    expect(await busy[0]?.json()).toMatchObject({ error: 50301 });
+    expect(busy[0]?.headers.get("retry-after")).toBe("1");
+    const stored = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
+    expect((await engine.stored(running.database)).map(({ id }) => id)).toEqual(stored);
+  });
 });

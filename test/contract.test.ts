@@ -1,20 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import {
-  accessToken,
-  operatorToken,
-  post,
-  rawPost,
-  sendRaw,
-  startTestService,
-  storedPlants,
-  type TestService,
-} from "./harness.ts";
-
-let running: TestService;
-beforeAll(async () => {
-  running = await startTestService();
-});
-afterAll(() => running[Symbol.asyncDispose]());
+import { onEveryEngine } from "./engines.ts";
+import { accessToken, operatorToken, post, rawPost, sendRaw, type TestService } from "./harness.ts";
 
 const json = { "Content-Type": "application/json" };
 const good = { ...json, Authorization: `Bearer ${accessToken}` };
@@ -100,174 +86,183 @@ const scenarios: Scenario[] = [
   { what: "a compressed body", headers: { ...good, "Content-Encoding": "gzip" }, error: 41502 },
 ];
 
-describe("a request is refused", () => {
-  for (const {
-    what,
-    method = "POST",
-    path = "/plants",
-    headers = good,
-    body = '{"id":1,"name":"a"}',
-    error,
-    says,
-    has,
-  } of scenarios) {
-    test(`for ${what}: ${error}`, async () => {
-      const response = await fetch(running.url + path, {
-        method,
-        headers,
-        ...(method === "POST" ? { body } : {}),
+onEveryEngine((engine) => {
+  let running: TestService;
+  beforeAll(async () => {
+    running = await engine.start();
+  });
+  afterAll(() => running[Symbol.asyncDispose]());
+
+  describe("a request is refused", () => {
+    for (const {
+      what,
+      method = "POST",
+      path = "/plants",
+      headers = good,
+      body = '{"id":1,"name":"a"}',
+      error,
+      says,
+      has,
+    } of scenarios) {
+      test(`for ${what}: ${error}`, async () => {
+        const response = await fetch(running.url + path, {
+          method,
+          headers,
+          ...(method === "POST" ? { body } : {}),
+        });
+        const text = await response.text();
+        expect(response.status).toBe(Math.floor(error / 100));
+        expect(response.headers.get("content-type")).toBe("application/json");
+        const answer = JSON.parse(text) as Record<string, unknown>;
+        expect(Object.keys(answer)).toEqual(["error", "message"]);
+        expect(answer["error"]).toBe(error);
+        expect(answer["message"]).toContain(says ?? "");
+        for (const [name, value] of Object.entries(has ?? {})) expect(response.headers.get(name)).toBe(value);
+        expectCommonHeaders(response);
+        expect(text).not.toMatch(/select|insert|sqlite|postgres|\bat \w+ \(|\.ts\b/i);
+        expect(text).not.toContain(accessToken);
       });
-      const text = await response.text();
-      expect(response.status).toBe(Math.floor(error / 100));
+    }
+
+    test("and nothing of it is stored", async () => {
+      expect(await engine.stored(running.database)).toEqual([]);
+    });
+  });
+
+  describe("a plant is created", () => {
+    test("and its name and tag come back, never the id", async () => {
+      const response = await post(running.url, '{"id":100,"name":"Fern","tag":"indoor","other":1}');
+      expect(response.status).toBe(200);
       expect(response.headers.get("content-type")).toBe("application/json");
-      const answer = JSON.parse(text) as Record<string, unknown>;
-      expect(Object.keys(answer)).toEqual(["error", "message"]);
-      expect(answer["error"]).toBe(error);
-      expect(answer["message"]).toContain(says ?? "");
-      for (const [name, value] of Object.entries(has ?? {})) expect(response.headers.get(name)).toBe(value);
+      expect(response.headers.has("idempotent-replayed")).toBe(false);
+      expect(await response.text()).toBe('{"name":"Fern","tag":"indoor"}');
       expectCommonHeaders(response);
-      expect(text).not.toMatch(/select|insert|sqlite|\bat \w+ \(|\.ts\b/i);
-      expect(text).not.toContain(accessToken);
     });
-  }
 
-  test("and nothing of it is stored", () => {
-    expect(storedPlants(running.database)).toEqual([]);
-  });
-});
-
-describe("a plant is created", () => {
-  test("and its name and tag come back, never the id", async () => {
-    const response = await post(running.url, '{"id":100,"name":"Fern","tag":"indoor","other":1}');
-    expect(response.status).toBe(200);
-    expect(response.headers.get("content-type")).toBe("application/json");
-    expect(response.headers.has("idempotent-replayed")).toBe(false);
-    expect(await response.text()).toBe('{"name":"Fern","tag":"indoor"}');
-    expectCommonHeaders(response);
-  });
-
-  test("without a tag, none comes back", async () => {
-    expect(await (await post(running.url, '{"id":101,"name":""}')).text()).toBe('{"name":""}');
-  });
-
-  test("with when and by whom", () => {
-    const plant = storedPlants(running.database).find(({ id }) => id === 100n);
-    expect(plant).toMatchObject({ name: "Fern", tag: "indoor", created_by: "preset-access" });
-    expect(Math.abs(Date.now() - Number(plant?.created_at_ms))).toBeLessThan(60_000);
-  });
-
-  const mediaTypes = [
-    "Application/JSON",
-    "application/json; charset=UTF-8",
-    'application/json;charset="utf-8"; v=1',
-    "application/json;",
-    'application/json; x="a;b"; charset=utf-8',
-  ];
-  for (const type of mediaTypes) {
-    test(`as ${type}`, async () => {
-      expect((await post(running.url, '{"id":102,"name":"a"}', { "Content-Type": type })).status).toBe(200);
+    test("without a tag, none comes back", async () => {
+      expect(await (await post(running.url, '{"id":101,"name":""}')).text()).toBe('{"name":""}');
     });
-  }
 
-  test("with the scheme in any case", async () => {
-    expect(
-      (await post(running.url, '{"id":102,"name":"a"}', { Authorization: `bEARER  ${accessToken}` })).status,
-    ).toBe(200);
-  });
-
-  test("whatever the query says", async () => {
-    const response = await fetch(`${running.url}/plants?id=9`, {
-      method: "POST",
-      headers: good,
-      body: '{"id":102,"name":"a"}',
+    test("with when and by whom", async () => {
+      const plant = (await engine.stored(running.database)).find(({ id }) => id === 100n);
+      expect(plant).toMatchObject({ name: "Fern", tag: "indoor", created_by: "preset-access" });
+      expect(Math.abs(Date.now() - Number(plant?.created_at_ms))).toBeLessThan(60_000);
     });
-    expect(response.status).toBe(200);
-  });
-});
 
-describe("a plant sent again", () => {
-  test("is answered the same, marked, and stored once", async () => {
-    await post(running.url, '{"id":200,"name":"Oak","tag":"tree"}');
-    const again = await post(running.url, '{"tag":"tree", "name":"\\u004fak", "id":2e2}');
-    expect(again.status).toBe(200);
-    expect(again.headers.get("idempotent-replayed")).toBe("true");
-    expect(await again.text()).toBe('{"name":"Oak","tag":"tree"}');
-    expect(storedPlants(running.database).filter(({ id }) => id === 200n)).toHaveLength(1);
-  });
-
-  const different: [string, string][] = [
-    ['{"id":200,"name":"Secret guess","tag":"tree"}', "a different name."],
-    ['{"id":200,"name":"Oak"}', "a different tag."],
-    ['{"id":200,"name":"Oak","tag":""}', "a different tag."],
-    ['{"id":200,"name":"Elm","tag":"bush"}', "a different name and a different tag."],
-  ];
-  for (const [body, says] of different) {
-    test(`with other content is refused, naming ${says}`, async () => {
-      const response = await post(running.url, body);
-      const text = await response.text();
-      expect([response.status, JSON.parse(text).error]).toEqual([400, 40020]);
-      expect(text).toContain(says);
-      expect(text).not.toMatch(/Oak|tree/);
-      expect(storedPlants(running.database).find(({ id }) => id === 200n)).toMatchObject({
-        name: "Oak",
-        tag: "tree",
+    const mediaTypes = [
+      "Application/JSON",
+      "application/json; charset=UTF-8",
+      'application/json;charset="utf-8"; v=1',
+      "application/json;",
+      'application/json; x="a;b"; charset=utf-8',
+    ];
+    for (const type of mediaTypes) {
+      test(`as ${type}`, async () => {
+        expect((await post(running.url, '{"id":102,"name":"a"}', { "Content-Type": type })).status).toBe(200);
       });
-    });
-  }
-});
+    }
 
-describe("the request id", () => {
-  test("is the client's own where it is short and printable", async () => {
-    const response = await post(running.url, "{}", { "X-Request-Id": "my-request-1" });
-    expect(response.headers.get("x-request-id")).toBe("my-request-1");
+    test("with the scheme in any case", async () => {
+      expect(
+        (await post(running.url, '{"id":102,"name":"a"}', { Authorization: `bEARER  ${accessToken}` }))
+          .status,
+      ).toBe(200);
+    });
+
+    test("whatever the query says", async () => {
+      const response = await fetch(`${running.url}/plants?id=9`, {
+        method: "POST",
+        headers: good,
+        body: '{"id":102,"name":"a"}',
+      });
+      expect(response.status).toBe(200);
+    });
   });
 
-  for (const sent of ["x".repeat(65), "has space", "é"]) {
-    test(`is a new one for ${JSON.stringify(sent.slice(0, 12))}`, async () => {
-      const answer = await sendRaw(running.port, [
-        Buffer.from(rawPost("{}", `X-Request-Id: ${sent}\r\n`), "latin1"),
+  describe("a plant sent again", () => {
+    test("is answered the same, marked, and stored once", async () => {
+      await post(running.url, '{"id":200,"name":"Oak","tag":"tree"}');
+      const again = await post(running.url, '{"tag":"tree", "name":"\\u004fak", "id":2e2}');
+      expect(again.status).toBe(200);
+      expect(again.headers.get("idempotent-replayed")).toBe("true");
+      expect(await again.text()).toBe('{"name":"Oak","tag":"tree"}');
+      expect((await engine.stored(running.database)).filter(({ id }) => id === 200n)).toHaveLength(1);
+    });
+
+    const different: [string, string][] = [
+      ['{"id":200,"name":"Secret guess","tag":"tree"}', "a different name."],
+      ['{"id":200,"name":"Oak"}', "a different tag."],
+      ['{"id":200,"name":"Oak","tag":""}', "a different tag."],
+      ['{"id":200,"name":"Elm","tag":"bush"}', "a different name and a different tag."],
+    ];
+    for (const [body, says] of different) {
+      test(`with other content is refused, naming ${says}`, async () => {
+        const response = await post(running.url, body);
+        const text = await response.text();
+        expect([response.status, JSON.parse(text).error]).toEqual([400, 40020]);
+        expect(text).toContain(says);
+        expect(text).not.toMatch(/Oak|tree/);
+        expect((await engine.stored(running.database)).find(({ id }) => id === 200n)).toMatchObject({
+          name: "Oak",
+          tag: "tree",
+        });
+      });
+    }
+  });
+
+  describe("the request id", () => {
+    test("is the client's own where it is short and printable", async () => {
+      const response = await post(running.url, "{}", { "X-Request-Id": "my-request-1" });
+      expect(response.headers.get("x-request-id")).toBe("my-request-1");
+    });
+
+    for (const sent of ["x".repeat(65), "has space", "é"]) {
+      test(`is a new one for ${JSON.stringify(sent.slice(0, 12))}`, async () => {
+        const answer = await sendRaw(running.port, [
+          Buffer.from(rawPost("{}", `X-Request-Id: ${sent}\r\n`), "latin1"),
+        ]);
+        expect(/X-Request-Id: (.*)\r/.exec(answer.text)?.[1]).toMatch(/^[0-9a-f-]{36}$/);
+      });
+    }
+  });
+
+  describe("the other paths", () => {
+    test("livez and readyz", async () => {
+      for (const path of ["/livez", "/readyz"]) expect((await fetch(running.url + path)).status).toBe(200);
+    });
+
+    test("HEAD is answered like GET, without the body", async () => {
+      const { text } = await sendRaw(running.port, [
+        "HEAD /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
       ]);
-      expect(/X-Request-Id: (.*)\r/.exec(answer.text)?.[1]).toMatch(/^[0-9a-f-]{36}$/);
+      expect(text).toContain("HTTP/1.1 200 OK");
+      expect(text).toContain("Content-Length: 17");
+      expect(text.endsWith("\r\n\r\n")).toBe(true);
     });
-  }
-});
-
-describe("the other paths", () => {
-  test("livez and readyz", async () => {
-    for (const path of ["/livez", "/readyz"]) expect((await fetch(running.url + path)).status).toBe(200);
   });
 
-  test("HEAD is answered like GET, without the body", async () => {
-    const { text } = await sendRaw(running.port, [
-      "HEAD /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
-    ]);
-    expect(text).toContain("HTTP/1.1 200 OK");
-    expect(text).toContain("Content-Length: 17");
-    expect(text.endsWith("\r\n\r\n")).toBe(true);
+  test("a rate limit is for each token, and says how long to wait", async () => {
+    await using limited = await engine.start({ "rate-limit": "3/m" });
+    const statuses = [];
+    for (let id = 0; id < 4; id++) statuses.push(await post(limited.url, `{"id":${id},"name":"a"}`));
+    expect(statuses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    expect(Number(statuses[3]?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(await statuses[3]?.json()).toMatchObject({ error: 42901 });
+    // The operator's token has a bucket of its own: it fails for its scope, not for the rate.
+    expect((await post(limited.url, "{}", { Authorization: `Bearer ${operatorToken}` })).status).toBe(403);
   });
-});
 
-test("a rate limit is for each token, and says how long to wait", async () => {
-  await using limited = await startTestService({ "rate-limit": "3/m" });
-  const statuses = [];
-  for (let id = 0; id < 4; id++) statuses.push(await post(limited.url, `{"id":${id},"name":"a"}`));
-  expect(statuses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
-  expect(Number(statuses[3]?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-  expect(await statuses[3]?.json()).toMatchObject({ error: 42901 });
-  // The operator's token has a bucket of its own: it fails for its scope, not for the rate.
-  expect((await post(limited.url, "{}", { Authorization: `Bearer ${operatorToken}` })).status).toBe(403);
-});
-
-test("under a base path, the paths answer there and nowhere else", async () => {
-  await using moved = await startTestService({
-    listen: "127.0.0.1:38457",
-    "base-url": "http://127.0.0.1:38457/garden/v1",
+  test("under a base path, the paths answer there and nowhere else", async () => {
+    await using moved = await engine.start({
+      listen: "127.0.0.1:38457",
+      "base-url": "http://127.0.0.1:38457/garden/v1",
+    });
+    expect((await post("http://127.0.0.1:38457/garden/v1", '{"id":1,"name":"a"}')).status).toBe(200);
+    expect((await fetch("http://127.0.0.1:38457/garden/v1/docs")).status).toBe(200);
+    expect((await post("http://127.0.0.1:38457", '{"id":1,"name":"a"}')).status).toBe(404);
+    const description = await fetch(`${moved.url}/openapi.json`).then((response) => response.json());
+    expect(description).toMatchObject({ servers: [{ url: moved.url }] });
   });
-  expect((await post("http://127.0.0.1:38457/garden/v1", '{"id":1,"name":"a"}')).status).toBe(200);
-  expect((await fetch("http://127.0.0.1:38457/garden/v1/docs")).status).toBe(200);
-  expect((await post("http://127.0.0.1:38457", '{"id":1,"name":"a"}')).status).toBe(404);
-  const description = await fetch(`${moved.url}/openapi.json`).then((response) => response.json());
-  expect(description).toMatchObject({ servers: [{ url: moved.url }] });
 });
 
 function expectCommonHeaders(response: Response): void {

@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { post, startTestService, storedPlants, type TestService } from "./harness.ts";
-
-let running: TestService;
-beforeAll(async () => {
-  running = await startTestService();
-});
-afterAll(() => running[Symbol.asyncDispose]());
+import { onEveryEngine } from "./engines.ts";
+import { post, type TestService } from "./harness.ts";
 
 const int64 = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
@@ -14,29 +9,37 @@ const int64 = fc.oneof(
 );
 const text = fc.string({ unit: "binary", maxLength: 40 }).filter((value) => !value.includes("\u0000"));
 
-test("every int64 and every text is in the data file exactly as it was sent", async () => {
-  const plants = new Map<bigint, { name: string; tag: string | undefined }>();
-  await fc.assert(
-    fc.asyncProperty(int64, text, fc.option(text, { nil: undefined }), async (id, name, tag) => {
-      if (plants.has(id)) return;
-      plants.set(id, { name, tag });
-      const response = await post(running.url, `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`);
-      expect(response.status).toBe(200);
-      expect(await response.json()).toEqual(JSON.parse(JSON.stringify({ name, tag })));
-    }),
-    { numRuns: 400 },
-  );
-  const stored = storedPlants(running.database);
-  expect(stored).toHaveLength(plants.size);
-  for (const { id, name, tag } of stored)
-    expect({ id, name, tag: tag ?? undefined }).toEqual({ id, ...plants.get(id) } as never);
-});
+onEveryEngine((engine) => {
+  let running: TestService;
+  beforeAll(async () => {
+    running = await engine.start();
+  });
+  afterAll(() => running[Symbol.asyncDispose]());
 
-test("neighbours that a double cannot tell apart are two plants", async () => {
-  for (const id of ["9007199254740992", "9007199254740993"]) {
-    expect((await post(running.url, `{"id":${id},"name":"n${id}"}`)).status).not.toBe(500);
-  }
-  const ids = storedPlants(running.database).map(({ id }) => id);
-  expect(ids).toContain(9007199254740992n);
-  expect(ids).toContain(9007199254740993n);
+  test("every int64 and every text is in the store exactly as it was sent", async () => {
+    const plants = new Map<bigint, { name: string; tag: string | undefined }>();
+    await fc.assert(
+      fc.asyncProperty(int64, text, fc.option(text, { nil: undefined }), async (id, name, tag) => {
+        if (plants.has(id)) return;
+        plants.set(id, { name, tag });
+        const response = await post(running.url, `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`);
+        expect(response.status).toBe(200);
+        expect(await response.json()).toEqual(JSON.parse(JSON.stringify({ name, tag })));
+      }),
+      { numRuns: 400 },
+    );
+    const stored = await engine.stored(running.database);
+    expect(stored).toHaveLength(plants.size);
+    for (const { id, name, tag } of stored)
+      expect({ id, name, tag: tag ?? undefined }).toEqual({ id, ...plants.get(id) } as never);
+  });
+
+  test("neighbours that a double cannot tell apart are two plants", async () => {
+    for (const id of ["9007199254740992", "9007199254740993"]) {
+      expect((await post(running.url, `{"id":${id},"name":"n${id}"}`)).status).not.toBe(500);
+    }
+    const ids = (await engine.stored(running.database)).map(({ id }) => id);
+    expect(ids).toContain(9007199254740992n);
+    expect(ids).toContain(9007199254740993n);
+  });
 });

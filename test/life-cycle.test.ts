@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { launcher, plantStore, serve } from "./command.ts";
+import { onEveryEngine } from "./engines.ts";
 import {
   accessToken,
   eventually,
@@ -37,17 +38,6 @@ describe("the first run", () => {
     ]);
   });
 
-  test("is the first only once", async () => {
-    using folder = temporaryFolder();
-    const database = join(folder.path, "plants.db");
-    for (const expected of [true, false]) {
-      const service = await serve(["--database", database]);
-      expect(service.out().includes("pst_")).toBe(expected);
-      service.child.kill("SIGTERM");
-      expect((await service.ended()).code).toBe(0);
-    }
-  });
-
   test("that could not listen makes no token that nobody has seen", async () => {
     using folder = temporaryFolder();
     const database = join(folder.path, "plants.db");
@@ -65,97 +55,109 @@ describe("the first run", () => {
   });
 });
 
-describe("a stop", () => {
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    for (const through of ["bun", "launcher"] as const) {
-      test(`by ${signal} through ${through} ends with 0 and says that all is on disk`, async () => {
-        using folder = temporaryFolder();
-        const service = await serve(["--database", join(folder.path, "p.db")], {
-          environment: preset,
-          through,
-        });
-        await post(service.url, '{"id":1,"name":"a"}');
-        service.child.kill(signal);
-        const { code, err } = await service.ended();
-        expect(code).toBe(0);
-        expect(err).toContain("everything answered is on disk");
-      });
+onEveryEngine((engine) => {
+  test("the first run is the first only once", async () => {
+    const database = await engine.newDatabase();
+    for (const expected of [true, false]) {
+      const service = await serve(["--database", database]);
+      expect(service.out().includes("pst_")).toBe(expected);
+      service.child.kill("SIGTERM");
+      expect((await service.ended()).code).toBe(0);
     }
-  }
-
-  test("finishes a request whose body is still coming, and refuses new ones", async () => {
-    await using running = await startTestService();
-    const slow = sendRaw(
-      running.port,
-      [`${head}Content-Length: 19\r\n\r\n{"id":5,`, 200, '"name":"a"}'],
-      300,
-    );
-    const kept = sendRaw(running.port, ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"], 300);
-    await Bun.sleep(50);
-    const closed = running.service.close("test");
-    const answer = await slow;
-    expect(answer.text).toContain("200 OK");
-    expect(answer.closed).toBe(true);
-    expect((await kept).closed).toBe(true);
-    await closed;
-    expect(storedPlants(running.database)).toHaveLength(1);
-    await expect(fetch(`${running.url}/livez`)).rejects.toThrow();
   });
 
-  test("goes unready first, and serves on for the drain delay", async () => {
-    await using running = await startTestService({ "drain-delay": "300ms" });
-    const closed = running.service.close("test");
-    const unready = await fetch(`${running.url}/readyz`);
-    expect([unready.status, await unready.json()]).toMatchObject([503, { error: 50303 }]);
-    expect((await post(running.url, '{"id":1,"name":"a"}')).status).toBe(200);
-    await closed;
-  });
+  describe("a stop", () => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      for (const through of ["bun", "launcher"] as const) {
+        test(`by ${signal} through ${through} ends with 0 and says that all is on disk`, async () => {
+          const service = await serve(["--database", await engine.newDatabase()], {
+            environment: preset,
+            through,
+          });
+          await post(service.url, '{"id":1,"name":"a"}');
+          service.child.kill(signal);
+          const { code, err } = await service.ended();
+          expect(code).toBe(0);
+          expect(err).toContain("everything answered is on disk");
+        });
+      }
+    }
 
-  test("does not wait for a request that has not begun", async () => {
-    await using running = await startTestService();
-    const begun = sendRaw(running.port, ["GET /li"], 300);
-    await Bun.sleep(50);
-    const startMs = performance.now();
-    await running.service.close("test");
-    expect(performance.now() - startMs).toBeLessThan(500);
-    await begun;
-  });
-
-  test("does not wait longer than the drain timeout", async () => {
-    await using running = await startTestService({ "drain-timeout": "200ms" });
-    const stuck = sendRaw(running.port, [`${head}Content-Length: 19\r\n\r\n{"id":5,`], 1000);
-    await Bun.sleep(50);
-    const startMs = performance.now();
-    await running.service.close("test");
-    expect(performance.now() - startMs).toBeLessThan(900);
-    expect(running.logged.join("")).toContain("the drain timeout is over");
-    await stuck;
-  });
-
-  test("asked for by a signal to the whole process group is still a clean one", async () => {
-    using folder = temporaryFolder();
-    const args = ["--listen", "127.0.0.1:0", "--database", join(folder.path, "p.db")];
-    const child = spawn("node", [launcher, ...args], { detached: true, stdio: ["ignore", "ignore", "pipe"] });
-    let err = "";
-    child.stderr.on("data", (text) => {
-      err += text;
+    test("finishes a request whose body is still coming, and refuses new ones", async () => {
+      await using running = await engine.start();
+      const slow = sendRaw(
+        running.port,
+        [`${head}Content-Length: 19\r\n\r\n{"id":5,`, 200, '"name":"a"}'],
+        300,
+      );
+      const kept = sendRaw(running.port, ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"], 300);
+      await Bun.sleep(50);
+      const closed = running.service.close("test");
+      const answer = await slow;
+      expect(answer.text).toContain("200 OK");
+      expect(answer.closed).toBe(true);
+      expect((await kept).closed).toBe(true);
+      await closed;
+      expect(await engine.stored(running.database)).toHaveLength(1);
+      await expect(fetch(`${running.url}/livez`)).rejects.toThrow();
     });
-    await eventually(() => err.includes("listening"));
-    process.kill(-(child.pid ?? 0), "SIGTERM");
-    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
-    expect(err).toContain("everything answered is on disk");
-  });
 
-  test("is cut short by a second signal", async () => {
-    using folder = temporaryFolder();
-    const service = await serve(["--database", join(folder.path, "p.db"), "--drain-delay", "60s"], {
-      environment: preset,
+    test("goes unready first, and serves on for the drain delay", async () => {
+      await using running = await engine.start({ "drain-delay": "300ms" });
+      const closed = running.service.close("test");
+      const unready = await fetch(`${running.url}/readyz`);
+      expect([unready.status, await unready.json()]).toMatchObject([503, { error: 50303 }]);
+      expect((await post(running.url, '{"id":1,"name":"a"}')).status).toBe(200);
+      await closed;
     });
-    service.child.kill("SIGTERM");
-    await eventually(() => service.err().includes("stopping"));
-    await Bun.sleep(300);
-    service.child.kill("SIGINT");
-    expect((await service.ended()).code).toBe(130);
+
+    test("does not wait for a request that has not begun", async () => {
+      await using running = await engine.start();
+      const begun = sendRaw(running.port, ["GET /li"], 300);
+      await Bun.sleep(50);
+      const startMs = performance.now();
+      await running.service.close("test");
+      expect(performance.now() - startMs).toBeLessThan(500);
+      await begun;
+    });
+
+    test("does not wait longer than the drain timeout", async () => {
+      await using running = await engine.start({ "drain-timeout": "200ms" });
+      const stuck = sendRaw(running.port, [`${head}Content-Length: 19\r\n\r\n{"id":5,`], 1000);
+      await Bun.sleep(50);
+      const startMs = performance.now();
+      await running.service.close("test");
+      expect(performance.now() - startMs).toBeLessThan(900);
+      expect(running.logged.join("")).toContain("the drain timeout is over");
+      await stuck;
+    });
+
+    test("asked for by a signal to the whole process group is still a clean one", async () => {
+      const args = ["--listen", "127.0.0.1:0", "--database", await engine.newDatabase()];
+      const child = spawn("node", [launcher, ...args], {
+        detached: true,
+        stdio: ["ignore", "ignore", "pipe"],
+      });
+      let err = "";
+      child.stderr.on("data", (text) => {
+        err += text;
+      });
+      await eventually(() => err.includes("listening"));
+      process.kill(-(child.pid ?? 0), "SIGTERM");
+      expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
+      expect(err).toContain("everything answered is on disk");
+    });
+
+    test("is cut short by a second signal", async () => {
+      const service = await serve(["--database", await engine.newDatabase(), "--drain-delay", "60s"], {
+        environment: preset,
+      });
+      service.child.kill("SIGTERM");
+      await eventually(() => service.err().includes("stopping"));
+      await Bun.sleep(300);
+      service.child.kill("SIGINT");
+      expect((await service.ended()).code).toBe(130);
+    });
   });
 });
 

@@ -1,8 +1,9 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { operations } from "../src/operator/openapi-operations.ts";
+import { onEveryEngine } from "./engines.ts";
 import {
   accessToken,
   eventually,
@@ -12,17 +13,6 @@ import {
   startTestService,
   temporaryFolder,
 } from "./harness.ts";
-
-const running = await startTestService();
-afterAll(() => running[Symbol.asyncDispose]());
-const { operatorUrl, url } = running;
-
-const unsafeId = "9007199254740993";
-await post(url, `{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree"}`);
-await post(url, '{"id":-9223372036854775808,"name":"100% Fern_1","tag":""}');
-await post(url, '{"id":3,"name":"Moss, \\"the\\" soft\\nkind"}');
-for (let id = 10; id < 40; id++)
-  await post(url, JSON.stringify({ id, name: `Oak ${id}`, tag: id % 2 ? "tree" : "bush" }));
 
 interface Answer {
   readonly status: number;
@@ -34,326 +24,348 @@ interface Answer {
   readonly headers: Headers;
 }
 
-async function call(path: string, init: RequestInit = {}, token = operatorToken): Promise<Answer> {
-  const headers = { Authorization: `Bearer ${token}`, ...(init.headers as Record<string, string>) };
-  const response = await fetch(operatorUrl + path, { ...init, headers });
-  return {
-    status: response.status,
-    body: (await response.json()) as Answer["body"],
-    headers: response.headers,
-  };
-}
+const unsafeId = "9007199254740993";
 
-const send = (path: string, body: unknown) => call(path, { method: "POST", body: JSON.stringify(body) });
-const idsOf = ({ body }: Answer) => body.plants.map(({ id }) => id);
+onEveryEngine((engine) => {
+  let url = "";
+  let operatorUrl = "";
+  let close = async () => {};
 
-describe("plants are listed", () => {
-  test("newest first, in pages that neither repeat nor skip, though plants come in between", async () => {
-    const first = await call("/api/plants?limit=10");
-    await post(url, '{"id":1000,"name":"in between"}');
-    const second = await call(`/api/plants?limit=10&cursor=${first.body["next"]}`);
-    const rest = await call(`/api/plants?limit=1000&cursor=${second.body["next"]}`);
-    const ids = [...idsOf(first), ...idsOf(second), ...idsOf(rest)];
-    expect(ids.slice(0, 3)).toEqual(["39", "38", "37"]);
-    expect(ids.slice(-3)).toEqual(["3", "-9223372036854775808", unsafeId]);
-    expect(ids).toHaveLength(33);
-    expect(rest.body).not.toHaveProperty("next");
+  beforeAll(async () => {
+    const running = await engine.start();
+    ({ url, operatorUrl } = running);
+    close = async () => running[Symbol.asyncDispose]();
+    await post(url, `{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree"}`);
+    await post(url, '{"id":-9223372036854775808,"name":"100% Fern_1","tag":""}');
+    await post(url, '{"id":3,"name":"Moss, \\"the\\" soft\\nkind"}');
+    for (let id = 10; id < 40; id++)
+      await post(url, JSON.stringify({ id, name: `Oak ${id}`, tag: id % 2 ? "tree" : "bush" }));
   });
+  afterAll(() => close());
 
-  test("oldest first", async () => {
-    const { body } = await call("/api/plants?limit=2&order=oldest");
-    expect(body.plants).toEqual([
-      expect.objectContaining({
-        id: unsafeId,
-        name: "Árbol de Navidad",
-        tag: "tree",
-        createdBy: "preset-access",
-      }),
-      expect.objectContaining({ id: "-9223372036854775808", tag: "" }),
-    ]);
-    expect(body.plants[0]).toHaveProperty("createdAt", expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/));
-  });
-
-  const filtered: [string, string[]][] = [
-    ["tag=bush&limit=2", ["38", "36"]],
-    ["tag=", ["-9223372036854775808"]],
-    ["name=OAK%2011", ["11"]],
-    ["name=%C3%A1RBOL", [unsafeId]],
-    ["name=%C3%81rbol%20D", [unsafeId]],
-    ["name=0%25%20f", ["-9223372036854775808"]],
-    ["name=fern_1", ["-9223372036854775808"]],
-    ["name=fernx1", []],
-    ["name=k%201&tag=bush", ["18", "16", "14", "12", "10"]],
-    [`id=${unsafeId}`, [unsafeId]],
-    [`id=${unsafeId}&tag=bush`, []],
-    ["id=9007199254740992", []],
-    ["token=nobody", []],
-    ["token=preset-access&tag=tree&limit=1", ["39"]],
-    ["until=2020-01-01", []],
-    ["since=2020-01-01T00:00:00Z&id=3", ["3"]],
-    ["since=2100-01-01T00:00:00%2B02:00", []],
-  ];
-  for (const [query, ids] of filtered) {
-    test(`with ${query}`, async () => {
-      const answer = await call(`/api/plants?${query}`);
-      expect(answer.status).toBe(200);
-      expect(idsOf(answer)).toEqual(ids);
-    });
+  async function call(path: string, init: RequestInit = {}, token = operatorToken): Promise<Answer> {
+    const headers = { Authorization: `Bearer ${token}`, ...(init.headers as Record<string, string>) };
+    const response = await fetch(operatorUrl + path, { ...init, headers });
+    return {
+      status: response.status,
+      body: (await response.json()) as Answer["body"],
+      headers: response.headers,
+    };
   }
 
-  const wrong = [
-    ["limit=0", 'Parameter "limit" takes a whole number from 1 to 1000, but is "0".'],
-    ["limit=many", "limit"],
-    ["id=1.5", "id"],
-    ["id=9223372036854775808", "id"],
-    ["since=yesterday", "since"],
-    ["order=random", "newest or oldest"],
-    ["cursor=x", "cursor"],
-    ["colour=green", 'There is no parameter "colour"'],
-    ["tag=a&tag=b", "more than once"],
-  ] as const;
-  for (const [query, message] of wrong) {
-    test(`but not with ${query}`, async () => {
-      const { status, body } = await call(`/api/plants?${query}`);
-      expect([status, body.error, body.message]).toEqual([400, 40031, expect.stringContaining(message)]);
+  const send = (path: string, body: unknown) => call(path, { method: "POST", body: JSON.stringify(body) });
+  const idsOf = ({ body }: Answer) => body.plants.map(({ id }) => id);
+
+  describe("plants are listed", () => {
+    test("newest first, in pages that neither repeat nor skip, though plants come in between", async () => {
+      const first = await call("/api/plants?limit=10");
+      await post(url, '{"id":1000,"name":"in between"}');
+      const second = await call(`/api/plants?limit=10&cursor=${first.body["next"]}`);
+      const rest = await call(`/api/plants?limit=1000&cursor=${second.body["next"]}`);
+      const ids = [...idsOf(first), ...idsOf(second), ...idsOf(rest)];
+      expect(ids.slice(0, 3)).toEqual(["39", "38", "37"]);
+      expect(ids.slice(-3)).toEqual(["3", "-9223372036854775808", unsafeId]);
+      expect(ids).toHaveLength(33);
+      expect(rest.body).not.toHaveProperty("next");
     });
-  }
 
-  test("or shown one by one", async () => {
-    expect((await call(`/api/plants/${unsafeId}`)).body).toMatchObject({ id: unsafeId, tag: "tree" });
-    expect(await call("/api/plants/9007199254740992")).toMatchObject({ status: 404, body: { error: 40402 } });
-    expect(await call("/api/plants/x")).toMatchObject({ status: 400, body: { error: 40031 } });
-  });
-});
-
-test("the overview counts", async () => {
-  const { body } = await call("/api/overview");
-  expect(Number(body["total"])).toBeGreaterThanOrEqual(33);
-  const { creates } = body["perMinute"] as { creates: number[] };
-  expect(creates).toHaveLength(180);
-  expect(creates.reduce((sum, count) => sum + count, 0)).toBe(Number(body["total"]));
-  expect(body["ratePerSecond"]).toBeGreaterThan(0);
-  expect(body["topTags"]).toMatchObject({
-    tags: [
-      { tag: "tree", plants: "16" },
-      { tag: "bush", plants: "15" },
-      { tag: "", plants: "1" },
-    ],
-  });
-  expect(body["store"]).toMatchObject({
-    engine: "sqlite",
-    ready: true,
-    bytes: expect.any(Number),
-    diskFreeBytes: expect.any(Number),
-  });
-});
-
-describe("plants are exported", () => {
-  const fetched = async (query: string) => {
-    const response = await fetch(`${operatorUrl}/api/export?${query}`, {
-      headers: { Authorization: `Bearer ${operatorToken}` },
-    });
-    return { text: await response.text(), response };
-  };
-
-  test("as NDJSON that the service takes back", async () => {
-    const { text, response } = await fetched("until=2100-01-01");
-    expect(response.headers.get("content-disposition")).toMatch(/attachment; filename="plants-.*\.ndjson"/);
-    const rows = text.trimEnd().split("\n");
-    expect(rows[0]).toStartWith(`{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree","createdAt":"`);
-    await using other = await startTestService();
-    for (const row of rows) expect((await post(other.url, row)).status).toBe(200);
-    for (const row of rows) expect((await post(url, row)).headers.get("idempotent-replayed")).toBe("true");
-  });
-
-  test("as CSV, with an empty tag told from none", async () => {
-    const { text } = await fetched("format=csv&until=2100-01-01");
-    expect(text).toStartWith("id,name,tag,created_at,created_by\r\n");
-    expect(text).toContain('\r\n-9223372036854775808,100% Fern_1,"",20');
-    expect(text).toContain('\r\n3,"Moss, ""the"" soft\nkind",,20');
-  });
-
-  test("in part", async () => {
-    const { text } = await fetched("tag=bush");
-    expect(text.trimEnd().split("\n")).toHaveLength(15);
-  });
-
-  test("by a link that is good once and needs no token", async () => {
-    const { status, body } = await send("/api/exports", { format: "csv", tag: "bush" });
-    expect(status).toBe(201);
-    const link = operatorUrl + String(body["url"]);
-    expect((await (await fetch(link)).text()).split("\r\n")).toHaveLength(17);
-    expect((await fetch(link)).status).toBe(404);
-    expect((await send("/api/exports", { format: "xml" })).body.error).toBe(40031);
-    expect((await send("/api/exports", { colour: "green" })).body.error).toBe(40031);
-  });
-});
-
-describe("tokens", () => {
-  test("are created, used at once, rotated and revoked", async () => {
-    const created = await send("/api/tokens", {
-      name: "greenhouse",
-      scopes: ["plants:create"],
-      expiresIn: "90d",
-    });
-    expect(created.status).toBe(201);
-    const { token, secret } = created.body as unknown as { token: { id: string }; secret: string };
-    const use = async (with_: string) =>
-      (await post(url, '{"id":3,"name":"x"}', { Authorization: `Bearer ${with_}` })).status;
-    expect(await use(secret)).toBe(400);
-    const rotated = await send(`/api/tokens/${token.id}/rotate`, { overlap: "0s" });
-    expect([rotated.status, await use(secret), await use(String(rotated.body["secret"]))]).toEqual([
-      201, 401, 400,
-    ]);
-    const newId = (rotated.body["token"] as { id: string }).id;
-    expect((await send(`/api/tokens/${newId}/revoke`, {})).body["token"]).toMatchObject({ state: "revoked" });
-    expect(await use(String(rotated.body["secret"]))).toBe(401);
-    const { body } = await call("/api/tokens");
-    expect(JSON.stringify(body)).not.toContain("digest");
-    expect(JSON.stringify(body)).not.toContain(secret);
-    expect(body["tokens"]).toEqual([
-      expect.objectContaining({ name: "greenhouse", state: "expired" }),
-      expect.objectContaining({ name: "greenhouse", state: "revoked" }),
-    ]);
-  });
-
-  const wrong: [string, unknown, number][] = [
-    ["/api/tokens", {}, 40031],
-    ["/api/tokens", { name: " " }, 40031],
-    ["/api/tokens", { name: 5 }, 40031],
-    ["/api/tokens", { name: "a", scopes: ["all"] }, 40031],
-    ["/api/tokens", { name: "a", scopes: [] }, 40031],
-    ["/api/tokens", { name: "a", expiresIn: "soon" }, 40031],
-    ["/api/tokens", [], 40031],
-    ["/api/tokens", "x".repeat(70_000), 41301],
-    ["/api/tokens/nope/revoke", {}, 40403],
-    ["/api/tokens/nope/rotate", {}, 40403],
-  ];
-  for (const [path, body, error] of wrong) {
-    test(`are refused for ${path} ${JSON.stringify(body).slice(0, 40)}`, async () => {
-      expect((await send(path, body)).body.error).toBe(error);
-    });
-  }
-});
-
-describe("nobody gets in", () => {
-  for (const { method, path, open } of operations) {
-    if (open === true) continue;
-    test(`to ${method} ${path} without the scope`, async () => {
-      const target = path.replaceAll(/\{\w+\}/g, "1");
-      const init = { method: method.toUpperCase() };
-      const without = await fetch(operatorUrl + target, init);
-      expect([without.status, without.headers.get("www-authenticate")]).toEqual([
-        401,
-        'Bearer realm="plant-store"',
+    test("oldest first", async () => {
+      const { body } = await call("/api/plants?limit=2&order=oldest");
+      expect(body.plants).toEqual([
+        expect.objectContaining({
+          id: unsafeId,
+          name: "Árbol de Navidad",
+          tag: "tree",
+          createdBy: "preset-access",
+        }),
+        expect.objectContaining({ id: "-9223372036854775808", tag: "" }),
       ]);
-      expect((await call(target, init, accessToken)).body.error).toBe(40301);
-      expect((await call(target, init, "wrong-token-0123456789")).body.error).toBe(40102);
+      expect(body.plants[0]).toHaveProperty("createdAt", expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/));
     });
-  }
 
-  test("by a name that another site could have made point here", async () => {
-    const port = Number(new URL(operatorUrl).port);
-    for (const [host, status] of [
-      ["evil.example", 421],
-      [`127.0.0.1:${port}`, 200],
-      ["localhost", 200],
-      ["[::1]:1", 200],
-      ["localhost.evil.example", 421],
-    ] as const) {
-      const { text } = await sendRaw(port, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`]);
-      expect(text).toStartWith(`HTTP/1.1 ${status} `);
-      if (status === 421) expect(text).toContain('{"error":42101,');
-    }
-  });
-});
-
-describe("the other paths", () => {
-  test("errors have the Error body everywhere", async () => {
-    for (const [path, method, error] of [
-      ["/nothing", "GET", 40401],
-      ["/api/plants", "DELETE", 40501],
-      ["/assets/none.js", "GET", 40401],
-    ] as const) {
-      const response = await fetch(operatorUrl + path, { method });
-      expect(response.headers.get("content-type")).toBe("application/json");
-      expect(response.headers.get("x-request-id")).not.toBeNull();
-      expect(response.headers.get("cache-control")).toBe("no-store");
-      expect(await response.json()).toEqual({ error, message: expect.any(String) });
-    }
-  });
-
-  test("livez and readyz", async () => {
-    expect((await fetch(`${operatorUrl}/livez`)).status).toBe(200);
-    expect((await fetch(`${operatorUrl}/readyz`)).status).toBe(200);
-  });
-
-  test("a plant is passed on to the public contract as it is", async () => {
-    const forward = (body: string, token = accessToken) =>
-      fetch(`${operatorUrl}/plants`, {
-        method: "POST",
-        body,
-        headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    const filtered: [string, string[]][] = [
+      ["tag=bush&limit=2", ["38", "36"]],
+      ["tag=", ["-9223372036854775808"]],
+      ["name=OAK%2011", ["11"]],
+      ["name=%C3%A1RBOL", [unsafeId]],
+      ["name=%C3%81rbol%20D", [unsafeId]],
+      ["name=0%25%20f", ["-9223372036854775808"]],
+      ["name=fern_1", ["-9223372036854775808"]],
+      ["name=fernx1", []],
+      ["name=k%201&tag=bush", ["18", "16", "14", "12", "10"]],
+      [`id=${unsafeId}`, [unsafeId]],
+      [`id=${unsafeId}&tag=bush`, []],
+      ["id=9007199254740992", []],
+      ["token=nobody", []],
+      ["token=preset-access&tag=tree&limit=1", ["39"]],
+      ["until=2020-01-01", []],
+      ["since=2020-01-01T00:00:00Z&id=3", ["3"]],
+      ["since=2100-01-01T00:00:00%2B02:00", []],
+    ];
+    for (const [query, ids] of filtered) {
+      test(`with ${query}`, async () => {
+        const answer = await call(`/api/plants?${query}`);
+        expect(answer.status).toBe(200);
+        expect(idsOf(answer)).toEqual(ids);
       });
-    const created = await forward('{"id":9223372036854775807,"name":"last"}');
-    expect([created.status, await created.json()]).toEqual([200, { name: "last" }]);
-    expect(
-      (await forward('{"id":9223372036854775807,"name":"last"}')).headers.get("idempotent-replayed"),
-    ).toBe("true");
-    expect(await (await forward('{"id":9223372036854775808,"name":"x"}')).json()).toMatchObject({
-      error: 40012,
-    });
-    expect(await (await forward('{"id":1,"name":"x"}', operatorToken)).json()).toMatchObject({
-      error: 40301,
-    });
-    expect((await call("/api/plants/9223372036854775807")).body).toMatchObject({ name: "last" });
-  });
-});
+    }
 
-test("new plants are told of as they come", async () => {
-  const abort = new AbortController();
-  const response = await fetch(`${operatorUrl}/api/feed`, {
-    headers: { Authorization: `Bearer ${operatorToken}` },
-    signal: abort.signal,
-  });
-  expect(response.headers.get("content-type")).toBe("text/event-stream");
-  let told = "";
-  const reading = (async () => {
-    for await (const bytes of response.body ?? []) told += new TextDecoder().decode(bytes);
-  })().catch(() => {});
-  await eventually(() => told.includes("the feed has begun"));
-  await Bun.sleep(600);
-  await post(url, '{"id":-5,"name":"fresh"}');
-  await eventually(() => told.includes('"id":"-5"'));
-  expect(told).toContain("event: plants\ndata: {");
-  await Promise.all(
-    Array.from({ length: 300 }, (_, index) => post(url, JSON.stringify({ id: 5000 + index, name: "many" }))),
-  );
-  const counted = () =>
-    [...told.matchAll(/^data: (.*)$/gm)]
-      .map(([, data]) => JSON.parse(data ?? "") as { plants: unknown[]; more: number })
-      .reduce((sum, { plants, more }) => sum + plants.length + more, 0);
-  await eventually(() => counted() === 301);
-  abort.abort();
-  await reading;
-}, 15_000);
+    const wrong = [
+      ["limit=0", 'Parameter "limit" takes a whole number from 1 to 1000, but is "0".'],
+      ["limit=many", "limit"],
+      ["id=1.5", "id"],
+      ["id=9223372036854775808", "id"],
+      ["since=yesterday", "since"],
+      ["order=random", "newest or oldest"],
+      ["cursor=x", "cursor"],
+      ["colour=green", 'There is no parameter "colour"'],
+      ["tag=a&tag=b", "more than once"],
+    ] as const;
+    for (const [query, message] of wrong) {
+      test(`but not with ${query}`, async () => {
+        const { status, body } = await call(`/api/plants?${query}`);
+        expect([status, body.error, body.message]).toEqual([400, 40031, expect.stringContaining(message)]);
+      });
+    }
 
-describe("the description", () => {
-  test("is valid OpenAPI, and holds just what there is", async () => {
-    const text = await (await fetch(`${operatorUrl}/openapi.json`)).text();
-    using folder = temporaryFolder();
-    const file = join(folder.path, "openapi.json");
-    const description = JSON.parse(text);
-    writeFileSync(file, JSON.stringify({ ...description, servers: [{ url: "https://example.org" }] }));
-    const redocly = createRequire(import.meta.url).resolve("@redocly/cli/bin/cli.js");
-    const environment = { PATH: process.env["PATH"] ?? "", REDOCLY_TELEMETRY: "off", CI: "true" };
-    const ran = Bun.spawnSync(["node", redocly, "lint", file], { env: environment, cwd: folder.path });
-    const said = ran.stdout.toString() + ran.stderr.toString();
-    expect([ran.exitCode, said]).toEqual([0, expect.stringContaining("valid")]);
-    expect(said).not.toMatch(/\d+ warning/i);
-    const source = await Bun.file(join(import.meta.dir, "../src/operator/operator-listener.ts")).text();
-    const routes = [...source.matchAll(/"(\/api\/[^"]*)": \{/g)].map(([, path]) => path);
-    const described = Object.keys(description.paths).map((path) => path.replaceAll(/\{\w+\}/g, "*"));
-    expect(described.sort()).toEqual(routes.sort() as string[]);
-  }, 30_000);
+    test("or shown one by one", async () => {
+      expect((await call(`/api/plants/${unsafeId}`)).body).toMatchObject({ id: unsafeId, tag: "tree" });
+      expect(await call("/api/plants/9007199254740992")).toMatchObject({
+        status: 404,
+        body: { error: 40402 },
+      });
+      expect(await call("/api/plants/x")).toMatchObject({ status: 400, body: { error: 40031 } });
+    });
+  });
+
+  test("the overview counts", async () => {
+    const { body } = await call("/api/overview");
+    expect(Number(body["total"])).toBeGreaterThanOrEqual(33);
+    const { creates } = body["perMinute"] as { creates: number[] };
+    expect(creates).toHaveLength(180);
+    expect(creates.reduce((sum, count) => sum + count, 0)).toBe(Number(body["total"]));
+    expect(body["ratePerSecond"]).toBeGreaterThan(0);
+    expect(body["topTags"]).toMatchObject({
+      tags: [
+        { tag: "tree", plants: "16" },
+        { tag: "bush", plants: "15" },
+        { tag: "", plants: "1" },
+      ],
+    });
+    expect(body["store"]).toMatchObject({ engine: expect.stringMatching(/sqlite|postgres/), ready: true });
+  });
+
+  describe("plants are exported", () => {
+    const fetched = async (query: string) => {
+      const response = await fetch(`${operatorUrl}/api/export?${query}`, {
+        headers: { Authorization: `Bearer ${operatorToken}` },
+      });
+      return { text: await response.text(), response };
+    };
+
+    test("as NDJSON that the service takes back", async () => {
+      const { text, response } = await fetched("until=2100-01-01");
+      expect(response.headers.get("content-disposition")).toMatch(/attachment; filename="plants-.*\.ndjson"/);
+      const rows = text.trimEnd().split("\n");
+      expect(rows[0]).toStartWith(`{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree","createdAt":"`);
+      await using other = await startTestService();
+      for (const row of rows) expect((await post(other.url, row)).status).toBe(200);
+      for (const row of rows) expect((await post(url, row)).headers.get("idempotent-replayed")).toBe("true");
+    });
+
+    test("as CSV, with an empty tag told from none", async () => {
+      const { text } = await fetched("format=csv&until=2100-01-01");
+      expect(text).toStartWith("id,name,tag,created_at,created_by\r\n");
+      expect(text).toContain('\r\n-9223372036854775808,100% Fern_1,"",20');
+      expect(text).toContain('\r\n3,"Moss, ""the"" soft\nkind",,20');
+    });
+
+    test("in part", async () => {
+      const { text } = await fetched("tag=bush");
+      expect(text.trimEnd().split("\n")).toHaveLength(15);
+    });
+
+    test("by a link that is good once and needs no token", async () => {
+      const { status, body } = await send("/api/exports", { format: "csv", tag: "bush" });
+      expect(status).toBe(201);
+      const link = operatorUrl + String(body["url"]);
+      expect((await (await fetch(link)).text()).split("\r\n")).toHaveLength(17);
+      expect((await fetch(link)).status).toBe(404);
+      expect((await send("/api/exports", { format: "xml" })).body.error).toBe(40031);
+      expect((await send("/api/exports", { colour: "green" })).body.error).toBe(40031);
+    });
+  });
+
+  describe("tokens", () => {
+    test("are created, used at once, rotated and revoked", async () => {
+      const created = await send("/api/tokens", {
+        name: "greenhouse",
+        scopes: ["plants:create"],
+        expiresIn: "90d",
+      });
+      expect(created.status).toBe(201);
+      const { token, secret } = created.body as unknown as { token: { id: string }; secret: string };
+      const use = async (with_: string) =>
+        (await post(url, '{"id":3,"name":"x"}', { Authorization: `Bearer ${with_}` })).status;
+      expect(await use(secret)).toBe(400);
+      const rotated = await send(`/api/tokens/${token.id}/rotate`, { overlap: "0s" });
+      expect([rotated.status, await use(secret), await use(String(rotated.body["secret"]))]).toEqual([
+        201, 401, 400,
+      ]);
+      const newId = (rotated.body["token"] as { id: string }).id;
+      expect((await send(`/api/tokens/${newId}/revoke`, {})).body["token"]).toMatchObject({
+        state: "revoked",
+      });
+      expect(await use(String(rotated.body["secret"]))).toBe(401);
+      const { body } = await call("/api/tokens");
+      expect(JSON.stringify(body)).not.toContain("digest");
+      expect(JSON.stringify(body)).not.toContain(secret);
+      expect(body["tokens"]).toEqual([
+        expect.objectContaining({ name: "greenhouse", state: "expired" }),
+        expect.objectContaining({ name: "greenhouse", state: "revoked" }),
+      ]);
+    });
+
+    const wrong: [string, unknown, number][] = [
+      ["/api/tokens", {}, 40031],
+      ["/api/tokens", { name: " " }, 40031],
+      ["/api/tokens", { name: 5 }, 40031],
+      ["/api/tokens", { name: "a", scopes: ["all"] }, 40031],
+      ["/api/tokens", { name: "a", scopes: [] }, 40031],
+      ["/api/tokens", { name: "a", expiresIn: "soon" }, 40031],
+      ["/api/tokens", [], 40031],
+      ["/api/tokens", "x".repeat(70_000), 41301],
+      ["/api/tokens/nope/revoke", {}, 40403],
+      ["/api/tokens/nope/rotate", {}, 40403],
+    ];
+    for (const [path, body, error] of wrong) {
+      test(`are refused for ${path} ${JSON.stringify(body).slice(0, 40)}`, async () => {
+        expect((await send(path, body)).body.error).toBe(error);
+      });
+    }
+  });
+
+  describe("nobody gets in", () => {
+    for (const { method, path, open } of operations) {
+      if (open === true) continue;
+      test(`to ${method} ${path} without the scope`, async () => {
+        const target = path.replaceAll(/\{\w+\}/g, "1");
+        const init = { method: method.toUpperCase() };
+        const without = await fetch(operatorUrl + target, init);
+        expect([without.status, without.headers.get("www-authenticate")]).toEqual([
+          401,
+          'Bearer realm="plant-store"',
+        ]);
+        expect((await call(target, init, accessToken)).body.error).toBe(40301);
+        expect((await call(target, init, "wrong-token-0123456789")).body.error).toBe(40102);
+      });
+    }
+
+    test("by a name that another site could have made point here", async () => {
+      const port = Number(new URL(operatorUrl).port);
+      for (const [host, status] of [
+        ["evil.example", 421],
+        [`127.0.0.1:${port}`, 200],
+        ["localhost", 200],
+        ["[::1]:1", 200],
+        ["localhost.evil.example", 421],
+      ] as const) {
+        const { text } = await sendRaw(port, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`]);
+        expect(text).toStartWith(`HTTP/1.1 ${status} `);
+        if (status === 421) expect(text).toContain('{"error":42101,');
+      }
+    });
+  });
+
+  describe("the other paths", () => {
+    test("errors have the Error body everywhere", async () => {
+      for (const [path, method, error] of [
+        ["/nothing", "GET", 40401],
+        ["/api/plants", "DELETE", 40501],
+        ["/assets/none.js", "GET", 40401],
+      ] as const) {
+        const response = await fetch(operatorUrl + path, { method });
+        expect(response.headers.get("content-type")).toBe("application/json");
+        expect(response.headers.get("x-request-id")).not.toBeNull();
+        expect(response.headers.get("cache-control")).toBe("no-store");
+        expect(await response.json()).toEqual({ error, message: expect.any(String) });
+      }
+    });
+
+    test("livez and readyz", async () => {
+      expect((await fetch(`${operatorUrl}/livez`)).status).toBe(200);
+      expect((await fetch(`${operatorUrl}/readyz`)).status).toBe(200);
+    });
+
+    test("a plant is passed on to the public contract as it is", async () => {
+      const forward = (body: string, token = accessToken) =>
+        fetch(`${operatorUrl}/plants`, {
+          method: "POST",
+          body,
+          headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+        });
+      const created = await forward('{"id":9223372036854775807,"name":"last"}');
+      expect([created.status, await created.json()]).toEqual([200, { name: "last" }]);
+      expect(
+        (await forward('{"id":9223372036854775807,"name":"last"}')).headers.get("idempotent-replayed"),
+      ).toBe("true");
+      expect(await (await forward('{"id":9223372036854775808,"name":"x"}')).json()).toMatchObject({
+        error: 40012,
+      });
+      expect(await (await forward('{"id":1,"name":"x"}', operatorToken)).json()).toMatchObject({
+        error: 40301,
+      });
+      expect((await call("/api/plants/9223372036854775807")).body).toMatchObject({ name: "last" });
+    });
+  });
+
+  test("new plants are told of as they come", async () => {
+    const abort = new AbortController();
+    const response = await fetch(`${operatorUrl}/api/feed`, {
+      headers: { Authorization: `Bearer ${operatorToken}` },
+      signal: abort.signal,
+    });
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    let told = "";
+    const reading = (async () => {
+      for await (const bytes of response.body ?? []) told += new TextDecoder().decode(bytes);
+    })().catch(() => {});
+    await eventually(() => told.includes("the feed has begun"));
+    await Bun.sleep(600);
+    await post(url, '{"id":-5,"name":"fresh"}');
+    await eventually(() => told.includes('"id":"-5"'));
+    expect(told).toContain("event: plants\ndata: {");
+    await Promise.all(
+      Array.from({ length: 300 }, (_, index) =>
+        post(url, JSON.stringify({ id: 5000 + index, name: "many" })),
+      ),
+    );
+    const counted = () =>
+      [...told.matchAll(/^data: (.*)$/gm)]
+        .map(([, data]) => JSON.parse(data ?? "") as { plants: unknown[]; more: number })
+        .reduce((sum, { plants, more }) => sum + plants.length + more, 0);
+    await eventually(() => counted() === 301);
+    abort.abort();
+    await reading;
+  }, 15_000);
+
+  describe("the description", () => {
+    test("is valid OpenAPI, and holds just what there is", async () => {
+      const text = await (await fetch(`${operatorUrl}/openapi.json`)).text();
+      using folder = temporaryFolder();
+      const file = join(folder.path, "openapi.json");
+      const description = JSON.parse(text);
+      writeFileSync(file, JSON.stringify({ ...description, servers: [{ url: "https://example.org" }] }));
+      const redocly = createRequire(import.meta.url).resolve("@redocly/cli/bin/cli.js");
+      const environment = { PATH: process.env["PATH"] ?? "", REDOCLY_TELEMETRY: "off", CI: "true" };
+      const ran = Bun.spawnSync(["node", redocly, "lint", file], { env: environment, cwd: folder.path });
+      const said = ran.stdout.toString() + ran.stderr.toString();
+      expect([ran.exitCode, said]).toEqual([0, expect.stringContaining("valid")]);
+      expect(said).not.toMatch(/\d+ warning/i);
+      const source = await Bun.file(join(import.meta.dir, "../src/operator/operator-listener.ts")).text();
+      const routes = [...source.matchAll(/"(\/api\/[^"]*)": \{/g)].map(([, path]) => path);
+      const described = Object.keys(description.paths).map((path) => path.replaceAll(/\{\w+\}/g, "*"));
+      expect(described.sort()).toEqual(routes.sort() as string[]);
+    }, 30_000);
+  });
 });

@@ -92,6 +92,10 @@ describe("the house", () => {
     expect(offenders(code, /\bBun\.|from "bun/, ({ path }) => places.test(path))).toEqual([]);
   });
 
+  test("PostgreSQL's driver stands in storage/postgres/ alone", () => {
+    expect(offenders(code, /from "pg"/, ({ path }) => path.startsWith("storage/postgres/"))).toEqual([]);
+  });
+
   test("no module keeps state of its own", () => {
     expect(offenders(code, /^(?:export )?let /m, () => false)).toEqual([]);
   });

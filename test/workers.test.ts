@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { plantStore, serve } from "./command.ts";
+import { onEveryEngine } from "./engines.ts";
 import {
   accessToken,
   eventually,
@@ -39,152 +40,153 @@ function watchHiring(): { readonly workers: Worker[]; plantsTaken(): number } & 
   };
 }
 
-describe("several workers on one port", () => {
-  test("create every plant once, exactly, whichever worker it came to", async () => {
-    using hired = watchHiring();
-    await using running = await startTestService(three);
-    const ids = Array.from({ length: 300 }, (_, index) => 2n ** 63n - 1n - BigInt(index));
-    const responses = await Promise.all(
-      ids.map((id) => post(running.url, `{"id":${id},"name":"n${id} 🌱","tag":"t"}`, apart)),
-    );
-    expect(responses.every(({ status }) => status === 200)).toBe(true);
-    expect(storedPlants(running.database).map(({ id, name }) => [id, name])).toEqual(
-      ids.toReversed().map((id) => [id, `n${id} 🌱`]),
-    );
-    expect(hired.plantsTaken()).toBeGreaterThan(0);
-    const again = await Promise.all(
-      ids.map((id) => post(running.url, `{"id":${id},"name":"n${id} 🌱","tag":"t"}`, apart)),
-    );
-    expect(again.every(({ headers }) => headers.get("idempotent-replayed") === "true")).toBe(true);
-  });
-
-  test("have exactly one winner where plants race for an id", async () => {
-    await using running = await startTestService(three);
-    for (let id = 0; id < 10; id++) {
-      const names = Array.from({ length: 12 }, (_, index) => `racer ${index}`);
+onEveryEngine((engine) => {
+  describe("several workers on one port", () => {
+    test("create every plant once, exactly, whichever worker it came to", async () => {
+      using hired = watchHiring();
+      await using running = await engine.start(three);
+      const ids = Array.from({ length: 300 }, (_, index) => 2n ** 63n - 1n - BigInt(index));
       const responses = await Promise.all(
-        names.map((name) => post(running.url, JSON.stringify({ id, name }), apart)),
+        ids.map((id) => post(running.url, `{"id":${id},"name":"n${id} 🌱","tag":"t"}`, apart)),
       );
-      expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
-      const refusals = await Promise.all(
-        responses.filter(({ status }) => status === 400).map((response) => response.json()),
+      expect(responses.every(({ status }) => status === 200)).toBe(true);
+      expect((await engine.stored(running.database)).map(({ id, name }) => [id, name])).toEqual(
+        ids.toReversed().map((id) => [id, `n${id} 🌱`]),
       );
-      expect(refusals.every((refusal) => (refusal as { error: number }).error === 40020)).toBe(true);
-    }
-  });
-
-  test("keep one rate limit together", async () => {
-    await using running = await startTestService({ ...three, "rate-limit": "20/h" });
-    const responses = await Promise.all(
-      Array.from({ length: 60 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`, apart)),
-    );
-    expect(responses.filter(({ status }) => status === 200)).toHaveLength(20);
-    expect(responses.filter(({ status }) => status === 429)).toHaveLength(40);
-  });
-
-  test("keep one bound on what is pending together", async () => {
-    await using running = await startTestService({ ...three, "max-pending": "1" });
-    const responses = await Promise.all(
-      Array.from({ length: 120 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`, apart)),
-    );
-    const stored = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
-    expect(responses.some(({ status }) => status === 503)).toBe(true);
-    expect(storedPlants(running.database).map(({ id }) => id)).toEqual(stored);
-  });
-
-  test("all know of a new and of a revoked token within a second, and stop cleanly", async () => {
-    using folder = temporaryFolder();
-    const database = ["--database", join(folder.path, "p.db")];
-    const service = await serve([...database, "--workers", "3"], {
-      environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
-    });
-    let id = 0;
-    const statuses = async (secret: string) => {
-      const asked = Array.from({ length: 30 }, () =>
-        post(service.url, `{"id":${id++},"name":"a"}`, { ...apart, Authorization: `Bearer ${secret}` }),
+      expect(hired.plantsTaken()).toBeGreaterThan(0);
+      const again = await Promise.all(
+        ids.map((id) => post(running.url, `{"id":${id},"name":"n${id} 🌱","tag":"t"}`, apart)),
       );
-      return new Set((await Promise.all(asked)).map(({ status }) => status));
-    };
-    const secret = (await plantStore(["token", "create", "--name", "x", ...database])).out.trim();
-    await eventually(
-      async () => (await statuses(secret)).has(200) && !(await statuses(secret)).has(401),
-      1000,
-    );
-    await plantStore(["token", "revoke", "x", ...database]);
-    await eventually(async () => !(await statuses(secret)).has(200), 1000);
-    service.child.kill("SIGTERM");
-    const { code, err } = await service.ended();
-    expect([code, err]).toEqual([0, expect.stringContaining("everything answered is on disk")]);
-  }, 20_000);
-
-  test("finish what each of them has in flight when they stop", async () => {
-    await using running = await startTestService(three);
-    const asked = Array.from({ length: 24 }, (_, id) => {
-      const text = rawPost(JSON.stringify({ id, name: "half sent" }));
-      return sendRaw(running.port, [text.slice(0, -5), 200, text.slice(-5)], 300);
+      expect(again.every(({ headers }) => headers.get("idempotent-replayed") === "true")).toBe(true);
     });
-    await Bun.sleep(80);
-    await running.service.close("test");
-    for (const { text, closed } of await Promise.all(asked)) {
-      expect([text.slice(0, 15), closed]).toEqual(["HTTP/1.1 200 OK", true]);
-    }
-    expect(storedPlants(running.database)).toHaveLength(24);
-  });
 
-  test("all refuse, and the service ends, after a write in doubt", async () => {
-    using folder = temporaryFolder();
-    const main = join(import.meta.dir, "../src/main.ts");
-    const file = join(folder.path, "p.db");
-    const script = `trap '' XFSZ; ulimit -f 400; exec ${process.execPath} ${main} --workers 3 --listen 127.0.0.1:0 --operator-listen off --database ${file}`;
-    const child = Bun.spawn(["sh", "-c", script], {
-      env: { PLANT_STORE_ACCESS_TOKEN: accessToken, PATH: process.env["PATH"] ?? "" },
-      stderr: "pipe",
-      stdout: "ignore",
-    });
-    let err = "";
-    const reading = (async () => {
-      for await (const bytes of child.stderr) err += new TextDecoder().decode(bytes);
-    })();
-    await eventually(() => err.includes("listening"));
-    const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
-    const acknowledged: number[] = [];
-    let id = 0;
-    const client = async () => {
-      for (let status = 200; status === 200 && id < 5000; ) {
-        const mine = id++;
-        status = await post(url, JSON.stringify({ id: mine, name: "x".repeat(2000) }), apart).then(
-          (response) => response.status,
-          () => 0,
+    test("have exactly one winner where plants race for an id", async () => {
+      await using running = await engine.start(three);
+      for (let id = 0; id < 10; id++) {
+        const names = Array.from({ length: 12 }, (_, index) => `racer ${index}`);
+        const responses = await Promise.all(
+          names.map((name) => post(running.url, JSON.stringify({ id, name }), apart)),
         );
-        if (status === 200) acknowledged.push(mine);
+        expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+        const refusals = await Promise.all(
+          responses.filter(({ status }) => status === 400).map((response) => response.json()),
+        );
+        expect(refusals.every((refusal) => (refusal as { error: number }).error === 40020)).toBe(true);
       }
-    };
-    await Promise.all(Array.from({ length: 12 }, client));
-    expect(await child.exited).toBe(1);
-    await reading;
-    expect(err).toContain("a write ended in doubt");
-    await using again = await startTestService({}, file);
-    const stored = new Set(storedPlants(again.database).map((plant) => Number(plant.id)));
-    expect(acknowledged.filter((one) => !stored.has(one))).toEqual([]);
-  }, 30_000);
+    });
 
-  test("go on when one of them dies, which is replaced", async () => {
-    using hired = watchHiring();
-    await using running = await startTestService(three);
-    hired.workers[0]?.terminate();
-    await eventually(() => running.logged.join("").includes("a worker died"));
-    let id = 0;
-    const answered = async () => {
-      const asked = Array.from({ length: 20 }, () =>
-        post(running.url, `{"id":${id++},"name":"a"}`, apart).then(
-          ({ status }) => status,
-          () => 0,
-        ),
+    test("keep one rate limit together", async () => {
+      await using running = await engine.start({ ...three, "rate-limit": "20/h" });
+      const responses = await Promise.all(
+        Array.from({ length: 60 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`, apart)),
       );
-      return (await Promise.all(asked)).every((status) => status === 200);
-    };
-    await eventually(answered);
-    await eventually(() => hired.workers.length === 3);
-    expect(await answered()).toBe(true);
-  }, 20_000);
+      expect(responses.filter(({ status }) => status === 200)).toHaveLength(20);
+      expect(responses.filter(({ status }) => status === 429)).toHaveLength(40);
+    });
+
+    test("keep one bound on what is pending together", async () => {
+      await using running = await engine.start({ ...three, "max-pending": "1" });
+      const responses = await Promise.all(
+        Array.from({ length: 120 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`, apart)),
+      );
+      const stored = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
+      expect(responses.some(({ status }) => status === 503)).toBe(true);
+      expect((await engine.stored(running.database)).map(({ id }) => id)).toEqual(stored);
+    });
+
+    test("all know of a new and of a revoked token within a second, and stop cleanly", async () => {
+      const database = ["--database", await engine.newDatabase()];
+      const service = await serve([...database, "--workers", "3"], {
+        environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+      });
+      let id = 0;
+      const statuses = async (secret: string) => {
+        const asked = Array.from({ length: 30 }, () =>
+          post(service.url, `{"id":${id++},"name":"a"}`, { ...apart, Authorization: `Bearer ${secret}` }),
+        );
+        return new Set((await Promise.all(asked)).map(({ status }) => status));
+      };
+      const secret = (await plantStore(["token", "create", "--name", "x", ...database])).out.trim();
+      await eventually(
+        async () => (await statuses(secret)).has(200) && !(await statuses(secret)).has(401),
+        1000,
+      );
+      await plantStore(["token", "revoke", "x", ...database]);
+      await eventually(async () => !(await statuses(secret)).has(200), 1000);
+      service.child.kill("SIGTERM");
+      const { code, err } = await service.ended();
+      expect([code, err]).toEqual([0, expect.stringContaining("everything answered is on disk")]);
+    }, 20_000);
+
+    test("finish what each of them has in flight when they stop", async () => {
+      await using running = await engine.start(three);
+      const asked = Array.from({ length: 24 }, (_, id) => {
+        const text = rawPost(JSON.stringify({ id, name: "half sent" }));
+        return sendRaw(running.port, [text.slice(0, -5), 200, text.slice(-5)], 300);
+      });
+      await Bun.sleep(80);
+      await running.service.close("test");
+      for (const { text, closed } of await Promise.all(asked)) {
+        expect([text.slice(0, 15), closed]).toEqual(["HTTP/1.1 200 OK", true]);
+      }
+      expect(await engine.stored(running.database)).toHaveLength(24);
+    });
+
+    test("go on when one of them dies, which is replaced", async () => {
+      using hired = watchHiring();
+      await using running = await engine.start(three);
+      hired.workers[0]?.terminate();
+      await eventually(() => running.logged.join("").includes("a worker died"));
+      let id = 0;
+      const answered = async () => {
+        const asked = Array.from({ length: 20 }, () =>
+          post(running.url, `{"id":${id++},"name":"a"}`, apart).then(
+            ({ status }) => status,
+            () => 0,
+          ),
+        );
+        return (await Promise.all(asked)).every((status) => status === 200);
+      };
+      await eventually(answered);
+      await eventually(() => hired.workers.length === 3);
+      expect(await answered()).toBe(true);
+    }, 20_000);
+  });
 });
+
+test("several workers all refuse, and the service ends, after a write in doubt", async () => {
+  using folder = temporaryFolder();
+  const main = join(import.meta.dir, "../src/main.ts");
+  const file = join(folder.path, "p.db");
+  const script = `trap '' XFSZ; ulimit -f 400; exec ${process.execPath} ${main} --workers 3 --listen 127.0.0.1:0 --operator-listen off --database ${file}`;
+  const child = Bun.spawn(["sh", "-c", script], {
+    env: { PLANT_STORE_ACCESS_TOKEN: accessToken, PATH: process.env["PATH"] ?? "" },
+    stderr: "pipe",
+    stdout: "ignore",
+  });
+  let err = "";
+  const reading = (async () => {
+    for await (const bytes of child.stderr) err += new TextDecoder().decode(bytes);
+  })();
+  await eventually(() => err.includes("listening"));
+  const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
+  const acknowledged: number[] = [];
+  let id = 0;
+  const client = async () => {
+    for (let status = 200; status === 200 && id < 5000; ) {
+      const mine = id++;
+      status = await post(url, JSON.stringify({ id: mine, name: "x".repeat(2000) }), apart).then(
+        (response) => response.status,
+        () => 0,
+      );
+      if (status === 200) acknowledged.push(mine);
+    }
+  };
+  await Promise.all(Array.from({ length: 12 }, client));
+  expect(await child.exited).toBe(1);
+  await reading;
+  expect(err).toContain("a write ended in doubt");
+  await using again = await startTestService({}, file);
+  const stored = new Set(storedPlants(again.database).map((plant) => Number(plant.id)));
+  expect(acknowledged.filter((one) => !stored.has(one))).toEqual([]);
+}, 30_000);

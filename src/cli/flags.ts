@@ -31,7 +31,7 @@ export function readArguments(
   }
   try {
     const { values, positionals } = parseArgs({
-      args: [...args],
+      args: withNegativeNumbers(args, options),
       options,
       allowPositionals: true,
       strict: true,
@@ -52,4 +52,20 @@ export function readArguments(
 export function surroundings(args: Arguments, terminal: Terminal): Surroundings {
   const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, args.value(flag)]));
   return { flags, environment: terminal.environment, readFile: terminal.readFile };
+}
+
+// An id may be negative, and parseArgs takes every word that begins with a dash for a flag.
+function withNegativeNumbers(
+  args: readonly string[],
+  options: Readonly<Record<string, { type: "string" | "boolean" }>>,
+): string[] {
+  const flags: string[] = [];
+  const numbers: string[] = [];
+  for (const word of args) {
+    const before = flags.at(-1) ?? "";
+    if (!/^-\d+$/.test(word)) flags.push(word);
+    else if (options[before.slice(2)]?.type === "string") flags[flags.length - 1] = `${before}=${word}`;
+    else numbers.push(word);
+  }
+  return numbers.length === 0 ? flags : [...flags, "--", ...numbers];
 }

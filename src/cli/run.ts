@@ -1,22 +1,38 @@
 import packageFile from "../../package.json" with { type: "json" };
 import { TokenProblem } from "../access/tokens.ts";
+import { NotOfFormat } from "../client/rows/row.ts";
 import { ConfigProblem } from "../config/read-config.ts";
 import { ListenProblem } from "../http/public-listener.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
+import { DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/open.ts";
 import { WorkerProblem } from "../workers/crew.ts";
+import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";
 import { config } from "./config.ts";
 import { errors } from "./errors.ts";
+import { exportPlants } from "./export.ts";
 import { readArguments } from "./flags.ts";
 import { commandHelp, generalHelp } from "./help.ts";
+import { InputProblem } from "./import/input.ts";
+import { importPlants } from "./import.ts";
+import { list, show } from "./list.ts";
 import { openapi } from "./openapi.ts";
 import { serve } from "./serve.ts";
 import { Misuse, type Terminal } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 
 const exit = { done: 0, failed: 1, misused: 2 } as const;
-const foreseen = [TokenProblem, ListenProblem, DataFileProblem, StoreUnavailable, WorkerProblem];
+const foreseen = [
+  TokenProblem,
+  ListenProblem,
+  DataFileProblem,
+  DatabaseProblem,
+  StoreUnavailable,
+  WorkerProblem,
+  InputProblem,
+  NotOfFormat,
+];
 
 /** Every command, by the words that call it. */
 export const commands: Readonly<Record<string, Command>> = {
@@ -25,6 +41,13 @@ export const commands: Readonly<Record<string, Command>> = {
   "token list": tokenList,
   "token rotate": tokenRotate,
   "token revoke": tokenRevoke,
+  list,
+  show,
+  export: exportPlants,
+  import: importPlants,
+  backup,
+  restore,
+  verify,
   openapi,
   config,
   errors,

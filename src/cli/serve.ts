@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { type Config, readConfig, unknownVariables } from "../config/read-config.ts";
-import { type SettingName, settings } from "../config/settings.ts";
+import { type SettingName, settings, withoutPassword } from "../config/settings.ts";
 import { type Service, startService } from "../service.ts";
 import { createLog } from "../telemetry/log.ts";
 import type { Command } from "./command.ts";
@@ -52,7 +52,7 @@ function greeting(
     ["plants", `${publicUrl}/plants`],
     ["docs", `${publicUrl}/docs`],
     ...(operatorUrl === undefined ? [] : [["console", `${operatorUrl}/`]]),
-    ["data", resolve(config.database)],
+    ["data", /^\w+:\/\//.test(config.database) ? withoutPassword(config.database) : resolve(config.database)],
   ];
   const opening = `${green("Plant Store", colourOut)} is running. Ctrl-C stops it.\n\n${columns(places, "  ")}\n\n`;
   if (firstSecret !== undefined) return opening + firstRun(publicUrl, firstSecret, colourOut);

@@ -2,13 +2,20 @@
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly readFile: (path: string) => string;
+  /** Standard input, as it comes; destroyed by whoever asked for it. */
+  readonly input: () => AsyncIterable<Uint8Array> & { destroy(): void };
   /** Data, for pipes and people alike. */
   readonly out: (text: string) => void;
+  /** The same for much of it: settles when there is room for more. */
+  readonly outSlowly: (text: string) => Promise<void>;
   /** Talk: progress, warnings, the log. */
   readonly err: (text: string) => void;
   readonly colourOut: boolean;
   readonly colourErr: boolean;
+  readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
+  /** How wide the terminal is that `err` goes to, now. */
+  readonly errColumns: number;
   /** Settles with the first signal that asks the process to stop. */
   readonly stopSignal: () => Promise<string>;
 }
@@ -24,6 +31,15 @@ export function bold(text: string, colour: boolean): string {
 
 export function green(text: string, colour: boolean): string {
   return colour ? `\u001b[32m${text}\u001b[0m` : text;
+}
+
+/** A stored text as one line that cannot steer the terminal: whatever is not plainly visible is shown by its code. */
+export function visible(text: string, charactersMax = Number.POSITIVE_INFINITY): string {
+  const shown = text.replaceAll(
+    /[\p{C}\p{Zl}\p{Zp}]/gu,
+    (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`,
+  );
+  return shown.length > charactersMax ? `${shown.slice(0, charactersMax - 1)}…` : shown;
 }
 
 /** Rows as columns, each as wide as its widest cell; the last one runs free. */

@@ -3,7 +3,7 @@ import type { TokenStore } from "../access/tokens.ts";
 import { createToken, isLive, type Minted, revokeTokens, rotateToken, type Token } from "../access/tokens.ts";
 import { readConfig } from "../config/read-config.ts";
 import { BadValue, parseDurationMs } from "../config/values.ts";
-import { openTokens } from "../storage/sqlite/open-tokens.ts";
+import { openTokens } from "../storage/open-store.ts";
 import type { Command } from "./command.ts";
 import { type Arguments, type Flag, surroundings } from "./flags.ts";
 import { columns, Misuse, type Terminal } from "./terminal.ts";
@@ -28,7 +28,7 @@ export const tokenCreate: Command = {
     expires: { placeholder: "TIME", help: "how long it lives, such as 90d (for ever)" },
     json,
   },
-  settings: ["database"],
+  settings: ["database", "allowUnsafeDatabase"],
   async run(args, terminal) {
     noWords(args);
     const name = args.value("name");
@@ -52,7 +52,7 @@ export const tokenList: Command = {
   summary: "list the tokens, without their secrets",
   examples: ["plant-store token list", "plant-store token list --json"],
   flags: { json },
-  settings: ["database"],
+  settings: ["database", "allowUnsafeDatabase"],
   run: (args, terminal) => {
     noWords(args);
     return withTokens(args, terminal, async (tokens) => {
@@ -70,7 +70,7 @@ export const tokenRevoke: Command = {
   summary: "end a token; every node knows within a second",
   examples: ["plant-store token revoke greenhouse"],
   flags: { json },
-  settings: ["database"],
+  settings: ["database", "allowUnsafeDatabase"],
   run: (args, terminal) => {
     const called = onlyWord(args, "token revoke needs the NAME or ID of a token");
     return withTokens(args, terminal, async (tokens) => {
@@ -89,7 +89,7 @@ export const tokenRotate: Command = {
     overlap: { placeholder: "TIME", help: `how long the old secret lives on (${overlapStandard})` },
     json,
   },
-  settings: ["database"],
+  settings: ["database", "allowUnsafeDatabase"],
   run: (args, terminal) => {
     const called = onlyWord(args, "token rotate needs the NAME or ID of a token");
     const overlapMs = duration(args, "overlap") ?? parseDurationMs(overlapStandard);
@@ -107,8 +107,8 @@ async function withTokens(
   terminal: Terminal,
   work: (tokens: TokenStore) => Promise<void>,
 ): Promise<number> {
-  const { database } = readConfig(surroundings(args, terminal));
-  using opened = openTokens(database, { create: args.value("name") !== undefined });
+  const setting = readConfig(surroundings(args, terminal));
+  await using opened = await openTokens(setting, { create: args.value("name") !== undefined });
   await work(opened.tokens);
   return 0;
 }

@@ -22,6 +22,8 @@ describe("settings", () => {
     expect(read()).toMatchObject({
       listen: { host: "127.0.0.1", port: 3000 },
       database: "data/plant-store.db",
+      databasePassword: undefined,
+      allowUnsafeDatabase: false,
       bodyBytesMax: 65536,
       pendingMax: 10000,
       bodyTimeoutMs: 10_000,
@@ -54,7 +56,8 @@ describe("settings", () => {
     [{ "log-level": "loud" }, {}, "--log-level takes debug, info, warn, error or off"],
     [{ "base-url": "ftp://x" }, {}, "--base-url takes an http or https address"],
     [{ "base-url": "https://x/?q" }, {}, "--base-url takes an http or https address"],
-    [{ database: "postgres://x" }, {}, "--database takes a path"],
+    [{ database: "mysql://me:hidden@x" }, {}, 'it is "mysql://me:***@x"'],
+    [{ "allow-unsafe-database": "maybe" }, {}, "--allow-unsafe-database takes yes or no"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "short" }, "PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "has a space in it, alas!" }, "PLANT_STORE_ACCESS_TOKEN must hold"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: mintSecret().slice(0, -3) }, "its checksum is wrong"],
@@ -69,6 +72,31 @@ describe("settings", () => {
     test(`${JSON.stringify({ ...flags, ...environment })} is told`, () => {
       expect(() => read(flags, environment)).toThrow(ConfigProblem);
       expect(() => read(flags, environment)).toThrow(message);
+    });
+  }
+});
+
+describe("the database's password", () => {
+  test("comes from a variable or from a file", () => {
+    expect(read({}, { PLANT_STORE_DATABASE_PASSWORD: "hidden" }).databasePassword).toBe("hidden");
+    const fromFile = read({}, { PLANT_STORE_DATABASE_PASSWORD_FILE: "there" }, { there: "hidden\n" });
+    expect(fromFile.databasePassword).toBe("hidden");
+  });
+
+  const urls = [
+    "postgres://me:hidden@host/plants",
+    "postgresql://me:hid%40den@h1:5432,h2/plants?sslmode=require",
+    "postgres://me:hidden@den@host/plants",
+    "postgres://me:hidden/with/slashes@host/plants",
+    "postgres://host/plants?user=me&password=hidden&sslmode=require",
+  ];
+  for (const database of urls) {
+    test(`is not shown in ${database.replace(/hid\S*?den/, "…")}`, () => {
+      const shown = effectiveSettings({ flags: { database }, environment: {}, readFile: () => "" });
+      const { value } = shown.find(({ name }) => name === "database") ?? { value: "" };
+      expect(value).toContain("***");
+      expect(value).toContain("/plants");
+      expect(value).not.toMatch(/hid|den/);
     });
   }
 });

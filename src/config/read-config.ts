@@ -7,11 +7,12 @@ import {
   isMintedSecret,
   presetCharactersMin,
 } from "../access/secret.ts";
-import { type SecretName, type SettingName, secrets, settings } from "./settings.ts";
+import { type SecretName, type SettingName, secrets, settings, withoutPassword } from "./settings.ts";
 import { BadValue } from "./values.ts";
 
 export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> } & {
   readonly presetTokens: readonly PresetToken[];
+  readonly databasePassword: string | undefined;
 };
 
 /** A setting that cannot be used; the message names it. */
@@ -35,6 +36,8 @@ export interface Surroundings {
   readonly readFile: (path: string) => string;
 }
 
+type PresetName = Exclude<SecretName, "databasePassword">;
+
 interface Found {
   readonly text: string;
   readonly source: Source;
@@ -42,7 +45,7 @@ interface Found {
   readonly label: string;
 }
 
-const presets: Record<SecretName, { name: string; scopes: readonly Scope[] }> = {
+const presets: Record<PresetName, { name: string; scopes: readonly Scope[] }> = {
   accessToken: { name: "preset-access", scopes: ["plants:create"] },
   operatorToken: { name: "preset-operator", scopes: ["operator"] },
 };
@@ -52,19 +55,20 @@ export function readConfig(surroundings: Surroundings): Config {
     const found = findSetting(name as SettingName, surroundings);
     return [name, parsed<unknown>(found, setting.parse)] as const;
   });
-  const presetTokens = (Object.keys(secrets) as SecretName[]).flatMap((name) =>
+  const presetTokens = (Object.keys(presets) as PresetName[]).flatMap((name) =>
     presetToken(name, surroundings),
   );
   return {
-    ...(Object.fromEntries(values) as Omit<Config, "presetTokens">),
+    ...(Object.fromEntries(values) as Omit<Config, "presetTokens" | "databasePassword">),
     presetTokens: merged(presetTokens),
+    databasePassword: findSecret("databasePassword", surroundings)?.text,
   };
 }
 
 export function effectiveSettings(surroundings: Surroundings): Effective[] {
   const plain = Object.entries(settings).map(([name, { flag }]) => {
     const { text, source } = findSetting(name as SettingName, surroundings);
-    return { name: flag, value: text, source };
+    return { name: flag, value: withoutPassword(text), source };
   });
   const hidden = Object.entries(secrets).map(([name, { environment }]) => {
     const found = findSecret(name as SecretName, surroundings);
@@ -75,6 +79,11 @@ export function effectiveSettings(surroundings: Surroundings): Effective[] {
     };
   });
   return [...plain, ...hidden];
+}
+
+/** A secret as it was given, for a command that has to send it. What is wrong with it is told by `readConfig`. */
+export function readSecret(name: SecretName, surroundings: Surroundings): string | undefined {
+  return findSecret(name, surroundings)?.text;
 }
 
 /** Variables that look like ours and are not, each with what may have been meant. */
@@ -120,12 +129,12 @@ function parsed<Value>({ text, label }: Found, parse: (text: string) => Value): 
     return parse(text);
   } catch (error) {
     if (error instanceof BadValue)
-      throw new ConfigProblem(`${label} ${error.message}; it is ${JSON.stringify(text)}.`);
+      throw new ConfigProblem(`${label} ${error.message}; it is ${JSON.stringify(withoutPassword(text))}.`);
     throw error;
   }
 }
 
-function presetToken(name: SecretName, surroundings: Surroundings): PresetToken[] {
+function presetToken(name: PresetName, surroundings: Surroundings): PresetToken[] {
   const found = findSecret(name, surroundings);
   if (found === undefined) return [];
   const { text, label } = found;

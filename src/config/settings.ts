@@ -34,9 +34,16 @@ export const settings = {
   database: setting(
     "database",
     "data/plant-store.db",
-    "PATH",
-    "the data file; made where there is none",
+    "PATH|URL",
+    "the data file, or postgres://host/database",
     parseDatabase,
+  ),
+  allowUnsafeDatabase: setting(
+    "allow-unsafe-database",
+    "no",
+    "YES|NO",
+    "yes to use a PostgreSQL that acknowledges what a crash can take",
+    (text) => parseChoice(text, ["yes", "no"]) === "yes",
   ),
   baseUrl: setting(
     "base-url",
@@ -99,10 +106,16 @@ export const settings = {
 
 export type SettingName = keyof typeof settings;
 
+/** A database URL without its password, in any place that libpq takes one. */
+export function withoutPassword(database: string): string {
+  return database.replace(/^(\w+:\/\/[^:@/?]*):.*@/s, "$1:***@").replace(/([?&]password=)[^&]*/gi, "$1***");
+}
+
 /** Secrets come from the environment alone, never by flag: a command line is there for every user of a machine to see. */
 export const secrets = {
   accessToken: { environment: "PLANT_STORE_ACCESS_TOKEN", help: "a token that may create plants" },
   operatorToken: { environment: "PLANT_STORE_OPERATOR_TOKEN", help: "a token for the operator's surfaces" },
+  databasePassword: { environment: "PLANT_STORE_DATABASE_PASSWORD", help: "the password for PostgreSQL" },
 } as const;
 
 export type SecretName = keyof typeof secrets;
@@ -119,9 +132,10 @@ function setting<Value>(
 }
 
 function parseDatabase(text: string): string {
-  if (text === "") throw new BadValue("takes a path, such as data/plant-store.db");
-  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(text))
-    throw new BadValue("takes a path; this version has the embedded store alone");
+  const example = "such as data/plant-store.db or postgres://host/database";
+  if (text === "") throw new BadValue(`takes a path or a URL, ${example}`);
+  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(text) && !/^postgres(?:ql)?:\/\//i.test(text))
+    throw new BadValue(`takes a path or a URL of PostgreSQL, ${example}`);
   return text;
 }
 

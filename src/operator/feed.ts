@@ -1,4 +1,4 @@
-import type { Arrivals, PlantArchive } from "../plants/plant-archive.ts";
+import type { PlantArchive, StoredPlant } from "../plants/plant-archive.ts";
 import type { Answer } from "./call.ts";
 import { shownPlant } from "./plants.ts";
 
@@ -7,6 +7,7 @@ const beatEveryMs = 10_000;
 const plantsAtOnce = 200;
 // When more came at once than a person could read, the newest few are shown and the rest only counted.
 const newestShown = 50;
+const toldMax = 5000;
 const encoder = new TextEncoder();
 
 type Listener = (event: string) => void;
@@ -17,6 +18,9 @@ export class Feed {
   readonly #listeners = new Set<Listener>();
   #cursor: string | undefined;
   #total = 0;
+  // How many of the plants there are have been told of, or were there before.
+  #accounted = 0;
+  readonly #told = new Set<bigint>();
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
   #beatAtMs = 0;
@@ -76,23 +80,42 @@ export class Feed {
     }
   }
 
-  async #news(): Promise<Pick<Arrivals, "plants"> & { more: number }> {
-    const before = this.#total;
-    const first = this.#cursor === undefined;
+  // A store may give a plant again, where several nodes write; the last few are remembered, and told of once.
+  async #news(): Promise<{ plants: readonly StoredPlant[]; more: number }> {
+    if (this.#cursor === undefined) await this.#begin();
     const arrived = await this.#archive.arrivedSince(this.#cursor, plantsAtOnce);
     this.#cursor = arrived.cursor;
-    this.#total = first || arrived.plants.length > 0 ? await this.#archive.total() : before;
-    if (arrived.plants.length < plantsAtOnce) return { plants: arrived.plants, more: 0 };
-    const newest = {
-      filter: {},
-      order: "newest-first" as const,
-      cursor: undefined,
-      limit: newestShown,
-      searchMsMax: 1000,
-    };
-    const { plants } = await this.#archive.page(newest);
+    const flood = arrived.plants.length === plantsAtOnce;
+    const plants = this.#fresh(flood ? await this.#newest() : arrived.plants);
+    if (plants.length === 0) return { plants, more: 0 };
+    this.#total = await this.#archive.total();
+    const more = flood ? Math.max(0, this.#total - this.#accounted - plants.length) : 0;
+    this.#accounted += plants.length + more;
+    return { plants, more };
+  }
+
+  async #begin(): Promise<void> {
+    const { cursor } = await this.#archive.arrivedSince(undefined, 1);
+    const present = await this.#archive.arrivedSince(cursor, plantsAtOnce);
+    this.#accounted = await this.#archive.total();
+    this.#fresh(present.plants);
+    this.#cursor = present.cursor;
+  }
+
+  async #newest(): Promise<readonly StoredPlant[]> {
     this.#cursor = (await this.#archive.arrivedSince(undefined, 1)).cursor;
-    return { plants: plants.toReversed(), more: Math.max(0, this.#total - before - plants.length) };
+    const request = { filter: {}, order: "newest-first", cursor: undefined, limit: newestShown } as const;
+    return (await this.#archive.page({ ...request, searchMsMax: lookEveryMs })).plants.toReversed();
+  }
+
+  #fresh(plants: readonly StoredPlant[]): readonly StoredPlant[] {
+    const fresh = plants.filter(({ id }) => !this.#told.has(id));
+    for (const { id } of fresh) this.#told.add(id);
+    for (const id of this.#told) {
+      if (this.#told.size <= toldMax) break;
+      this.#told.delete(id);
+    }
+    return fresh;
   }
 
   #tell(event: string): void {

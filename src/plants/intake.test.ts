@@ -12,6 +12,8 @@ const created: Outcome = { kind: "created" };
 
 /** A store that is told how each batch ends; it stands in for a disk that fails on cue. */
 class CuedStore implements PlantStore {
+  batchesInFlightMax = 1;
+  mayVanish = false;
   readonly batches: number[] = [];
   next: () => Promise<void> = async () => {};
 

@@ -40,15 +40,18 @@ const probeEveryMs = 500;
  */
 export class Intake implements PlantIntake {
   readonly #options: IntakeOptions;
+  readonly #drainsMax: number;
   #queue: Waiting[] = [];
   #pending = 0;
-  #draining = false;
+  #drains = 0;
   #state: "open" | "unavailable" | "closing" | "uncertain" = "open";
   #probedAtMs = 0;
+  #probing: Promise<void> | undefined;
   #emptied: (() => void) | undefined;
 
   constructor(options: IntakeOptions) {
     this.#options = options;
+    this.#drainsMax = options.store.batchesInFlightMax;
   }
 
   create(plant: NewPlant, createdBy: string, settle: Settle): void {
@@ -57,21 +60,27 @@ export class Intake implements PlantIntake {
     if (this.#state === "uncertain") return settle("store-unavailable");
     this.#pending++;
     this.#queue.push({ plant, createdBy, settle });
-    if (this.#draining) return;
-    this.#draining = true;
+    if (this.#drains >= this.#drainsMax) return;
+    this.#drains++;
     // After the events of this turn: whatever else has already arrived on other connections joins the batch.
     setImmediate(() => this.#drain());
   }
 
-  /** Whether plants can be stored now. After a failed write this asks the store itself, so that it heals unaided. */
+  /**
+   * Whether plants can be stored now. After a failed write this asks the store itself, so that it heals unaided, and
+   * so it does where the store can go away while nobody writes.
+   */
   async ready(): Promise<boolean> {
-    if (this.#state === "unavailable" && Date.now() - this.#probedAtMs >= probeEveryMs) {
+    const doubtful =
+      this.#state === "unavailable" || (this.#state === "open" && this.#options.store.mayVanish);
+    if (doubtful && Date.now() - this.#probedAtMs >= probeEveryMs) {
       this.#probedAtMs = Date.now();
-      await this.#options.store.probe().then(
+      this.#probing = this.#options.store.probe().then(
         () => this.#available(),
         (reason) => this.#failed(reason),
       );
     }
+    if (doubtful) await this.#probing;
     return this.#state === "open";
   }
 
@@ -93,7 +102,7 @@ export class Intake implements PlantIntake {
       const batch = this.#nextBatch();
       await this.#store(batch);
     }
-    this.#draining = false;
+    this.#drains--;
     if (this.#pending === 0) this.#emptied?.();
   }
 

@@ -16,10 +16,15 @@ export type Outcome =
 
 /** Where plants are kept. Its one promise: an outcome is given only once it is durable. */
 export interface PlantStore {
+  /** How many batches may be handed in at once, the others still being written. */
+  readonly batchesInFlightMax: number;
+  /** Whether it can become unreachable while nobody writes, so that only asking tells. */
+  readonly mayVanish: boolean;
+
   /**
    * Stores the batch in one transaction and gives the outcomes in its order, all of them durable. Arrivals with the
    * same id are judged in order, so the first wins.
-   * @throws StoreUnavailable nothing of the batch was stored, and a later try may succeed.
+   * @throws StoreUnavailable nothing of the batch is acknowledged; a later try may succeed, and is safe.
    * @throws StoreUncertain the batch may or may not be stored; only a restart finds out.
    */
   create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]>;

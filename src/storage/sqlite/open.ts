@@ -16,7 +16,7 @@ const applicationId = 0x504c4e54;
 const openLockWaitMs = 5000;
 // Plants and token digests are for the service's own user. SQLite gives its log the same mode.
 const folderMode = 0o700;
-const fileMode = 0o600;
+export const fileMode = 0o600;
 
 export interface OpenOptions {
   /** Whether a missing file is made. */
@@ -97,7 +97,7 @@ export function readPragma(database: Database, name: string): bigint {
 }
 
 /** Makes the folder and those above it where missing; gives back each folder whose listing changed. */
-function makeDirectory(folder: string): string[] {
+export function makeDirectory(folder: string): string[] {
   let topmost: string | undefined;
   try {
     topmost = mkdirSync(folder, { recursive: true, mode: folderMode });
@@ -110,7 +110,7 @@ function makeDirectory(folder: string): string[] {
   return changed;
 }
 
-function syncDirectory(folder: string): void {
+export function syncDirectory(folder: string): void {
   // Windows has no such call, and its file systems keep their own order.
   if (platform() === "win32") return;
   const handle = openSync(folder, "r");

@@ -20,6 +20,8 @@ const replayed: Outcome = { kind: "replayed" };
 
 /** Plants in SQLite. The one writer of its process. */
 export class SqlitePlants implements PlantStore {
+  readonly batchesInFlightMax = 1;
+  readonly mayVanish = false;
   readonly #database: Database;
   readonly #begin: Statement;
   readonly #commit: Statement;

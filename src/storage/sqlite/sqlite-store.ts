@@ -7,6 +7,7 @@ import { ThreadedArchive } from "./threaded-archive.ts";
 
 /** The embedded store as the service runs it: one connection, which writes plants and tokens alike; others only read. */
 export class SqliteStore implements AsyncDisposable {
+  readonly engine = "sqlite";
   readonly plants: SqlitePlants;
   readonly tokens: SqliteTokens;
   readonly archive: ThreadedArchive;

@@ -1,0 +1,74 @@
+// npm run bench:import [-- ROWS]
+// Imports so many plants from NDJSON (a million unless told) and compares its rate with that of the plain load, in the
+// same run: a load before, between and after the imports. Fails under the floor.
+
+import { once } from "node:events";
+import { createWriteStream, rmSync } from "node:fs";
+import { join } from "node:path";
+import { load, median, memoryMb, startOurs, temporaryFolder, token } from "./servers.ts";
+
+const floor = 0.6;
+const imports = 3;
+const rows = Number(process.argv[2] ?? 1_000_000);
+const loadSeconds = 3;
+const loadFirstId = 1_000_000_000;
+const folder = temporaryFolder();
+const main = join(import.meta.dir, "../src/main.ts");
+
+await using ours = await startOurs();
+let nextId = loadFirstId;
+const loadRates = [await loadRate()];
+const ratios: number[] = [];
+const rowsEach = Math.ceil(rows / imports);
+for (let round = 0; round < imports; round++) {
+  const file = join(folder, `plants-${round}.ndjson`);
+  await writeRows(file, round * rowsEach, rowsEach);
+  const { rate, highestMb } = await importFile(file);
+  loadRates.push(await loadRate());
+  const beside = ((loadRates.at(-2) ?? 0) + (loadRates.at(-1) ?? 0)) / 2;
+  ratios.push(rate / beside);
+  console.log(
+    `${rowsEach} rows   import ${Math.round(rate)}/s   load ${Math.round(beside)}/s   ratio ${(rate / beside).toFixed(2)}   at most ${highestMb.toFixed(0)} MB`,
+  );
+}
+rmSync(folder, { recursive: true, force: true });
+const ratio = median(ratios);
+console.log(
+  `import: ${ratio.toFixed(2)} of the load, floor ${floor}: ${ratio >= floor ? "fine" : "UNDER THE FLOOR"}`,
+);
+if (ratio < floor) process.exitCode = 1;
+
+async function loadRate(): Promise<number> {
+  const result = await load(ours, { connections: 64, seconds: loadSeconds, firstId: nextId });
+  nextId = result.nextId;
+  return result.rate;
+}
+
+async function importFile(file: string): Promise<{ rate: number; highestMb: number }> {
+  const child = Bun.spawn(
+    [process.execPath, main, "import", file, "--json", "--url", `http://127.0.0.1:${ours.port}`],
+    { env: { PLANT_STORE_ACCESS_TOKEN: token }, stdout: "pipe", stderr: "ignore" },
+  );
+  let highestMb = 0;
+  const watch = setInterval(async () => {
+    highestMb = Math.max(highestMb, await memoryMb(child.pid).catch(() => 0));
+  }, 50);
+  const report = JSON.parse(await new Response(child.stdout).text());
+  await child.exited;
+  clearInterval(watch);
+  if (report.created !== rowsEach)
+    throw new Error(`the import did not create every row: ${JSON.stringify(report)}`);
+  return { rate: report.rowsPerSecond, highestMb };
+}
+
+async function writeRows(file: string, first: number, count: number): Promise<void> {
+  const out = createWriteStream(file);
+  for (let id = first; id < first + count; ) {
+    const last = Math.min(id + 10_000, first + count);
+    let text = "";
+    for (; id < last; id++) text += `{"id":${id},"name":"Fern number ${id}","tag":"indoor"}\n`;
+    if (!out.write(text)) await once(out, "drain");
+  }
+  out.end();
+  await once(out, "finish");
+}

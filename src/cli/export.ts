@@ -1,0 +1,60 @@
+import { formatNames, rowFormats } from "../plants/export-rows.ts";
+import type { Command } from "./command.ts";
+import { filterFlags, readFilter, withArchive } from "./plant-filter.ts";
+import { grouped, showLine } from "./progress-line.ts";
+import { Misuse } from "./terminal.ts";
+
+const rowsAtOnce = 5000;
+const searchMsMax = 1000;
+
+export const exportPlants: Command = {
+  usage: "export",
+  summary: "print plants, the oldest first, in a form that import takes back",
+  examples: [
+    "plant-store export > plants.ndjson",
+    "plant-store export --format csv --tag indoor > indoor.csv",
+  ],
+  flags: {
+    format: { placeholder: "FORMAT", help: `${formatNames.join(" or ")} (ndjson)` },
+    ...filterFlags,
+  },
+  settings: ["database", "allowUnsafeDatabase"],
+  run(args, terminal) {
+    if (args.words.length > 0)
+      throw new Misuse(`"${args.words[0]}" is not expected here; export prints, so send it to a file with >`);
+    const wanted = args.value("format") ?? "ndjson";
+    const format = formatNames.find((name) => name === wanted);
+    if (format === undefined)
+      throw new Misuse(`--format takes ${formatNames.join(" or ")}; it is "${wanted}"`);
+    const filter = readFilter(args);
+    const { header, row } = rowFormats[format];
+    return withArchive(args, terminal, async (archive) => {
+      const total = await archive.total();
+      let done = 0;
+      let looked = 0;
+      const startMs = performance.now();
+      const line = () => {
+        const perSecond = Math.round((done * 1000) / (performance.now() - startMs));
+        return `${grouped(done)} plants  ${grouped(perSecond)}/s  ${Math.floor((looked * 100) / Math.max(total, 1))}% of the store`;
+      };
+      // Where the rows themselves go to the terminal, a line drawn between them would only be in the way.
+      using _ = terminal.outIsTerminal ? undefined : showLine(terminal, line);
+      if (header !== "") terminal.out(header);
+      let cursor: string | undefined;
+      do {
+        const page = await archive.page({
+          filter,
+          order: "oldest-first",
+          cursor,
+          limit: rowsAtOnce,
+          searchMsMax,
+        });
+        if (page.plants.length > 0) await terminal.outSlowly(page.plants.map(row).join(""));
+        done += page.plants.length;
+        looked += page.searched;
+        cursor = page.next;
+      } while (cursor !== undefined);
+      return 0;
+    });
+  },
+};

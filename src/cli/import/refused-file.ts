@@ -1,0 +1,64 @@
+import { closeSync, openSync, writeSync } from "node:fs";
+import type { Row } from "../../client/rows/row.ts";
+import type { Format } from "../../client/rows/rows-of.ts";
+import { InputProblem } from "./input.ts";
+
+const gatheredBytesMax = 64 * 1024;
+const newline = Buffer.from("\n");
+
+/** Refused rows, as they came and in the input's format, so that they can be mended and imported again. */
+export class RefusedFile implements Disposable {
+  readonly path: string;
+  readonly #file: number;
+  readonly #format: Format;
+  readonly #heading: () => Uint8Array | undefined;
+  #gathered: Uint8Array[] = [];
+  #gatheredBytes = 0;
+  #rows = 0;
+
+  /** The heading is asked for only when it is written, since a CSV's header must have been read by then. */
+  constructor(path: string, format: Format, heading: () => Uint8Array | undefined) {
+    this.path = path;
+    this.#format = format;
+    this.#heading = heading;
+    try {
+      this.#file = openSync(path, "w", 0o600);
+    } catch (error) {
+      throw new InputProblem(`${path} cannot be written to: ${(error as Error).message}.`);
+    }
+  }
+
+  /** False where the row was too long to be held, so that it is not in the file. */
+  add({ source }: Row): boolean {
+    if (source === undefined) return false;
+    if (this.#format === "json") this.#gather(Buffer.from(this.#rows === 0 ? "[\n" : ",\n"), source);
+    else this.#gather(...this.#header(), source, newline);
+    this.#rows++;
+    return true;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#format === "json") this.#gather(Buffer.from(this.#rows === 0 ? "[]\n" : "\n]\n"));
+    else this.#gather(...this.#header());
+    this.#write();
+    closeSync(this.#file);
+  }
+
+  #header(): Uint8Array[] {
+    const heading = this.#rows === 0 ? this.#heading() : undefined;
+    return heading === undefined ? [] : [heading, newline];
+  }
+
+  #gather(...parts: Uint8Array[]): void {
+    this.#gathered.push(...parts);
+    for (const part of parts) this.#gatheredBytes += part.length;
+    if (this.#gatheredBytes >= gatheredBytesMax) this.#write();
+  }
+
+  #write(): void {
+    for (let rest = Buffer.concat(this.#gathered); rest.length > 0; )
+      rest = rest.subarray(writeSync(this.#file, rest));
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
+  }
+}

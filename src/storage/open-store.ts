@@ -1,0 +1,41 @@
+import type { TokenStore } from "../access/tokens.ts";
+import type { PlantArchive } from "../plants/plant-archive.ts";
+import { isDatabaseUrl } from "./postgres/database-url.ts";
+import { type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
+import { type OpenOptions, openDatabase } from "./sqlite/open.ts";
+import { SqliteArchive } from "./sqlite/sqlite-archive.ts";
+import { SqliteStore } from "./sqlite/sqlite-store.ts";
+import { SqliteTokens } from "./sqlite/sqlite-tokens.ts";
+import type { Store } from "./store.ts";
+
+export interface StoreSetting extends PostgresOptions {
+  /** The path of a data file, or postgres://… */
+  readonly database: string;
+}
+
+/** Opens the store that the setting names, and makes or mends its tables. */
+export async function openStore(setting: StoreSetting): Promise<Store> {
+  const { database } = setting;
+  return isDatabaseUrl(database) ? PostgresStore.open(database, setting) : new SqliteStore(database);
+}
+
+/** For looking into a store, also while a service runs on it. */
+export async function openArchive(
+  setting: StoreSetting,
+): Promise<{ readonly archive: PlantArchive } & AsyncDisposable> {
+  const { database } = setting;
+  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting);
+  const file = openDatabase(database, { create: false });
+  return { archive: new SqliteArchive(file, database), [Symbol.asyncDispose]: async () => file.close() };
+}
+
+/** The tokens of a store alone, also while a service runs on it: it sees the change by itself. */
+export async function openTokens(
+  setting: StoreSetting,
+  { create }: OpenOptions,
+): Promise<{ readonly tokens: TokenStore } & AsyncDisposable> {
+  const { database } = setting;
+  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting);
+  const file = openDatabase(database, { create });
+  return { tokens: new SqliteTokens(file), [Symbol.asyncDispose]: async () => file.close() };
+}

@@ -1,0 +1,141 @@
+import { connect as connectSocket } from "node:net";
+import pg from "pg";
+import type { DatabaseAddress, Host } from "./database-url.ts";
+import { ConnectionLost, DoubtfulCommit } from "./faults.ts";
+
+/** A statement with a name is prepared once on each connection. */
+export interface Statement {
+  readonly name?: string;
+  readonly text: string;
+}
+
+export type Row = readonly (string | null)[];
+
+// Every value as the text that the server sent: an int64 never goes through a double.
+const asText = { getTypeParser: () => (value: string) => value };
+const cancelMsMax = 1000;
+const cancelRequestCode = 80_877_102;
+const keepAliveAfterMs = 5000;
+
+/** One session with one server. It is never mended: once lost, it is dropped, and another takes its place. */
+export class Connection {
+  readonly #client: pg.Client;
+  readonly #host: Host;
+  #lost: Error | undefined;
+  #warning: string | undefined;
+
+  private constructor(client: pg.Client, host: Host) {
+    this.#client = client;
+    this.#host = host;
+    // Without a listener, an error on an idle connection would end the process.
+    client.on("error", (error) => {
+      this.#lost ??= error;
+    });
+    client.on("end", () => {
+      this.#lost ??= new ConnectionLost("the server closed the connection");
+    });
+    client.on("notice", ({ code, message }) => {
+      if (code !== undefined && !code.startsWith("00")) this.#warning = message ?? code;
+    });
+  }
+
+  static async open(
+    address: DatabaseAddress,
+    host: Host,
+    timeoutMs: number,
+    tls: boolean,
+  ): Promise<Connection> {
+    const { user, password, database } = address;
+    const client = new pg.Client({
+      ...host,
+      ...(user === undefined ? {} : { user }),
+      ...(password === undefined ? {} : { password }),
+      ...(database === undefined ? {} : { database }),
+      ssl: tls ? { ...address.tls.options } : false,
+      application_name: "plant-store",
+      connectionTimeoutMillis: timeoutMs,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: keepAliveAfterMs,
+      types: asText as never,
+    });
+    const connection = new Connection(client, host);
+    try {
+      await within(timeoutMs, client.connect(), "the server did not answer in time");
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+    return connection;
+  }
+
+  get usable(): boolean {
+    return this.#lost === undefined;
+  }
+
+  /**
+   * Runs one statement in a transaction of its own, unless one was begun.
+   * @throws ConnectionLost no answer in time; the connection is gone, and what became of the statement is unknown.
+   * @throws DoubtfulCommit the server committed with a warning: it has not done all that a commit promises.
+   */
+  async run(statement: Statement, values: readonly unknown[], timeoutMs: number): Promise<readonly Row[]> {
+    if (this.#lost !== undefined) throw this.#lost;
+    this.#warning = undefined;
+    const answered = this.#client.query<(string | null)[]>({
+      ...statement,
+      values: [...values],
+      rowMode: "array",
+    });
+    try {
+      const { rows } = await within(timeoutMs, answered, "a statement was not answered in time");
+      if (this.#warning !== undefined) throw new DoubtfulCommit(this.#warning);
+      return rows;
+    } catch (error) {
+      if (error instanceof ConnectionLost) {
+        this.#cancel();
+        this.destroy();
+      }
+      throw error;
+    }
+  }
+
+  /** Runs several statements in one string, as a migration is. */
+  async script(text: string, timeoutMs: number): Promise<void> {
+    await within(timeoutMs, this.#client.query(text), "a migration was not answered in time");
+  }
+
+  destroy(): void {
+    this.#lost ??= new ConnectionLost("the connection was dropped");
+    // pg's own `end` waits for a server that may never answer.
+    this.#client.connection.stream.destroy();
+  }
+
+  /** Takes leave of the server, which then frees the session at once. */
+  async close(timeoutMs: number): Promise<void> {
+    await within(timeoutMs, this.#client.end(), "").catch(() => {});
+    this.destroy();
+  }
+
+  // A session that waits for a standby does not notice that we are gone, and would use up the server's connections.
+  #cancel(): void {
+    const { processID, secretKey } = this.#client as unknown as { processID: number; secretKey: number };
+    const { host, port } = this.#host;
+    const socket = host.startsWith("/")
+      ? connectSocket(`${host}/.s.PGSQL.${port}`)
+      : connectSocket(port, host);
+    const request = Buffer.alloc(16);
+    request.writeInt32BE(16, 0);
+    request.writeInt32BE(cancelRequestCode, 4);
+    request.writeInt32BE(processID, 8);
+    request.writeInt32BE(secretKey, 12);
+    socket.on("error", () => {});
+    socket.end(request);
+    setTimeout(() => socket.destroy(), cancelMsMax).unref();
+  }
+}
+
+function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new ConnectionLost(otherwise)), Math.max(1, timeoutMs));
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Connection, Row, Statement } from "./connection.ts";
+import { ConnectionLost, endsConnection, mayRetry } from "./faults.ts";
+
+/** Runs one statement, as a transaction of its own, on the connection in hand. */
+export type Run = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
+
+export interface ConnectionsOptions {
+  readonly open: () => Promise<Connection>;
+  readonly count: number;
+  /** How long one statement may take before its connection is taken for dead. */
+  readonly statementMsMax: number;
+}
+
+const retryMsMin = 20;
+const retryMsMax = 500;
+const closeMsMax = 500;
+
+/** A few connections of one purpose: opened when needed, dropped once they are lost, lent to one user at a time. */
+export class Connections implements AsyncDisposable {
+  readonly #options: ConnectionsOptions;
+  readonly #idle: Connection[] = [];
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+  #closed = false;
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+    this.#free = options.count;
+  }
+
+  /**
+   * Does the work on a connection, and does it again while it fails for reasons that pass, until the time is over.
+   * The work must therefore bear being done twice.
+   */
+  async use<Result>(timeoutMs: number, work: (run: Run) => Promise<Result>): Promise<Result> {
+    const deadlineMs = performance.now() + timeoutMs;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#once(deadlineMs, work);
+      } catch (error) {
+        const waitMs = retryWaitMs(attempt);
+        if (!mayRetry(error) || this.#closed || performance.now() + waitMs >= deadlineMs) throw error;
+        await sleep(waitMs);
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    await Promise.all(this.#idle.splice(0).map((connection) => connection.close(closeMsMax)));
+  }
+
+  async #once<Result>(deadlineMs: number, work: (run: Run) => Promise<Result>): Promise<Result> {
+    await this.#turn(deadlineMs);
+    let connection: Connection | undefined;
+    try {
+      const lent = this.#takeIdle() ?? (await this.#options.open());
+      connection = lent;
+      return await work((statement, values) => {
+        const leftMs = Math.min(this.#options.statementMsMax, deadlineMs - performance.now());
+        return lent.run(statement, values, leftMs);
+      });
+    } catch (error) {
+      if (endsConnection(error)) connection?.destroy();
+      throw error;
+    } finally {
+      if (connection?.usable === true) {
+        if (this.#closed) void connection.close(closeMsMax);
+        else this.#idle.push(connection);
+      }
+      this.#free++;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  #takeIdle(): Connection | undefined {
+    for (;;) {
+      const connection = this.#idle.pop();
+      if (connection === undefined || connection.usable) return connection;
+    }
+  }
+
+  async #turn(deadlineMs: number): Promise<void> {
+    while (this.#free === 0) {
+      const woken = Promise.withResolvers<void>();
+      this.#waiting.push(woken.resolve);
+      const timer = setTimeout(woken.resolve, Math.max(1, deadlineMs - performance.now()));
+      await woken.promise;
+      clearTimeout(timer);
+      if (this.#free > 0) break;
+      if (performance.now() >= deadlineMs) throw new ConnectionLost("all connections are busy");
+    }
+    this.#free--;
+  }
+}
+
+/** Grows, up to a bound, and differs from one node to the next, so that they do not all come back at once. */
+export function retryWaitMs(attempt: number): number {
+  return Math.min(retryMsMax, retryMsMin * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
+}

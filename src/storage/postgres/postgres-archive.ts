@@ -1,0 +1,159 @@
+import { int64Max } from "../../plants/int64.ts";
+import {
+  type Arrivals,
+  CursorProblem,
+  type PageRequest,
+  type PlantArchive,
+  type PlantFilter,
+  type PlantPage,
+  type StoredPlant,
+  type TagCount,
+} from "../../plants/plant-archive.ts";
+import type { Row } from "./connection.ts";
+import type { Connections } from "./connections.ts";
+
+// Counting reads the whole table, and people wait for it knowingly.
+const archiveMsMax = 30_000;
+const searchRowsMax = 2000;
+const minuteMs = 60_000;
+// A plant's time is taken before it is committed, and clocks of nodes differ. What is younger than this may still get
+// company that is older, so it is read once more.
+const settledAfterMs = 7000;
+
+const fields = "id, name, tag, created_at_ms, created_by";
+
+interface Place {
+  readonly createdAtMs: number;
+  readonly id: bigint;
+}
+
+/** Looking into PostgreSQL, always along an index and from a place, never by counting off rows. */
+export class PostgresArchive implements PlantArchive {
+  readonly #connections: Connections;
+
+  constructor(connections: Connections) {
+    this.#connections = connections;
+  }
+
+  async page({ filter, order, cursor, limit, searchMsMax }: PageRequest): Promise<PlantPage> {
+    const endMs = performance.now() + searchMsMax;
+    const fits = searchOf(filter);
+    // One more than fits on a page, to know whether there is a next.
+    const count = fits === undefined ? limit + 1 : searchRowsMax;
+    const plants: StoredPlant[] = [];
+    let place = cursor === undefined ? undefined : parseCursor(cursor);
+    let searched = 0;
+    for (;;) {
+      const rows = await this.#rows(filter, order, place, count);
+      for (const plant of rows) {
+        if (plants.length === limit) return { plants, next: place && cursorOf(place), searched };
+        if (fits === undefined || fits(plant)) plants.push(plant);
+        place = placeOf(plant);
+        searched++;
+      }
+      if (rows.length < count) return { plants, next: undefined, searched };
+      if (performance.now() >= endMs) return { plants, next: place && cursorOf(place), searched };
+    }
+  }
+
+  async find(id: bigint): Promise<StoredPlant | undefined> {
+    const [row] = await this.#read(`SELECT ${fields} FROM plants WHERE id = $1`, [id]);
+    return row && fromRow(row);
+  }
+
+  async total(): Promise<number> {
+    const [row] = await this.#read("SELECT count(*) FROM plants", []);
+    return Number(row?.[0]);
+  }
+
+  async createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]> {
+    const sql = `SELECT created_at_ms - $1::bigint - (created_at_ms - $1::bigint) % ${minuteMs} AS minute, count(*)
+        FROM plants WHERE created_at_ms >= $1::bigint AND created_at_ms < $2::bigint GROUP BY minute`;
+    const rows = await this.#read(sql, [fromMs, fromMs + minutes * minuteMs]);
+    const counts = new Array<number>(minutes).fill(0);
+    for (const [offset, count] of rows) counts[Number(offset) / minuteMs] = Number(count);
+    return counts;
+  }
+
+  async topTags(limit: number): Promise<readonly TagCount[]> {
+    const sql = `SELECT tag, count(*) AS plants FROM plants WHERE tag IS NOT NULL
+        GROUP BY tag ORDER BY plants DESC, tag LIMIT $1`;
+    const rows = await this.#read(sql, [limit]);
+    return rows.map(([tag, plants]) => ({ tag: tag ?? "", plants: Number(plants) }));
+  }
+
+  async arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals> {
+    const settled: Place = { createdAtMs: Date.now() - settledAfterMs, id: int64Max };
+    if (cursor === undefined) return { plants: [], cursor: cursorOf(settled) };
+    const place = parseCursor(cursor);
+    const plants = await this.#rows({}, "oldest-first", place, limit);
+    const last = plants.at(-1);
+    const next = last === undefined || last.createdAtMs > settled.createdAtMs ? settled : placeOf(last);
+    return { plants, cursor: cursorOf(next.createdAtMs < place.createdAtMs ? place : next) };
+  }
+
+  // The server does not tell how much room its disk has.
+  async room(): Promise<undefined> {
+    return undefined;
+  }
+
+  async #rows(
+    filter: PlantFilter,
+    order: PageRequest["order"],
+    after: Place | undefined,
+    count: number,
+  ): Promise<StoredPlant[]> {
+    const values: unknown[] = [];
+    const value = (given: unknown) => `$${values.push(given)}`;
+    const { id, tag, sinceMs, untilMs } = filter;
+    const [than, direction] = order === "newest-first" ? ["<", "DESC"] : [">", "ASC"];
+    const conditions = [
+      id !== undefined && `id = ${value(id)}`,
+      tag !== undefined && `tag = ${value(tag)}`,
+      sinceMs !== undefined && `created_at_ms >= ${value(sinceMs)}`,
+      untilMs !== undefined && `created_at_ms < ${value(untilMs)}`,
+      after !== undefined && `(created_at_ms, id) ${than} (${value(after.createdAtMs)}, ${value(after.id)})`,
+    ].filter((condition) => condition !== false);
+    const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+    const sql = `SELECT ${fields} FROM plants ${where} ORDER BY created_at_ms ${direction}, id ${direction} LIMIT ${count}`;
+    return (await this.#read(sql, values)).map(fromRow);
+  }
+
+  #read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#connections.use(archiveMsMax, (run) => run({ text }, values));
+  }
+}
+
+/** What no index helps with is looked for here, slice by slice, and then means the same whatever the server's locale. */
+function searchOf({ namePart, createdBy }: PlantFilter): ((plant: StoredPlant) => boolean) | undefined {
+  if (namePart === undefined && createdBy === undefined) return undefined;
+  const part = namePart?.toLowerCase() ?? "";
+  return (plant) =>
+    plant.name.toLowerCase().includes(part) && (createdBy === undefined || plant.createdBy === createdBy);
+}
+
+function placeOf({ createdAtMs, id }: StoredPlant): Place {
+  return { createdAtMs, id };
+}
+
+function cursorOf({ createdAtMs, id }: Place): string {
+  return `${createdAtMs}.${id}`;
+}
+
+function parseCursor(cursor: string): Place {
+  const match = /^(\d{1,15})\.(-?\d{1,19})$/.exec(cursor);
+  const id = BigInt(match?.[2] ?? 0);
+  if (match === null || BigInt.asIntN(64, id) !== id)
+    throw new CursorProblem("The cursor is none that a page of this store gave.");
+  return { createdAtMs: Number(match[1]), id };
+}
+
+function fromRow([id, name, tag, createdAtMs, createdBy]: Row): StoredPlant {
+  return {
+    id: BigInt(id ?? ""),
+    name: name ?? "",
+    tag: tag ?? undefined,
+    createdAtMs: Number(createdAtMs),
+    createdBy: createdBy ?? "",
+  };
+}

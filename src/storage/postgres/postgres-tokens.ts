@@ -1,0 +1,86 @@
+import { isScope } from "../../access/scopes.ts";
+import type { Token, TokenStore } from "../../access/tokens.ts";
+import type { Row } from "./connection.ts";
+import type { Connections } from "./connections.ts";
+
+// Shorter than the plants' deadline: whoever asks comes again soon, and keeps what is known meanwhile.
+const tokensMsMax = 2000;
+
+const selectAll = {
+  name: "tokens",
+  text: `SELECT id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms
+           FROM tokens ORDER BY created_at_ms, digest`,
+};
+// Sums change with every token made, ended or deleted, whoever did it. The table is small, so this is cheap.
+const summary = {
+  name: "tokens-summary",
+  text: "SELECT count(*), sum(created_at_ms), sum(expires_at_ms), sum(revoked_at_ms) FROM tokens",
+};
+const set = `UPDATE tokens SET expires_at_ms = ended.expires_at_ms, revoked_at_ms = ended.revoked_at_ms
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms)
+   WHERE tokens.digest = ended.digest`;
+// One statement, so that it is one transaction. It may be tried twice, and then finds its own token.
+const addOne = `WITH changed AS (${set})
+  INSERT INTO tokens (digest, id, name, scopes, created_at_ms, expires_at_ms, revoked_at_ms)
+  VALUES ($4, $5, $6, $7, $8::bigint, $9::bigint, $10::bigint) ON CONFLICT (digest) DO NOTHING`;
+
+/** Tokens in PostgreSQL, the same for every node. */
+export class PostgresTokens implements TokenStore {
+  readonly #connections: Connections;
+  #known: string | undefined;
+
+  constructor(connections: Connections) {
+    this.#connections = connections;
+  }
+
+  all(): Promise<Token[]> {
+    return this.#connections.use(tokensMsMax, async (run) => {
+      // Before the rows: a change in between is then seen as one that came after.
+      const known = JSON.stringify(await run(summary, []));
+      const rows = await run(selectAll, []);
+      this.#known = known;
+      return rows.map(fromRow);
+    });
+  }
+
+  async add(token: Token, changed: readonly Token[] = []): Promise<void> {
+    const { digest, id, name, scopes, createdAtMs, expiresAtMs, revokedAtMs } = token;
+    const row = [digest, id, name, scopes.join(" "), createdAtMs, expiresAtMs ?? null, revokedAtMs ?? null];
+    await this.#connections.use(tokensMsMax, (run) => run({ text: addOne }, [...endings(changed), ...row]));
+  }
+
+  async change(tokens: readonly Token[]): Promise<void> {
+    await this.#connections.use(tokensMsMax, (run) => run({ text: set }, endings(tokens)));
+  }
+
+  async changedElsewhere(): Promise<boolean> {
+    return this.#connections.use(
+      tokensMsMax,
+      async (run) => JSON.stringify(await run(summary, [])) !== this.#known,
+    );
+  }
+}
+
+function endings(tokens: readonly Token[]): unknown[] {
+  return [
+    tokens.map(({ digest }) => digest),
+    tokens.map(({ expiresAtMs }) => expiresAtMs ?? null),
+    tokens.map(({ revokedAtMs }) => revokedAtMs ?? null),
+  ];
+}
+
+function fromRow([id, name, digest, scopes, createdAtMs, expiresAtMs, revokedAtMs]: Row): Token {
+  return {
+    id: id ?? "",
+    name: name ?? "",
+    digest: digest ?? "",
+    scopes: (scopes ?? "").split(" ").filter(isScope),
+    createdAtMs: Number(createdAtMs),
+    expiresAtMs: optionalNumber(expiresAtMs),
+    revokedAtMs: optionalNumber(revokedAtMs),
+  };
+}
+
+function optionalNumber(value: string | null | undefined): number | undefined {
+  return value === null || value === undefined ? undefined : Number(value);
+}

@@ -1,0 +1,123 @@
+import { createHash } from "node:crypto";
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { copyFile, open } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
+import { checkDatabase, copyDatabase } from "./maintenance.ts";
+import { DataFileProblem, fileMode, makeDirectory, openDatabase, syncDirectory } from "./open.ts";
+
+export type Step = "copying" | "checking" | "summing up";
+
+export interface Kept {
+  readonly path: string;
+  readonly bytes: number;
+  readonly plants: number;
+  readonly sha256: string;
+}
+
+const chunkBytes = 1_048_576;
+
+/**
+ * A copy of a data file in use, checked and on disk, with its checksum beside it. It has its name only once it is whole.
+ * @throws DataFileProblem
+ */
+export async function backUp(database: string, to: string, onStep: (step: Step) => void): Promise<Kept> {
+  refuseExisting(to, "a backup never overwrites");
+  if (!existsSync(database)) throw new DataFileProblem(`The data file ${database} does not exist.`);
+  openDatabase(database, { create: false }).close();
+  const partial = `${to}.partial`;
+  rmSync(partial, { force: true });
+  try {
+    onStep("copying");
+    await copyDatabase(database, partial);
+    chmodSync(partial, fileMode);
+    onStep("checking");
+    await refuseUnsound(partial);
+    const plants = countPlants(partial);
+    await syncFile(partial);
+    onStep("summing up");
+    const sha256 = await checksum(partial);
+    writeFileSync(sumFile(to), `${sha256}  ${basename(to)}\n`);
+    await syncFile(sumFile(to));
+    renameSync(partial, to);
+    syncDirectory(dirname(resolve(to)));
+    return { path: to, bytes: statSync(to).size, plants, sha256 };
+  } finally {
+    for (const end of ["", "-wal", "-shm"]) rmSync(partial + end, { force: true });
+  }
+}
+
+/**
+ * Puts a backup in the place of a data file that is not there.
+ * @throws DataFileProblem
+ */
+export async function restore(from: string, database: string, onStep: (step: Step) => void): Promise<Kept> {
+  if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
+  refuseExisting(database, "restoring never overwrites; move it away first");
+  onStep("summing up");
+  const sha256 = await checksum(from);
+  refuseWrongSum(from, sha256);
+  const made = makeDirectory(dirname(resolve(database)));
+  const partial = `${database}.partial`;
+  try {
+    onStep("copying");
+    await copyFile(from, partial);
+    chmodSync(partial, fileMode);
+    await syncFile(partial);
+    onStep("checking");
+    await refuseUnsound(partial);
+    const plants = countPlants(partial);
+    // A log left behind by the file that was here before would be taken for this one's.
+    for (const end of ["-wal", "-shm"]) rmSync(database + end, { force: true });
+    renameSync(partial, database);
+    for (const folder of [dirname(resolve(database)), ...made]) syncDirectory(folder);
+    return { path: database, bytes: statSync(database).size, plants, sha256 };
+  } finally {
+    for (const end of ["", "-wal", "-shm"]) rmSync(partial + end, { force: true });
+  }
+}
+
+function refuseExisting(path: string, why: string): void {
+  if (existsSync(path)) throw new DataFileProblem(`${path} is there already; ${why}.`);
+}
+
+async function refuseUnsound(path: string): Promise<void> {
+  const [problem] = await checkDatabase(path);
+  if (problem !== undefined) throw new DataFileProblem(`The copy is not sound: ${problem}.`);
+}
+
+function refuseWrongSum(path: string, sha256: string): void {
+  if (!existsSync(sumFile(path))) return;
+  const [expected] = readFileSync(sumFile(path), "utf8").split(/\s/);
+  if (expected !== sha256)
+    throw new DataFileProblem(
+      `${path} is not what its checksum in ${sumFile(path)} says; it was changed or cut off.`,
+    );
+}
+
+// Opening also checks that it is one of ours, and brings an older one up to date.
+function countPlants(path: string): number {
+  using database = openDatabase(path, { create: false });
+  return Number(
+    database.query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants").get()?.plants ?? 0n,
+  );
+}
+
+function sumFile(path: string): string {
+  return `${path}.sha256`;
+}
+
+async function checksum(path: string): Promise<string> {
+  await using file = await open(path, "r");
+  const hash = createHash("sha256");
+  const chunk = Buffer.alloc(chunkBytes);
+  for (;;) {
+    const { bytesRead } = await file.read(chunk, 0, chunkBytes);
+    if (bytesRead === 0) return hash.digest("hex");
+    hash.update(chunk.subarray(0, bytesRead));
+  }
+}
+
+async function syncFile(path: string): Promise<void> {
+  await using file = await open(path, "r+");
+  await file.sync();
+}

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe } from "bun:test";
+import { join } from "node:path";
+import {
+  type StoredPlant,
+  startTestService,
+  storedPlants,
+  type TestService,
+  temporaryFolder,
+} from "./harness.ts";
+import { type PostgresServer, startPostgres } from "./postgres.ts";
+
+/** What a test needs of an engine, so that it can be the same for all of them. */
+export interface Engine {
+  /** A place for a new store, as `--database` takes it. */
+  newDatabase(): Promise<string>;
+  /** Starts the service on a new store. */
+  start(flags?: Record<string, string>): Promise<TestService>;
+  /** What the store itself holds, read past the service. */
+  stored(database: string): Promise<StoredPlant[]>;
+}
+
+/** Runs the same tests on every engine. */
+export function onEveryEngine(tests: (engine: Engine) => void): void {
+  describe("on SQLite", () => {
+    const folder = temporaryFolder();
+    afterAll(() => folder[Symbol.dispose]());
+    let files = 0;
+    const newDatabase = async () => join(folder.path, `plants-${++files}.db`);
+    tests({
+      newDatabase,
+      start: async (flags) => startTestService(flags, await newDatabase()),
+      stored: async (database) => storedPlants(database),
+    });
+  });
+
+  describe("on PostgreSQL", () => {
+    let server: PostgresServer;
+    beforeAll(async () => {
+      server = await startPostgres();
+    });
+    afterAll(() => server[Symbol.asyncDispose]());
+    tests({
+      newDatabase: () => server.newDatabase(),
+      start: async (flags) => startTestService(flags, await server.newDatabase()),
+      stored: (database) => server.stored(database),
+    });
+  });
+}

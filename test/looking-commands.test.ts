@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { plantStore } from "./command.ts";
+import { onEveryEngine } from "./engines.ts";
+import { post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+
+const plants = [
+  '{"id":9007199254740993,"name":"Fern","tag":"indoor"}',
+  '{"id":-5,"name":"Oak\\u001b[31m red\\nline"}',
+  '{"id":7,"name":"Moss, \\"soft\\"","tag":""}',
+];
+
+onEveryEngine((engine) => {
+  describe("looking into a store on the command line", () => {
+    let database: string[] = [];
+    let close = async () => {};
+    beforeAll(async () => {
+      const running = await engine.start();
+      close = async () => running[Symbol.asyncDispose]();
+      database = ["--database", running.database];
+      for (const plant of plants) await post(running.url, plant);
+    });
+    afterAll(() => close());
+
+    test("list shows a table, and no name can steer the terminal", async () => {
+      const { code, out } = await plantStore(["list", ...database]);
+      const [heading, ...rows] = out.trimEnd().split("\n");
+      expect(code).toBe(0);
+      expect(heading).toMatch(/^ID +NAME +TAG +STORED +BY$/);
+      expect(rows.map((row) => row.split(/ +/)[0])).toEqual(["7", "-5", "9007199254740993"]);
+      expect(rows[1]).toContain("Oak\\u{1b}[31m red\\u{a}line");
+    });
+
+    test("list filters, and tells when there is more", async () => {
+      const json = async (...args: string[]) =>
+        JSON.parse((await plantStore(["list", "--json", ...args, ...database])).out).map(
+          ({ id }: { id: string }) => id,
+        );
+      expect(await json("--tag", "indoor")).toEqual(["9007199254740993"]);
+      expect(await json("--name", "MOSS")).toEqual(["7"]);
+      expect(await json("--oldest", "--limit", "1")).toEqual(["9007199254740993"]);
+      expect(await json("--until", "2020-01-01")).toEqual([]);
+      expect((await plantStore(["list", "--limit", "1", ...database])).err).toContain(
+        "There are more than these 1",
+      );
+      expect((await plantStore(["list", "--tag", "none", ...database])).err).toBe("No plant fits.\n");
+    });
+
+    test("show gives one plant, also one with a negative id", async () => {
+      const { code, out } = await plantStore(["show", "-5", "--json", ...database]);
+      expect([code, JSON.parse(out)]).toMatchObject([0, { id: "-5", name: "Oak\u001b[31m red\nline" }]);
+      expect((await plantStore(["show", "9007199254740993", ...database])).out).toMatch(
+        /^id +9007199254740993\nname +Fern\ntag +indoor\n/,
+      );
+      expect(await plantStore(["show", "9007199254740992", ...database])).toMatchObject({
+        code: 1,
+        err: "plant-store: no plant has the id 9007199254740992.\n",
+      });
+    });
+
+    test("export gives what import takes", async () => {
+      const { out } = await plantStore(["export", ...database]);
+      expect(out.split("\n")[0]).toStartWith(
+        '{"id":9007199254740993,"name":"Fern","tag":"indoor","createdAt":',
+      );
+      const { out: csv } = await plantStore(["export", "--format", "csv", ...database]);
+      expect(csv).toContain('\r\n7,"Moss, ""soft""","",');
+      expect(csv).toStartWith("id,name,tag,created_at,created_by\r\n9007199254740993,Fern,indoor,");
+    });
+
+    for (const [args, told] of [
+      [["show"], "show needs the ID"],
+      [["show", "1.5"], "an id is a whole number"],
+      [["list", "--limit", "0"], "--limit takes a whole number"],
+      [["list", "--since", "soon"], "--since takes a time"],
+      [["list", "x"], '"x" is not expected here'],
+      [["export", "--format", "xml"], "--format takes ndjson or csv"],
+    ] as const) {
+      test(`${args.join(" ")} is told`, async () => {
+        const { code, err } = await plantStore([...args, ...database]);
+        expect([code, err]).toEqual([2, expect.stringContaining(told)]);
+      });
+    }
+  });
+});
+
+describe("backup, restore and verify", () => {
+  test("a backup of a store in use has all that was answered before it, and comes back as it was", async () => {
+    using folder = temporaryFolder();
+    await using running = await startTestService();
+    const file = join(folder.path, "backup.db");
+    for (const plant of plants) await post(running.url, plant);
+    let writing = true;
+    let slowestMs = 0;
+    const writer = (async () => {
+      for (let id = 100; writing; id++) {
+        const startMs = performance.now();
+        await post(running.url, JSON.stringify({ id, name: "n".repeat(500) }));
+        slowestMs = Math.max(slowestMs, performance.now() - startMs);
+      }
+    })();
+    const before = storedPlants(running.database);
+    const { code, err } = await plantStore(["backup", file, "--database", running.database]);
+    writing = false;
+    await writer;
+    expect([code, err]).toEqual([
+      0,
+      expect.stringMatching(/^Backed up \d+ plants: .*, checked\.\nSHA-256 [0-9a-f]{64}\n$/),
+    ]);
+    expect(slowestMs).toBeLessThan(1000);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(`${file}.sha256`, "utf8")).toMatch(/^[0-9a-f]{64} {2}backup\.db\n$/);
+    expect(existsSync(`${file}.partial`)).toBe(false);
+
+    const restored = join(folder.path, "new", "plants.db");
+    expect((await plantStore(["restore", file, "--database", restored])).code).toBe(0);
+    expect(storedPlants(restored)).toEqual(expect.arrayContaining(before));
+    expect((await plantStore(["verify", "--database", restored])).err).toContain("is sound");
+    await using again = await startTestService({}, restored);
+    for (const plant of plants)
+      expect((await post(again.url, plant)).headers.get("idempotent-replayed")).toBe("true");
+  }, 30_000);
+
+  test("nothing is overwritten, and a backup that was changed is not restored", async () => {
+    using folder = temporaryFolder();
+    const database = join(folder.path, "plants.db");
+    const file = join(folder.path, "backup.db");
+    {
+      await using running = await startTestService({}, database);
+      await post(running.url, plants[0] ?? "");
+    }
+    expect((await plantStore(["backup", file, "--database", database])).code).toBe(0);
+    expect((await plantStore(["backup", file, "--database", database])).err).toContain(
+      "a backup never overwrites",
+    );
+    expect((await plantStore(["restore", file, "--database", database])).err).toContain(
+      "restoring never overwrites",
+    );
+    const bytes = readFileSync(file);
+    bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
+    chmodSync(file, 0o600);
+    writeFileSync(file, bytes);
+    const elsewhere = join(folder.path, "elsewhere.db");
+    expect((await plantStore(["restore", file, "--database", elsewhere])).err).toContain(
+      "is not what its checksum",
+    );
+    expect(existsSync(elsewhere)).toBe(false);
+    expect(
+      (await plantStore(["restore", join(folder.path, "none.db"), "--database", elsewhere])).err,
+    ).toContain("does not exist");
+    expect((await plantStore(["backup", join(folder.path, "b2.db"), "--database", elsewhere])).err).toContain(
+      "does not exist",
+    );
+  }, 20_000);
+
+  test("a log left behind by an older file does not get into a restored one", async () => {
+    using folder = temporaryFolder();
+    const database = join(folder.path, "plants.db");
+    const file = join(folder.path, "backup.db");
+    {
+      await using running = await startTestService({}, database);
+      await post(running.url, plants[0] ?? "");
+    }
+    await plantStore(["backup", file, "--database", database]);
+    const target = join(folder.path, "restored.db");
+    writeFileSync(`${target}-wal`, "a log of a file that is gone");
+    writeFileSync(`${target}-shm`, "and its index");
+    expect((await plantStore(["restore", file, "--database", target])).code).toBe(0);
+    expect(storedPlants(target)).toEqual(storedPlants(database));
+  }, 20_000);
+
+  test("verify finds a damaged page and a row that is not text", async () => {
+    using folder = temporaryFolder();
+    const database = join(folder.path, "plants.db");
+    {
+      await using running = await startTestService({}, database);
+      for (let id = 0; id < 300; id++)
+        await post(running.url, JSON.stringify({ id, name: `name ${id}`, tag: "t" }));
+    }
+    const { Database } = await import("bun:sqlite");
+    {
+      using file = new Database(database);
+      file.run("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE id = 7");
+      file.run("DELETE FROM plants WHERE id = 9");
+    }
+    const { code, err } = await plantStore(["verify", "--database", database]);
+    expect(code).toBe(1);
+    expect(err).toContain("the plant with the id 7: its name is not text");
+    expect(err).toContain("the plant with the id 10: 1 before it are gone");
+    const bytes = readFileSync(database);
+    bytes.fill(0xff, 3 * 4096 + 8, 3 * 4096 + 600);
+    writeFileSync(database, bytes);
+    expect((await plantStore(["verify", "--database", database])).code).toBe(1);
+  }, 20_000);
+});

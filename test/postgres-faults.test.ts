@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { plantStore } from "./command.ts";
+import { eventually, post, startTestService, type TestService } from "./harness.ts";
+import { type PostgresServer, startPostgres } from "./postgres.ts";
+
+let server: PostgresServer;
+let database: string;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  database = await server.newDatabase();
+});
+
+// The store's deadline for a batch, and some room for a slow machine.
+const answeredWithinMs = 7000;
+const backWithinMs = 4000;
+
+const create = (running: TestService, id: number) => post(running.url, `{"id":${id},"name":"plant ${id}"}`);
+const ready = async (running: TestService) => (await fetch(`${running.url}/readyz`)).status;
+
+async function expectUnavailable(running: TestService, id: number): Promise<void> {
+  const startMs = performance.now();
+  const response = await create(running, id);
+  expect([response.status, await response.json()]).toMatchObject([503, { error: 50302 }]);
+  expect(response.headers.get("retry-after")).toBe("1");
+  expect(performance.now() - startMs).toBeLessThan(answeredWithinMs);
+}
+
+async function expectBack(running: TestService, id: number): Promise<void> {
+  await eventually(async () => (await ready(running)) === 200, backWithinMs);
+  expect((await create(running, id)).status).toBe(200);
+}
+
+/** Settings for the whole server, at once for every session that has none of its own. */
+async function configure(setting: string): Promise<void> {
+  await server.run(`ALTER SYSTEM ${setting}`);
+  await server.run("SELECT pg_reload_conf()");
+}
+
+/** Sends plants without pause until told to stop; gives back what was acknowledged, and any answer but 200 and 503. */
+function load(running: TestService, clients: number) {
+  const acknowledged: number[] = [];
+  const strange: number[] = [];
+  let next = 1_000_000;
+  let stopped = false;
+  const client = async () => {
+    while (!stopped) {
+      const id = next++;
+      const { status } = await create(running, id);
+      if (status === 200) acknowledged.push(id);
+      else if (status !== 503) strange.push(status);
+      else await Bun.sleep(20);
+    }
+  };
+  const all = Array.from({ length: clients }, client);
+  return {
+    acknowledged,
+    strange,
+    async stop() {
+      stopped = true;
+      await Promise.all(all);
+    },
+  };
+}
+
+describe("while the database is away", () => {
+  for (const how of ["fast", "immediate"] as const) {
+    test(`after a stop (${how}) all is refused with 50302, and a restart brings it back with nothing lost`, async () => {
+      await using running = await startTestService({}, database);
+      const sending = load(running, 16);
+      await eventually(() => sending.acknowledged.length > 200);
+      await server.stop(how);
+      await expectUnavailable(running, 1);
+      expect(await ready(running)).toBe(503);
+      expect((await fetch(`${running.url}/livez`)).status).toBe(200);
+      // Once it is known to be away, nobody waits for it.
+      const startMs = performance.now();
+      await expectUnavailable(running, 1);
+      expect(performance.now() - startMs).toBeLessThan(500);
+      await server.start();
+      await expectBack(running, 2);
+      const before = sending.acknowledged.length;
+      await eventually(() => sending.acknowledged.length > before + 100);
+      await sending.stop();
+      expect(sending.strange).toEqual([]);
+      const stored = new Set((await server.stored(database)).map(({ id }) => Number(id)));
+      expect(sending.acknowledged.filter((id) => !stored.has(id))).toEqual([]);
+    }, 40_000);
+  }
+
+  test("a restart that takes a moment is not noticed by who waits", async () => {
+    await using running = await startTestService({}, database);
+    expect((await create(running, 1)).status).toBe(200);
+    await server.stop("fast");
+    const waiting = create(running, 2);
+    await Bun.sleep(300);
+    await server.start();
+    expect((await waiting).status).toBe(200);
+    expect(running.logged.join("")).not.toContain("takes no writes");
+  }, 20_000);
+
+  test("a server that hangs is given up in time, with a bounded queue, and found again when it goes on", async () => {
+    await using running = await startTestService({ "max-pending": "4" }, database);
+    expect((await create(running, 1)).status).toBe(200);
+    const pids = (await server.run<{ pid: number }>("SELECT pid FROM pg_stat_activity")).map(
+      ({ pid }) => pid,
+    );
+    const all = [server.postmaster().pid ?? 0, ...pids];
+    const signal = (name: NodeJS.Signals) => {
+      for (const pid of all) {
+        try {
+          process.kill(pid, name);
+        } catch {
+          // The session that asked for the pids has ended.
+        }
+      }
+    };
+    signal("SIGSTOP");
+    try {
+      const startMs = performance.now();
+      const responses = await Promise.all(Array.from({ length: 20 }, (_, id) => create(running, id + 10)));
+      expect(performance.now() - startMs).toBeLessThan(answeredWithinMs);
+      const errors = await Promise.all(
+        responses.map(async (response) => ((await response.json()) as { error: number }).error),
+      );
+      expect(errors.filter((error) => error === 50302)).toHaveLength(4);
+      expect(errors.filter((error) => error === 50301)).toHaveLength(16);
+      expect(await ready(running)).toBe(503);
+    } finally {
+      signal("SIGCONT");
+    }
+    await expectBack(running, 2);
+  }, 30_000);
+
+  test("an idle service says so on /readyz, before anyone sends a plant", async () => {
+    await using running = await startTestService({}, database);
+    expect(await ready(running)).toBe(200);
+    await server.stop("fast");
+    await eventually(async () => (await ready(running)) === 503, 4000);
+    await server.start();
+    await eventually(async () => (await ready(running)) === 200, backWithinMs);
+  }, 20_000);
+});
+
+describe("a server that refuses", () => {
+  test("for want of connections is asked again until it has some", async () => {
+    await server.run("CREATE ROLE gardener LOGIN");
+    await server.run(`GRANT ALL ON SCHEMA public TO gardener`, database);
+    await using running = await startTestService({}, database.replace("postgres@", "gardener@"));
+    expect((await create(running, 1)).status).toBe(200);
+    await server.run("ALTER ROLE gardener CONNECTION LIMIT 0");
+    await server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'gardener'");
+    await expectUnavailable(running, 2);
+    expect(running.logged.join("")).toContain("too many connections");
+    await server.run("ALTER ROLE gardener CONNECTION LIMIT -1");
+    await expectBack(running, 2);
+  }, 30_000);
+
+  test("writes, because it is no longer the primary, is left for one that takes them", async () => {
+    await using running = await startTestService({}, database);
+    expect((await create(running, 1)).status).toBe(200);
+    await configure("SET default_transaction_read_only = on");
+    try {
+      await expectUnavailable(running, 2);
+      expect(await ready(running)).toBe(503);
+    } finally {
+      await configure("RESET default_transaction_read_only");
+    }
+    await expectBack(running, 2);
+  }, 30_000);
+});
+
+describe("a server that acknowledges too early", () => {
+  for (const setting of ["synchronous_commit", "fsync"]) {
+    test(`(${setting}=off) is refused at the start, unless the operator insists`, async () => {
+      await configure(`SET ${setting} = off`);
+      try {
+        const refused = await plantStore(["--listen", "127.0.0.1:0", "--database", database]);
+        expect([refused.code, refused.err]).toEqual([1, expect.stringContaining(`has ${setting}=off`)]);
+        expect(refused.err.trim().split("\n")).toHaveLength(1);
+        await using running = await startTestService({ "allow-unsafe-database": "yes" }, database);
+        expect((await create(running, 1)).status).toBe(200);
+      } finally {
+        await configure(`RESET ${setting}`);
+      }
+    });
+  }
+
+  test("is refused on each new connection, and those that are open keep what was looked at", async () => {
+    await using running = await startTestService({}, database);
+    expect((await create(running, 1)).status).toBe(200);
+    await configure("SET synchronous_commit = off");
+    try {
+      expect((await create(running, 2)).status).toBe(200);
+      await server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'plants%'");
+      await expectUnavailable(running, 3);
+      expect(running.logged.join("")).toContain("synchronous_commit=off");
+    } finally {
+      await configure("RESET synchronous_commit");
+    }
+    await expectBack(running, 3);
+  }, 20_000);
+});
+
+describe("a standby that does not confirm", () => {
+  test("makes a cancelled wait a failure, and a retry waits for it too before it is answered", async () => {
+    await using running = await startTestService({}, database);
+    expect((await create(running, 1)).status).toBe(200);
+    await configure("SET synchronous_standby_names = 'nobody'");
+    try {
+      const waiting = create(running, 2);
+      const cancelled = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+      await eventually(async () => (await server.run(cancelled)).length > 0);
+      const refused = await waiting;
+      expect([refused.status, await refused.json()]).toMatchObject([503, { error: 50302 }]);
+      expect(running.logged.join("")).toContain("canceling wait for synchronous replication");
+      // The primary shows it now, and yet the standby may not have it.
+      expect((await server.stored(database)).map(({ id }) => id)).toEqual([1n, 2n]);
+      const again = create(running, 2);
+      const answered = await Promise.race([again.then(() => true), Bun.sleep(700).then(() => false)]);
+      expect(answered).toBe(false);
+      await configure("RESET synchronous_standby_names");
+      expect((await again).headers.get("idempotent-replayed")).toBe("true");
+    } finally {
+      await configure("RESET synchronous_standby_names");
+    }
+  }, 30_000);
+
+  test("does not use up the server's connections", async () => {
+    await using running = await startTestService({}, database);
+    await configure("SET synchronous_standby_names = 'nobody'");
+    try {
+      await expectUnavailable(running, 1);
+      await Bun.sleep(3000);
+      const sessions = await server.run(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'plant-store'",
+      );
+      expect(sessions.length).toBeLessThanOrEqual(8);
+    } finally {
+      await configure("RESET synchronous_standby_names");
+    }
+    await expectBack(running, 1);
+  }, 30_000);
+});

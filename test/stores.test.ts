@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Token } from "../src/access/tokens.ts";
+import { CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
+import type { Arrival } from "../src/plants/plant-store.ts";
+import { openStore } from "../src/storage/open-store.ts";
+import type { Store } from "../src/storage/store.ts";
+import { onEveryEngine } from "./engines.ts";
+
+const arrival = (id: bigint | number, name: string, tag?: string, createdBy = "test"): Arrival => ({
+  plant: { id: BigInt(id), name, tag },
+  createdBy,
+});
+const open = (database: string): Promise<Store> =>
+  openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+
+// The ports' contracts, the same for every engine.
+onEveryEngine((engine) => {
+  const openNew = async () => open(await engine.newDatabase());
+
+  describe("plants", () => {
+    test("in one batch are judged in order: the first with an id wins", async () => {
+      await using store = await openNew();
+      const batch = [arrival(2, "a"), arrival(1, "b", "t"), arrival(2, "a"), arrival(2, "c", "t")];
+      expect(await store.plants.create(batch, 1)).toEqual([
+        { kind: "created" },
+        { kind: "created" },
+        { kind: "replayed" },
+        { kind: "taken", differing: ["name", "tag"] },
+      ]);
+      const again = [
+        arrival(2, "c"),
+        arrival(3, "d"),
+        arrival(1, "b", "t"),
+        arrival(3, "d"),
+        arrival(2, "a"),
+      ];
+      expect((await store.plants.create(again, 2)).map(({ kind }) => kind)).toEqual([
+        "taken",
+        "created",
+        "replayed",
+        "replayed",
+        "replayed",
+      ]);
+      expect((await store.archive.find(2n))?.name).toBe("a");
+    });
+
+    test("are found with what they were stored with", async () => {
+      await using store = await openNew();
+      await store.plants.create(
+        [arrival(-(2n ** 63n), "NULL", "", "who"), arrival(2n ** 63n - 1n, "")],
+        1234,
+      );
+      expect(await store.archive.find(-(2n ** 63n))).toEqual({
+        id: -(2n ** 63n),
+        name: "NULL",
+        tag: "",
+        createdAtMs: 1234,
+        createdBy: "who",
+      });
+      expect(await store.archive.find(2n ** 63n - 1n)).toMatchObject({ name: "", tag: undefined });
+      expect(await store.archive.find(0n)).toBeUndefined();
+    });
+
+    // What arrays and their quoting could trip over.
+    const awkward = [
+      "null",
+      "{}",
+      '{"a"}',
+      '"',
+      "\\",
+      '\\"',
+      "a,b",
+      " ",
+      "\n\r\t",
+      "'",
+      "\\N",
+      "🌱é\u{10ffff}",
+      "%_$1",
+    ];
+    test("keep every text as it is", async () => {
+      await using store = await openNew();
+      const batch = awkward.flatMap((text, index) => [
+        arrival(index * 2, text, `x${text}`),
+        arrival(index * 2 + 1, `x${text}`, text),
+      ]);
+      await store.plants.create(batch, 1);
+      for (const { plant } of batch) expect(await store.archive.find(plant.id)).toMatchObject(plant);
+      expect(new Set((await store.plants.create(batch, 2)).map(({ kind }) => kind))).toEqual(
+        new Set(["replayed"]),
+      );
+    });
+
+    test("a probe changes nothing", async () => {
+      await using store = await openNew();
+      await store.plants.probe();
+      expect(await store.archive.total()).toBe(0);
+    });
+  });
+
+  describe("tokens", () => {
+    const token = (digest: string, more: Partial<Token> = {}): Token => ({
+      id: digest.slice(0, 2),
+      name: `name of ${digest}`,
+      digest,
+      scopes: ["plants:create", "operator"],
+      createdAtMs: 5,
+      expiresAtMs: undefined,
+      revokedAtMs: undefined,
+      ...more,
+    });
+
+    test("are kept whole, the oldest first, and changed together with one that is added", async () => {
+      await using store = await openNew();
+      const [first, second] = [token("aaa", { createdAtMs: 9 }), token("bbb", { expiresAtMs: 2 ** 45 })];
+      await store.tokens.add(first);
+      await store.tokens.add(second);
+      expect(await store.tokens.all()).toEqual([second, first]);
+      const third = token("ccc", { createdAtMs: 10 });
+      await store.tokens.add(third, [{ ...first, expiresAtMs: 77 }]);
+      await store.tokens.change([{ ...second, revokedAtMs: 88 }]);
+      expect(await store.tokens.all()).toEqual([
+        { ...second, revokedAtMs: 88 },
+        { ...first, expiresAtMs: 77 },
+        third,
+      ]);
+    });
+
+    test("that someone else makes or ends are noticed", async () => {
+      const database = await engine.newDatabase();
+      await using store = await open(database);
+      await using other = await open(database);
+      await store.tokens.all();
+      expect(await store.tokens.changedElsewhere()).toBe(false);
+      await other.tokens.add(token("aaa"));
+      expect(await store.tokens.changedElsewhere()).toBe(true);
+      await store.tokens.all();
+      expect(await store.tokens.changedElsewhere()).toBe(false);
+      await other.tokens.change([token("aaa", { revokedAtMs: 1 })]);
+      expect(await store.tokens.changedElsewhere()).toBe(true);
+    });
+  });
+
+  describe("looking into the store", () => {
+    let store: Store;
+    const minuteMs = 60_000;
+    const startMs = 1_700_000_000_000;
+    beforeAll(async () => {
+      store = await openNew();
+      // Twenty-five plants, five to a batch, a minute between batches; ids are in no order.
+      for (let batch = 0; batch < 5; batch++) {
+        const plants = Array.from({ length: 5 }, (_, index) => {
+          const number = batch * 5 + index;
+          return arrival(
+            (number * 7) % 25,
+            `Plant ${number} Ä`,
+            number % 3 === 0 ? "tree" : undefined,
+            `by-${batch}`,
+          );
+        });
+        await store.plants.create(plants, startMs + batch * minuteMs);
+      }
+    });
+    afterAll(() => store[Symbol.asyncDispose]());
+
+    const request = (more: Partial<PageRequest>): PageRequest => ({
+      filter: {},
+      order: "newest-first",
+      cursor: undefined,
+      limit: 10,
+      searchMsMax: 5000,
+      ...more,
+    });
+    const allPages = async (first: Partial<PageRequest>) => {
+      const plants = [];
+      for (let cursor: string | undefined, pages = 0; ; pages++) {
+        const page = await store.archive.page(request({ ...first, cursor }));
+        plants.push(...page.plants);
+        cursor = page.next;
+        if (cursor === undefined) return plants;
+        expect(pages).toBeLessThan(100);
+      }
+    };
+
+    test("pages follow each other without gap or repetition, in both orders", async () => {
+      for (const limit of [1, 7, 25, 26]) {
+        const newest = await allPages({ limit });
+        expect(newest.map(({ id }) => id).sort((a, b) => Number(a - b))).toEqual(
+          Array.from({ length: 25 }, (_, id) => BigInt(id)),
+        );
+        const times = newest.map(({ createdAtMs }) => createdAtMs);
+        expect(times).toEqual(times.toSorted((a, b) => b - a));
+        const oldest = await allPages({ limit, order: "oldest-first" });
+        expect(oldest).toEqual(newest.toReversed());
+      }
+    });
+
+    test("the last page says that it is the last", async () => {
+      const page = await store.archive.page(request({ limit: 25 }));
+      expect([page.plants.length, page.next]).toEqual([25, undefined]);
+    });
+
+    const filters: [string, PageRequest["filter"], number][] = [
+      ["an id", { id: 7n }, 1],
+      ["an id that is not there", { id: 99n }, 0],
+      ["a tag", { tag: "tree" }, 9],
+      ["a part of the name in any case", { namePart: "PLANT 1" }, 11],
+      ["a part of the name beyond ASCII", { namePart: "ä" }, 25],
+      ["a part that means something to databases", { namePart: "%" }, 0],
+      ["who sent it", { createdBy: "by-3" }, 5],
+      ["since", { sinceMs: startMs + minuteMs }, 20],
+      ["until", { untilMs: startMs + minuteMs }, 5],
+      ["all together", { tag: "tree", namePart: "plant", createdBy: "by-0", untilMs: startMs + 1 }, 2],
+    ];
+    for (const [what, filter, count] of filters) {
+      test(`a filter by ${what}`, async () => {
+        for (const limit of [2, 100]) expect(await allPages({ filter, limit })).toHaveLength(count);
+      });
+    }
+
+    test("a cursor that no page gave is told", async () => {
+      for (const cursor of ["x", "1.2.3", "", "9".repeat(40), "1;DROP TABLE plants"])
+        await expect(store.archive.page(request({ cursor }))).rejects.toThrow(CursorProblem);
+    });
+
+    test("totals, minutes and tags are counted", async () => {
+      expect(await store.archive.total()).toBe(25);
+      expect(await store.archive.createdPerMinute(startMs - minuteMs, 4)).toEqual([0, 5, 5, 5]);
+      expect(await store.archive.topTags(5)).toEqual([{ tag: "tree", plants: 9 }]);
+    });
+
+    test("what arrives is told at least once to whoever asks on", async () => {
+      await using live = await openNew();
+      let { plants, cursor } = await live.archive.arrivedSince(undefined, 10);
+      expect(plants).toEqual([]);
+      const seen = new Set<bigint>();
+      for (let round = 0; round < 6; round++) {
+        const batch = Array.from({ length: 7 }, (_, index) => arrival(round * 7 + index, "a"));
+        await live.plants.create(batch, Date.now());
+        ({ plants, cursor } = await live.archive.arrivedSince(cursor, 100));
+        for (const { id } of plants) seen.add(id);
+      }
+      expect(seen.size).toBe(42);
+    });
+  });
+});
