@@ -44,7 +44,7 @@ export interface FeedNews {
   readonly plants: readonly Plant[];
   /** How many newer ones were left out. */
   readonly more: number;
-  readonly total: number;
+  readonly total: string;
 }
 
 export interface Token {

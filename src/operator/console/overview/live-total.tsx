@@ -9,7 +9,7 @@ export function LiveTotal({ known }: { readonly known: number }) {
   const { feed } = useSurroundings();
   const [total, setTotal] = useState(known);
   useEffect(() => setTotal((before) => Math.max(before, known)), [known]);
-  useEffect(() => feed.listen({ news: (news) => setTotal(news.total) }), [feed]);
+  useEffect(() => feed.listen({ news: (news) => setTotal(Number(news.total)) }), [feed]);
   const shown = useCountUp(total);
   return (
     <>

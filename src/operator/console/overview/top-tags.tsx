@@ -27,17 +27,30 @@ export function TopTags({ topTags, total }: TopTagsProps) {
         <ol class="bars">
           {topTags.tags.map(({ tag, plants }) => (
             <li key={tag}>
-              <Link href={`/plants?${new URLSearchParams({ tag })}`}>
-                <span class="bar-name">{tag === "" ? "(empty)" : tag}</span>
-                <span class="bar-count">{count(plants)}</span>
-                <span class="bar-track">
-                  <span style={{ width: `${(Number(plants) / most) * 100}%` }} />
-                </span>
-              </Link>
+              {/* The address bar has no way to say "the empty tag". */}
+              {tag === "" ? (
+                <span class="bar-row">{barOf("(empty)", plants, most)}</span>
+              ) : (
+                <Link class="bar-row" href={`/plants?${new URLSearchParams({ tag })}`}>
+                  {barOf(tag, plants, most)}
+                </Link>
+              )}
             </li>
           ))}
         </ol>
       )}
     </section>
+  );
+}
+
+function barOf(name: string, plants: string, most: number) {
+  return (
+    <>
+      <span class="bar-name">{name}</span>
+      <span class="bar-count">{count(plants)}</span>
+      <span class="bar-track">
+        <span style={{ width: `${(Number(plants) / most) * 100}%` }} />
+      </span>
+    </>
   );
 }

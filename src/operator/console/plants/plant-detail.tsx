@@ -65,12 +65,12 @@ function Facts({ plant }: { readonly plant: Plant }) {
         <dd>{plant.name === "" ? <em>empty</em> : plant.name}</dd>
         <dt>Tag</dt>
         <dd>
-          {plant.tag === undefined ? (
-            <em>none</em>
-          ) : (
+          {plant.tag ? (
             <Link class="tag" href={`/plants?${new URLSearchParams({ tag: plant.tag })}`}>
-              {plant.tag === "" ? "(empty)" : plant.tag}
+              {plant.tag}
             </Link>
+          ) : (
+            <em>{plant.tag === "" ? "empty" : "none"}</em>
           )}
         </dd>
         <dt>Created</dt>

@@ -2,7 +2,7 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: a column's heading is not for the focus, whatever its role
 // biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are those of the links inside
 import type { Ref } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { PlantList } from "./plant-list.ts";
 import { PlantRow } from "./plant-row.tsx";
 import { useVirtualRows } from "./use-virtual-rows.ts";
@@ -41,7 +41,8 @@ export function PlantTable(props: PlantTableProps) {
     list.look(first, last);
     if (list.state === "resting" && last > list.length - aheadRows) void list.more();
   });
-  useEffect(() => {
+  // Before anything else can happen, or a second key would find the focus still on the row before.
+  useLayoutEffect(() => {
     if (!moved.current) return;
     moved.current = false;
     scroller.current?.querySelector<HTMLElement>(`[aria-rowindex="${active + 2}"] a`)?.focus();

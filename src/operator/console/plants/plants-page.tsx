@@ -1,4 +1,4 @@
-import { useCallback, useRef, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { useRouter, withQuery } from "../router.ts";
@@ -23,6 +23,8 @@ export function PlantsPage() {
     router.path === tablePath ? undefined : decodeURIComponent(router.path.slice(tablePath.length + 1));
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
+  // The detail was closed just now, and its row gets the focus back once it can be seen.
+  const closed = useRef(false);
   const { list, renewing, waiting, show, restart } = usePlantList(filter, {
     isSeen: () => (scroller.current?.scrollTop ?? 0) < topPx,
     grew: (rows) => setActive((before) => (before === 0 ? 0 : before + rows)),
@@ -45,8 +47,13 @@ export function PlantsPage() {
   const open = useCallback((id: string) => go(hrefOf(id)), [hrefOf]);
   const closeDetail = (): void => {
     go(withQuery(tablePath, filterQuery(filter)));
-    scroller.current?.querySelector<HTMLElement>('.row a[tabindex="0"]')?.focus();
+    closed.current = true;
   };
+  useLayoutEffect(() => {
+    if (!closed.current) return;
+    closed.current = false;
+    scroller.current?.querySelector<HTMLElement>('.row a[tabindex="0"]')?.focus();
+  });
 
   const empty =
     list !== undefined && list.length === 0 && list.state !== "looking" && list.state !== "failed";

@@ -1,0 +1,207 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import axe, { type AxeResults } from "axe-core";
+import type { Page } from "playwright-core";
+import { useConsole } from "./console-session.ts";
+import { eventually, storedPlants } from "./harness.ts";
+import { idOf } from "./seeded-store.ts";
+
+const testMs = 40_000;
+const session = useConsole(600);
+const { open } = session;
+
+afterAll(() => expect(session.complaints).toEqual([]));
+
+interface Scene {
+  readonly name: string;
+  readonly path: string;
+  readonly token?: string;
+  readonly ready: string;
+  act?(page: Page): Promise<void>;
+}
+
+const scenes: readonly Scene[] = [
+  { name: "signing in", path: "/", token: "", ready: ".sign-in form" },
+  { name: "the overview", path: "/", ready: ".bars a" },
+  { name: "the plants", path: "/plants", ready: ".rows .row" },
+  { name: "no match", path: "/plants?name=zzz", ready: ".empty" },
+  { name: "a plant", path: `/plants/${idOf(3)}`, ready: ".facts" },
+  {
+    name: "adding a plant",
+    path: "/plants",
+    ready: ".rows .row",
+    async act(page) {
+      await page.getByRole("button", { name: "Add a plant" }).click();
+      await page.getByRole("button", { name: "Add the plant" }).click();
+      await page.locator("dialog .problem").waitFor();
+    },
+  },
+  {
+    name: "an import with a refused row",
+    path: "/import",
+    ready: ".drop",
+    async act(page) {
+      const buffer = Buffer.from('{"id": 1, "name": "One"}\n{"name": "No id"}\n');
+      await page
+        .locator("input[type=file]")
+        .setInputFiles({ name: "two.ndjson", mimeType: "text/plain", buffer });
+      await page.getByRole("button", { name: "Start the import" }).click();
+      await page.getByRole("heading", { name: "Done: two.ndjson" }).waitFor();
+    },
+  },
+  { name: "the tokens", path: "/tokens", ready: ".tokens" },
+  {
+    name: "creating a token",
+    path: "/tokens",
+    ready: ".tokens",
+    act: (page) => page.getByRole("button", { name: "Create a token" }).click(),
+  },
+];
+
+async function violations(page: Page, options: string): Promise<unknown[]> {
+  const { violations } = (await page.evaluate(`axe.run(${options})`)) as AxeResults;
+  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+}
+
+async function setScene(page: Page, { ready, act }: Scene): Promise<void> {
+  await page.locator(ready).first().waitFor();
+  await act?.(page);
+}
+
+describe("axe-core finds nothing wrong with", () => {
+  for (const scene of scenes) {
+    test(
+      scene.name,
+      async () => {
+        const page = await open(scene.path, scene.token === "" ? { token: "" } : {});
+        await setScene(page, scene);
+        await page.evaluate(axe.source);
+        expect(await violations(page, "{}")).toEqual([]);
+        // The rest of the page is the same in the dark.
+        await page.emulateMedia({ colorScheme: "dark" });
+        expect(await violations(page, '{ runOnly: ["color-contrast"] }')).toEqual([]);
+        await page.context().close();
+      },
+      testMs,
+    );
+  }
+});
+
+test(
+  "every page fits from a phone to a wide screen",
+  async () => {
+    for (const [path, ready] of [
+      ["/", ".bars a"],
+      ["/plants", ".rows .row"],
+      [`/plants/${idOf(3)}`, ".facts"],
+      ["/import", ".drop"],
+      ["/tokens", ".tokens"],
+    ] as const) {
+      const page = await open(path);
+      await page.locator(ready).first().waitFor();
+      for (const width of [360, 768, 1024, 1920]) {
+        await page.setViewportSize({ width, height: 780 });
+        await page.evaluate("new Promise(requestAnimationFrame)");
+        const wide = await page.evaluate<number>("document.documentElement.scrollWidth");
+        expect({ path, width, fits: wide <= width }).toEqual({ path, width, fits: true });
+      }
+      await page.context().close();
+    }
+  },
+  testMs,
+);
+
+describe("by keyboard alone", () => {
+  const focused = (page: Page) =>
+    page.evaluate<string>(
+      'document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent',
+    );
+
+  const focusedRow = (page: Page) =>
+    page.evaluate<string>('document.activeElement.closest(".row")?.ariaRowIndex ?? ""');
+
+  async function tabTo(page: Page, name: string | RegExp): Promise<void> {
+    for (let steps = 0; steps < 40; steps++) {
+      await page.keyboard.press("Tab");
+      const here = (await focused(page)).trim();
+      if (typeof name === "string" ? here === name : name.test(here)) return;
+    }
+    throw new Error(`the Tab key never reached ${name}`);
+  }
+
+  test(
+    "one signs in, skips to the content, searches, walks the table, and reads a plant",
+    async () => {
+      const page = await open("/plants", { token: "" });
+      await page.getByLabel("Token").waitFor();
+      await page.keyboard.type(session.secret);
+      await page.keyboard.press("Enter");
+      await page.locator(".rows .row").first().waitFor();
+
+      await page.keyboard.press("Tab");
+      expect(await focused(page)).toBe("Skip to the content");
+      await page.keyboard.press("Enter");
+      expect(await page.evaluate("document.activeElement.id")).toBe("main");
+      await page.keyboard.press("/");
+      expect(await focused(page)).toBe("Search by name");
+      await page.keyboard.type("rosa");
+      await page.waitForURL(/name=rosa/);
+      await eventually(async () =>
+        (await page.locator(".rows .cell-name").allTextContents()).every((name) => name.startsWith("Rosa")),
+      );
+
+      await tabTo(page, /^Rosa /);
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("ArrowDown");
+      await eventually(async () => (await focusedRow(page)) === "4");
+      await page.keyboard.press("Enter");
+      await page.locator(".facts").waitFor();
+      await eventually(async () => (await focused(page)).startsWith("Rosa "));
+      await tabTo(page, "Copy id");
+      await page.keyboard.press("Escape");
+      await page.locator(".facts").waitFor({ state: "detached" });
+      await eventually(async () => (await focusedRow(page)) === "4");
+      await page.keyboard.press("End");
+      await eventually(async () => Number(await focusedRow(page)) > 4);
+    },
+    testMs,
+  );
+
+  test(
+    "one changes the page with the heading read out, and adds a plant",
+    async () => {
+      const page = await open("/");
+      await page.locator(".bars a").first().waitFor();
+      await tabTo(page, "Tokens");
+      await page.keyboard.press("Enter");
+      await eventually(async () => (await focused(page)) === "Tokens");
+      expect(await page.evaluate("document.activeElement.tagName")).toBe("H1");
+      expect(await page.title()).toBe("Tokens · Plant Store");
+
+      await page.keyboard.press("Shift+Tab");
+      await tabTo(page, /Create a token/);
+      await page.keyboard.press("Enter");
+      await page.locator("dialog[open]").waitFor();
+      await page.keyboard.press("Escape");
+      await page.locator("dialog").waitFor({ state: "detached" });
+      expect((await focused(page)).trim()).toBe("Create a token");
+
+      for (let steps = 0; (await focused(page)).trim() !== "Add a plant"; steps++) {
+        if (steps > 20) throw new Error("the way back never reached the button");
+        await page.keyboard.press("Shift+Tab");
+      }
+      await page.keyboard.press("Enter");
+      await page.locator("dialog[open]").waitFor();
+      await tabTo(page, "");
+      await page.keyboard.type("9007199254740997");
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Tab");
+      await page.keyboard.type("By hand");
+      await page.keyboard.press("Enter");
+      await page.getByText("The plant is on disk.").waitFor();
+      expect(storedPlants(session.running.database).find(({ id }) => id === 9007199254740997n)).toMatchObject(
+        { name: "By hand" },
+      );
+    },
+    testMs,
+  );
+});

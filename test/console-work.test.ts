@@ -1,0 +1,198 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { useConsole } from "./console-session.ts";
+import { post, storedPlants } from "./harness.ts";
+
+const unsafeId = "9007199254740993";
+const testMs = 30_000;
+const session = useConsole(50);
+const { open } = session;
+
+afterAll(() => expect(session.complaints).toEqual([]));
+
+const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
+const find = (id: bigint) => storedPlants(session.running.database).find((plant) => plant.id === id);
+
+describe("adding a plant", () => {
+  async function add(page: Page, plant: { id: string; name?: string; tag?: string }): Promise<void> {
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Id").fill(plant.id);
+    await dialog.getByLabel("Name").fill(plant.name ?? "Fern");
+    await dialog.getByLabel("Tag").fill(plant.tag ?? "");
+    await dialog.getByRole("button", { name: "Add the plant" }).click();
+  }
+
+  test(
+    "keeps an id that no double can hold, and tells a replay as such",
+    async () => {
+      const page = await open("/");
+      await page.getByRole("button", { name: "Add a plant" }).click();
+      await add(page, { id: unsafeId, name: 'O\'Fern "quoted"', tag: "indoor" });
+      await see(page, "The plant is on disk.");
+      expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
+      await add(page, { id: unsafeId, name: 'O\'Fern "quoted"', tag: "indoor" });
+      await see(page, "This very plant was stored before");
+      await page.getByRole("link", { name: /Show O'Fern/ }).click();
+      await page.waitForURL(`**/plants/${unsafeId}`);
+      await page.getByRole("complementary").getByText(unsafeId).first().waitFor();
+    },
+    testMs,
+  );
+
+  test(
+    "shows what the contract refuses at the field that it names",
+    async () => {
+      await post(session.running.url, '{"id":7,"name":"Taken"}');
+      const page = await open("/plants");
+      await page.getByRole("button", { name: "Add a plant" }).click();
+      const problemAt = async (label: string): Promise<string> => {
+        const field = page.getByRole("dialog").getByLabel(label);
+        await page.locator(".problem").first().waitFor();
+        const described = await field.getAttribute("aria-describedby");
+        return (await page.locator(`[id="${described}"]`).textContent()) ?? "";
+      };
+      await add(page, { id: "9223372036854775808" });
+      expect(await problemAt("Id")).toContain("must be a whole number from -9223372036854775808");
+      await add(page, { id: "12 apples" });
+      expect(await problemAt("Id")).toContain('but is the string "12 apples"');
+      await add(page, { id: "7", name: "Other" });
+      expect(await problemAt("Id")).toContain("already belongs to a plant with a different name");
+      expect(await page.evaluate("document.activeElement.name")).toBe("id");
+      await page.getByRole("button", { name: "Suggest" }).click();
+      const suggested = await page.getByRole("dialog").getByLabel("Id").inputValue();
+      expect(BigInt(suggested)).toBeLessThan(2n ** 63n);
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    },
+    testMs,
+  );
+});
+
+describe("importing a file", () => {
+  async function importFile(page: Page, name: string, text: string): Promise<string[]> {
+    await page.locator("input[type=file]").setInputFiles({
+      name,
+      mimeType: "application/octet-stream",
+      buffer: Buffer.from(text),
+    });
+    await page.getByRole("button", { name: "Start the import" }).click();
+    await page.getByRole("heading", { name: `Done: ${name}` }).waitFor();
+    return page.locator(".tally dd").allTextContents();
+  }
+
+  async function downloaded(page: Page, button: string): Promise<string> {
+    const waiting = page.waitForEvent("download");
+    await page.getByRole("button", { name: button }).click();
+    return readFileSync(await (await waiting).path(), "utf8");
+  }
+
+  test(
+    "reports created, stored before and refused, with lines, reasons and files to keep",
+    async () => {
+      const page = await open("/import");
+      const good = '{"id": 9007199254740995, "name": "From a file"}';
+      const lines = [good, '{"name": "No id"}', good, "{not json", '{"id": 61, "name": "Last"}'];
+      expect(await importFile(page, "plants.ndjson", lines.join("\n"))).toEqual(["2", "1", "2"]);
+      expect(find(9007199254740995n)).toMatchObject({ name: "From a file" });
+      const refused = await page.locator(".scroll-box tbody tr").allTextContents();
+      expect(refused.toSorted()).toEqual([
+        expect.stringContaining('2Field "id" is missing'),
+        expect.stringContaining("4The body is not JSON"),
+      ]);
+      expect((await downloaded(page, "Download the refused rows")).trim().split("\n").toSorted()).toEqual([
+        '{"name": "No id"}',
+        "{not json",
+      ]);
+      const report = await downloaded(page, "Download the report of every row");
+      expect(report.trim().split("\r\n")).toHaveLength(6);
+      expect(report).toContain("\r\n5,created,,\r\n");
+      expect(report).toMatch(/^2,refused,40010,"Field ""id"" is missing/m);
+    },
+    testMs,
+  );
+
+  test(
+    "reads CSV and a JSON array as well",
+    async () => {
+      const page = await open("/import");
+      expect(await importFile(page, "plants.csv", 'id,name,tag\n71,"Oak, old",tree\n72x,Elm,\n')).toEqual([
+        "1",
+        "0",
+        "1",
+      ]);
+      expect(find(71n)).toMatchObject({ name: "Oak, old", tag: "tree" });
+      expect(await downloaded(page, "Download the refused rows")).toBe("id,name,tag\n72x,Elm,\n");
+      expect(
+        await importFile(page, "plants.json", '[{"id": 81, "name": "One"},\n {"id": 82, "name": "Two"}]'),
+      ).toEqual(["2", "0", "0"]);
+    },
+    testMs,
+  );
+
+  test(
+    "goes on while one looks at another page, and stops when told",
+    async () => {
+      const page = await open("/import");
+      const lines = Array.from(
+        { length: 20_000 },
+        (_, row) => `{"id": ${row + 10_000}, "name": "Row ${row}"}`,
+      );
+      await page.locator("input[type=file]").setInputFiles({
+        name: "long.ndjson",
+        mimeType: "application/octet-stream",
+        buffer: Buffer.from(lines.join("\n")),
+      });
+      await page.getByRole("button", { name: "Start the import" }).click();
+      await page.getByRole("link", { name: "Tokens" }).click();
+      await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
+      await page.getByRole("link", { name: "Import" }).click();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await page.getByRole("heading", { name: "Stopped: long.ndjson" }).waitFor();
+      await see(page, "Start the same file again to go on");
+    },
+    testMs,
+  );
+});
+
+describe("tokens", () => {
+  test(
+    "are created with the secret shown once, rotated, and revoked by name",
+    async () => {
+      const page = await open("/tokens");
+      await page.getByRole("button", { name: "Create a token" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("button", { name: "Create the token" }).click();
+      await see(page, "A token's name has 1 to 64 printable characters");
+      await dialog.getByLabel("Name").fill("robot");
+      await dialog.getByLabel("Lives").selectOption("90d");
+      await dialog.getByRole("button", { name: "Create the token" }).click();
+      const first = (await page.locator(".secret").textContent()) ?? "";
+      expect(first).toMatch(/^pst_\w{49}$/);
+      await page.getByRole("button", { name: "I have kept it" }).click();
+      expect(await statusWith(first)).toBe(200);
+      expect(await page.getByRole("row", { name: /robot/ }).textContent()).toContain("ends in 2 months");
+
+      await page.getByRole("button", { name: "Rotate robot" }).click();
+      await dialog.getByLabel("The old secret still works for").selectOption("0s");
+      await dialog.getByRole("button", { name: "Rotate", exact: true }).click();
+      const second = (await page.locator(".secret").textContent()) ?? "";
+      expect(second).not.toBe(first);
+      await page.getByRole("button", { name: "I have kept it" }).click();
+      expect([await statusWith(first), await statusWith(second)]).toEqual([401, 200]);
+
+      await page.getByRole("button", { name: "Revoke robot" }).click();
+      await dialog.getByRole("heading", { name: "Revoke “robot”?" }).waitFor();
+      await dialog.getByRole("button", { name: "Revoke robot" }).click();
+      await dialog.waitFor({ state: "detached" });
+      await page.locator(".tokens tr.revoked").getByText("robot").waitFor();
+      expect(await statusWith(second)).toBe(401);
+    },
+    testMs,
+  );
+
+  async function statusWith(secret: string): Promise<number> {
+    const headers = { Authorization: `Bearer ${secret}` };
+    return (await post(session.running.url, '{"id":91,"name":"By robot"}', headers)).status;
+  }
+});

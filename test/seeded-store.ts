@@ -1,0 +1,73 @@
+import { Database } from "bun:sqlite";
+import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
+
+const genera =
+  "Acer Aloe Begonia Calathea Camellia Clematis Dahlia Dracaena Echeveria Ficus Geranium Helianthus Hosta Hydrangea Iris Lavandula Magnolia Monstera Nephrolepis Paeonia Philodendron Quercus Rosa Salvia Sansevieria Tulipa Viola Wisteria".split(
+    " ",
+  );
+const species =
+  "alba alpina arborea aurea canadensis deliciosa elastica exaltata grandiflora japonica macrophylla officinalis orientalis palmata robusta sempervirens sinensis sylvestris tricolor vulgaris".split(
+    " ",
+  );
+const tags = "perennial indoor shrub tree herb climber succulent bulb fern annual orchid moss".split(" ");
+const senders = ["greenhouse", "nursery", "field-team", "catalogue"];
+const withoutTagEvery = 11;
+// A step with no common factor with 2^63 visits ids all over the range, and never the same one twice.
+const idStep = 6_364_136_223_846_793_005n;
+
+export interface Seeding {
+  readonly plants: number;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** A new data file with plausible plants, written straight into it; their number swells and ebbs over the time. */
+export async function seedStore(file: string, { plants, fromMs, untilMs }: Seeding): Promise<void> {
+  await new SqliteStore(file)[Symbol.asyncDispose]();
+  using database = new Database(file, { safeIntegers: true });
+  const insert = database.prepare(
+    "INSERT INTO plants (seq, id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  database.transaction(() => {
+    for (let seq = 1; seq <= plants; seq++) {
+      const pick = hashOf(seq);
+      const createdAtMs = Math.round(fromMs + (untilMs - fromMs) * swelling(seq / plants));
+      insert.run(seq, idOf(seq), nameOf(pick), tagOf(seq, pick), createdAtMs, senderOf(pick));
+    }
+  })();
+}
+
+export function idOf(seq: number): bigint {
+  return BigInt.asUintN(63, BigInt(seq) * idStep);
+}
+
+function nameOf(pick: number): string {
+  return `${genera[pick % genera.length]} ${species[(pick >>> 8) % species.length]}`;
+}
+
+// A product of two dice, so that some tags are far more common than others.
+function tagOf(seq: number, pick: number): string | null {
+  if (seq % withoutTagEvery === 0) return null;
+  const share = ((pick & 0xff) / 256) * (((pick >>> 16) & 0xff) / 256);
+  return tags[Math.floor(share * tags.length)] ?? null;
+}
+
+function senderOf(pick: number): string {
+  return senders[(pick >>> 20) % senders.length] ?? "";
+}
+
+/** Grows from 0 to 1, now faster and now slower. */
+function swelling(part: number): number {
+  return (
+    part -
+    Math.sin(part * 19) / 45 -
+    (Math.sin(part * 57) / 260) * Math.sin(part * 5) +
+    (Math.sin(19) / 45) * part
+  );
+}
+
+function hashOf(seq: number): number {
+  let hash = Math.imul(seq, 0x9e3779b1);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
+  return (hash ^ (hash >>> 13)) >>> 0;
+}
