@@ -27,7 +27,7 @@ const terminal: Terminal = {
   outIsTerminal: stdout.isTTY === true,
   errIsTerminal: stderr.isTTY === true,
   get errColumns() {
-    return stderr.columns ?? columnsStandard;
+    return stderr.columns || columnsStandard;
   },
   stopSignal,
 };

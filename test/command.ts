@@ -13,6 +13,8 @@ export interface Finished {
 export interface RunOptions {
   readonly environment?: Record<string, string>;
   readonly folder?: string;
+  /** What standard input brings; nothing unless told. An open one is for the test to write to. */
+  readonly input?: string | Uint8Array | "open";
 }
 
 // Only what a process needs to run at all: a variable of the developer's own must not steer a test.
@@ -26,6 +28,15 @@ const bareEnvironment = {
 /** Runs a command of the launcher's to its end. */
 export async function plantStore(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   return listen(start("node", [launcher, ...args], options)).ended;
+}
+
+/** Starts a command of the launcher's, to be watched and signalled while it runs. */
+export function startPlantStore(
+  args: readonly string[],
+  options: RunOptions = {},
+): { readonly child: ChildProcess; err(): string; readonly ended: Promise<Finished> } {
+  const child = start("node", [launcher, ...args], options);
+  return { child, ...listen(child) };
 }
 
 export interface Serving extends AsyncDisposable {
@@ -68,13 +79,15 @@ export async function serve(
 function start(
   command: string,
   args: readonly string[],
-  { environment = {}, folder }: RunOptions,
+  { environment = {}, folder, input }: RunOptions,
 ): ChildProcess {
-  return spawn(command, args, {
+  const child = spawn(command, args, {
     env: { ...bareEnvironment, ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     ...(folder === undefined ? {} : { cwd: folder }),
   });
+  if (input !== undefined && input !== "open") child.stdin?.end(input);
+  return child;
 }
 
 function listen(child: ChildProcess): { out(): string; err(): string; readonly ended: Promise<Finished> } {

@@ -154,7 +154,7 @@ export function rawPost(body: string, extraHeaders = ""): string {
 /** Waits until the condition holds, and fails once it has not for too long. */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
-  withinMs = 5000,
+  withinMs = 15_000,
 ): Promise<void> {
   const deadlineMs = performance.now() + withinMs;
   while (!(await condition())) {

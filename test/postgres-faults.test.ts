@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
 import { plantStore } from "./command.ts";
 import { eventually, post, startTestService, type TestService } from "./harness.ts";
-import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { mayMount, type PostgresServer, startPostgres } from "./postgres.ts";
 
 let server: PostgresServer;
 let database: string;
@@ -237,10 +239,45 @@ describe("a standby that does not confirm", () => {
       const sessions = await server.run(
         "SELECT pid FROM pg_stat_activity WHERE application_name = 'plant-store'",
       );
-      expect(sessions.length).toBeLessThanOrEqual(8);
+      expect(sessions.length).toBeLessThanOrEqual(3);
     } finally {
       await configure("RESET synchronous_standby_names");
     }
     await expectBack(running, 1);
   }, 30_000);
+});
+
+describe("a full disk", () => {
+  test.skipIf(!mayMount)(
+    "is answered with 50302, loses nothing, and heals when there is room",
+    async () => {
+      await using small = await startPostgres({ smallDiskMb: 24 });
+      await small.run(`CREATE TABLESPACE small LOCATION '${small.folder}/small'`);
+      await small.run("CREATE DATABASE plants TABLESPACE small");
+      const place = `postgres://postgres@127.0.0.1:${small.port}/plants`;
+      await using running = await startTestService({}, place);
+      const filler = `/proc/${small.postmaster().pid}/root${small.folder}/small/filler`;
+      writeFileSync(filler, Buffer.alloc(12 * 1024 * 1024));
+      const acknowledged: number[] = [];
+      const createLarge = async (id: number) => {
+        // Not to be compressed away.
+        const name = `${id} ${randomBytes(3000).toString("hex")}`;
+        const { status } = await post(running.url, JSON.stringify({ id, name }));
+        if (status === 200) acknowledged.push(id);
+        return status;
+      };
+      let status = 200;
+      let id = 1;
+      while (status === 200 && id < 5000) status = await createLarge(id++);
+      expect(status).toBe(503);
+      expect(acknowledged.length).toBeGreaterThan(10);
+      expect(running.logged.join("")).toContain("No space left on device");
+      expect((await fetch(`${running.url}/livez`)).status).toBe(200);
+      rmSync(filler);
+      await eventually(async () => (await createLarge(id++)) === 200, backWithinMs);
+      const stored = new Set((await small.stored(place)).map((plant) => Number(plant.id)));
+      expect(acknowledged.filter((one) => !stored.has(one))).toEqual([]);
+    },
+    60_000,
+  );
 });

@@ -1,14 +1,32 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { chownSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import type { StoredPlant } from "./harness.ts";
 
+// PostgreSQL refuses to run as root, so there it runs as this user, whom every system has.
+const nobody = 65_534;
+const isRoot = process.getuid?.() === 0;
+const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
+
 /** A real PostgreSQL of a test file's own, from the binaries that npm brought. */
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number;
+  /** Where it keeps what it has, and where a small disk is. */
+  readonly folder: string;
   /** Makes an empty database and gives its address. */
   newDatabase(): Promise<string>;
   /** What a database of plants holds. */
@@ -22,13 +40,28 @@ export interface PostgresServer extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-// PostgreSQL refuses to run as root, so there it runs as this user, whom every system has.
-const nobody = 65_534;
-const isRoot = process.getuid?.() === 0;
-const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
+export interface PostgresSetup {
+  /** As in postgresql.conf. */
+  readonly settings?: Record<string, string>;
+  /** Lines for pg_hba.conf, before those that let everyone in from this machine. */
+  readonly access?: readonly string[];
+  /** Whether it offers TLS, as localhost. */
+  readonly tls?: boolean;
+  /** A disk of so many megabytes beside its own, seen by the server alone, for a tablespace to fill. Needs root. */
+  readonly smallDiskMb?: number;
+}
 
-/** Starts one in two seconds or so. Settings are as in postgresql.conf. */
-export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer> {
+/** Whether this machine lets us give a server a disk of its own. */
+export const mayMount =
+  isRoot && spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
+
+/** Starts one in a second or two. */
+export async function startPostgres({
+  settings = {},
+  access = [],
+  tls = false,
+  smallDiskMb,
+}: PostgresSetup = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-postgres-"));
   const binaries = copyBinaries(folder);
   const data = join(folder, "data");
@@ -52,8 +85,16 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   );
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error ?? ""}`);
 
+  const accessFile = join(data, "pg_hba.conf");
+  writeFileSync(accessFile, [...access, readFileSync(accessFile, "utf8")].join("\n"));
   const port = await freePort();
-  const options = { listen_addresses: "127.0.0.1", unix_socket_directories: folder, port, ...settings };
+  const options = {
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: folder,
+    port,
+    ...(tls ? { ssl: "on", ...certificate(folder) } : {}),
+    ...settings,
+  };
   const flags = Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   let server: ChildProcess | undefined;
   let databases = 0;
@@ -71,8 +112,11 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   };
   const start = async () => {
     let said = "";
-    server = spawn(join(binaries, "bin/postgres"), ["-D", data, ...flags], {
-      ...asUser,
+    const plain = [join(binaries, "bin/postgres"), "-D", data, ...flags];
+    const [command = "", ...args] =
+      smallDiskMb === undefined ? plain : withDisk(join(folder, "small"), smallDiskMb, plain);
+    server = spawn(command, args, {
+      ...(smallDiskMb === undefined ? asUser : {}),
       cwd: folder,
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -93,6 +137,7 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   await start();
   return {
     port,
+    folder,
     run,
     start,
     stop,
@@ -133,6 +178,24 @@ function copyBinaries(folder: string): string {
     symlinkSync(join(folder, source), join(folder, target));
   }
   return native;
+}
+
+function withDisk(place: string, megabytes: number, command: readonly string[]): string[] {
+  const user = `--reuid=${nobody} --regid=${nobody} --clear-groups`;
+  const mount = `mkdir -p ${place} && mount -t tmpfs -o size=${megabytes}m,uid=${nobody},mode=700 none ${place}`;
+  return ["unshare", "-m", "sh", "-c", `${mount} && exec setpriv ${user} "$@"`, "sh", ...command];
+}
+
+// A key that others can read is refused.
+function certificate(folder: string): Record<string, string> {
+  const place = (name: string) => {
+    const path = join(folder, name);
+    copyFileSync(join(import.meta.dir, "certificates", name), path);
+    if (isRoot) chownSync(path, nobody, nobody);
+    chmodSync(path, 0o600);
+    return path;
+  };
+  return { ssl_cert_file: place("localhost.pem"), ssl_key_file: place("localhost.key") };
 }
 
 function freePort(): Promise<number> {

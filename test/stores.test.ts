@@ -90,6 +90,15 @@ onEveryEngine((engine) => {
       );
     });
 
+    test("as large as a body may be come in any number, still judged in order", async () => {
+      await using store = await openNew();
+      const large = (id: number) => arrival(id, `${id} ${"x".repeat(60_000)}`);
+      const batch = [...Array.from({ length: 300 }, (_, id) => large(id)), large(0), arrival(299, "other")];
+      const kinds = (await store.plants.create(batch, 1)).map(({ kind }) => kind);
+      expect(kinds).toEqual([...Array(300).fill("created"), "replayed", "taken"]);
+      expect((await store.archive.find(299n))?.name.length).toBe(60_004);
+    });
+
     test("a probe changes nothing", async () => {
       await using store = await openNew();
       await store.plants.probe();

@@ -13,7 +13,7 @@ import { checkRows, type Stopping, sendRows, type Target } from "./import/send-r
 import { Tally } from "./import/tally.ts";
 import { Misuse, type Terminal } from "./terminal.ts";
 
-const standard = { concurrency: "64", attempts: "8" };
+const standard = { concurrency: "256", attempts: "8" };
 const concurrencyMax = 1000;
 const attemptsMaxMax = 100;
 const finishInFlightMs = 5000;

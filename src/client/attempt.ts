@@ -1,4 +1,4 @@
-import { RequestAborted } from "./errors.ts";
+import type { Endings } from "./endings.ts";
 
 /** As much of `fetch` as the client needs, so that another transport can take its place. */
 export type Fetch = (url: string, request: FetchRequest) => Promise<FetchAnswer>;
@@ -49,28 +49,23 @@ export interface AttemptOptions {
 export async function attempt(
   { fetch, url, headers, timeoutMs }: AttemptOptions,
   body: string | Uint8Array<ArrayBuffer>,
-  signal: AbortSignal | undefined,
+  endings: Endings,
 ): Promise<Answer | NoAnswer> {
-  if (signal?.aborted) throw new RequestAborted(signal);
-  const ending = new AbortController();
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    ending.abort();
-  }, timeoutMs);
-  const passOn = () => ending.abort();
-  signal?.addEventListener("abort", passOn, { once: true });
+  endings.check();
+  const ending = endings.take();
+  const timer = setTimeout(() => ending.abort(), timeoutMs);
   try {
     // A redirect would turn the POST into a GET, so it is told instead of followed.
     const request = { method: "POST", headers, body, signal: ending.signal, redirect: "manual" } as const;
     const answer = await fetch(url, request);
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   } catch (error) {
-    if (signal?.aborted) throw new RequestAborted(signal);
+    endings.check();
+    const late = ending.signal.aborted;
     return new NoAnswer(late ? `no answer came within ${timeoutMs / 1000} s` : reasonOf(error), error);
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", passOn);
+    endings.giveBack(ending);
   }
 }
 

@@ -1,3 +1,4 @@
+import { Endings } from "./endings.ts";
 import { RequestAborted, ServiceRefused } from "./errors.ts";
 import type { CreatedPlant } from "./plant.ts";
 
@@ -23,7 +24,7 @@ export interface CreatePlantsOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-type Create<Item> = (item: Item, signal: AbortSignal) => Promise<CreatedPlant>;
+type Create<Item> = (item: Item, endings: Endings) => Promise<CreatedPlant>;
 
 const concurrencyStandard = 16;
 
@@ -61,6 +62,7 @@ class Flow<Item> {
   readonly #create: Create<Item>;
   readonly #concurrency: number;
   readonly #ending = new AbortController();
+  readonly #endings = new Endings(this.#ending.signal);
   #outcomes: PlantOutcome<Item>[] = [];
   #inFlight = 0;
   #pulled = 0;
@@ -115,8 +117,8 @@ class Flow<Item> {
     if (this.#pulling || this.#sourceEnded || this.failure !== undefined) return;
     if (this.#inFlight >= this.#concurrency || this.#outcomes.length >= this.#concurrency) return;
     this.#pulling = true;
-    // One pull at a time, and each on a later turn: a source without waits does not starve the sending.
-    Promise.resolve(this.#source.next()).then(
+    // One pull at a time, since not every source takes a second call before it has answered the first.
+    new Promise<IteratorResult<Item>>((resolve) => resolve(this.#source.next())).then(
       (next) => {
         this.#pulling = false;
         if (next.done) this.#sourceEnded = true;
@@ -134,7 +136,7 @@ class Flow<Item> {
 
   #send(item: Item, index: number): void {
     this.#inFlight++;
-    this.#create(item, this.#ending.signal).then(
+    this.#create(item, this.#endings).then(
       ({ replayed }) => this.#settle({ item, index, kind: replayed ? "replayed" : "created" }),
       (error: unknown) => {
         const ofThisPlant =

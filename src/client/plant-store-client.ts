@@ -1,8 +1,9 @@
 import { type Answer, type AttemptOptions, attempt, type Fetch, NoAnswer } from "./attempt.ts";
 import { type CreatePlantsOptions, createPlants, type PlantOutcome } from "./create-plants.ts";
+import { Endings } from "./endings.ts";
 import { ServiceRefused, ServiceUnreachable } from "./errors.ts";
 import { type CreatedPlant, jsonOf, type NewPlant, type PlantJson } from "./plant.ts";
-import { isWorthRetrying, type RetryOptions, readRetryAfterMs, wait, waitBeforeNextMs } from "./retry.ts";
+import { Retries, type RetryOptions, wait } from "./retry.ts";
 
 export type { Fetch, FetchAnswer, FetchRequest } from "./attempt.ts";
 export type { CreatePlantsOptions, PlantOutcome, Progress } from "./create-plants.ts";
@@ -24,7 +25,13 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const standard = { timeoutMs: 30_000, attemptsMax: 6, backoffMs: 200, backoffMsMax: 10_000 };
+const standard = {
+  timeoutMs: 30_000,
+  attemptsMax: 6,
+  backoffMs: 200,
+  backoffMsMax: 10_000,
+  patienceMs: 120_000,
+};
 const tokenShape = /^[\x21-\x7e]+$/;
 
 /** Creates plants in a plant store. It retries by itself, because sending the same plant again is always safe. */
@@ -46,12 +53,12 @@ export class PlantStoreClient {
    * @throws ServiceRefused, ServiceUnreachable, RequestAborted; TypeError for an id that is not exact.
    */
   async createPlant(plant: NewPlant, options: CallOptions = {}): Promise<CreatedPlant> {
-    return this.#send(jsonOf(plant), options.signal);
+    return this.#sendOne(jsonOf(plant), options.signal);
   }
 
   /** The same for a plant whose JSON is at hand: it is sent as it is, to the byte. */
   createPlantFromJson(json: PlantJson["json"], options: CallOptions = {}): Promise<CreatedPlant> {
-    return this.#send(json, options.signal);
+    return this.#sendOne(json, options.signal);
   }
 
   /**
@@ -64,24 +71,33 @@ export class PlantStoreClient {
     plants: Iterable<Item> | AsyncIterable<Item>,
     options: CreatePlantsOptions = {},
   ): AsyncGenerator<PlantOutcome<Item>, void, void> {
-    const create = (item: Item, signal: AbortSignal) =>
-      "json" in item ? this.#send(item.json, signal) : this.createPlant(item, { signal });
+    const create = async (item: Item, endings: Endings) =>
+      this.#send("json" in item ? item.json : jsonOf(item), endings);
     return createPlants(plants, create, options);
   }
 
-  async #send(body: PlantJson["json"], signal: AbortSignal | undefined): Promise<CreatedPlant> {
-    for (let attempts = 1; ; attempts++) {
-      const answer = await attempt(this.#attempts, body, signal);
-      if (!(answer instanceof NoAnswer)) {
-        if (answer.status === 200) return this.#created(answer, attempts);
-        if (!isWorthRetrying(answer.status)) throw refusal(answer, attempts);
-      }
-      const after = answer instanceof NoAnswer ? null : answer.headers.get("retry-after");
-      const waitMs = waitBeforeNextMs(attempts, readRetryAfterMs(after, Date.now()), this.#retries);
-      if (waitMs === undefined) {
-        throw answer instanceof NoAnswer ? this.#unreachable(answer, attempts) : refusal(answer, attempts);
-      }
-      await wait(waitMs, signal);
+  async #sendOne(body: PlantJson["json"], signal: AbortSignal | undefined): Promise<CreatedPlant> {
+    const endings = new Endings(signal);
+    try {
+      return await this.#send(body, endings);
+    } finally {
+      endings.close();
+    }
+  }
+
+  async #send(body: PlantJson["json"], endings: Endings): Promise<CreatedPlant> {
+    const retries = new Retries(this.#retries);
+    for (;;) {
+      retries.attempts++;
+      const answer = await attempt(this.#attempts, body, endings);
+      const answered = !(answer instanceof NoAnswer);
+      if (answered && answer.status === 200) return this.#created(answer, retries.attempts);
+      const waitMs = answered
+        ? retries.waitMs(answer.status, answer.headers.get("retry-after"))
+        : retries.waitMs(undefined, null);
+      if (waitMs === undefined)
+        throw answered ? refusal(answer, retries.attempts) : this.#unreachable(answer, retries.attempts);
+      await wait(waitMs, endings.signal);
     }
   }
 

@@ -61,7 +61,9 @@ export function readConfig(surroundings: Surroundings): Config {
   return {
     ...(Object.fromEntries(values) as Omit<Config, "presetTokens" | "databasePassword">),
     presetTokens: merged(presetTokens),
-    databasePassword: findSecret("databasePassword", surroundings)?.text,
+    databasePassword:
+      findSecret("databasePassword", surroundings)?.text ??
+      (surroundings.environment["PGPASSWORD"] || undefined),
   };
 }
 

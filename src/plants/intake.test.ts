@@ -26,8 +26,9 @@ class CuedStore implements PlantStore {
   probe = (): Promise<void> => this.next();
 }
 
-function setUp(pendingMax = 100) {
+function setUp(pendingMax = 100, batchesInFlightMax = 1) {
   const store = new CuedStore();
+  store.batchesInFlightMax = batchesInFlightMax;
   const heard: string[] = [];
   const intake = new Intake({
     store,
@@ -97,6 +98,37 @@ describe("the intake", () => {
       expect(store.batches).toEqual([1]);
     });
   }
+
+  test("hands in as many batches at once as the store takes, and no more", async () => {
+    const { store, create } = setUp(100, 2);
+    const writing = Promise.withResolvers<void>();
+    store.next = () => writing.promise;
+    const all: Promise<Outcome | TurnedAway>[] = [];
+    for (let turn = 0; turn < 5; turn++) {
+      all.push(create(turn * 2), create(turn * 2 + 1));
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    expect(store.batches).toEqual([2, 2]);
+    writing.resolve();
+    expect(await Promise.all(all)).toEqual(Array(10).fill(created));
+    expect(store.batches).toEqual([2, 2, 6]);
+  });
+
+  test("asks a store that can go away whether it is there, but not more often than twice a second", async () => {
+    const { store, heard, intake } = setUp();
+    let asked = 0;
+    store.mayVanish = true;
+    store.next = () => {
+      asked++;
+      return Promise.reject(new StoreUnavailable("gone"));
+    };
+    expect(await Promise.all([intake.ready(), intake.ready(), intake.ready()])).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect([asked, heard]).toEqual([1, ["unavailable"]]);
+  });
 
   test("closes once the batch in hand is answered; what was not begun is turned away", async () => {
     const { store, intake, create } = setUp();

@@ -67,8 +67,8 @@ export class Intake implements PlantIntake {
   }
 
   /**
-   * Whether plants can be stored now. After a failed write this asks the store itself, so that it heals unaided, and
-   * so it does where the store can go away while nobody writes.
+   * Whether plants can be stored now. After a failed write this asks the store itself, so that it heals unaided. So it
+   * does where the store can go away while nobody writes. A write that succeeded just now is answer enough.
    */
   async ready(): Promise<boolean> {
     const doubtful =
@@ -123,6 +123,7 @@ export class Intake implements PlantIntake {
       return this.#turnAway(batch);
     }
     this.#available();
+    this.#probedAtMs = Date.now();
     // Before they are settled: an answer can bring in the next plant at once, which must find the room.
     this.#pending -= batch.length;
     for (let index = 0; index < batch.length; index++)

@@ -12,9 +12,15 @@ const headBytesMax = 64 * 1024;
 const bodyBytesMax = 1024 * 1024;
 const empty = Buffer.alloc(0);
 
+interface HeadText {
+  readonly text: string;
+  /** In small letters, to look names up in. */
+  readonly lower: string;
+}
+
 interface Head {
   readonly status: number;
-  readonly text: string;
+  readonly text: HeadText;
   readonly keepAlive: boolean;
   readonly body: "length" | "chunked" | "until close";
   readonly length: number;
@@ -25,14 +31,22 @@ export interface ReadAnswer extends FetchAnswer {
   readonly keepAlive: boolean;
 }
 
-/** Reads one answer to a POST, however its bytes arrive. */
+/** Reads the answers to POSTs on one connection, one after another, however their bytes arrive. */
 export class AnswerReader {
   #bytes: Buffer = empty;
   #head: Head | undefined;
 
-  /** The answer once it is whole. */
-  push(bytes: Buffer): ReadAnswer | undefined {
+  /** Bytes are there that no answer has claimed yet. */
+  get holdsMore(): boolean {
+    return this.#bytes.length > 0;
+  }
+
+  push(bytes: Buffer): void {
     this.#bytes = this.#bytes.length === 0 ? bytes : Buffer.concat([this.#bytes, bytes]);
+  }
+
+  /** The next answer once it is whole. */
+  next(): ReadAnswer | undefined {
     while (this.#head === undefined) {
       const end = this.#bytes.indexOf(endOfHead);
       if (end > headBytesMax || (end < 0 && this.#bytes.length > headBytesMax))
@@ -48,43 +62,46 @@ export class AnswerReader {
 
   /** What the end of the connection makes of it: an answer without a length is whole only then. */
   end(): ReadAnswer {
-    if (this.#head?.body === "until close")
-      return this.#answer(this.#head, this.#bytes.toString("utf8"), false);
+    const head = this.#head;
+    if (head?.body === "until close")
+      return this.#answer(head, this.#bytes.toString("utf8"), this.#bytes.length);
     throw new BadAnswer("the connection was closed before the answer was whole");
   }
 
   #body(head: Head): ReadAnswer | undefined {
     const bytes = this.#bytes;
-    if (bytes.length > bodyBytesMax || head.length > bodyBytesMax)
+    if (head.length > bodyBytesMax || (head.body !== "length" && bytes.length > bodyBytesMax))
       throw new BadAnswer("the body of the answer is too long");
-    if (head.body === "until close") return undefined;
-    const body = head.body === "chunked" ? readChunks(bytes) : { text: "", end: head.length };
-    if (body === undefined || bytes.length < body.end) return undefined;
-    const text = head.body === "chunked" ? body.text : bytes.toString("utf8", 0, head.length);
-    // More bytes than the answer has were not asked for, so the connection is not to be trusted any further.
-    return this.#answer(head, text, head.keepAlive && bytes.length === body.end);
+    if (head.body === "length") {
+      if (bytes.length < head.length) return undefined;
+      return this.#answer(head, bytes.toString("utf8", 0, head.length), head.length);
+    }
+    const chunks = head.body === "chunked" ? readChunks(bytes) : undefined;
+    return chunks && this.#answer(head, chunks.text, chunks.end);
   }
 
-  #answer({ status, text: head }: Head, text: string, keepAlive: boolean): ReadAnswer {
+  #answer({ status, text: head, keepAlive, body }: Head, text: string, end: number): ReadAnswer {
     this.#head = undefined;
-    this.#bytes = empty;
+    this.#bytes = this.#bytes.length === end ? empty : this.#bytes.subarray(end);
     return {
       status,
       headers: { get: (name) => headerOf(head, name.toLowerCase()) },
       text: async () => text,
-      keepAlive,
+      keepAlive: keepAlive && body !== "until close",
     };
   }
 }
 
 function readHead(text: string): Head {
   if (!headShape.test(text)) throw new BadAnswer("the answer is not HTTP/1.1");
+  const head = { text, lower: text.toLowerCase() };
   const status = Number(text.slice(9, 12));
-  const closes = text.startsWith("HTTP/1.0") || /\bclose\b/i.test(headerOf(text, "connection") ?? "");
-  return { status, text, keepAlive: !closes, ...bodyOf(status, text) };
+  const closes = text.startsWith("HTTP/1.0") || /\bclose\b/i.test(headerOf(head, "connection") ?? "");
+  const { body, length } = bodyOf(status, head);
+  return { status, text: head, keepAlive: !closes, body, length };
 }
 
-function bodyOf(status: number, head: string): Pick<Head, "body" | "length"> {
+function bodyOf(status: number, head: HeadText): Pick<Head, "body" | "length"> {
   if (status < 200 || status === 204 || status === 304) return { body: "length", length: 0 };
   const coding = headerOf(head, "transfer-encoding");
   const length = headerOf(head, "content-length");
@@ -99,15 +116,15 @@ function bodyOf(status: number, head: string): Pick<Head, "body" | "length"> {
 }
 
 /** The header's value; null where there is none. One that came twice is joined by a comma, as HTTP has it. */
-function headerOf(head: string, name: string): string | null {
-  const found: string[] = [];
-  const lower = head.toLowerCase();
+function headerOf({ text, lower }: HeadText, name: string): string | null {
   const label = `\r\n${name}:`;
+  let found: string | null = null;
   for (let at = lower.indexOf(label); at >= 0; at = lower.indexOf(label, at + label.length)) {
-    const end = head.indexOf("\r\n", at + label.length);
-    found.push(head.slice(at + label.length, end < 0 ? undefined : end).trim());
+    const end = text.indexOf("\r\n", at + label.length);
+    const value = text.slice(at + label.length, end < 0 ? undefined : end).trim();
+    found = found === null ? value : `${found}, ${value}`;
   }
-  return found.length === 0 ? null : found.join(", ");
+  return found;
 }
 
 /** The text of all chunks and where they end, or undefined where more is to come. */

@@ -1,21 +1,30 @@
-import { connect, type Socket } from "node:net";
-import type { Fetch, FetchAnswer, FetchRequest } from "../../client/plant-store-client.ts";
-import { AnswerReader } from "./answer-reader.ts";
+import type { Fetch, FetchRequest } from "../../client/plant-store-client.ts";
+import { KeptConnection, type Waiting } from "./kept-connection.ts";
+
+const connectionsMax = 64;
 
 /**
- * Plain HTTP over connections that are kept, in place of `fetch`, which takes twice the time for each request. Each
- * connection carries one request at a time; there are as many as there are requests at once.
+ * Plain HTTP over connections that are kept, in place of `fetch`, which takes twice the time for each request. Where more
+ * requests are made at once than there are connections, some are sent ahead, several in one write: that saves a third
+ * of what an exchange costs. A service that closes a connection on them gets one request at a time from then on.
  */
 export class KeepAliveTransport implements Disposable {
-  readonly #url: URL;
-  readonly #idle: KeptConnection[] = [];
-  readonly #all = new Set<KeptConnection>();
+  readonly #host: string;
+  readonly #port: number;
+  readonly #connectionsMax: number;
+  readonly #connections = new Set<KeptConnection>();
+  #aheadMax: number;
+  #waiting: Waiting[] = [];
+  #sending = false;
   #headers: FetchRequest["headers"] | undefined;
   #head = "";
 
-  /** All requests go to this one address. */
-  constructor(url: URL) {
-    this.#url = url;
+  /** All requests go to this one address, so many at once. */
+  constructor({ hostname, port }: URL, concurrency: number) {
+    this.#host = hostname.replace(/^\[|\]$/g, "");
+    this.#port = Number(port || 80);
+    this.#connectionsMax = Math.min(connectionsMax, concurrency);
+    this.#aheadMax = Math.ceil(concurrency / this.#connectionsMax);
   }
 
   readonly fetch: Fetch = (url, { headers, body, signal }) => {
@@ -23,114 +32,57 @@ export class KeepAliveTransport implements Disposable {
       this.#headers = headers;
       this.#head = headOf(new URL(url), headers);
     }
-    const connection = this.#idle.pop() ?? this.#connect();
-    return connection.exchange(requestBytes(this.#head, body), signal);
+    const bytes = requestBytes(this.#head, body);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ bytes, signal, resolve, reject });
+      this.#sendSoon();
+    });
   };
 
   [Symbol.dispose](): void {
-    for (const connection of this.#all) connection.close();
+    for (const connection of this.#connections) connection.close();
+  }
+
+  // After the events of this turn, so that requests made on the same turn share a write.
+  #sendSoon(): void {
+    if (this.#sending || this.#waiting.length === 0) return;
+    this.#sending = true;
+    setImmediate(() => {
+      this.#sending = false;
+      this.#waiting = this.#waiting.filter((request) => !givenUp(request));
+      this.#send();
+    });
+  }
+
+  #send(): void {
+    // A connection is filled up again once half of it is answered: the service has work meanwhile, and writes are few.
+    const refillAt = this.#aheadMax >> 1;
+    for (const connection of this.#connections) {
+      if (this.#waiting.length === 0) return;
+      if (connection.inFlight <= refillAt && connection.inFlight < this.#aheadMax)
+        connection.send(this.#waiting.splice(0, this.#aheadMax - connection.inFlight));
+    }
+    while (this.#waiting.length > 0 && this.#connections.size < this.#connectionsMax)
+      this.#connect().send(this.#waiting.splice(0, this.#aheadMax));
   }
 
   #connect(): KeptConnection {
-    const { hostname, port } = this.#url;
-    const socket = connect({
-      host: hostname.replace(/^\[|\]$/g, ""),
-      port: Number(port || 80),
-      noDelay: true,
-    });
-    const connection: KeptConnection = new KeptConnection(socket, {
-      idle: () => this.#idle.push(connection),
-      closed: () => {
-        this.#all.delete(connection);
-        const place = this.#idle.indexOf(connection);
-        if (place >= 0) this.#idle.splice(place, 1);
+    const connection: KeptConnection = new KeptConnection(this.#host, this.#port, {
+      answered: () => this.#sendSoon(),
+      closed: (inFlight) => {
+        if (inFlight > 1) this.#aheadMax = 1;
+        this.#connections.delete(connection);
+        this.#sendSoon();
       },
     });
-    this.#all.add(connection);
+    this.#connections.add(connection);
     return connection;
   }
 }
 
-interface Pending {
-  readonly resolve: (answer: FetchAnswer) => void;
-  readonly reject: (error: Error) => void;
-  readonly signal: AbortSignal;
-}
-
-/** One connection. Whatever goes wrong on it fails the request it carries, and it is not used again. */
-class KeptConnection {
-  readonly #socket: Socket;
-  readonly #tell: { idle(): void; closed(): void };
-  readonly #reader = new AnswerReader();
-  #pending: Pending | undefined;
-  #broken = false;
-
-  constructor(socket: Socket, tell: { idle(): void; closed(): void }) {
-    this.#socket = socket;
-    this.#tell = tell;
-    socket.on("data", (bytes: Buffer) => this.#received(bytes));
-    socket.on("error", (error) => this.#fail(error));
-    socket.on("end", () => this.#ended());
-    socket.on("close", () => this.#ended());
-  }
-
-  exchange(request: Buffer, signal: AbortSignal): Promise<FetchAnswer> {
-    return new Promise((resolve, reject) => {
-      this.#pending = { resolve, reject, signal };
-      signal.addEventListener("abort", this.#aborted);
-      this.#socket.write(request);
-    });
-  }
-
-  close(): void {
-    this.#fail(new Error("the connection was closed"));
-  }
-
-  readonly #aborted = (): void => this.#fail(new Error("the request was cut off"));
-
-  #received(bytes: Buffer): void {
-    // Nothing was asked, so this cannot be an answer.
-    if (this.#pending === undefined) return this.close();
-    try {
-      const answer = this.#reader.push(bytes);
-      if (answer === undefined) return;
-      const { resolve } = this.#settled();
-      if (answer.keepAlive) this.#tell.idle();
-      else this.close();
-      resolve(answer);
-    } catch (error) {
-      this.#fail(error as Error);
-    }
-  }
-
-  #ended(): void {
-    if (this.#pending === undefined) return this.close();
-    try {
-      const answer = this.#reader.end();
-      const { resolve } = this.#settled();
-      this.close();
-      resolve(answer);
-    } catch (error) {
-      this.#fail(error as Error);
-    }
-  }
-
-  #fail(error: Error): void {
-    if (!this.#broken) {
-      this.#broken = true;
-      this.#tell.closed();
-      this.#socket.destroy();
-    }
-    if (this.#pending !== undefined) this.#settled().reject(error);
-  }
-
-  #settled(): Pick<Pending, "resolve" | "reject"> {
-    const pending = this.#pending;
-    if (pending === undefined) throw new Error("no request is pending on this connection");
-    this.#pending = undefined;
-    pending.signal.removeEventListener("abort", this.#aborted);
-    return pending;
-  }
+function givenUp({ signal, reject }: Waiting): boolean {
+  if (signal.aborted) reject(new Error("the request was given up"));
+  return signal.aborted;
 }
 
 function headOf({ host, pathname, search }: URL, headers: FetchRequest["headers"]): string {

@@ -28,6 +28,7 @@ export interface Stopping {
 const timeoutMs = 30_000;
 const backoffMs = 250;
 const backoffMsMax = 4000;
+const patienceMs = 3_600_000;
 
 /** Sends every row and tallies what becomes of it. Gives the sentence that says why it ended early, if it did. */
 export async function sendRows(
@@ -36,10 +37,10 @@ export async function sendRows(
   tally: Tally,
   stopping: Stopping,
 ): Promise<string | undefined> {
-  using transport = new KeepAliveTransport(new URL(url));
+  using transport = new KeepAliveTransport(new URL(url), concurrency);
   const plain = new URL(url).protocol === "http:";
   const client = new PlantStoreClient({
-    ...{ baseUrl: url, token, timeoutMs, attemptsMax, backoffMs, backoffMsMax },
+    ...{ baseUrl: url, token, timeoutMs, attemptsMax, backoffMs, backoffMsMax, patienceMs },
     ...(plain ? { fetch: transport.fetch } : {}),
   });
   const taken = { line: 0 };

@@ -1,5 +1,6 @@
 import { connect as connectSocket } from "node:net";
 import pg from "pg";
+import pgpass, { type PassFileLogin } from "pgpass";
 import type { DatabaseAddress, Host } from "./database-url.ts";
 import { ConnectionLost, DoubtfulCommit } from "./faults.ts";
 
@@ -49,7 +50,7 @@ export class Connection {
     const client = new pg.Client({
       ...host,
       ...(user === undefined ? {} : { user }),
-      ...(password === undefined ? {} : { password }),
+      password: password ?? (passFileEntry as () => Promise<string>),
       ...(database === undefined ? {} : { database }),
       ssl: tls ? { ...address.tls.options } : false,
       application_name: "plant-store",
@@ -131,6 +132,11 @@ export class Connection {
     socket.end(request);
     setTimeout(() => socket.destroy(), cancelMsMax).unref();
   }
+}
+
+/** What the file says that PGPASSFILE names, or the one in the home folder. */
+function passFileEntry(login: PassFileLogin): Promise<string | undefined> {
+  return new Promise((resolve) => pgpass(login, resolve));
 }
 
 function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {

@@ -28,7 +28,7 @@ export class DatabaseProblem extends Error {
 }
 
 const portStandard = 5432;
-const known = ["sslmode", "sslrootcert", "sslcert", "sslkey", "user", "password"];
+const known = ["sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "user", "password"];
 const modes = ["disable", "prefer", "require", "verify-ca", "verify-full"];
 
 export function isDatabaseUrl(text: string): boolean {
@@ -50,6 +50,10 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
     throw new DatabaseProblem(
       `The database URL has the option ${unknown}, which is none of ${known.join(", ")}.`,
     );
+
+  // Said or not, it is what we do with several hosts; anything else would not take plants.
+  if (!["primary", "read-write"].includes(options.get("target_session_attrs") ?? "primary"))
+    throw new DatabaseProblem("The database URL's target_session_attrs can be primary or read-write alone.");
 
   const colon = login.indexOf(":");
   const user = decoded(colon < 0 ? login : login.slice(0, colon)) || options.get("user");

@@ -7,6 +7,8 @@ import { mayRetry, reasonOf } from "./faults.ts";
 // Below what a client waits for an answer; the database may restart or hand over within it unnoticed.
 const createMsMax = 5000;
 const probeMsMax = 1500;
+// One statement's worth. Plants as large as a body may be come in several; nearly always all fit into one.
+const statementCharactersMax = 4 * 1024 * 1024;
 // A plant that lost its id to another is there to be read, unless someone deletes it in between.
 const readTriesMax = 5;
 
@@ -45,8 +47,14 @@ export class PostgresPlants implements PlantStore, Disposable {
   async create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]> {
     // Whoever waits in the queue behind a batch that has used up its time is answered at once.
     if (this.#away !== undefined) throw new StoreUnavailable(this.#away.message);
+    const deadlineMs = performance.now() + createMsMax;
     try {
-      return await this.#connections.use(createMsMax, (run) => store(run, batch, createdAtMs));
+      const outcomes: Outcome[] = [];
+      for (const slice of slices(batch)) {
+        const leftMs = deadlineMs - performance.now();
+        outcomes.push(...(await this.#connections.use(leftMs, (run) => store(run, slice, createdAtMs))));
+      }
+      return outcomes;
     } catch (error) {
       throw this.#failed(error);
     }
@@ -109,6 +117,21 @@ async function store(run: Run, batch: readonly Arrival[], createdAtMs: number): 
     if (own.has(plant.id)) return first === arrival ? created : compared(plant, first?.plant);
     return compared(plant, stored.get(plant.id));
   });
+}
+
+function slices(batch: readonly Arrival[]): (readonly Arrival[])[] {
+  const found: Arrival[][] = [[]];
+  let characters = 0;
+  for (const arrival of batch) {
+    const { name, tag = "" } = arrival.plant;
+    characters += name.length + tag.length;
+    if (characters > statementCharactersMax) {
+      characters = name.length + tag.length;
+      found.push([]);
+    }
+    found.at(-1)?.push(arrival);
+  }
+  return found;
 }
 
 function firstOfEachId(batch: readonly Arrival[]): Map<bigint, Arrival> {

@@ -1,0 +1,102 @@
+// npm run bench:postgres [ROUNDS] [SECONDS]
+// Durable creates on one PostgreSQL of this machine, in interleaved rounds: ours, a plain service that inserts each
+// plant by itself, and pgbench doing the same without any HTTP. All write to tables of the same shape.
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openStore } from "../src/storage/open-store.ts";
+import { startPostgres } from "../test/postgres.ts";
+import { installPeers } from "./peers.ts";
+import { load, median, start, temporaryFolder, token } from "./servers.ts";
+
+const [rounds = 5, seconds = 4] = process.argv.slice(2).map(Number);
+const connections = 64;
+const here = import.meta.dir;
+const pgbench = "/usr/bin/pgbench";
+
+installPeers();
+await using postgres = await startPostgres({ settings: { max_connections: "200", shared_buffers: "256MB" } });
+const databases = [
+  await newDatabase(),
+  await newDatabase(),
+  await newDatabase(),
+  await newDatabase(),
+] as const;
+
+await using one = await ours("plant-store", databases[0]);
+await using nodeA = await ours("plant-store, first of two", databases[1]);
+await using nodeB = await ours("plant-store, second of two", databases[1]);
+await using fastify = await start("Fastify + pg", {
+  command: (port) => ["node", join(here, "peers/fastify-postgres.js"), String(port), token, databases[2]],
+  environment: { NODE_ENV: "production" },
+});
+
+let nextId = 1;
+const rates = new Map<string, number[]>();
+for (let round = 0; round <= rounds; round++) {
+  const measured: [string, number][] = [
+    ["plant-store, one node", await rate([one], connections)],
+    ["plant-store, two nodes", await rate([nodeA, nodeB], connections / 2)],
+    ["Fastify + pg, one INSERT each", await rate([fastify], connections)],
+    ["pgbench, one INSERT each, 64 connections", runPgbench(databases[3], connections)],
+    ["pgbench, one INSERT each, 4 connections", runPgbench(databases[3], 4)],
+  ];
+  if (round === 0) continue;
+  for (const [name, value] of measured) rates.set(name, [...(rates.get(name) ?? []), value]);
+  console.error(`round ${round} of ${rounds}: ${measured.map(([, value]) => Math.round(value)).join(", ")}`);
+}
+const ourRate = median(rates.get("plant-store, one node") ?? []);
+for (const [name, values] of rates) {
+  const middle = median(values);
+  console.log(
+    `${name}: ${Math.round(middle)} creates a second, ${(ourRate / middle).toFixed(2)} times in one node`,
+  );
+}
+
+async function newDatabase(): Promise<string> {
+  const database = await postgres.newDatabase();
+  await using _ = await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+  return database;
+}
+
+function ours(name: string, database: string) {
+  const main = join(here, "../src/main.ts");
+  return start(name, {
+    command: (port) => [process.execPath, main, "--listen", `127.0.0.1:${port}`, "--database", database],
+  });
+}
+
+async function rate(servers: Parameters<typeof load>[0][], each: number): Promise<number> {
+  const results = await Promise.all(
+    servers.map((server, index) =>
+      load(server, { connections: each, seconds, firstId: nextId + index * 10_000_000, order: "random" }),
+    ),
+  );
+  nextId = Math.max(...results.map((result) => result.nextId - 0));
+  return results.reduce((sum, result) => sum + result.rate, 0);
+}
+
+function runPgbench(database: string, clients: number): number {
+  if (!existsSync(pgbench)) return 0;
+  const script = join(temporaryFolder(), "insert.sql");
+  writeFileSync(
+    script,
+    `\\set id random(1, 4611686018427387903)
+INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (:id, 'plant of some kind', 'indoor', (extract(epoch from clock_timestamp()) * 1000)::bigint, 'bench') ON CONFLICT (id) DO NOTHING;`,
+  );
+  const ran = Bun.spawnSync([
+    pgbench,
+    "-n",
+    "-M",
+    "prepared",
+    "-c",
+    String(clients),
+    "-j",
+    "2",
+    "-T",
+    String(seconds),
+    "-f",
+    script,
+    database,
+  ]);
+  return Number(/tps = ([\d.]+)/.exec(ran.stdout.toString())?.[1] ?? 0);
+}

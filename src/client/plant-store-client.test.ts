@@ -1,0 +1,293 @@
+import { describe, expect, test } from "bun:test";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  type NewPlant,
+  PlantStoreClient,
+  RequestAborted,
+  ServiceRefused,
+  ServiceUnreachable,
+} from "./plant-store-client.ts";
+
+type Reaction = (response: ServerResponse, body: string) => void;
+
+const fast = { backoffMs: 1, backoffMsMax: 4, token: "any-token" };
+const ok: Reaction = (response) => response.end('{"name":"a"}');
+const status =
+  (code: number, headers: Record<string, string> = {}, error = code * 100 + 1): Reaction =>
+  (response) =>
+    response
+      .writeHead(code, { "X-Request-Id": "r-1", ...headers })
+      .end(JSON.stringify({ error, message: `said ${error}` }));
+const hangUp: Reaction = (response) => response.socket?.destroy();
+
+/** A server that reacts to each request in turn, and to all further ones as to the last. */
+async function scripted(...reactions: Reaction[]) {
+  const bodies: string[] = [];
+  const arrivedMs: number[] = [];
+  const server = createServer(async (request, response) => {
+    arrivedMs.push(performance.now());
+    let body = "";
+    for await (const piece of request) body += piece;
+    bodies.push(`${request.url} ${body}`);
+    (reactions[bodies.length - 1] ?? reactions.at(-1) ?? ok)(response, body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    baseUrl,
+    bodies,
+    arrivedMs,
+    client: (more: object = {}) => new PlantStoreClient({ baseUrl, ...fast, ...more }),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const caught = (promise: Promise<unknown>) =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+const plant = { id: 1, name: "a" };
+
+describe("ids", () => {
+  const exact: [NewPlant["id"], string][] = [
+    [2n ** 63n - 1n, "9223372036854775807"],
+    [-(2n ** 63n), "-9223372036854775808"],
+    [Number.MAX_SAFE_INTEGER, "9007199254740991"],
+    [-0, "0"],
+    ["9007199254740993", "9007199254740993"],
+    ["-007", "-7"],
+  ];
+  for (const [id, digits] of exact) {
+    test(`${typeof id} ${id} is written as ${digits}`, async () => {
+      await using server = await scripted(ok);
+      await server.client().createPlant({ id, name: "a", tag: "t" });
+      expect(server.bodies).toEqual([`/plants {"id":${digits},"name":"a","tag":"t"}`]);
+    });
+  }
+  for (const id of [2 ** 53, 1.5, Number.NaN, "1.0", "", "0x1", null]) {
+    test(`${typeof id} ${id} is refused before it is sent`, async () => {
+      await using server = await scripted(ok);
+      expect(await caught(server.client().createPlant({ id: id as string, name: "a" }))).toBeInstanceOf(
+        TypeError,
+      );
+      expect(server.bodies).toEqual([]);
+    });
+  }
+});
+
+describe("retries", () => {
+  for (const [what, reaction] of [
+    ["408", status(408)],
+    ["429", status(429)],
+    ["500", status(500)],
+    ["503", status(503)],
+    ["a connection that is closed", hangUp],
+  ] as const) {
+    test(`follow ${what}`, async () => {
+      await using server = await scripted(reaction, reaction, ok);
+      expect(await server.client().createPlant(plant)).toEqual({ name: "a", replayed: false });
+      expect(new Set(server.bodies).size).toBe(1);
+      expect(server.bodies).toHaveLength(3);
+    });
+  }
+
+  for (const code of [400, 401, 403, 404, 405, 413, 415, 431]) {
+    test(`do not follow ${code}`, async () => {
+      await using server = await scripted(status(code));
+      const error = await caught(server.client().createPlant(plant));
+      expect(error).toBeInstanceOf(ServiceRefused);
+      expect(error).toMatchObject({
+        ...{ error: code * 100 + 1, status: code, message: `said ${code}01`, requestId: "r-1", attempts: 1 },
+      });
+      expect(server.bodies).toHaveLength(1);
+    });
+  }
+
+  test("end after so many attempts, with what the service said last", async () => {
+    await using server = await scripted(status(503, {}, 50302));
+    const error = await caught(server.client({ attemptsMax: 3 }).createPlant(plant));
+    expect(error).toMatchObject({ name: "ServiceRefused", error: 50302, attempts: 3 });
+    expect(server.bodies).toHaveLength(3);
+  });
+
+  test("end as unreachable where there was no answer", async () => {
+    const client = new PlantStoreClient({ baseUrl: "http://127.0.0.1:1", attemptsMax: 2, ...fast });
+    const error = await caught(client.createPlant(plant));
+    expect(error).toBeInstanceOf(ServiceUnreachable);
+    expect((error as Error).message).toContain(
+      "http://127.0.0.1:1/plants could not be reached in 2 attempts",
+    );
+  });
+
+  test("wait as long as Retry-After says, in seconds or as a date", async () => {
+    await using server = await scripted(
+      status(503, { "Retry-After": "1" }),
+      status(503, { "Retry-After": new Date(Date.now() + 3000).toUTCString() }),
+      ok,
+    );
+    await server.client().createPlant(plant);
+    const [first = 0, second = 0, third = 0] = server.arrivedMs;
+    expect(second - first).toBeGreaterThan(990);
+    // A date has whole seconds.
+    expect(third - first).toBeGreaterThan(1900);
+  });
+
+  test("do not wait for longer than is sensible", async () => {
+    await using server = await scripted(status(503, { "Retry-After": "3600" }));
+    expect(await caught(server.client().createPlant(plant))).toMatchObject({ status: 503, attempts: 1 });
+  });
+
+  test("outlast a rate limit for longer than they do a failure, and not for ever", async () => {
+    await using server = await scripted(...Array<Reaction>(10).fill(status(429)), ok);
+    expect(await server.client({ attemptsMax: 2 }).createPlant(plant)).toMatchObject({ name: "a" });
+    await using limited = await scripted(status(429));
+    expect(await caught(limited.client({ patienceMs: 50 }).createPlant(plant))).toMatchObject({
+      status: 429,
+    });
+  });
+
+  test("follow an attempt that took too long", async () => {
+    await using server = await scripted(() => {}, ok);
+    expect(await server.client({ timeoutMs: 50 }).createPlant(plant)).toMatchObject({ name: "a" });
+  });
+});
+
+describe("abort signals", () => {
+  test("end a request, a wait, and one that has not begun", async () => {
+    await using hanging = await scripted(() => {});
+    await using waiting = await scripted(status(503, { "Retry-After": "30" }));
+    for (const server of [hanging, waiting]) {
+      const controller = new AbortController();
+      const ended = caught(server.client().createPlant(plant, { signal: controller.signal }));
+      await Bun.sleep(50);
+      controller.abort("enough");
+      expect(await ended).toBeInstanceOf(RequestAborted);
+      expect(await ended).toMatchObject({ name: "AbortError", cause: "enough" });
+      expect(await caught(server.client().createPlant(plant, { signal: controller.signal }))).toBeInstanceOf(
+        RequestAborted,
+      );
+      expect(server.bodies).toHaveLength(1);
+    }
+  });
+});
+
+describe("answers that no plant store gives", () => {
+  test("are told as such", async () => {
+    await using page = await scripted((response) => response.end("<html>"));
+    expect(await caught(page.client().createPlant(plant))).toBeInstanceOf(ServiceUnreachable);
+    await using proxy = await scripted((response) => response.writeHead(404).end("<html>"));
+    expect(await caught(proxy.client().createPlant(plant))).toMatchObject({
+      error: 40400,
+      requestId: undefined,
+    });
+    await using moved = await scripted((response) =>
+      response.writeHead(301, { Location: "https://x/" }).end(),
+    );
+    expect(await caught(moved.client().createPlant(plant))).toMatchObject({
+      message: expect.stringContaining("a redirect to https://x/"),
+    });
+  });
+
+  test("cannot be brought about by a token or an address that is none", () => {
+    expect(() => new PlantStoreClient({ baseUrl: "http://x", token: "a\r\nX: y" })).toThrow(TypeError);
+    expect(() => new PlantStoreClient({ baseUrl: "ftp://x", token: "a" })).toThrow(TypeError);
+  });
+});
+
+describe("many plants", () => {
+  const numbered = (count: number) => Array.from({ length: count }, (_, id) => ({ id, name: "a" }));
+
+  test("are all told of, the refused ones with their error and their place", async () => {
+    await using server = await scripted((response, body) =>
+      body.includes('"id":3,') ? status(400, {}, 40020)(response, body) : ok(response, body),
+    );
+    const items: NewPlant[] = [...numbered(9), { id: 0.5, name: "a" }];
+    const outcomes = [];
+    const progress: number[] = [];
+    for await (const outcome of server.client().createPlants(items, {
+      concurrency: 4,
+      onProgress: ({ created, replayed, refused }) => progress.push(created + replayed + refused),
+    }))
+      outcomes.push(outcome);
+    outcomes.sort((a, b) => a.index - b.index);
+    expect(outcomes.map(({ item }) => item)).toEqual(items);
+    expect(outcomes.map(({ kind }) => kind === "refused")).toEqual(
+      items.map((_, index) => index === 3 || index === 9),
+    );
+    expect(outcomes[3]).toMatchObject({ error: { error: 40020 } });
+    expect(outcomes[9]).toMatchObject({ error: expect.any(TypeError) });
+    expect(progress).toEqual(items.map((_, index) => index + 1));
+  });
+
+  test("are pulled only as fast as they are sent and taken", async () => {
+    let inFlight = 0;
+    let most = 0;
+    await using server = await scripted((response) => {
+      most = Math.max(most, ++inFlight);
+      setTimeout(() => {
+        inFlight--;
+        response.end('{"name":"a"}');
+      }, 2);
+    });
+    let pulled = 0;
+    async function* source() {
+      for (const item of numbered(60)) {
+        pulled++;
+        yield item;
+      }
+    }
+    let taken = 0;
+    for await (const _ of server.client().createPlants(source(), { concurrency: 5 })) {
+      taken++;
+      if (taken < 4) await Bun.sleep(50);
+      expect(pulled - taken).toBeLessThanOrEqual(15);
+    }
+    expect([taken, most]).toEqual([60, 5]);
+  });
+
+  test("stop where every plant would be refused, and nothing more is pulled", async () => {
+    await using server = await scripted(ok, ok, status(401));
+    let left = false;
+    function* source() {
+      try {
+        yield* numbered(1000);
+      } finally {
+        left = true;
+      }
+    }
+    let taken = 0;
+    const run = async () => {
+      for await (const _ of server.client().createPlants(source(), { concurrency: 2 })) taken++;
+    };
+    expect(await caught(run())).toMatchObject({ status: 401 });
+    expect([taken, left]).toEqual([2, true]);
+    expect(server.bodies.length).toBeLessThan(6);
+  });
+
+  test("stop when aborted, when the caller breaks off, and when the source fails", async () => {
+    await using server = await scripted(ok, () => {});
+    const controller = new AbortController();
+    const run = async (options: object) => {
+      for await (const _ of server.client().createPlants(numbered(9), { concurrency: 2, ...options }))
+        controller.abort();
+    };
+    expect(await caught(run({ signal: controller.signal }))).toBeInstanceOf(RequestAborted);
+    expect(await caught(run({ signal: controller.signal }))).toBeInstanceOf(RequestAborted);
+    await using other = await scripted(ok, () => {});
+    for await (const _ of other.client().createPlants(numbered(9), { concurrency: 2 })) break;
+    function* failing() {
+      yield plant;
+      throw new Error("the source broke");
+    }
+    await using third = await scripted(ok);
+    const all = async () => {
+      for await (const _ of third.client().createPlants(failing()));
+    };
+    expect(await caught(all())).toMatchObject({ message: "the source broke" });
+  });
+});

@@ -1,0 +1,10 @@
+// The package brings no types of its own.
+declare module "pgpass" {
+  export interface PassFileLogin {
+    readonly host: string;
+    readonly port: number;
+    readonly database: string;
+    readonly user: string;
+  }
+  export default function pgpass(login: PassFileLogin, tell: (password: string | undefined) => void): void;
+}

@@ -1,0 +1,134 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { accessToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+
+const root = join(import.meta.dir, "..");
+const int64 = fc.oneof(
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  fc.constantFrom(-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 0n, -1n),
+);
+
+async function run(command: readonly string[], environment: Record<string, string> = {}) {
+  const child = Bun.spawn([...command], {
+    cwd: root,
+    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { code: await child.exited, out, err };
+}
+
+// The library as it is packed: built to plain JavaScript, and imported by its public name.
+beforeAll(async () => {
+  const built = await run(["node", "node_modules/typescript/bin/tsc", "--project", "tsconfig.client.json"]);
+  expect([built.code, built.out]).toEqual([0, ""]);
+}, 60_000);
+
+for (const [runtime, command] of [
+  ["Node", "node"],
+  ["Bun", process.execPath],
+] as const) {
+  test(`the built library is exact for every int64 and tells its errors apart on ${runtime}`, async () => {
+    await using service = await startTestService();
+    const ids = [...new Set(fc.sample(int64, 300))];
+    const args = ["test/client-scenario.js", `${service.url}/`, accessToken, ...ids.map(String)];
+    const { out, err } = await run([command, ...args]);
+    expect(err).toBe("");
+    expect(JSON.parse(out)).toEqual({
+      outcomes: { created: ids.length, replayed: 2 * ids.length, refused: 0 },
+      tagged: { kind: 0, error: 40020, status: 400, named: true },
+      denied: { kind: 0, error: 40102, status: 401, named: true },
+      unreachable: { kind: 1, named: false },
+      aborted: { kind: 2, named: false },
+    });
+    const sorted = [...ids].sort((a, b) => (a < b ? -1 : 1));
+    expect(storedPlants(service.database).map(({ id }) => id)).toEqual(sorted);
+  }, 30_000);
+}
+
+describe("the examples", () => {
+  const said: Record<string, RegExp[]> = {
+    "one-plant.js": [/^Fern is stored\.\n$/, /^Fern was stored already\.\n$/],
+    "many-plants.js": [
+      /^250 created, 0 replayed\n(?:.*\n)*1000 created, 0 replayed\n$/,
+      /0 created, 1000 replayed\n$/,
+    ],
+    "refusals.js": [
+      /^refused with 40020: The id 1 .*\nunreachable: .*\naborted; sending it again would be safe\n$/,
+    ],
+    "one-plant.sh": [/^\{"name":"Moss"\}$/],
+  };
+
+  test("are all run here", () => {
+    expect(readdirSync(join(root, "examples")).sort()).toEqual(Object.keys(said).sort());
+  });
+
+  for (const [name, answers] of Object.entries(said)) {
+    test(`${name} runs by the command that it opens with`, async () => {
+      await using service = await startTestService();
+      const [opening = ""] = readFileSync(join(root, "examples", name), "utf8").split("\n");
+      const command = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
+      expect(command).toContain(`examples/${name} http://127.0.0.1:3000`);
+      for (const answer of answers) {
+        const words = command.replace("http://127.0.0.1:3000", service.url).split(" ");
+        const { code, out, err } = await run(words, { PLANT_STORE_ACCESS_TOKEN: accessToken });
+        expect([code, err]).toEqual([0, ""]);
+        expect(out).toMatch(answer);
+      }
+    }, 20_000);
+  }
+});
+
+describe("the packed library", () => {
+  test("needs no other package", () => {
+    const files = readdirSync(join(root, "dist/client"), { recursive: true, encoding: "utf8" });
+    const imported = files
+      .filter((name) => name.endsWith(".js"))
+      .flatMap((name) => [
+        ...readFileSync(join(root, "dist/client", name), "utf8").matchAll(/from "([^"]+)"/g),
+      ])
+      .map((match) => match[1] ?? "");
+    expect(imported.length).toBeGreaterThan(10);
+    expect(imported.filter((path) => !/^\.{1,2}\/[\w./-]+\.js$/.test(path))).toEqual([]);
+    expect(files.filter((name) => name.includes(".test."))).toEqual([]);
+  });
+
+  test("is in the package", async () => {
+    const { out } = await run(["npm", "pack", "--dry-run", "--json", "--ignore-scripts"]);
+    for (const end of ["js", "d.ts"]) expect(out).toContain(`"dist/client/plant-store-client.${end}"`);
+  }, 30_000);
+
+  test("has types that hold in a strict project with nothing but the web's own", async () => {
+    using folder = temporaryFolder();
+    mkdirSync(join(folder.path, "node_modules"));
+    symlinkSync(root, join(folder.path, "node_modules/plant-store"));
+    const file = join(folder.path, "consumer.mts");
+    writeFileSync(
+      file,
+      [
+        'import { PlantStoreClient, ServiceRefused } from "plant-store/client";',
+        'const client = new PlantStoreClient({ baseUrl: "http://x", token: "t", fetch: async () => new Response() });',
+        'const { replayed }: { replayed: boolean } = await client.createPlant({ id: 1n, name: "a" });',
+        "// @ts-expect-error there is no plant without an id",
+        'await client.createPlant({ name: "a" });',
+        'for await (const outcome of client.createPlants([{ id: 1, name: "a", row: replayed }])) {',
+        "  const row: boolean = outcome.item.row;",
+        '  const error = outcome.kind === "refused" ? outcome.error : undefined;',
+        "  const code: number | boolean = error instanceof ServiceRefused ? error.error : row;",
+        "}",
+      ].join("\n"),
+    );
+    const flags =
+      "--ignoreConfig --noEmit --strict --module nodenext --target es2022 --lib es2022,dom --types".split(
+        " ",
+      );
+    const { code, out } = await run(["node", "node_modules/typescript/bin/tsc", ...flags, "", file]);
+    expect([code, out]).toEqual([0, ""]);
+  }, 30_000);
+});

@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openStore } from "../src/storage/open-store.ts";
+import { plantStore, serve } from "./command.ts";
+import { accessToken, post, startTestService, temporaryFolder } from "./harness.ts";
+import { type PostgresServer, startPostgres } from "./postgres.ts";
+
+const password = "pass@word/with:signs";
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres({
+    tls: true,
+    access: [
+      "hostssl all gardener 127.0.0.1/32 scram-sha-256",
+      "host all gardener 127.0.0.1/32 reject",
+      "hostssl all all 127.0.0.1/32 trust",
+    ],
+  });
+  await server.run(`CREATE ROLE gardener LOGIN SUPERUSER PASSWORD '${password}'`);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const open = (database: string) =>
+  openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+
+describe("several nodes on one database", () => {
+  test("that start at once on an empty one set it up once", async () => {
+    for (let round = 0; round < 3; round++) {
+      const database = await server.newDatabase();
+      const stores = await Promise.all(Array.from({ length: 8 }, () => open(database)));
+      await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
+      expect(await server.run("SELECT one, version FROM plant_store_schema", database)).toEqual([
+        { one: 1, version: 2 },
+      ]);
+    }
+  });
+
+  test("have one winner where plants race for an id, and the one that stands is the winner's", async () => {
+    const database = await server.newDatabase();
+    await using one = await startTestService({}, database);
+    await using other = await startTestService({}, database);
+    const ids = Array.from({ length: 150 }, (_, id) => id);
+    // Opposite orders, so that batches meet each other's ids from both ends.
+    const [ours, theirs] = await Promise.all([
+      Promise.all(ids.map((id) => post(one.url, `{"id":${id},"name":"one"}`))),
+      Promise.all(ids.toReversed().map((id) => post(other.url, `{"id":${id},"name":"other"}`))),
+    ]);
+    const stored = new Map((await server.stored(database)).map(({ id, name }) => [Number(id), name]));
+    for (const id of ids) {
+      const statuses = [ours[id]?.status, theirs[ids.length - 1 - id]?.status];
+      expect(statuses).toEqual(stored.get(id) === "one" ? [200, 400] : [400, 200]);
+    }
+  }, 20_000);
+
+  test("have one creator and one replay of the same plant sent to both", async () => {
+    const database = await server.newDatabase();
+    await using one = await startTestService({}, database);
+    await using other = await startTestService({}, database);
+    const ids = Array.from({ length: 150 }, (_, id) => id);
+    const responses = await Promise.all(
+      [one, other].flatMap(({ url }) => ids.map((id) => post(url, `{"id":${id},"name":"same"}`))),
+    );
+    expect(responses.every(({ status }) => status === 200)).toBe(true);
+    expect(responses.filter(({ headers }) => headers.has("idempotent-replayed"))).toHaveLength(ids.length);
+  }, 20_000);
+
+  test("see each other's tokens within a second", async () => {
+    const database = ["--database", await server.newDatabase()];
+    await using service = await serve(database, { environment: { PLANT_STORE_ACCESS_TOKEN: accessToken } });
+    const secret = (await plantStore(["token", "create", "--name", "x", ...database])).out.trim();
+    await Bun.sleep(1000);
+    const headers = { Authorization: `Bearer ${secret}` };
+    expect((await post(service.url, '{"id":1,"name":"a"}', headers)).status).toBe(200);
+    await plantStore(["token", "revoke", "x", ...database]);
+    await Bun.sleep(1000);
+    expect((await post(service.url, '{"id":1,"name":"a"}', headers)).status).toBe(401);
+  }, 20_000);
+});
+
+describe("a database with several hosts", () => {
+  test("is the one that takes writes", async () => {
+    const database = await server.newDatabase();
+    const withDeadHost = database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1");
+    await using running = await startTestService({}, withDeadHost);
+    expect((await post(running.url, '{"id":1,"name":"a"}')).status).toBe(200);
+  });
+});
+
+describe("getting in", () => {
+  const authority = join(import.meta.dir, "certificates/ca.pem");
+  const address = async (host: string, login: string, options: string) => {
+    const name = new URL(await server.newDatabase()).pathname;
+    return `postgres://${login}@${host}:${server.port}${name}?${options}`;
+  };
+  const login = `gardener:${encodeURIComponent(password)}`;
+
+  const accepted: [string, string, string][] = [
+    ["TLS where the server has it", "127.0.0.1", ""],
+    ["TLS with anyone", "127.0.0.1", "sslmode=require"],
+    [
+      "TLS with a known authority, whatever the name",
+      "127.0.0.1",
+      `sslmode=verify-ca&sslrootcert=${authority}`,
+    ],
+    [
+      "TLS with a known authority and the right name",
+      "localhost",
+      `sslmode=verify-full&sslrootcert=${authority}`,
+    ],
+  ];
+  for (const [what, host, options] of accepted) {
+    test(`by password and ${what}`, async () => {
+      await using store = await open(await address(host, login, options));
+      await store.plants.probe();
+      const sessions =
+        "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'gardener'";
+      expect(await server.run(sessions)).toContainEqual({ ssl: true });
+    });
+  }
+
+  const refused: [string, string, string, string, string][] = [
+    ["a wrong password", "127.0.0.1", "gardener:not-it-at-all", "", "password authentication failed"],
+    ["no TLS where the server wants it", "127.0.0.1", login, "sslmode=disable", "rejects connection"],
+    ["an unknown authority", "localhost", login, "sslmode=verify-ca", "certificate"],
+    ["another name", "127.0.0.1", login, `sslmode=verify-full&sslrootcert=${authority}`, "IP"],
+    ["a mode that is none", "127.0.0.1", login, "sslmode=maybe", "sslmode=maybe"],
+    ["an option that is none", "127.0.0.1", login, "sslmod=require", "sslmod"],
+    [
+      "a root certificate that is not there",
+      "127.0.0.1",
+      login,
+      "sslmode=require&sslrootcert=no.pem",
+      "no.pem",
+    ],
+  ];
+  for (const [what, host, by, options, says] of refused) {
+    test(`with ${what} is refused in one sentence, without the password`, async () => {
+      const args = ["--listen", "127.0.0.1:0", "--database", await address(host, by, options)];
+      const { code, err } = await plantStore(args);
+      expect([code, err]).toEqual([1, expect.stringContaining(says)]);
+      expect(err.trim().split("\n")).toHaveLength(1);
+      expect(err).not.toMatch(/pass@word|pass%40|not-it-at-all/);
+    }, 20_000);
+  }
+
+  test("by a password from the environment, from a file, and from PostgreSQL's own places", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "password");
+    writeFileSync(file, `${password}\n`);
+    const passFile = join(folder.path, "pgpass");
+    writeFileSync(passFile, `*:*:*:gardener:${password.replace(":", "\\:")}\n`);
+    chmodSync(passFile, 0o600);
+    const sources = [
+      { PLANT_STORE_DATABASE_PASSWORD: password },
+      { PLANT_STORE_DATABASE_PASSWORD_FILE: file },
+      { PGPASSWORD: password },
+      { PGPASSFILE: passFile },
+    ];
+    const database = await address("127.0.0.1", "gardener", "");
+    for (const environment of sources) {
+      const listed = await plantStore(["token", "list", "--database", database], { environment });
+      expect(listed).toEqual({ code: 0, out: "", err: expect.stringContaining("There is no token yet") });
+      expect(listed.err.trim().split("\n")).toHaveLength(1);
+    }
+  });
+
+  test("is told in the greeting and by config, without the password", async () => {
+    const database = await address("127.0.0.1", login, "");
+    await using service = await serve(["--database", database]);
+    const configured = await plantStore(["config", "--database", database]);
+    for (const text of [service.out(), configured.out])
+      expect(text).toContain("postgres://gardener:***@127.0.0.1");
+    for (const text of [service.out(), service.err(), configured.out, configured.err])
+      expect(text).not.toMatch(/pass@word|pass%40/);
+  });
+
+  test("to a server that is not there fails in one sentence, after some tries", async () => {
+    const args = ["--listen", "127.0.0.1:0", "--database", "postgres://me:secret@127.0.0.1:1/plants"];
+    const { code, err } = await plantStore(args);
+    expect([code, err]).toEqual([1, expect.stringContaining("The database cannot be used")]);
+    expect(err.trim().split("\n")).toHaveLength(1);
+    expect(err).not.toContain("secret");
+  }, 30_000);
+
+  test("to a database that has plants of someone else's fails, and changes nothing", async () => {
+    const database = await server.newDatabase();
+    await server.run("CREATE TABLE plants (leaf text)", database);
+    const { code, err } = await plantStore(["--listen", "127.0.0.1:0", "--database", database]);
+    expect([code, err]).toEqual([1, expect.stringContaining('relation "plants" already exists')]);
+    expect(await server.run("SELECT * FROM plants", database)).toEqual([]);
+  });
+
+  test("to a database of a newer version fails", async () => {
+    const database = await server.newDatabase();
+    await (await open(database))[Symbol.asyncDispose]();
+    await server.run("UPDATE plant_store_schema SET version = 999", database);
+    const { code, err } = await plantStore(["--listen", "127.0.0.1:0", "--database", database]);
+    expect([code, err]).toEqual([1, expect.stringContaining("newer plant-store")]);
+  });
+});
