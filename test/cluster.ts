@@ -3,6 +3,7 @@
 // acknowledged. Nodes are killed with -9 and started again; the primary is killed with -9 and the standby promoted. At the
 // end everything acknowledged must be in the new primary, as it was sent.
 import { existsSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { accessToken, temporaryFolder } from "./harness.ts";
 import { startPostgres } from "./postgres.ts";
@@ -12,7 +13,8 @@ const clients = 24;
 const nodeCount = 3;
 const loadMs = 18_000;
 const primaryDiesMs = 8000;
-const promotedAfterMs = 500;
+const cutBeforeMs = 400;
+const promotedAfterMs = 400;
 const nodeDiesEveryMs = 2500;
 const main = join(import.meta.dir, "../src/main.ts");
 const nginx = ["/usr/sbin/nginx", "/usr/bin/nginx"].find((path) => existsSync(path));
@@ -29,7 +31,9 @@ process.exit(failed ? 1 : 0);
 async function runRound() {
   await using primary = await startPostgres();
   const database = await primary.newDatabase();
-  await using standby = await startPostgres({ standbyOf: primary });
+  using wire = await startWire(primary.port);
+  const settings = { primary_conninfo: `host=127.0.0.1 port=${wire.port} user=postgres` };
+  await using standby = await startPostgres({ standbyOf: primary, settings });
   await primary.run("ALTER SYSTEM SET synchronous_standby_names = '*'");
   await primary.run("SELECT pg_reload_conf()");
   const promoted = database.replace(`:${primary.port}/`, `:${standby.port}/`);
@@ -81,6 +85,9 @@ async function runRound() {
   const killPrimary = async (): Promise<{ goneMs: number; backMs: number }> => {
     await Bun.sleep(primaryDiesMs);
     const goneMs = sinceMs();
+    // What the primary commits from here on never reaches the standby, so none of it may be acknowledged.
+    wire.cut();
+    await Bun.sleep(cutBeforeMs);
     await primary.crash();
     await Bun.sleep(promotedAfterMs);
     await standby.run("SELECT pg_promote()");
@@ -108,6 +115,30 @@ async function runRound() {
     awayBeyondDatabaseMs: Math.round(longestSilenceMs - (backMs - goneMs)),
     lastFailureAtMs: Math.round(lastFailureMs),
     through: proxy === undefined ? "three ports" : "nginx",
+  };
+}
+
+/** The line between primary and standby, which can be cut without either of them noticing. */
+async function startWire(to: number) {
+  let isCut = false;
+  const server = createServer((near) => {
+    const far = connect(to, "127.0.0.1");
+    const pass = (from: Socket, into: Socket) => {
+      from.on("data", (bytes) => void (isCut || into.write(bytes)));
+      from.on("close", () => into.destroy());
+      from.on("error", () => {});
+    };
+    pass(near, far);
+    pass(far, near);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return {
+    port,
+    cut: () => {
+      isCut = true;
+    },
+    [Symbol.dispose]: () => void server.close(),
   };
 }
 
