@@ -173,7 +173,10 @@ describe("import", () => {
   });
 
   test("works with a path in the base URL", async () => {
-    await using plants = await importing({ "base-url": "http://127.0.0.1/garden/v1" });
+    await using plants = await importing({
+      listen: "127.0.0.1:38459",
+      "base-url": "http://127.0.0.1:38459/garden/v1",
+    });
     plants.write("plants.ndjson", ndjson(3));
     const at = (path: string) =>
       plantStore(

@@ -58,12 +58,11 @@ function senderOf(pick: number): string {
 
 /** Grows from 0 to 1, now faster and now slower. */
 function swelling(part: number): number {
-  return (
-    part -
-    Math.sin(part * 19) / 45 -
-    (Math.sin(part * 57) / 260) * Math.sin(part * 5) +
-    (Math.sin(19) / 45) * part
-  );
+  return part - wave(part) + wave(1) * part;
+}
+
+function wave(part: number): number {
+  return Math.sin(part * 19) / 45 + (Math.sin(part * 57) * Math.sin(part * 5)) / 260;
 }
 
 function hashOf(seq: number): number {

@@ -78,7 +78,9 @@ function Facts({ plant }: { readonly plant: Plant }) {
           {moment(plant.createdAt)}
           <br />
           <span class="note">
-            {fromNow(plant.createdAt)} · {plant.createdAt}
+            {fromNow(plant.createdAt)}
+            <br />
+            {plant.createdAt}
           </span>
         </dd>
         <dt>Sent by</dt>

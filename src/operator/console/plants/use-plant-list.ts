@@ -74,7 +74,17 @@ export function usePlantList(filter: PlantFilter, top: Top): LiveList {
 
   useEffect(() => {
     if (filter.order !== "newest") return;
-    return feed.listen({
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const renewSoon = (): void => {
+      timer ??= setTimeout(
+        () => {
+          timer = undefined;
+          if (top.isSeen()) restart();
+        },
+        Math.max(0, renewedMs.current + renewMs - performance.now()),
+      );
+    };
+    const leave = feed.listen({
       news({ plants, more }) {
         const ours = plants.filter((plant) => belongs(plant, filter));
         // Those that were left out may belong here too; only the store can tell.
@@ -86,13 +96,17 @@ export function usePlantList(filter: PlantFilter, top: Top): LiveList {
         } else if (!mustRenew.current && newest.current?.arrive(ours)) {
           top.grew(ours.length);
           draw(undefined);
-        } else if (performance.now() - renewedMs.current > renewMs) restart();
+        } else renewSoon();
       },
       rejoined() {
         mustRenew.current = true;
         if (top.isSeen()) restart();
       },
     });
+    return () => {
+      leave();
+      clearTimeout(timer);
+    };
   }, [feed, filterKey, restart]);
 
   return { list, renewing, waiting, show, restart };

@@ -1,0 +1,96 @@
+// The pictures of the console in docs/images/, from a store made for them: npm run screenshots
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { openBrowser } from "../test/browser.ts";
+import { operatorToken, startTestService, type TestService, temporaryFolder } from "../test/harness.ts";
+import { seedStore } from "../test/seeded-store.ts";
+
+const plants = 400_000;
+const shownMs = 3 * 3_600_000;
+const importedRows = 240;
+const refusedRows = new Set([17, 101, 164]);
+const folder = join(import.meta.dir, "../docs/images");
+
+using temporary = temporaryFolder();
+const database = join(temporary.path, "plants.db");
+const nowMs = Date.now();
+console.log(`Writing ${plants} plants into a temporary store.`);
+await seedStore(database, { plants, fromMs: nowMs - shownMs, untilMs: nowMs });
+await using running = await startTestService({}, database);
+const secret = await makeTokens(running);
+mkdirSync(folder, { recursive: true });
+const browser = await openBrowser();
+for (const scheme of ["light", "dark"] as const) await takePictures(browser, scheme);
+await browser.close();
+
+async function takePictures(browser: Browser, colorScheme: "light" | "dark"): Promise<void> {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    deviceScaleFactor: 1,
+    colorScheme,
+    reducedMotion: "reduce",
+    timezoneId: "UTC",
+  });
+  const page = await context.newPage();
+  await page.addInitScript(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(secret)})`);
+  const take = async (
+    name: string,
+    path: string,
+    ready: string,
+    act?: () => Promise<void>,
+  ): Promise<void> => {
+    await page.goto(running.operatorUrl + path);
+    await page.locator(ready).first().waitFor();
+    await act?.();
+    await page.locator(".light.live").waitFor();
+    await settle(page);
+    await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) });
+    console.log(`docs/images/${name}-${colorScheme}.png`);
+  };
+  await take("overview", "/", ".bars a");
+  await take("plants", "/plants?name=rosa", ".rows .row");
+  await take("plant", "/plants", ".rows .row", async () => {
+    await page.locator(".rows .row a").nth(3).click();
+    await page.locator(".facts").waitFor();
+  });
+  await take("import", "/import", ".drop", () => importFile(page));
+  await take("tokens", "/tokens", ".tokens");
+  await context.close();
+}
+
+async function importFile(page: Page): Promise<void> {
+  const rows = Array.from({ length: importedRows }, (_, row) =>
+    refusedRows.has(row) ? `{"name": "Seedling ${row}"}` : `{"id": ${row + 1}, "name": "Seedling ${row}"}`,
+  );
+  const file = {
+    name: "spring.ndjson",
+    mimeType: "application/x-ndjson",
+    buffer: Buffer.from(rows.join("\n")),
+  };
+  await page.locator("input[type=file]").setInputFiles(file);
+  await page.getByRole("button", { name: "Start the import" }).click();
+  await page.getByRole("heading", { name: "Done: spring.ndjson" }).waitFor();
+}
+
+/** The tokens that the plants name, one of them revoked; gives back the secret to sign in with. */
+async function makeTokens({ operatorUrl }: TestService): Promise<string> {
+  const call = async (path: string, body: unknown): Promise<{ token: { id: string }; secret: string }> => {
+    const headers = { Authorization: `Bearer ${operatorToken}` };
+    const answer = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+    return (await answer.json()) as { token: { id: string }; secret: string };
+  };
+  const { secret } = await call("/api/tokens", { name: "ops", scopes: ["operator", "plants:create"] });
+  await call("/api/tokens", { name: "greenhouse", scopes: ["plants:create"], expiresIn: "90d" });
+  await call("/api/tokens", { name: "nursery", scopes: ["plants:create"], expiresIn: "365d" });
+  await call("/api/tokens", { name: "field-team", scopes: ["plants:create"] });
+  const { token } = await call("/api/tokens", { name: "catalogue", scopes: ["plants:create"] });
+  await call(`/api/tokens/${token.id}/revoke`, {});
+  return secret;
+}
+
+/** Two frames without a change of what is drawn, and what was said to be loading is there. */
+async function settle(page: Page): Promise<void> {
+  await page.locator('[aria-busy="true"]').waitFor({ state: "detached" });
+  await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+}
