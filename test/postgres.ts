@@ -37,6 +37,8 @@ export interface PostgresServer extends AsyncDisposable {
   readonly postmaster: () => ChildProcess;
   /** Stops it, at once or as after a crash, with whoever is connected. */
   stop(how: "fast" | "immediate"): Promise<void>;
+  /** Ends every process of it with -9, as a machine that dies would. */
+  crash(): Promise<void>;
   start(): Promise<void>;
 }
 
@@ -47,6 +49,8 @@ export interface PostgresSetup {
   readonly access?: readonly string[];
   /** Whether it offers TLS, as localhost. */
   readonly tls?: boolean;
+  /** Makes it a copy of that server, which it then follows until it is promoted. That one is stopped for a moment. */
+  readonly standbyOf?: PostgresServer;
   /** A disk of so many megabytes beside its own, seen by the server alone, for a tablespace to fill. Needs root. */
   readonly smallDiskMb?: number;
 }
@@ -60,31 +64,15 @@ export async function startPostgres({
   settings = {},
   access = [],
   tls = false,
+  standbyOf,
   smallDiskMb,
 }: PostgresSetup = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-postgres-"));
   const binaries = copyBinaries(folder);
   const data = join(folder, "data");
   if (isRoot) chownSync(folder, nobody, nobody);
-  const made = spawnSync(
-    join(binaries, "bin/initdb"),
-    [
-      "-D",
-      data,
-      "-U",
-      "postgres",
-      "-A",
-      "trust",
-      "-E",
-      "UTF8",
-      "--locale=C",
-      "--no-sync",
-      "--no-instructions",
-    ],
-    { ...asUser, cwd: folder, encoding: "utf8" },
-  );
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error ?? ""}`);
-
+  if (standbyOf === undefined) initialise(binaries, data);
+  else await copyData(standbyOf, data);
   const accessFile = join(data, "pg_hba.conf");
   writeFileSync(accessFile, [...access, readFileSync(accessFile, "utf8")].join("\n"));
   const port = await freePort();
@@ -92,6 +80,7 @@ export async function startPostgres({
     listen_addresses: "127.0.0.1",
     unix_socket_directories: folder,
     port,
+    ...(standbyOf ? { primary_conninfo: `host=127.0.0.1 port=${standbyOf.port} user=postgres` } : {}),
     ...(tls ? { ssl: "on", ...certificate(folder) } : {}),
     ...settings,
   };
@@ -123,13 +112,13 @@ export async function startPostgres({
     server.stderr?.on("data", (text) => {
       said += text;
     });
-    while (!said.includes("ready to accept connections")) {
+    while (!/ready to accept (?:read-only )?connections/.test(said)) {
       if (server.exitCode !== null) throw new Error(`postgres ended at once: ${said}`);
       await Bun.sleep(10);
     }
   };
   const stop = async (how: "fast" | "immediate") => {
-    if (server === undefined || server.exitCode !== null) return;
+    if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
     const ended = new Promise((resolve) => server?.on("close", resolve));
     server.kill(how === "fast" ? "SIGINT" : "SIGQUIT");
     await ended;
@@ -152,6 +141,16 @@ export async function startPostgres({
       }));
     },
     postmaster: () => server as ChildProcess,
+    async crash() {
+      const pid = server?.pid ?? 0;
+      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+        .trim()
+        .split(" ")
+        .map(Number);
+      const ended = new Promise((resolve) => server?.on("close", resolve));
+      for (const one of [pid, ...children]) process.kill(one, "SIGKILL");
+      await ended;
+    },
     async newDatabase() {
       const name = `plants_${++databases}`;
       await run(`CREATE DATABASE ${name}`);
@@ -162,6 +161,30 @@ export async function startPostgres({
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function initialise(binaries: string, data: string): void {
+  const options = [
+    "-U",
+    "postgres",
+    "-A",
+    "trust",
+    "-E",
+    "UTF8",
+    "--locale=C",
+    "--no-sync",
+    "--no-instructions",
+  ];
+  const command = join(binaries, "bin/initdb");
+  const made = spawnSync(command, ["-D", data, ...options], { ...asUser, cwd: "/", encoding: "utf8" });
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error ?? ""}`);
+}
+
+async function copyData(primary: PostgresServer, data: string): Promise<void> {
+  await primary.stop("fast");
+  spawnSync("cp", ["-a", join(primary.folder, "data"), data]);
+  writeFileSync(join(data, "standby.signal"), "");
+  await primary.start();
 }
 
 // A copy, since the place where npm put them may be closed to another user, and since links that npm cannot carry are
