@@ -41,7 +41,7 @@ export async function measureGrowth(millions: number, order: "rising" | "random"
 }
 
 /** Plants as the service itself would have stored them, written in bulk. */
-function fill(path: string, count: number, order: "rising" | "random"): void {
+export function fill(path: string, count: number, order: "rising" | "random"): void {
   const database = openDatabase(path, { create: true });
   database.run("PRAGMA synchronous = OFF");
   database.run("PRAGMA cache_size = -200000");

@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import { createWriteStream, rmSync } from "node:fs";
 import { join } from "node:path";
+import { saveResults } from "./results.ts";
 import { load, median, memoryMb, startOurs, temporaryFolder, token } from "./servers.ts";
 
 const floor = 0.6;
@@ -19,11 +20,13 @@ await using ours = await startOurs();
 let nextId = loadFirstId;
 const loadRates = [await loadRate()];
 const ratios: number[] = [];
+let highestOfAllMb = 0;
 const rowsEach = Math.ceil(rows / imports);
 for (let round = 0; round < imports; round++) {
   const file = join(folder, `plants-${round}.ndjson`);
   await writeRows(file, round * rowsEach, rowsEach);
   const { rate, highestMb } = await importFile(file);
+  highestOfAllMb = Math.max(highestOfAllMb, highestMb);
   loadRates.push(await loadRate());
   const beside = ((loadRates.at(-2) ?? 0) + (loadRates.at(-1) ?? 0)) / 2;
   ratios.push(rate / beside);
@@ -33,6 +36,7 @@ for (let round = 0; round < imports; round++) {
 }
 rmSync(folder, { recursive: true, force: true });
 const ratio = median(ratios);
+saveResults({ imports: { rows, ratio, highestMb: highestOfAllMb } });
 console.log(
   `import: ${ratio.toFixed(2)} of the load, floor ${floor}: ${ratio >= floor ? "fine" : "UNDER THE FLOOR"}`,
 );

@@ -20,6 +20,11 @@ export interface Results {
   readonly halfRate?: { readonly rate: number; readonly oursP99Us: number; readonly bareP99Us: number };
   readonly fsyncsPerSecond?: number;
   readonly growth?: readonly GrowthPoint[];
+  readonly operator?: {
+    readonly millions: number;
+    readonly answers: readonly { readonly name: string; readonly medianMs: number; readonly msMax: number }[];
+  };
+  readonly imports?: { readonly rows: number; readonly ratio: number; readonly highestMb: number };
   readonly pauses?: {
     readonly minutes: number;
     readonly plants: number;
@@ -79,6 +84,8 @@ function page({
   fsyncsPerSecond,
   growth = [],
   pauses,
+  operator,
+  imports,
 }: Results): string {
   const parts = [
     "# Benchmarks",
@@ -115,15 +122,27 @@ function page({
       `\`npm run bench:pauses\`: ${minutes} minutes of full load over 64 connections, ${whole(plants)} plants. The longest time without any answer was\n${longestSilenceMs.toFixed(0)} ms, the slowest answer took ${slowestAnswerMs.toFixed(0)} ms. Memory along the way, in MB: ${memoryMb.map((mb) => mb.toFixed(0)).join(", ")}.`,
     );
   }
+  if (operator !== undefined)
+    parts.push(
+      `## The operator's side, with ${operator.millions} million plants`,
+      "`npm run bench:operator`: medians of whole answers over HTTP, with ids in no order.",
+      operatorTable(operator.answers),
+      operatorReasons,
+    );
+  if (imports !== undefined)
+    parts.push(
+      "## Import",
+      `\`npm run bench:import\`: ${whole(imports.rows)} plants from NDJSON, each a request of its own, go in at ${imports.ratio.toFixed(2)} of the rate of the plain load in the\nsame run. The importer takes at most ${whole(imports.highestMb)} MB, whatever the size of the file.`,
+    );
   return `${parts.join("\n\n")}\n`;
 }
 
-const growthReasons = `Rising ids land on the last page of the table, so a batch of 64 rewrites three or four pages whatever the size: that curve is
-flat. Random ids land on as many pages as there are plants in the batch, and each goes to the log and later to the database as a
-whole: about sixteen times the bytes for each plant, which is the lower curve. It sinks, to about 0.8 at ten million, as the same
-number of pages is spread over a larger file and a checkpoint finds fewer neighbours among them. A page cache of 16 MiB in place
-of SQLite's 2 changed nothing, since the system's has the file anyway. A checkpoint each 1000 pages keeps the log at 4 MB; one
-each 4000 was no faster and tripled the p99. Start-up does not depend on the size.`;
+const growthReasons = `Plants stand in the order of their arrival, with an index of ids and one of tags. Rising ids land on the last page of each, so a
+batch of 64 rewrites a dozen pages whatever the size: that curve is flat. Random ids land on as many pages of their index as there
+are plants in the batch, and each page goes to the log and later to the database as a whole, which is the lower curve. It sinks
+as the same number of pages is spread over a larger file, and the disk finds fewer neighbours among them. A thread of its own
+brings the log into the database (record 10 in \`docs/adr/\`); when the writer did that itself, random ids sank to 0.81 at ten
+million, and the slowest answers took twice as long. Start-up does not depend on the size.`;
 
 function table(rows: readonly Row[]): string {
   const lines = rows.map((row) => {
@@ -147,6 +166,15 @@ function growthTable(growth: NonNullable<Results["growth"]>): string {
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ...lines,
   ].join("\n");
+}
+
+const operatorReasons = `Pages, filters by tag and single plants go along an index. A name is searched for plant by plant, on two threads, newest first:
+what is found often is found at once, and the one oldest of all plants last. Neither is in the way of creates, which are written
+by another thread; record 10 in \`docs/adr/\` has what the two indexes cost a create.`;
+
+function operatorTable(answers: NonNullable<Results["operator"]>["answers"]): string {
+  const lines = answers.map(({ name, medianMs, msMax }) => `| ${name} | ${medianMs.toFixed(1)} | ${msMax} |`);
+  return ["| question | ms | may take |", "| --- | ---: | ---: |", ...lines].join("\n");
 }
 
 function whole(value: number): string {

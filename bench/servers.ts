@@ -27,6 +27,7 @@ export interface LoadOptions {
 export interface Server extends AsyncDisposable {
   readonly name: string;
   readonly port: number;
+  readonly operatorPort: number;
   readonly pid: number;
   /** From the start of the process to its first answer to a create. */
   readonly firstAnswerMs: number;
@@ -53,8 +54,8 @@ export function startOurs(flags: readonly string[] = []): Promise<Server> {
 }
 
 /** On a data file that is there already, and stays. */
-export function startOursOn(database: string): Promise<Server> {
-  return start("plant-store", { command: (port) => oursCommand(port, database, []) });
+export function startOursOn(database: string, environment: Record<string, string> = {}): Promise<Server> {
+  return start("plant-store", { command: (port) => oursCommand(port, database, []), environment });
 }
 
 function oursCommand(port: number, database: string, flags: readonly string[]): string[] {
@@ -71,6 +72,7 @@ function oursCommand(port: number, database: string, flags: readonly string[]): 
 
 export async function start(name: string, { command, environment = {} }: StartOptions): Promise<Server> {
   const port = freePort();
+  const operatorPort = freePort();
   const folder = temporaryFolder();
   const startMs = performance.now();
   const child = Bun.spawn([...command(port, folder)], {
@@ -78,7 +80,7 @@ export async function start(name: string, { command, environment = {} }: StartOp
       PATH: process.env["PATH"] ?? "",
       PLANT_STORE_ACCESS_TOKEN: token,
       PLANT_STORE_LOG_LEVEL: "error",
-      PLANT_STORE_OPERATOR_LISTEN: "127.0.0.1:0",
+      PLANT_STORE_OPERATOR_LISTEN: `127.0.0.1:${operatorPort}`,
       ...environment,
     },
     cwd: folder,
@@ -92,6 +94,7 @@ export async function start(name: string, { command, environment = {} }: StartOp
   return {
     name,
     port,
+    operatorPort,
     pid: child.pid,
     firstAnswerMs: performance.now() - startMs,
     async [Symbol.asyncDispose]() {

@@ -10,6 +10,7 @@ import { WorkerProblem } from "../workers/crew.ts";
 import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";
 import { config } from "./config.ts";
+import { copy } from "./copy.ts";
 import { errors } from "./errors.ts";
 import { exportPlants } from "./export.ts";
 import { readArguments } from "./flags.ts";
@@ -45,6 +46,7 @@ export const commands: Readonly<Record<string, Command>> = {
   show,
   export: exportPlants,
   import: importPlants,
+  copy,
   backup,
   restore,
   verify,

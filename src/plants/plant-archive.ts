@@ -61,6 +61,8 @@ export interface PlantArchive {
    */
   page(request: PageRequest): Promise<PlantPage>;
   find(id: bigint): Promise<StoredPlant | undefined>;
+  /** Those of the ids that there are, in any order. */
+  findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]>;
   total(): Promise<number>;
   /** How many were stored in each of so many minutes from that moment on. */
   createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]>;

@@ -4,6 +4,8 @@ import type { NewPlant, PlantField } from "./plant.ts";
 export interface Arrival {
   readonly plant: NewPlant;
   readonly createdBy: string;
+  /** Where it was stored before, in another place, and keeps its time. */
+  readonly createdAtMs?: number | undefined;
 }
 
 /** What became of one arrival. */

@@ -61,6 +61,11 @@ export class PostgresArchive implements PlantArchive {
     return row && fromRow(row);
   }
 
+  async findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
+    const rows = await this.#read(`SELECT ${fields} FROM plants WHERE id = ANY($1::bigint[])`, [ids]);
+    return rows.map(fromRow);
+  }
+
   async total(): Promise<number> {
     const [row] = await this.#read("SELECT count(*) FROM plants", []);
     return Number(row?.[0]);

@@ -15,8 +15,9 @@ const readTriesMax = 5;
 const insert = {
   name: "insert-plants",
   text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
-         SELECT arrived.id, arrived.name, arrived.tag, $5::bigint, arrived.created_by
-           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS arrived (id, name, tag, created_by)
+         SELECT id, name, tag, created_at_ms, created_by
+           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+             AS arrived (id, name, tag, created_by, created_at_ms)
          ON CONFLICT (id) DO NOTHING
          RETURNING id`,
 };
@@ -146,7 +147,7 @@ function columns(arrivals: readonly Arrival[], createdAtMs: number): unknown[] {
     arrivals.map(({ plant }) => plant.name),
     arrivals.map(({ plant }) => plant.tag ?? null),
     arrivals.map(({ createdBy }) => createdBy),
-    createdAtMs,
+    arrivals.map(({ createdAtMs: ownMs }) => ownMs ?? createdAtMs),
   ];
 }
 

@@ -81,6 +81,10 @@ export class SqliteArchive implements PlantArchive {
     return row === null ? undefined : fromRow(row);
   }
 
+  async findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
+    return ids.flatMap((id) => this.#row(id) ?? []).map(fromRow);
+  }
+
   async total(): Promise<number> {
     // Plants are never taken out and each gets the next number, so the last number is how many there are.
     return this.#lastSeq();

@@ -52,10 +52,7 @@ export class SqlitePlants implements PlantStore {
   }
 
   create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
-    // A clock that is set back does not turn the order around: the time of a plant is found by its place.
-    const createdAtMs = Math.max(nowMs, this.#lastCreatedAtMs);
-    this.#lastCreatedAtMs = createdAtMs;
-    return this.#write(() => batch.map((arrival) => this.#createOne(arrival, createdAtMs)));
+    return this.#write(() => batch.map((arrival) => this.#createOne(arrival, nowMs)));
   }
 
   async probe(): Promise<void> {
@@ -65,9 +62,14 @@ export class SqlitePlants implements PlantStore {
     );
   }
 
-  #createOne({ plant, createdBy }: Arrival, createdAtMs: number): Outcome {
+  #createOne({ plant, createdBy, createdAtMs: ownMs }: Arrival, nowMs: number): Outcome {
+    // A clock that is set back does not turn the order around: the time of a plant is found by its place.
+    const createdAtMs = Math.max(ownMs ?? nowMs, this.#lastCreatedAtMs);
     const { changes } = this.#insert.run(plant.id, plant.name, plant.tag ?? null, createdAtMs, createdBy);
-    if (changes > 0) return created;
+    if (changes > 0) {
+      this.#lastCreatedAtMs = createdAtMs;
+      return created;
+    }
     const stored = this.#select.get(plant.id);
     if (stored === null) throw new StoreUncertain("a plant was neither stored nor found");
     const differing = differingFields(plant, { name: stored.name, tag: stored.tag ?? undefined });

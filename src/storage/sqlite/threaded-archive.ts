@@ -66,6 +66,7 @@ export class ThreadedArchive implements PlantArchive {
   }
 
   find = (id: bigint) => this.#ask<StoredPlant | undefined>("find", id);
+  findAll = (ids: readonly bigint[]) => this.#ask<readonly StoredPlant[]>("findAll", ids);
   total = () => this.#ask<number>("total");
   createdPerMinute = (fromMs: number, minutes: number) =>
     this.#ask<readonly number[]>("createdPerMinute", fromMs, minutes);

@@ -1,0 +1,77 @@
+import type { TokenStore } from "../access/tokens.ts";
+import type { PlantArchive, StoredPlant } from "../plants/plant-archive.ts";
+import type { Store } from "./store.ts";
+
+export interface CopySource {
+  readonly archive: PlantArchive;
+  readonly tokens: TokenStore;
+}
+
+export interface CopyCounts {
+  created: number;
+  /** There already, from an earlier run. */
+  replayed: number;
+  compared: number;
+  tokens: number;
+  /** What is not there as it should be, the first few of it. */
+  readonly problems: string[];
+}
+
+const rowsAtOnce = 1000;
+const problemsMax = 20;
+
+/** Copies tokens and plants, with when and by whom. What is there already is left as it is, so running it again resumes. */
+export async function copyStore(from: CopySource, to: Store, counts: CopyCounts): Promise<void> {
+  const known = new Set((await to.tokens.all()).map(({ digest }) => digest));
+  for (const token of await from.tokens.all()) {
+    if (known.has(token.digest)) continue;
+    await to.tokens.add(token);
+    counts.tokens++;
+  }
+  for await (const plants of pages(from.archive)) {
+    const arrivals = plants.map((plant) => ({
+      plant,
+      createdBy: plant.createdBy,
+      createdAtMs: plant.createdAtMs,
+    }));
+    const outcomes = await to.plants.create(arrivals, Date.now());
+    for (const { kind } of outcomes) {
+      if (kind === "created") counts.created++;
+      else if (kind === "replayed") counts.replayed++;
+    }
+  }
+}
+
+/** Compares every plant of the one with what the other holds under its id. */
+export async function compareStores(from: CopySource, to: PlantArchive, counts: CopyCounts): Promise<void> {
+  for await (const plants of pages(from.archive)) {
+    const copies = new Map((await to.findAll(plants.map(({ id }) => id))).map((copy) => [copy.id, copy]));
+    for (const plant of plants) {
+      const fault = faultOf(plant, copies.get(plant.id));
+      if (fault !== undefined && counts.problems.length < problemsMax)
+        counts.problems.push(`the plant with the id ${plant.id} ${fault}`);
+    }
+    counts.compared += plants.length;
+  }
+}
+
+async function* pages(archive: PlantArchive): AsyncGenerator<readonly StoredPlant[]> {
+  const request = { filter: {}, order: "oldest-first", limit: rowsAtOnce, searchMsMax: 1000 } as const;
+  let cursor: string | undefined;
+  do {
+    const page = await archive.page({ ...request, cursor });
+    yield page.plants;
+    cursor = page.next;
+  } while (cursor !== undefined);
+}
+
+function faultOf(plant: StoredPlant, copy: StoredPlant | undefined): string | undefined {
+  if (copy === undefined) return "is missing";
+  const fields = (["name", "tag", "createdAtMs", "createdBy"] as const).filter(
+    (field) => plant[field] !== copy[field],
+  );
+  const words = { name: "name", tag: "tag", createdAtMs: "time", createdBy: "sender" };
+  return fields.length === 0
+    ? undefined
+    : `has another ${fields.map((field) => words[field]).join(" and ")} there`;
+}

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { plantStore } from "./command.ts";
+import { post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { type PostgresServer, startPostgres } from "./postgres.ts";
+
+describe("a store moves house", () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test("from a file to PostgreSQL and back, every plant and token as it was", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "first.db");
+    const secret = (await plantStore(["token", "create", "--name", "mover", "--database", file])).out.trim();
+    const mover = { Authorization: `Bearer ${secret}` };
+    {
+      await using running = await startTestService({}, file);
+      await Promise.all(
+        Array.from({ length: 2500 }, (_, index) =>
+          post(
+            running.url,
+            `{"id":${2n ** 63n - 1n - BigInt(index)},"name":"n ${index} \\u00e9","tag":"t${index % 3}"}`,
+            mover,
+          ),
+        ),
+      );
+      await post(running.url, '{"id":-9223372036854775808,"name":"last"}');
+    }
+    const url = await server.newDatabase();
+    const there = await plantStore(["copy", "--from", file, "--to", url]);
+    expect([there.code, there.err]).toEqual([
+      0,
+      "2,501 plants copied, 0 were there already, 1 tokens copied; 2,501 compared, all the same.\n",
+    ]);
+    expect(await server.stored(url)).toEqual(storedPlants(file));
+
+    const back = join(folder.path, "back.db");
+    expect((await plantStore(["copy", "--from", url, "--to", back])).code).toBe(0);
+    expect(storedPlants(back)).toEqual(storedPlants(file));
+    await using again = await startTestService({}, back);
+    const replay = await post(again.url, `{"id":${2n ** 63n - 1n},"name":"n 0 é","tag":"t0"}`, mover);
+    expect([replay.status, replay.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+  }, 60_000);
+
+  test("again where it was cut off, and tells what is not the same", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "first.db");
+    const url = await server.newDatabase();
+    await using running = await startTestService({}, file);
+    for (let id = 0; id < 5; id++) await post(running.url, JSON.stringify({ id, name: `n${id}` }));
+    expect((await plantStore(["copy", "--from", file, "--to", url])).code).toBe(0);
+    await post(running.url, '{"id":5,"name":"n5"}');
+    expect((await plantStore(["copy", "--from", file, "--to", url])).err).toStartWith(
+      "1 plants copied, 5 were there",
+    );
+    {
+      await using other = await startTestService({}, url);
+      await post(other.url, '{"id":6,"name":"not that one"}');
+    }
+    await post(running.url, '{"id":6,"name":"this one"}');
+    const { code, err, out } = await plantStore(["copy", "--from", file, "--to", url, "--json"]);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining("the plant with the id 6 has another name and time there"),
+    ]);
+    expect(JSON.parse(out)).toMatchObject({ created: 0, replayed: 6, compared: 7 });
+  }, 60_000);
+
+  test("not without two names", async () => {
+    for (const args of [[], ["--from", "a.db"], ["--from", "a.db", "--to", "a.db"]])
+      expect((await plantStore(["copy", ...args])).code).toBe(2);
+    expect((await plantStore(["copy", "--from", "/nowhere/a.db", "--to", "b.db"])).err).toContain(
+      "does not exist",
+    );
+  });
+});
