@@ -10,6 +10,7 @@ const plants = 400_000;
 const shownMs = 3 * 3_600_000;
 const importedRows = 240;
 const refusedRows = new Set([17, 101, 164]);
+const schemes = ["light", "dark"] as const;
 const folder = join(import.meta.dir, "../docs/images");
 
 using temporary = temporaryFolder();
@@ -21,10 +22,21 @@ await using running = await startTestService({}, database);
 const secret = await makeTokens(running);
 mkdirSync(folder, { recursive: true });
 const browser = await openBrowser();
-for (const scheme of ["light", "dark"] as const) await takePictures(browser, scheme);
+// What is imported would be on the other pictures, so it comes last.
+for (const scheme of schemes) await takePictures(browser, scheme, takeLooks);
+for (const scheme of schemes) await takePictures(browser, scheme, takeImport);
 await browser.close();
 
-async function takePictures(browser: Browser, colorScheme: "light" | "dark"): Promise<void> {
+interface Camera {
+  readonly page: Page;
+  take(name: string, path: string, ready: string, act?: () => Promise<void>): Promise<void>;
+}
+
+async function takePictures(
+  browser: Browser,
+  colorScheme: "light" | "dark",
+  shoot: (camera: Camera) => Promise<void>,
+): Promise<void> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     deviceScaleFactor: 1,
@@ -34,12 +46,7 @@ async function takePictures(browser: Browser, colorScheme: "light" | "dark"): Pr
   });
   const page = await context.newPage();
   await page.addInitScript(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(secret)})`);
-  const take = async (
-    name: string,
-    path: string,
-    ready: string,
-    act?: () => Promise<void>,
-  ): Promise<void> => {
+  const take: Camera["take"] = async (name, path, ready, act) => {
     await page.goto(running.operatorUrl + path);
     await page.locator(ready).first().waitFor();
     await act?.();
@@ -48,15 +55,22 @@ async function takePictures(browser: Browser, colorScheme: "light" | "dark"): Pr
     await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) });
     console.log(`docs/images/${name}-${colorScheme}.png`);
   };
+  await shoot({ page, take });
+  await context.close();
+}
+
+async function takeLooks({ page, take }: Camera): Promise<void> {
   await take("overview", "/", ".bars a");
   await take("plants", "/plants?name=rosa", ".rows .row");
   await take("plant", "/plants", ".rows .row", async () => {
     await page.locator(".rows .row a").nth(3).click();
     await page.locator(".facts").waitFor();
   });
-  await take("import", "/import", ".drop", () => importFile(page));
   await take("tokens", "/tokens", ".tokens");
-  await context.close();
+}
+
+async function takeImport({ page, take }: Camera): Promise<void> {
+  await take("import", "/import", ".drop", () => importFile(page));
 }
 
 async function importFile(page: Page): Promise<void> {

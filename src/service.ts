@@ -5,9 +5,11 @@ import { createToken, type Token, type TokenStore } from "./access/tokens.ts";
 import type { Config } from "./config/read-config.ts";
 import { parseDurationMs } from "./config/values.ts";
 import { claimPort, startPublicListener } from "./http/public-listener.ts";
+import { counterNames } from "./operator/metrics.ts";
 import { type OperatorListener, startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
 import { openStore } from "./storage/open-store.ts";
+import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 import { Crew } from "./workers/crew.ts";
@@ -30,7 +32,9 @@ const tokensLookEveryMs = 250;
 /** Wires everything, top to bottom. The command line runs this, and so do the tests. */
 export async function startService(config: Config, log: Log): Promise<Service> {
   await using undo = new AsyncDisposableStack();
-  const events = createEvents(log, Date.now);
+  const counterMemory = createCounterMemory();
+  const counters = new Counters(counterNames, counterMemory);
+  const events = createEvents(log, counters, Date.now);
   const failed = Promise.withResolvers<Error>();
 
   const store = undo.use(await openStore(config));
@@ -41,6 +45,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const intake = new Intake({
     store: store.plants,
     pendingMax: config.pendingMax,
+    onStored: events.stored,
     onUnavailable: events.storeUnavailable,
     onAvailable: events.storeAvailable,
     onUncertain(reason) {
@@ -63,6 +68,8 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     baseUrl,
     rateLimit: rate,
     rateMemory,
+    counterNames,
+    counterMemory,
     presetTokens,
     tokens,
   };
@@ -80,7 +87,9 @@ export async function startService(config: Config, log: Log): Promise<Service> {
         {
           gate,
           intake,
+          pending: () => intake.pending,
           events,
+          counters,
           parseDurationMs,
           archive: store.archive,
           tokens: store.tokens,

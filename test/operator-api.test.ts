@@ -292,6 +292,31 @@ onEveryEngine((engine) => {
       }
     });
 
+    test("metrics count what was done, whatever is logged", async () => {
+      const headers = { Authorization: `Bearer ${operatorToken}` };
+      const read = async () => {
+        const text = await (await fetch(`${operatorUrl}/metrics`, { headers })).text();
+        return new Map(
+          [...text.matchAll(/^(plant_store_\S+) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]),
+        );
+      };
+      const before = await read();
+      await post(url, '{"id":777,"name":"counted"}');
+      await post(url, '{"id":777,"name":"counted"}');
+      await post(url, '{"id":777,"name":"other"}');
+      await post(url, "{");
+      const after = await read();
+      const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
+      expect(grown("plant_store_plants_created_total")).toBe(1);
+      expect(grown("plant_store_plants_replayed_total")).toBe(1);
+      expect(grown('plant_store_refusals_total{error="40020"}')).toBe(1);
+      expect(grown('plant_store_refusals_total{error="40002"}')).toBe(1);
+      expect(grown("plant_store_batches_total")).toBe(3);
+      expect(after.get("plant_store_ready")).toBe(1);
+      expect(after.get("plant_store_pending_plants")).toBe(0);
+      expect((await fetch(`${operatorUrl}/metrics`)).status).toBe(401);
+    });
+
     test("livez and readyz", async () => {
       expect((await fetch(`${operatorUrl}/livez`)).status).toBe(200);
       expect((await fetch(`${operatorUrl}/readyz`)).status).toBe(200);

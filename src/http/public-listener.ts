@@ -79,6 +79,7 @@ export function startPublicListener(
   const listening: Listening = {
     clock: new Clock(),
     refused(exchange, status, error) {
+      events.erred(error);
       if (options.logRequests === "none") return;
       const tell = status >= 500 ? events.failed : events.refused;
       tell({ ...told(exchange), status, error });

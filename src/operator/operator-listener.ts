@@ -1,8 +1,6 @@
 import type { Caller, Denied, Gate } from "../access/gate.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import { ListenProblem, publicUrl } from "../http/public-listener.ts";
-import type { PlantIntake } from "../plants/intake.ts";
-import type { PlantArchive } from "../plants/plant-archive.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import type { Events } from "../telemetry/events.ts";
 import { type Answer, errorResponse, json, Refused } from "./call.ts";
@@ -10,16 +8,15 @@ import { consolePage } from "./console-pages.ts";
 import { ExportLinks, exportPlants } from "./exports.ts";
 import { Feed } from "./feed.ts";
 import { forwardPlant } from "./forward-plant.ts";
+import { type MetricsParts, metrics } from "./metrics.ts";
 import { describeOperatorApi } from "./openapi.ts";
 import { overview } from "./overview.ts";
 import { isOwnHost } from "./own-host.ts";
 import { listPlants, showPlant } from "./plants.ts";
 import { addToken, listTokens, revokeToken, rotate, type TokenParts } from "./tokens.ts";
 
-export interface OperatorParts extends TokenParts {
+export interface OperatorParts extends TokenParts, MetricsParts {
   readonly gate: Gate;
-  readonly archive: PlantArchive;
-  readonly intake: PlantIntake;
   readonly events: Events;
 }
 
@@ -46,6 +43,7 @@ type Route = { readonly open: Open } | { readonly forOperators: Answer };
 
 export function startOperatorListener(parts: OperatorParts, options: OperatorOptions): OperatorListener {
   const { archive, intake } = parts;
+  const startedAtMs = Date.now();
   let ready = true;
   const feed = new Feed(archive);
   const links = new ExportLinks(archive);
@@ -60,7 +58,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     "/assets/*": { GET: { open: page } },
     "/api/me": { GET: { forOperators: ({ caller }) => json(shownCaller(caller)) } },
     "/api/overview": {
-      GET: { forOperators: overview({ archive, intake, engine: options.engine, startedAtMs: Date.now() }) },
+      GET: { forOperators: overview({ archive, intake, engine: options.engine, startedAtMs }) },
     },
     "/api/plants": { GET: { forOperators: listPlants(archive) } },
     "/api/plants/*": { GET: { forOperators: showPlant(archive) } },
@@ -71,6 +69,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     "/api/tokens": { GET: { forOperators: listTokens(parts) }, POST: { forOperators: addToken(parts) } },
     "/api/tokens/*/revoke": { POST: { forOperators: revokeToken(parts) } },
     "/api/tokens/*/rotate": { POST: { forOperators: rotate(parts) } },
+    "/metrics": { GET: { forOperators: metrics(parts, startedAtMs) } },
     "/openapi.json": { GET: { open: () => new Response(describeOperatorApi(url), jsonType) } },
     "/livez": { GET: { open: () => json({ status: "live" }) } },
     "/readyz": { GET: { open: async () => readiness(ready, await intake.ready()) } },

@@ -31,6 +31,7 @@ function setUp(pendingMax = 100, batchesInFlightMax = 1) {
   store.batchesInFlightMax = batchesInFlightMax;
   const heard: string[] = [];
   const intake = new Intake({
+    onStored: () => {},
     store,
     pendingMax,
     onUnavailable: () => heard.push("unavailable"),

@@ -8,6 +8,8 @@ export interface IntakeOptions {
   readonly store: PlantStore;
   /** How many arrivals may wait, those being written included. */
   readonly pendingMax: number;
+  /** Called for every batch that was stored. */
+  readonly onStored: (created: number, replayed: number) => void;
   /** Called when a batch could not be stored though a later one may be, and again when one was. */
   readonly onUnavailable: (reason: Error) => void;
   readonly onAvailable: () => void;
@@ -84,6 +86,11 @@ export class Intake implements PlantIntake {
     return this.#state === "open";
   }
 
+  /** How many plants wait, those being written included. */
+  get pending(): number {
+    return this.#pending;
+  }
+
   /** Turns away what has not been begun, which is always safe, and settles once the batch in hand is answered. */
   close(): Promise<void> {
     if (this.#state !== "uncertain") this.#state = "closing";
@@ -126,8 +133,15 @@ export class Intake implements PlantIntake {
     this.#probedAtMs = Date.now();
     // Before they are settled: an answer can bring in the next plant at once, which must find the room.
     this.#pending -= batch.length;
-    for (let index = 0; index < batch.length; index++)
-      batch[index]?.settle(outcomes[index] ?? "store-unavailable");
+    let created = 0;
+    let replayed = 0;
+    for (let index = 0; index < batch.length; index++) {
+      const outcome = outcomes[index] ?? "store-unavailable";
+      if (typeof outcome !== "string" && outcome.kind === "created") created++;
+      else if (typeof outcome !== "string" && outcome.kind === "replayed") replayed++;
+      batch[index]?.settle(outcome);
+    }
+    this.#options.onStored(created, replayed);
   }
 
   #turnAway(batch: readonly Waiting[]): void {

@@ -1,3 +1,4 @@
+import type { Counters } from "./counters.ts";
 import type { Log } from "./log.ts";
 
 /** An answered request, for the log. */
@@ -16,7 +17,7 @@ export type Events = ReturnType<typeof createEvents>;
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
 const linesPerSecond = 20;
 
-export function createEvents(log: Log, now: () => number) {
+export function createEvents(log: Log, counters: Counters, now: () => number) {
   const mayLogRefusal = lineLimit(now, (unlogged) =>
     log.warn("more requests were refused than are logged", { unlogged }),
   );
@@ -25,6 +26,13 @@ export function createEvents(log: Log, now: () => number) {
   );
 
   return {
+    stored(created: number, replayed: number) {
+      counters.add("batches");
+      counters.add("created", created);
+      counters.add("replayed", replayed);
+    },
+    /** Of every error answer, also of those that are not logged. */
+    erred: (error: number) => counters.add(String(error)),
     answered: (answered: Answered) => log.info("answered", { ...answered }),
     failed(answered: Answered) {
       if (mayLogFailure()) log.error("failed", { ...answered });

@@ -1,6 +1,7 @@
 import type { PresetToken } from "../access/gate.ts";
 import type { Rate, RateMemory } from "../access/rate-limit.ts";
 import type { Token } from "../access/tokens.ts";
+import type { CounterMemory } from "../telemetry/counters.ts";
 import type { Fields, Level } from "../telemetry/log.ts";
 
 /** What a worker needs to serve; everything else it asks of the main thread. */
@@ -13,6 +14,8 @@ export interface WorkerSetting {
   readonly logRequests: "all" | "errors" | "none";
   readonly rateLimit: Rate | undefined;
   readonly rateMemory: RateMemory;
+  readonly counterNames: readonly string[];
+  readonly counterMemory: CounterMemory;
   readonly presetTokens: readonly PresetToken[];
   readonly tokens: readonly Token[];
 }

@@ -2,6 +2,7 @@
 import { Gate } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import { type PublicListener, startPublicListener } from "../http/public-listener.ts";
+import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { type Log, levels } from "../telemetry/log.ts";
 import type { FromWorker, ToWorker, WorkerSetting } from "./messages.ts";
@@ -30,7 +31,8 @@ self.onmessage = async ({ data }: MessageEvent<ToWorker>) => {
 };
 
 function start(setting: WorkerSetting): { gate: Gate; listener: PublicListener } {
-  const events = createEvents(mainThreadLog(), Date.now);
+  const counters = new Counters(setting.counterNames, setting.counterMemory);
+  const events = createEvents(mainThreadLog(), counters, Date.now);
   const gate = new Gate(setting.presetTokens);
   gate.update(setting.tokens);
   const rateLimit = setting.rateLimit && new RateLimit(setting.rateLimit, setting.rateMemory);

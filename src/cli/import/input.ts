@@ -25,14 +25,21 @@ export async function openInput(file: string, terminal: Terminal, stop: Promise<
   const stream =
     file === "-" ? terminal.input() : createReadStream(file, { highWaterMark: pieceBytes, flags: "r" });
   const source = stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array<ArrayBuffer>>;
-  const stopped = stop.then(() => ({ done: true, value: undefined }) as const);
-  const next = async () => {
-    try {
-      return await Promise.race([source.next(), stopped]);
-    } catch (error) {
-      throw new InputProblem(`${shown(file)} cannot be read: ${(error as Error).message}.`);
-    }
-  };
+  let stopped = false;
+  let release: (() => void) | undefined;
+  void stop.then(() => {
+    stopped = true;
+    release?.();
+  });
+  // Not by Promise.race: its promises would stay with `stop`, and with them every piece of the file.
+  const next = () =>
+    new Promise<IteratorResult<Uint8Array<ArrayBuffer>>>((resolve, reject) => {
+      release = () => resolve({ done: true, value: undefined });
+      if (stopped) return release();
+      source.next().then(resolve, (error: Error) => {
+        reject(new InputProblem(`${shown(file)} cannot be read: ${error.message}.`));
+      });
+    });
   const first = await next();
   let readBytes = 0;
   async function* pieces() {

@@ -24,7 +24,7 @@ interface PlantTableProps {
 
 const wideRowPx = 46;
 const narrowRowPx = 68;
-// So many rows before the end of what is loaded, the next are asked for.
+// Rows are asked for when they are this near to what is seen.
 const aheadRows = 120;
 
 /** The table: only the rows near the screen exist, whatever the number of plants. */
@@ -32,13 +32,16 @@ export function PlantTable(props: PlantTableProps) {
   const { list, busy, chosenId, order, scroller, active, onActive, onOrder, hrefOf, onOpen } = props;
   const wide = useWide();
   const rowPx = wide ? wideRowPx : narrowRowPx;
-  const { items, totalPx, scrollTo } = useVirtualRows(() => scroller.current, list.length, rowPx, active);
+  const { items, first, last, totalPx, scrollTo } = useVirtualRows(
+    () => scroller.current,
+    list.length,
+    rowPx,
+    active,
+  );
   const moved = useRef(false);
-  const last = items.at(-1)?.index ?? 0;
-  const first = items[0]?.index ?? 0;
 
   useEffect(() => {
-    list.look(first, last);
+    list.look(first - aheadRows, last + aheadRows);
     if (list.state === "resting" && last > list.length - aheadRows) void list.more();
   });
   // Before anything else can happen, or a second key would find the focus still on the row before.

@@ -9,6 +9,9 @@ import { useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
 
 interface VirtualRows {
   readonly items: readonly VirtualItem[];
+  /** What is seen; the pinned row is not counted, wherever it is. */
+  readonly first: number;
+  readonly last: number;
   readonly totalPx: number;
   scrollTo(index: number): void;
 }
@@ -50,6 +53,8 @@ export function useVirtualRows(
   useLayoutEffect(() => virtualizer.measure(), [rowPx]);
   return {
     items: virtualizer.getVirtualItems(),
+    first: virtualizer.range?.startIndex ?? 0,
+    last: virtualizer.range?.endIndex ?? 0,
     totalPx: virtualizer.getTotalSize(),
     scrollTo: (index) => virtualizer.scrollToIndex(index),
   };
