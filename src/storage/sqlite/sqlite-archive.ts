@@ -29,6 +29,8 @@ interface Range {
 }
 
 const allColumns = "seq, id, name, tag, created_at_ms, created_by";
+// The last plant that is in the index of tags; see tag-index.ts.
+const indexedUntil = "(SELECT seq FROM plants_by_tag_end)";
 // A search goes through the store in slices, each a short read of its own: a long one would keep the log from
 // beginning anew. Wide enough that a slice costs far more than its statement.
 const sliceSeqs = 100_000;
@@ -52,17 +54,12 @@ export class SqliteArchive implements PlantArchive {
     if (filter.id !== undefined) return this.#pageOfOne(filter.id, filter, range);
     const deadlineMs = performance.now() + searchMsMax;
     const newestFirst = order === "newest-first";
-    const { condition, values } = conditionOf(filter);
     const searching = isSearch(filter);
     const plants: StoredPlant[] = [];
     let searched = 0;
     while (range.low <= range.high) {
       const slice = searching ? firstSlice(range, newestFirst) : range;
-      const rows = this.#database
-        .query<Row, (bigint | number | string)[]>(
-          `SELECT ${allColumns} FROM plants WHERE seq BETWEEN ? AND ?${condition} ORDER BY seq ${newestFirst ? "DESC" : "ASC"} LIMIT ?`,
-        )
-        .all(slice.low, slice.high, ...values, limit - plants.length);
+      const rows = this.#rows(filter, slice, newestFirst ? "DESC" : "ASC", limit - plants.length);
       for (const row of rows) plants.push(fromRow(row));
       const full = plants.length >= limit;
       const lastSeq = Number(rows.at(-1)?.seq ?? 0n);
@@ -104,7 +101,11 @@ export class SqliteArchive implements PlantArchive {
   async topTags(limit: number): Promise<readonly TagCount[]> {
     return this.#database
       .query<{ tag: string; plants: bigint }, [number]>(
-        "SELECT tag, count(*) AS plants FROM plants WHERE tag IS NOT NULL GROUP BY tag ORDER BY plants DESC, tag LIMIT ?",
+        `SELECT tag, sum(plants) AS plants FROM (
+           SELECT tag, count(*) AS plants FROM plants_by_tag GROUP BY tag
+           UNION ALL
+           SELECT tag, count(*) FROM plants WHERE seq > ${indexedUntil} AND tag IS NOT NULL GROUP BY tag
+         ) GROUP BY tag ORDER BY plants DESC, tag LIMIT ?`,
       )
       .all(limit)
       .map(({ tag, plants }) => ({ tag, plants: Number(plants) }));
@@ -121,6 +122,28 @@ export class SqliteArchive implements PlantArchive {
   async room(): Promise<{ readonly bytes: number; readonly diskFreeBytes: number }> {
     const { bavail, bsize } = statfsSync(dirname(this.#path));
     return { bytes: statSync(this.#path).size, diskFreeBytes: bavail * bsize };
+  }
+
+  #rows(filter: PlantFilter, { low, high }: Range, direction: "ASC" | "DESC", limit: number): Row[] {
+    if (filter.tag !== undefined && !isSearch(filter)) {
+      // Both halves are in order already, and merged: nothing is sorted, and no more is read than is asked for.
+      return this.#database
+        .query<Row, (number | string)[]>(
+          `WITH found AS (
+             SELECT seq FROM plants_by_tag WHERE tag = ?1 AND seq BETWEEN ?2 AND ?3
+             UNION ALL
+             SELECT seq FROM plants WHERE seq BETWEEN max(?2, ${indexedUntil} + 1) AND ?3 AND tag = ?1
+             ORDER BY seq ${direction} LIMIT ?4
+           ) SELECT ${allColumns} FROM found JOIN plants USING (seq) ORDER BY seq ${direction}`,
+        )
+        .all(filter.tag, low, high, limit);
+    }
+    const { condition, values } = conditionOf(filter);
+    return this.#database
+      .query<Row, (number | string)[]>(
+        `SELECT ${allColumns} FROM plants WHERE seq BETWEEN ? AND ?${condition} ORDER BY seq ${direction} LIMIT ?`,
+      )
+      .all(low, high, ...values, limit);
   }
 
   #pageOfOne(id: bigint, filter: PlantFilter, range: Range): PlantPage {

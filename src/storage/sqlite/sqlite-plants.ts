@@ -10,6 +10,7 @@ import {
 } from "../../plants/plant-store.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { readPragma } from "./open.ts";
+import { TagIndex } from "./tag-index.ts";
 
 // While another process holds the write lock we come back this often, and give up the batch after this long.
 const lockRetryMs = 5;
@@ -28,11 +29,13 @@ export class SqlitePlants implements PlantStore {
   readonly #insert: Statement;
   readonly #select: Statement<{ name: string; tag: string | null }, [bigint]>;
   readonly #checkpointer: Checkpointer;
+  readonly #tags: TagIndex;
   #lastCreatedAtMs: number;
 
   constructor(database: Database, checkpointer: Checkpointer) {
     this.#database = database;
     this.#checkpointer = checkpointer;
+    this.#tags = new TagIndex(database);
     // A plant left in the WAL by a crash may still be only in the page cache, where a replay would find it and be
     // answered, and a power cut would take it. Bringing the WAL into the database fsyncs it, before the first answer.
     const checkpoint = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
@@ -52,7 +55,11 @@ export class SqlitePlants implements PlantStore {
   }
 
   create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
-    return this.#write(() => batch.map((arrival) => this.#createOne(arrival, nowMs)));
+    return this.#write(() => {
+      const outcomes = batch.map((arrival) => this.#createOne(arrival, nowMs));
+      this.#tags.stored(outcomes.filter((outcome) => outcome === created).length);
+      return outcomes;
+    });
   }
 
   async probe(): Promise<void> {

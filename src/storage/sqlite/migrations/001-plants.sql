@@ -7,5 +7,12 @@ CREATE TABLE plants (
   created_by    TEXT    NOT NULL         -- the name of the token that sent it
 ) STRICT;
 
--- SQLite keeps seq in every index, so this gives the plants of one tag in their order.
-CREATE INDEX plants_by_tag ON plants (tag) WHERE tag IS NOT NULL;
+-- Where the plants of a tag are. The service writes it for many plants at a time, so the newest few may not be in it yet:
+-- those after the seq in plants_by_tag_end.
+CREATE TABLE plants_by_tag (
+  tag TEXT    NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (tag, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE plants_by_tag_end (seq INTEGER NOT NULL) STRICT;
+INSERT INTO plants_by_tag_end VALUES (0);

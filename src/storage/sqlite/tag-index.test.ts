@@ -1,0 +1,56 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PageRequest } from "../../plants/plant-archive.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+import { verify } from "./verify.ts";
+
+// More than are indexed at once, in batches that do not divide it, and a rest that is not indexed yet.
+const plants = 2500;
+const batch = 77;
+const tagOf = (id: number) => (id % 5 === 0 ? undefined : id === 1 ? "first" : `t${id % 3}`);
+const idsWith = (tag: string) =>
+  Array.from({ length: plants }, (_, index) => index + 1).filter((id) => tagOf(id) === tag);
+
+async function idsFound(store: SqliteStore, tag: string, order: PageRequest["order"]): Promise<number[]> {
+  const ids: number[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await store.archive.page({ filter: { tag }, order, cursor, limit: 97, searchMsMax: 1000 });
+    ids.push(...page.plants.map(({ id }) => Number(id)));
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return ids;
+}
+
+test("plants are found by their tag, those in the index and the newest that are not in it yet", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
+  const file = join(folder, "plants.db");
+  try {
+    let store = new SqliteStore(file);
+    for (let id = 1; id <= plants; ) {
+      const arrivals = [];
+      for (; arrivals.length < batch && id <= plants; id++)
+        arrivals.push({ plant: { id: BigInt(id), name: "n", tag: tagOf(id) }, createdBy: "test" });
+      await store.plants.create(arrivals, Date.now());
+      await store.plants.create(arrivals.slice(0, 3), Date.now());
+    }
+    for (let round = 0; round < 2; round++) {
+      for (const tag of ["t0", "t1", "t2", "first", "none"]) {
+        expect(await idsFound(store, tag, "oldest-first")).toEqual(idsWith(tag));
+        expect(await idsFound(store, tag, "newest-first")).toEqual(idsWith(tag).toReversed());
+      }
+      const counts = ["t0", "t1", "t2", "first"].map((tag) => ({ tag, plants: idsWith(tag).length }));
+      expect(await store.archive.topTags(10)).toEqual(
+        counts.toSorted((a, b) => b.plants - a.plants || (a.tag < b.tag ? -1 : 1)),
+      );
+      await store[Symbol.asyncDispose]();
+      expect(await verify(file, () => {})).toEqual({ plants, problems: [] });
+      store = new SqliteStore(file);
+    }
+    await store[Symbol.asyncDispose]();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
