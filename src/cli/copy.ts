@@ -8,7 +8,7 @@ import { Misuse, visible } from "./terminal.ts";
 
 export const copy: Command = {
   usage: "copy --from DATABASE --to DATABASE",
-  summary: "copy a store into another, of either engine, and compare every row; running it again resumes",
+  summary: "copy a store into another, of either engine; running it again resumes",
   examples: [
     "plant-store copy --from data/plant-store.db --to postgres://plants@db.example.org/plants",
     "plant-store copy --from postgres://plants@db.example.org/plants --to plants.db",

@@ -46,7 +46,11 @@ export class Feed {
         request.signal.addEventListener("abort", leave);
         this.#listeners.add(listener);
         listener(": the feed has begun\n\n");
-        this.#timer ??= setInterval(() => void this.#look(), lookEveryMs);
+        if (this.#timer === undefined) {
+          this.#timer = setInterval(() => void this.#look(), lookEveryMs);
+          // At once: what is stored from now on is new to whoever begins to watch.
+          void this.#look();
+        }
       },
       cancel: () => leave(),
     });

@@ -65,7 +65,17 @@ function Session({ token, me, onLeave }: SessionProps) {
   }, [token, onLeave]);
   const importHolder = useRef<ImportRun>(undefined);
   useEffect(() => feed.open(), [feed]);
-  useEffect(() => () => importHolder.current?.stop(), []);
+  useEffect(() => {
+    // The browser asks before it closes a tab in the middle of an import.
+    const warn = (event: Event): void => {
+      if (importHolder.current?.state === "running") event.preventDefault();
+    };
+    addEventListener("beforeunload", warn);
+    return () => {
+      removeEventListener("beforeunload", warn);
+      importHolder.current?.stop();
+    };
+  }, []);
   const surroundings: Surroundings = useMemo(
     () => ({ api, feed, me, importHolder, addPlant: () => setAdding(true), say: setSentence }),
     [api, feed, me, importHolder],

@@ -20,12 +20,7 @@ export function ImportPage() {
   useEffect(() => {
     if (!running) return;
     const timer = setInterval(() => draw(undefined), drawEveryMs);
-    const warn = (event: Event): void => event.preventDefault();
-    addEventListener("beforeunload", warn);
-    return () => {
-      clearInterval(timer);
-      removeEventListener("beforeunload", warn);
-    };
+    return () => clearInterval(timer);
   }, [running]);
   const start = (file: File): void => {
     importHolder.current = new ImportRun(file, api.token);

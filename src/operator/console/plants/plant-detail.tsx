@@ -88,7 +88,7 @@ function Facts({ plant }: { readonly plant: Plant }) {
           <Link href={`/plants?${new URLSearchParams({ token: plant.createdBy })}`}>{plant.createdBy}</Link>
         </dd>
       </dl>
-      <h3>As it was sent</h3>
+      <h3>As JSON</h3>
       <pre class="code">{json}</pre>
       <div class="actions">
         <CopyButton text={plant.id} label="Copy id" />
