@@ -2,13 +2,17 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
-import { plantStore, serve } from "./command.ts";
+import { type Finished, plantStore, serve } from "./command.ts";
 import { accessToken, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 
 const password = "pass@word/with:signs";
 let server: PostgresServer;
+// Begun first and looked at last, since it tries for ten seconds.
+let toNowhere: Promise<Finished>;
 beforeAll(async () => {
+  const nowhere = "postgres://me:secret@127.0.0.1:1/plants";
+  toNowhere = plantStore(["--listen", "127.0.0.1:0", "--database", nowhere]);
   server = await startPostgres({
     tls: true,
     access: [
@@ -176,8 +180,7 @@ describe("getting in", () => {
   });
 
   test("to a server that is not there fails in one sentence, after some tries", async () => {
-    const args = ["--listen", "127.0.0.1:0", "--database", "postgres://me:secret@127.0.0.1:1/plants"];
-    const { code, err } = await plantStore(args);
+    const { code, err } = await toNowhere;
     expect([code, err]).toEqual([1, expect.stringContaining("The database cannot be used")]);
     expect(err.trim().split("\n")).toHaveLength(1);
     expect(err).not.toContain("secret");
