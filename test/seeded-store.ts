@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { TagIndex } from "../src/storage/sqlite/tag-index.ts";
+import { TagWindows } from "../src/storage/sqlite/tag-windows.ts";
 
 const genera =
   "Acer Aloe Begonia Calathea Camellia Clematis Dahlia Dracaena Echeveria Ficus Geranium Helianthus Hosta Hydrangea Iris Lavandula Magnolia Monstera Nephrolepis Paeonia Philodendron Quercus Rosa Salvia Sansevieria Tulipa Viola Wisteria".split(
@@ -35,7 +35,7 @@ export async function seedStore(file: string, { plants, fromMs, untilMs }: Seedi
       const createdAtMs = Math.round(fromMs + (untilMs - fromMs) * swelling(seq / plants));
       insert.run(seq, idOf(seq), nameOf(pick), tagOf(seq, pick), createdAtMs, senderOf(pick));
     }
-    new TagIndex(database).catchUp();
+    new TagWindows(database).catchUp();
   })();
 }
 

@@ -12,6 +12,7 @@ import {
   type TagCount,
 } from "../../plants/plant-archive.ts";
 import { namePattern } from "./name-pattern.ts";
+import { windowPlants } from "./tag-windows.ts";
 
 interface Row {
   seq: bigint;
@@ -22,15 +23,15 @@ interface Row {
   created_by: string;
 }
 
+type Direction = "ASC" | "DESC";
+
 /** The plants from `low` to `high`, both included, by their place in the store. */
 interface Range {
   low: number;
   high: number;
 }
 
-const allColumns = "seq, id, name, tag, created_at_ms, created_by";
-// The last plant that is in the index of tags; see tag-index.ts.
-const indexedUntil = "(SELECT seq FROM plants_by_tag_end)";
+const allColumns = "plants.seq, id, name, plants.tag, created_at_ms, created_by";
 // A search goes through the store in slices, each a short read of its own: a long one would keep the log from
 // beginning anew. Wide enough that a slice costs far more than its statement.
 const sliceSeqs = 100_000;
@@ -102,9 +103,9 @@ export class SqliteArchive implements PlantArchive {
     return this.#database
       .query<{ tag: string; plants: bigint }, [number]>(
         `SELECT tag, sum(plants) AS plants FROM (
-           SELECT tag, count(*) AS plants FROM plants_by_tag GROUP BY tag
+           SELECT tag, plants FROM tag_windows
            UNION ALL
-           SELECT tag, count(*) FROM plants WHERE seq > ${indexedUntil} AND tag IS NOT NULL GROUP BY tag
+           SELECT tag, 1 FROM plants WHERE seq > (SELECT seq FROM tag_windows_end) AND tag IS NOT NULL
          ) GROUP BY tag ORDER BY plants DESC, tag LIMIT ?`,
       )
       .all(limit)
@@ -124,26 +125,41 @@ export class SqliteArchive implements PlantArchive {
     return { bytes: statSync(this.#path).size, diskFreeBytes: bavail * bsize };
   }
 
-  #rows(filter: PlantFilter, { low, high }: Range, direction: "ASC" | "DESC", limit: number): Row[] {
-    if (filter.tag !== undefined && !isSearch(filter)) {
-      // Both halves are in order already, and merged: nothing is sorted, and no more is read than is asked for.
-      return this.#database
-        .query<Row, (number | string)[]>(
-          `WITH found AS (
-             SELECT seq FROM plants_by_tag WHERE tag = ?1 AND seq BETWEEN ?2 AND ?3
-             UNION ALL
-             SELECT seq FROM plants WHERE seq BETWEEN max(?2, ${indexedUntil} + 1) AND ?3 AND tag = ?1
-             ORDER BY seq ${direction} LIMIT ?4
-           ) SELECT ${allColumns} FROM found JOIN plants USING (seq) ORDER BY seq ${direction}`,
-        )
-        .all(filter.tag, low, high, limit);
-    }
+  #rows(filter: PlantFilter, range: Range, direction: Direction, limit: number): Row[] {
+    if (filter.tag !== undefined && !isSearch(filter))
+      return this.#rowsOfTag(filter.tag, range, direction, limit);
     const { condition, values } = conditionOf(filter);
     return this.#database
       .query<Row, (number | string)[]>(
         `SELECT ${allColumns} FROM plants WHERE seq BETWEEN ? AND ?${condition} ORDER BY seq ${direction} LIMIT ?`,
       )
-      .all(low, high, ...values, limit);
+      .all(range.low, range.high, ...values, limit);
+  }
+
+  /** From the windows that hold the tag, and from the newest plants, which are in none yet. */
+  #rowsOfTag(tag: string, { low, high }: Range, direction: Direction, limit: number): Row[] {
+    const counted = Number(
+      this.#database.query<{ seq: bigint }, []>("SELECT seq FROM tag_windows_end").get()?.seq ?? 0n,
+    );
+    const newest = (count: number) =>
+      this.#database
+        .query<Row, (number | string)[]>(
+          `SELECT ${allColumns} FROM plants WHERE seq BETWEEN ? AND ? AND tag = ? ORDER BY seq ${direction} LIMIT ?`,
+        )
+        .all(Math.max(low, counted + 1), high, tag, count);
+    const windowed = (count: number) =>
+      this.#database
+        .query<Row, (number | string)[]>(
+          `SELECT ${allColumns} FROM tag_windows AS held CROSS JOIN plants
+            WHERE held.tag = ?1 AND held.window BETWEEN (?2 - 1) / ${windowPlants} AND (?3 - 1) / ${windowPlants}
+              AND seq BETWEEN held.window * ${windowPlants} + 1 AND (held.window + 1) * ${windowPlants}
+              AND seq BETWEEN ?2 AND ?3 AND plants.tag = ?1
+            ORDER BY held.window ${direction}, seq ${direction} LIMIT ?4`,
+        )
+        .all(tag, low, Math.min(high, counted), count);
+    const [first, second] = direction === "DESC" ? [newest, windowed] : [windowed, newest];
+    const rows = first(limit);
+    return rows.length === limit ? rows : [...rows, ...second(limit - rows.length)];
   }
 
   #pageOfOne(id: bigint, filter: PlantFilter, range: Range): PlantPage {

@@ -10,7 +10,7 @@ import {
 } from "../../plants/plant-store.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { readPragma } from "./open.ts";
-import { TagIndex } from "./tag-index.ts";
+import { TagWindows } from "./tag-windows.ts";
 
 // While another process holds the write lock we come back this often, and give up the batch after this long.
 const lockRetryMs = 5;
@@ -29,13 +29,13 @@ export class SqlitePlants implements PlantStore {
   readonly #insert: Statement;
   readonly #select: Statement<{ name: string; tag: string | null }, [bigint]>;
   readonly #checkpointer: Checkpointer;
-  readonly #tags: TagIndex;
+  readonly #tags: TagWindows;
   #lastCreatedAtMs: number;
 
   constructor(database: Database, checkpointer: Checkpointer) {
     this.#database = database;
     this.#checkpointer = checkpointer;
-    this.#tags = new TagIndex(database);
+    this.#tags = new TagWindows(database);
     // A plant left in the WAL by a crash may still be only in the page cache, where a replay would find it and be
     // answered, and a power cut would take it. Bringing the WAL into the database fsyncs it, before the first answer.
     const checkpoint = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
@@ -111,6 +111,7 @@ export class SqlitePlants implements PlantStore {
   #undone(error: unknown): Error {
     try {
       if (this.#database.inTransaction) this.#database.run("ROLLBACK");
+      this.#tags.reload();
     } catch (rollbackError) {
       return new StoreUncertain(`rolling back failed too: ${String(rollbackError)}`, { cause: error });
     }

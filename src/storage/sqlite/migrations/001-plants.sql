@@ -7,12 +7,14 @@ CREATE TABLE plants (
   created_by    TEXT    NOT NULL         -- the name of the token that sent it
 ) STRICT;
 
--- Where the plants of a tag are. The service writes it for many plants at a time, so the newest few may not be in it yet:
--- those after the seq in plants_by_tag_end.
-CREATE TABLE plants_by_tag (
-  tag TEXT    NOT NULL,
-  seq INTEGER NOT NULL,
-  PRIMARY KEY (tag, seq)
+-- How many plants of a tag each window of 1024 holds: window 0 is seq 1 to 1024, and so on. Enough to find the plants of a
+-- tag, and to count them, at a hundredth of what an index would cost each create. The last window is only counted once it
+-- is full; tag_windows_end has the last seq that is counted.
+CREATE TABLE tag_windows (
+  tag    TEXT    NOT NULL,
+  window INTEGER NOT NULL,
+  plants INTEGER NOT NULL,
+  PRIMARY KEY (tag, window)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE plants_by_tag_end (seq INTEGER NOT NULL) STRICT;
-INSERT INTO plants_by_tag_end VALUES (0);
+CREATE TABLE tag_windows_end (seq INTEGER NOT NULL) STRICT;
+INSERT INTO tag_windows_end VALUES (0);

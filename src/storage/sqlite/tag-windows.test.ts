@@ -6,7 +6,7 @@ import type { PageRequest } from "../../plants/plant-archive.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 import { verify } from "./verify.ts";
 
-// More than are indexed at once, in batches that do not divide it, and a rest that is not indexed yet.
+// More than two windows, in batches that do not divide them, and a rest that is in none yet.
 const plants = 2500;
 const batch = 77;
 const tagOf = (id: number) => (id % 5 === 0 ? undefined : id === 1 ? "first" : `t${id % 3}`);
@@ -24,7 +24,7 @@ async function idsFound(store: SqliteStore, tag: string, order: PageRequest["ord
   return ids;
 }
 
-test("plants are found by their tag, those in the index and the newest that are not in it yet", async () => {
+test("plants are found by their tag, those in counted windows and the newest that are in none yet", async () => {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
   const file = join(folder, "plants.db");
   try {
