@@ -39,6 +39,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
 
   const store = undo.use(await openStore(config));
   const gate = new Gate(config.presetTokens);
+  const version = await store.tokens.version();
   const tokens = await store.tokens.all();
   gate.update(tokens);
 
@@ -79,6 +80,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     crew.update(changed);
   };
   let operator: OperatorListener | undefined;
+  let firstSecret: string | undefined;
   try {
     await crew.start(workers - 1);
     operator =
@@ -95,16 +97,16 @@ export async function startService(config: Config, log: Log): Promise<Service> {
           tokens: store.tokens,
           tokensChanged: async () => take(await store.tokens.all()),
         },
-        { ...config.operatorListen, plantsUrl: listener.plantsUrl, engine: store.engine },
+        { ...config.operatorListen, plantsUrl: listener.plantsUrl, bodyBytesMax, engine: store.engine },
       );
+    // Last, when nothing else can fail any more: a secret that is made must also be shown.
+    firstSecret = await mintFirstToken(store.tokens, config);
+    if (firstSecret !== undefined) take(await store.tokens.all());
   } catch (error) {
-    await Promise.all([listener.drain(0), crew.drain(0)]);
+    await Promise.all([listener.drain(0), crew.drain(0), operator?.close()]);
     throw error;
   }
-  // Only now, when nothing can fail any more: a secret that is made must also be shown.
-  const firstSecret = await mintFirstToken(store.tokens, config);
-  if (firstSecret !== undefined) take(await store.tokens.all());
-  const watch = setInterval(tokenWatch(store.tokens, take, events), tokensLookEveryMs);
+  const watch = setInterval(tokenWatch(store.tokens, version, take, events), tokensLookEveryMs);
   undo.defer(() => clearInterval(watch));
 
   const owned = undo.move();
@@ -136,9 +138,11 @@ async function mintFirstToken(tokens: TokenStore, { presetTokens }: Config): Pro
 
 function tokenWatch(
   tokens: TokenStore,
+  firstSeen: string,
   take: (changed: readonly Token[]) => void,
   events: Events,
 ): () => Promise<void> {
+  let seen = firstSeen;
   let looking = false;
   let readable = true;
   return async () => {
@@ -146,9 +150,12 @@ function tokenWatch(
     if (looking) return;
     looking = true;
     try {
-      if (await tokens.changedElsewhere()) {
+      // Before the rows: a change in between is then seen as one that came after.
+      const version = await tokens.version();
+      if (version !== seen) {
         const all = await tokens.all();
         take(all);
+        seen = version;
         events.tokensChanged(all.length);
       }
       readable = true;

@@ -21,8 +21,8 @@ export interface TokenStore {
   /** Adds the token; where others are given, sets them as given in the same transaction. */
   add(token: Token, changed?: readonly Token[]): Promise<void>;
   change(tokens: readonly Token[]): Promise<void>;
-  /** Whether anyone else has written to the store since `all` was last asked for. Cheap enough to ask often. */
-  changedElsewhere(): Promise<boolean>;
+  /** Another text whenever someone else may have changed tokens. Cheap enough to ask often. */
+  version(): Promise<string>;
 }
 
 /** A token request that cannot be met, in words for the operator. */
@@ -42,6 +42,7 @@ export interface Minted {
   readonly secret: string;
 }
 
+const lifetimeMsMax = 100 * 365 * 86_400_000;
 const nameShape = /^[^\p{C}\p{Z}](?:[^\p{C}]{0,62}[^\p{C}\p{Z}])?$/u;
 
 export async function createToken(store: TokenStore, request: TokenRequest, nowMs: number): Promise<Minted> {
@@ -54,6 +55,7 @@ export async function createToken(store: TokenStore, request: TokenRequest, nowM
       `A live token is named "${request.name}" already; rotate or revoke that one, or choose another name.`,
     );
   }
+  refuseTooLong(request.lifetimeMs ?? 0);
   const minted = mint(request, nowMs);
   await store.add(minted.token);
   return minted;
@@ -71,6 +73,7 @@ export async function rotateToken(
   if (newest === undefined) throw new TokenProblem(`No live token is called "${nameOrId}".`);
   const lifetimeMs = newest.expiresAtMs === undefined ? undefined : newest.expiresAtMs - newest.createdAtMs;
   const minted = mint({ name: newest.name, scopes: newest.scopes, lifetimeMs }, nowMs);
+  refuseTooLong(overlapMs);
   const endsAtMs = nowMs + overlapMs;
   const ending = live.map((token) => ({
     ...token,
@@ -91,6 +94,10 @@ export async function revokeTokens(store: TokenStore, nameOrId: string, nowMs: n
 
 export function isLive(token: Pick<Token, "expiresAtMs" | "revokedAtMs">, nowMs: number): boolean {
   return token.revokedAtMs === undefined && (token.expiresAtMs === undefined || nowMs < token.expiresAtMs);
+}
+
+function refuseTooLong(lifetimeMs: number): void {
+  if (lifetimeMs > lifetimeMsMax) throw new TokenProblem("A token that ends does so within a hundred years.");
 }
 
 function isCalled(token: Token, nameOrId: string): boolean {

@@ -1,3 +1,4 @@
+import { existsSync, realpathSync } from "node:fs";
 import { readConfig } from "../config/read-config.ts";
 import { type CopyCounts, compareStores, copyStore } from "../storage/copy-store.ts";
 import { openArchive, openStore, openTokens } from "../storage/open-store.ts";
@@ -26,7 +27,7 @@ export const copy: Command = {
     const [fromName, toName] = [args.value("from"), args.value("to")];
     if (args.words.length > 0 || fromName === undefined || toName === undefined)
       throw new Misuse("copy needs --from DATABASE and --to DATABASE");
-    if (fromName === toName) throw new Misuse("--from and --to are the same");
+    if (samePlace(fromName, toName)) throw new Misuse("--from and --to are the same");
     const setting = (database: string) => {
       const around = surroundings(args, terminal);
       return readConfig({ ...around, flags: { ...around.flags, database } });
@@ -60,3 +61,7 @@ export const copy: Command = {
     return problems.length === 0 ? 0 : 1;
   },
 };
+
+function samePlace(one: string, other: string): boolean {
+  return one === other || (existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other));
+}

@@ -49,7 +49,8 @@ export const exportPlants: Command = {
           limit: rowsAtOnce,
           searchMsMax,
         });
-        if (page.plants.length > 0) await terminal.outSlowly(page.plants.map(row).join(""));
+        const read = page.plants.length === 0 || (await terminal.outSlowly(page.plants.map(row).join("")));
+        if (!read) break;
         done += page.plants.length;
         looked += page.searched;
         cursor = page.next;

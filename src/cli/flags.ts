@@ -61,6 +61,7 @@ function withNegativeNumbers(
 ): string[] {
   const flags: string[] = [];
   const numbers: string[] = [];
+  if (args.includes("--")) return [...args];
   for (const word of args) {
     const before = flags.at(-1) ?? "";
     if (!/^-\d+$/.test(word)) flags.push(word);

@@ -6,8 +6,8 @@ export interface Terminal {
   readonly input: () => AsyncIterable<Uint8Array> & { destroy(): void };
   /** Data, for pipes and people alike. */
   readonly out: (text: string) => void;
-  /** The same for much of it: settles when there is room for more. */
-  readonly outSlowly: (text: string) => Promise<void>;
+  /** The same for much of it: settles when there is room for more, with whether anyone still reads. */
+  readonly outSlowly: (text: string) => Promise<boolean>;
   /** Talk: progress, warnings, the log. */
   readonly err: (text: string) => void;
   readonly colourOut: boolean;
@@ -44,7 +44,9 @@ export function visible(text: string, charactersMax = Number.POSITIVE_INFINITY):
 
 /** Rows as columns, each as wide as its widest cell; the last one runs free. */
 export function columns(rows: readonly (readonly string[])[], indent = ""): string {
-  const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => (row[index] ?? "").length)));
+  const widths = (rows[0] ?? []).map((_, index) =>
+    rows.reduce((widest, row) => Math.max(widest, (row[index] ?? "").length), 0),
+  );
   const line = (row: readonly string[]) =>
     row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join("  ");
   return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");

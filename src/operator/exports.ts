@@ -42,7 +42,9 @@ export class ExportLinks {
     return json({ url: `/api/exports/${secret}` }, 201);
   };
 
-  follow(secret: string): Response {
+  follow({ method }: Request, secret: string): Response {
+    // Asking about it does not use it up, and there is nothing to tell before the rows come.
+    if (method !== "GET") throw new Refused("no-such-method", "A link to an export takes GET alone.");
     const wanted = this.#links.get(secret);
     this.#links.delete(secret);
     if (wanted === undefined || wanted.untilMs < Date.now())
@@ -80,13 +82,17 @@ function rows(
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let cursor: string | undefined;
+  let wanted = true;
   return new ReadableStream<Uint8Array>({
+    cancel() {
+      wanted = false;
+    },
     start(controller) {
       if (header !== "") controller.enqueue(encoder.encode(header));
     },
     async pull(controller) {
       // A page of a search can be empty and not be the last; a pull must give something or end.
-      for (;;) {
+      while (wanted) {
         const page = await archive.page({
           filter,
           order: "oldest-first",
@@ -95,6 +101,7 @@ function rows(
           searchMsMax,
         });
         cursor = page.next;
+        if (!wanted) return;
         if (page.plants.length > 0) controller.enqueue(encoder.encode(page.plants.map(row).join("")));
         if (cursor === undefined) return controller.close();
         if (page.plants.length > 0) return;

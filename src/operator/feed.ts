@@ -8,14 +8,20 @@ const plantsAtOnce = 200;
 // When more came at once than a person could read, the newest few are shown and the rest only counted.
 const newestShown = 50;
 const toldMax = 5000;
+const unreadBytesMax = 4_194_304;
 const encoder = new TextEncoder();
 
-type Listener = (event: string) => void;
+interface Watcher {
+  readonly tell: (event: string) => void;
+  readonly leave: () => void;
+  readonly authorization: string | undefined;
+}
 
 /** New plants as they come, for whoever watches. The store is asked only while someone does, once for all of them. */
 export class Feed {
   readonly #archive: PlantArchive;
-  readonly #listeners = new Set<Listener>();
+  readonly #mayWatch: (authorization: string | undefined) => boolean;
+  readonly #watchers = new Set<Watcher>();
   #cursor: string | undefined;
   #total = 0;
   // How many of the plants there are have been told of, or were there before.
@@ -25,41 +31,49 @@ export class Feed {
   #looking = false;
   #beatAtMs = 0;
 
-  constructor(archive: PlantArchive) {
+  constructor(archive: PlantArchive, mayWatch: (authorization: string | undefined) => boolean) {
     this.#archive = archive;
+    this.#mayWatch = mayWatch;
   }
 
   watch: Answer = ({ request }) => {
-    let leave = (): void => {};
-    const stream = new ReadableStream<Uint8Array>({
+    const authorization = request.headers.get("authorization") ?? undefined;
+    let watcher: Watcher | undefined;
+    const source: UnderlyingDefaultSource<Uint8Array> = {
       start: (controller) => {
-        const listener: Listener = (event) => {
+        const leave = (): void => {
+          if (this.#forget(watcher)) controller.close();
+        };
+        const tell = (event: string): void => {
           // One that does not read is let go rather than fed without end.
-          if ((controller.desiredSize ?? 0) < -plantsAtOnce) return leave();
+          if ((controller.desiredSize ?? 0) <= 0) return leave();
           controller.enqueue(encoder.encode(event));
         };
-        leave = () => {
-          if (!this.#listeners.delete(listener)) return;
-          if (this.#listeners.size === 0) this.#rest();
-          controller.close();
-        };
+        watcher = { tell, leave, authorization };
+        this.#watchers.add(watcher);
         request.signal.addEventListener("abort", leave);
-        this.#listeners.add(listener);
-        listener(": the feed has begun\n\n");
+        tell(": the feed has begun\n\n");
         if (this.#timer === undefined) {
           this.#timer = setInterval(() => void this.#look(), lookEveryMs);
           // At once: what is stored from now on is new to whoever begins to watch.
           void this.#look();
         }
       },
-      cancel: () => leave(),
-    });
+      cancel: () => void this.#forget(watcher),
+    };
+    const stream = new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: unreadBytesMax }));
     return new Response(stream, { headers: { "Content-Type": "text/event-stream" } });
   };
 
   close(): void {
+    for (const { leave } of [...this.#watchers]) leave();
     this.#rest();
-    this.#listeners.clear();
+  }
+
+  #forget(watcher: Watcher | undefined): boolean {
+    const was = watcher !== undefined && this.#watchers.delete(watcher);
+    if (this.#watchers.size === 0) this.#rest();
+    return was;
   }
 
   #rest(): void {
@@ -71,6 +85,8 @@ export class Feed {
   async #look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
+    // A token that was revoked or has expired meanwhile sees no more.
+    for (const { leave, authorization } of [...this.#watchers]) if (!this.#mayWatch(authorization)) leave();
     try {
       const { plants, more } = await this.#news();
       if (plants.length > 0) {
@@ -81,6 +97,8 @@ export class Feed {
       // The store cannot be read right now; whoever watches sees that on the overview, and the next look may succeed.
     } finally {
       this.#looking = false;
+      // Everyone left while it looked: whoever comes next begins anew.
+      if (this.#watchers.size === 0) this.#rest();
     }
   }
 
@@ -124,6 +142,6 @@ export class Feed {
 
   #tell(event: string): void {
     this.#beatAtMs = Date.now();
-    for (const listener of [...this.#listeners]) listener(event);
+    for (const { tell } of [...this.#watchers]) tell(event);
   }
 }

@@ -1,5 +1,6 @@
 import type { Caller, Denied, Gate } from "../access/gate.ts";
-import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
+import type { Scope } from "../access/scopes.ts";
+import { catalogue, type ErrorKind, statusOf } from "../http/error-catalogue.ts";
 import { ListenProblem, publicUrl } from "../http/public-listener.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import type { Events } from "../telemetry/events.ts";
@@ -25,6 +26,8 @@ export interface OperatorOptions {
   readonly port: number;
   /** Where POST /plants is served on this machine. */
   readonly plantsUrl: string;
+  /** The largest body that it takes there. */
+  readonly bodyBytesMax: number;
   readonly engine: string;
 }
 
@@ -35,54 +38,63 @@ export interface OperatorListener {
   close(): Promise<void>;
 }
 
-// The operator's own requests are small; this is only a bound for what is read at all.
-const requestBytesMax = 1_048_576;
+// How far a body may be over every limit and still be answered with ours; past it the server cuts it off.
+const bodyBytesOver = 1_048_576;
+// Above what the slowest question to a database may take.
+const idleSeconds = 60;
+const clientRequestId = /^[\x21-\x7e]{1,64}$/;
 
 type Open = (request: Request, named: string) => Response | Promise<Response>;
-type Route = { readonly open: Open } | { readonly forOperators: Answer };
+type Route = { readonly open: Open } | { readonly scope: Scope; readonly answer: Answer };
+
+const forOperators = (answer: Answer): Route => ({ scope: "operator", answer });
 
 export function startOperatorListener(parts: OperatorParts, options: OperatorOptions): OperatorListener {
   const { archive, intake } = parts;
   const startedAtMs = Date.now();
   let ready = true;
-  const feed = new Feed(archive);
+  const admit = (authorization: string | undefined, scope: Scope) =>
+    parts.gate.admit(authorization, scope, Date.now());
+  const feed = new Feed(archive, (authorization) => typeof admit(authorization, "operator") !== "string");
   const links = new ExportLinks(archive);
   const page = consolePage();
 
   const routes: Record<string, Record<string, Route>> = {
     "/": { GET: { open: page } },
-    "/plants": { GET: { open: page }, POST: { open: forwardPlant(options.plantsUrl) } },
+    "/plants": { GET: { open: page }, POST: { scope: "plants:create", answer: forwardPlant(options.plantsUrl) } },
     "/plants/*": { GET: { open: page } },
     "/import": { GET: { open: page } },
     "/tokens": { GET: { open: page } },
     "/assets/*": { GET: { open: page } },
-    "/api/me": { GET: { forOperators: ({ caller }) => json(shownCaller(caller)) } },
+    "/api/me": { GET: forOperators(({ caller }) => json(shownCaller(caller))) },
     "/api/overview": {
-      GET: { forOperators: overview({ archive, intake, engine: options.engine, startedAtMs }) },
+      GET: forOperators(overview({ archive, intake, engine: options.engine, startedAtMs })),
     },
-    "/api/plants": { GET: { forOperators: listPlants(archive) } },
-    "/api/plants/*": { GET: { forOperators: showPlant(archive) } },
-    "/api/feed": { GET: { forOperators: feed.watch } },
-    "/api/export": { GET: { forOperators: exportPlants(archive) } },
-    "/api/exports": { POST: { forOperators: links.create } },
-    "/api/exports/*": { GET: { open: (_, secret) => links.follow(secret) } },
-    "/api/tokens": { GET: { forOperators: listTokens(parts) }, POST: { forOperators: addToken(parts) } },
-    "/api/tokens/*/revoke": { POST: { forOperators: revokeToken(parts) } },
-    "/api/tokens/*/rotate": { POST: { forOperators: rotate(parts) } },
-    "/metrics": { GET: { forOperators: metrics(parts, startedAtMs) } },
+    "/api/plants": { GET: forOperators(listPlants(archive)) },
+    "/api/plants/*": { GET: forOperators(showPlant(archive)) },
+    "/api/feed": { GET: forOperators(feed.watch) },
+    "/api/export": { GET: forOperators(exportPlants(archive)) },
+    "/api/exports": { POST: forOperators(links.create) },
+    "/api/exports/*": { GET: { open: (request, secret) => links.follow(request, secret) } },
+    "/api/tokens": { GET: forOperators(listTokens(parts)), POST: forOperators(addToken(parts)) },
+    "/api/tokens/*/revoke": { POST: forOperators(revokeToken(parts)) },
+    "/api/tokens/*/rotate": { POST: forOperators(rotate(parts)) },
+    "/metrics": { GET: forOperators(metrics(parts, startedAtMs)) },
     "/openapi.json": { GET: { open: () => new Response(describeOperatorApi(url), jsonType) } },
     "/livez": { GET: { open: () => json({ status: "live" }) } },
     "/readyz": { GET: { open: async () => readiness(ready, await intake.ready()) } },
   };
   const table = Object.entries(routes).map(([path, methods]) => ({
-    pattern: new RegExp(`^${path.replaceAll("*", "([^/]+)")}$`),
+    pattern: new RegExp(`^${path.replaceAll(".", "\\.").replaceAll("*", "([^/]+)")}$`),
     methods: new Map(Object.entries(methods)),
   }));
 
   // The order of checks: host, path, method, credentials, and then the route's own.
   const answer = async (request: Request): Promise<Response> => {
     if (!isOwnHost(request.headers.get("host"), options.host)) throw wrongHost(request);
-    const { pathname, searchParams } = new URL(request.url);
+    const target = URL.parse(request.url);
+    if (target === null) throw wrongHost(request);
+    const { pathname, searchParams } = target;
     for (const { pattern, methods } of table) {
       const match = pattern.exec(pathname);
       if (match === null) continue;
@@ -90,13 +102,9 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
       if (route === undefined) return noSuchMethod(pathname, request.method, [...methods.keys()]);
       const named = decoded(match[1] ?? "");
       if ("open" in route) return route.open(request, named);
-      const caller = parts.gate.admit(
-        request.headers.get("authorization") ?? undefined,
-        "operator",
-        Date.now(),
-      );
-      if (typeof caller === "string") return denied(caller);
-      return route.forOperators({ request, query: searchParams, named, caller });
+      const caller = admit(request.headers.get("authorization") ?? undefined, route.scope);
+      if (typeof caller === "string") return denied(caller, route.scope);
+      return route.answer({ request, query: searchParams, named, caller });
     }
     throw new Refused(
       "no-such-path",
@@ -105,10 +113,11 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
   };
 
   const server = listen(options, async (request, timeoutOff) => {
-    const requestId = crypto.randomUUID();
+    const sentId = request.headers.get("x-request-id") ?? "";
+    const requestId = clientRequestId.test(sentId) ? sentId : crypto.randomUUID();
     const response = await answer(request).catch((error: unknown) => failure(error, requestId, parts.events));
-    // A feed or an export may be silent for longer than a request that is stuck.
-    timeoutOff();
+    // A feed or an export may be silent for longer than an answer that is stuck.
+    if (isStream(response)) timeoutOff();
     response.headers.set("X-Request-Id", response.headers.get("X-Request-Id") ?? requestId);
     response.headers.set("X-Content-Type-Options", "nosniff");
     if (!response.headers.has("Cache-Control")) response.headers.set("Cache-Control", "no-store");
@@ -131,7 +140,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
 const jsonType = { headers: { "Content-Type": "application/json" } };
 
 function listen(
-  { host, port }: OperatorOptions,
+  { host, port, bodyBytesMax }: OperatorOptions,
   respond: (request: Request, timeoutOff: () => void) => Promise<Response>,
 ) {
   try {
@@ -139,7 +148,8 @@ function listen(
       hostname: host,
       port,
       development: false,
-      maxRequestBodySize: requestBytesMax,
+      maxRequestBodySize: bodyBytesMax + bodyBytesOver,
+      idleTimeout: idleSeconds,
       fetch: (request, server) => respond(request, () => server.timeout(request, 0)),
       error: () => errorResponse("fault", catalogue.fault.example),
     });
@@ -152,7 +162,10 @@ function listen(
 }
 
 function failure(error: unknown, requestId: string, events: Events): Response {
-  if (error instanceof Refused) return errorResponse(error.kind, error.message);
+  if (error instanceof Refused) {
+    const headers = statusOf(error.kind) === 503 ? { "Retry-After": "1" } : {};
+    return errorResponse(error.kind, error.message, headers);
+  }
   if (error instanceof StoreUnavailable)
     return errorResponse("store-unavailable", "The store cannot be reached right now.", {
       "Retry-After": "1",
@@ -167,17 +180,18 @@ function readiness(serving: boolean, storeReady: boolean): Response {
   return errorResponse(kind, catalogue[kind].example, { "Retry-After": "1" });
 }
 
-function denied(reason: Denied): Response {
+function denied(reason: Denied, scope: Scope): Response {
   const detail = {
     "no-credentials": "",
     "bad-credentials": ', error="invalid_token"',
-    "lacks-scope": ', error="insufficient_scope"',
+    "lacks-scope": `, error="insufficient_scope", scope="${scope}"`,
   };
-  const message =
-    reason === "lacks-scope" ? "The token lacks the scope operator." : catalogue[reason].example;
-  return errorResponse(reason, message, {
-    "WWW-Authenticate": `Bearer realm="plant-store"${detail[reason]}`,
-  });
+  const message = reason === "lacks-scope" ? `The token lacks the scope ${scope}.` : catalogue[reason].example;
+  return errorResponse(reason, message, { "WWW-Authenticate": `Bearer realm="plant-store"${detail[reason]}` });
+}
+
+function isStream({ headers }: Response): boolean {
+  return headers.has("Content-Disposition") || headers.get("Content-Type") === "text/event-stream";
 }
 
 function noSuchMethod(path: string, method: string, methods: readonly string[]): Response {

@@ -22,12 +22,7 @@ const problemsMax = 20;
 
 /** Copies tokens and plants, with when and by whom. What is there already is left as it is, so running it again resumes. */
 export async function copyStore(from: CopySource, to: Store, counts: CopyCounts): Promise<void> {
-  const known = new Set((await to.tokens.all()).map(({ digest }) => digest));
-  for (const token of await from.tokens.all()) {
-    if (known.has(token.digest)) continue;
-    await to.tokens.add(token);
-    counts.tokens++;
-  }
+  await copyTokens(from.tokens, to.tokens, counts);
   for await (const plants of pages(from.archive)) {
     const arrivals = plants.map((plant) => ({
       plant,
@@ -39,6 +34,19 @@ export async function copyStore(from: CopySource, to: Store, counts: CopyCounts)
       if (kind === "created") counts.created++;
       else if (kind === "replayed") counts.replayed++;
     }
+  }
+}
+
+// One that has ended in the source since an earlier run ends in the target too.
+async function copyTokens(from: TokenStore, to: TokenStore, counts: CopyCounts): Promise<void> {
+  const known = new Map((await to.all()).map((token) => [token.digest, token]));
+  for (const token of await from.all()) {
+    const copy = known.get(token.digest);
+    if (copy === undefined) await to.add(token);
+    else if (copy.revokedAtMs === undefined && (token.revokedAtMs ?? token.expiresAtMs) !== copy.expiresAtMs)
+      await to.change([{ ...copy, expiresAtMs: token.expiresAtMs, revokedAtMs: token.revokedAtMs }]);
+    else continue;
+    counts.tokens++;
   }
 }
 

@@ -88,8 +88,12 @@ export class Connections implements AsyncDisposable {
       const timer = setTimeout(woken.resolve, Math.max(1, deadlineMs - performance.now()));
       await woken.promise;
       clearTimeout(timer);
-      if (this.#free > 0) break;
-      if (performance.now() >= deadlineMs) throw new ConnectionLost("all connections are busy");
+      // One that was woken by its timer alone must not stand in the way of those behind it.
+      const at = this.#waiting.indexOf(woken.resolve);
+      if (at >= 0) this.#waiting.splice(at, 1);
+      if (performance.now() < deadlineMs) continue;
+      this.#waiting.shift()?.();
+      throw new ConnectionLost("all connections are busy");
     }
     this.#free--;
   }

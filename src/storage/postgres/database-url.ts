@@ -47,9 +47,8 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
   const options = new URLSearchParams(query);
   const unknown = [...options.keys()].find((name) => !known.includes(name));
   if (unknown !== undefined)
-    throw new DatabaseProblem(
-      `The database URL has the option ${unknown}, which is none of ${known.join(", ")}.`,
-    );
+    // Not quoted: with a ? in a password that is not escaped, it would be a part of that.
+    throw new DatabaseProblem(`The database URL has an option that is none of ${known.join(", ")}.`);
 
   // Said or not, it is what we do with several hosts; anything else would not take plants.
   if (!["primary", "read-write"].includes(options.get("target_session_attrs") ?? "primary"))
@@ -69,7 +68,11 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
 
 function parseHost(text: string): Host {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
-  if (match === null) throw new DatabaseProblem(`The database URL has the host ${JSON.stringify(text)}.`);
+  // Not quoted: with a / in a password that is not escaped, it would be a part of that.
+  if (match === null)
+    throw new DatabaseProblem(
+      "The database URL's host cannot be read. Write / ? # and @ in a password as %2F %3F %23 and %40.",
+    );
   // A host that begins with a slash is the folder of a socket, written as %2Fvar%2Frun%2Fpostgresql.
   const host = match[1] ?? decoded(match[2] ?? "");
   return { host: host || "localhost", port: Number(match[3] ?? portStandard) };

@@ -9,8 +9,10 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../../plants/plant-archive.ts";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
 import type { Row } from "./connection.ts";
 import type { Connections } from "./connections.ts";
+import { mayRetry, reasonOf } from "./faults.ts";
 
 // Counting reads the whole table, and people wait for it knowingly.
 const archiveMsMax = 30_000;
@@ -124,6 +126,8 @@ export class PostgresArchive implements PlantArchive {
     const values: unknown[] = [];
     const value = (given: unknown) => `$${values.push(given)}`;
     const { id, tag, sinceMs, untilMs } = filter;
+    // Nothing is stored with this character, and PostgreSQL refuses to compare with it.
+    if (tag?.includes("\0")) return [];
     const [than, direction] = order === "newest-first" ? ["<", "DESC"] : [">", "ASC"];
     const conditions = [
       id !== undefined && `id = ${value(id)}`,
@@ -137,8 +141,12 @@ export class PostgresArchive implements PlantArchive {
     return (await this.#read(sql, values)).map(fromRow);
   }
 
-  #read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    return this.#connections.use(archiveMsMax, (run) => run({ text }, values));
+  async #read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    try {
+      return await this.#connections.use(archiveMsMax, (run) => run({ text }, values));
+    } catch (error) {
+      throw mayRetry(error) ? new StoreUnavailable(reasonOf(error), { cause: error }) : error;
+    }
   }
 }
 

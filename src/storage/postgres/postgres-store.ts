@@ -15,12 +15,13 @@ export interface PostgresOptions {
   readonly allowUnsafeDatabase: boolean;
 }
 
-// Enough that one batch is on its way while another is being committed; each node takes these and the readers' two.
+// Enough that one batch is on its way while another is being committed; each node takes these, two for readers and one for tokens.
 const batchesInFlightMax = 4;
 const readers = 2;
 // A commit that takes longer is as likely never to come back; its connection is dropped and the batch tried again.
 const writeMsMax = 3000;
 const readMsMax = 30_000;
+const tokensMsMax = 2000;
 
 /** PostgreSQL, or an engine that speaks its protocol, as the store of any number of nodes. */
 export class PostgresStore implements Store {
@@ -30,12 +31,15 @@ export class PostgresStore implements Store {
   readonly archive: PostgresArchive;
   readonly #writing: Connections;
   readonly #reading: Connections;
+  readonly #knowing: Connections;
 
   private constructor(open: () => Promise<Connection>) {
     this.#writing = new Connections({ open, count: batchesInFlightMax, statementMsMax: writeMsMax });
     this.#reading = new Connections({ open, count: readers, statementMsMax: readMsMax });
     this.plants = new PostgresPlants(this.#writing, batchesInFlightMax);
-    this.tokens = new PostgresTokens(this.#reading);
+    // Of its own: a count of millions must not keep a revoked token in force.
+    this.#knowing = new Connections({ open, count: 1, statementMsMax: tokensMsMax });
+    this.tokens = new PostgresTokens(this.#knowing);
     this.archive = new PostgresArchive(this.#reading);
   }
 
@@ -50,6 +54,7 @@ export class PostgresStore implements Store {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.plants[Symbol.dispose]();
-    await Promise.all([this.#writing[Symbol.asyncDispose](), this.#reading[Symbol.asyncDispose]()]);
+    const all = [this.#writing, this.#reading, this.#knowing];
+    await Promise.all(all.map((connections) => connections[Symbol.asyncDispose]()));
   }
 }

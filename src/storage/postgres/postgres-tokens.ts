@@ -1,7 +1,9 @@
 import { isScope } from "../../access/scopes.ts";
 import type { Token, TokenStore } from "../../access/tokens.ts";
-import type { Row } from "./connection.ts";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
+import type { Row, Statement } from "./connection.ts";
 import type { Connections } from "./connections.ts";
+import { mayRetry, reasonOf } from "./faults.ts";
 
 // Shorter than the plants' deadline: whoever asks comes again soon, and keeps what is known meanwhile.
 const tokensMsMax = 2000;
@@ -27,37 +29,35 @@ const addOne = `WITH changed AS (${set})
 /** Tokens in PostgreSQL, the same for every node. */
 export class PostgresTokens implements TokenStore {
   readonly #connections: Connections;
-  #known: string | undefined;
 
   constructor(connections: Connections) {
     this.#connections = connections;
   }
 
-  all(): Promise<Token[]> {
-    return this.#connections.use(tokensMsMax, async (run) => {
-      // Before the rows: a change in between is then seen as one that came after.
-      const known = JSON.stringify(await run(summary, []));
-      const rows = await run(selectAll, []);
-      this.#known = known;
-      return rows.map(fromRow);
-    });
+  async all(): Promise<Token[]> {
+    return (await this.#run(selectAll, [])).map(fromRow);
   }
 
   async add(token: Token, changed: readonly Token[] = []): Promise<void> {
     const { digest, id, name, scopes, createdAtMs, expiresAtMs, revokedAtMs } = token;
     const row = [digest, id, name, scopes.join(" "), createdAtMs, expiresAtMs ?? null, revokedAtMs ?? null];
-    await this.#connections.use(tokensMsMax, (run) => run({ text: addOne }, [...endings(changed), ...row]));
+    await this.#run({ text: addOne }, [...endings(changed), ...row]);
   }
 
   async change(tokens: readonly Token[]): Promise<void> {
-    await this.#connections.use(tokensMsMax, (run) => run({ text: set }, endings(tokens)));
+    await this.#run({ text: set }, endings(tokens));
   }
 
-  async changedElsewhere(): Promise<boolean> {
-    return this.#connections.use(
-      tokensMsMax,
-      async (run) => JSON.stringify(await run(summary, [])) !== this.#known,
-    );
+  async version(): Promise<string> {
+    return JSON.stringify(await this.#run(summary, []));
+  }
+
+  async #run(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    try {
+      return await this.#connections.use(tokensMsMax, (run) => run(statement, values));
+    } catch (error) {
+      throw mayRetry(error) ? new StoreUnavailable(reasonOf(error), { cause: error }) : error;
+    }
   }
 }
 

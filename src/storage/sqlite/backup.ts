@@ -1,6 +1,16 @@
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { copyFile, open } from "node:fs/promises";
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { open } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { checkDatabase, copyDatabase } from "./maintenance.ts";
 import { DataFileProblem, fileMode, makeDirectory, openDatabase, syncDirectory } from "./open.ts";
@@ -28,8 +38,9 @@ export async function backUp(database: string, to: string, onStep: (step: Step) 
   rmSync(partial, { force: true });
   try {
     onStep("copying");
+    // Made before it is written to, so that it is nobody else's to read at any moment. SQLite takes an empty file.
+    closeSync(openSync(partial, "wx", fileMode));
     await copyDatabase(database, partial);
-    chmodSync(partial, fileMode);
     onStep("checking");
     await refuseUnsound(partial);
     const plants = countPlants(partial);
@@ -38,7 +49,7 @@ export async function backUp(database: string, to: string, onStep: (step: Step) 
     const sha256 = await checksum(partial);
     writeFileSync(sumFile(to), `${sha256}  ${basename(to)}\n`);
     await syncFile(sumFile(to));
-    renameSync(partial, to);
+    putInPlace(partial, to);
     syncDirectory(dirname(resolve(to)));
     return { path: to, bytes: statSync(to).size, plants, sha256 };
   } finally {
@@ -60,20 +71,37 @@ export async function restore(from: string, database: string, onStep: (step: Ste
   const partial = `${database}.partial`;
   try {
     onStep("copying");
-    await copyFile(from, partial);
-    chmodSync(partial, fileMode);
-    await syncFile(partial);
+    rmSync(partial, { force: true });
+    await copyBytes(from, partial);
     onStep("checking");
     await refuseUnsound(partial);
     const plants = countPlants(partial);
-    // A log left behind by the file that was here before would be taken for this one's.
-    for (const end of ["-wal", "-shm"]) rmSync(database + end, { force: true });
-    renameSync(partial, database);
+    setLogAside(database);
+    putInPlace(partial, database);
     for (const folder of [dirname(resolve(database)), ...made]) syncDirectory(folder);
     return { path: database, bytes: statSync(database).size, plants, sha256 };
   } finally {
     for (const end of ["", "-wal", "-shm"]) rmSync(partial + end, { force: true });
   }
+}
+
+// A link fails where a file has come to be meanwhile; a rename would take its place.
+function putInPlace(partial: string, path: string): void {
+  try {
+    linkSync(partial, path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new DataFileProblem(
+      code === "EEXIST" ? `${path} has come to be meanwhile; nothing was put in its place.` : `${path}: ${message}.`,
+    );
+  }
+}
+
+// A log left behind by the file that was here before would be taken for this one's. It may hold plants, so it is kept.
+function setLogAside(database: string): void {
+  refuseExisting(database, "restoring never overwrites; move it away first");
+  rmSync(`${database}-shm`, { force: true });
+  if (existsSync(`${database}-wal`)) renameSync(`${database}-wal`, `${database}-wal.left-behind`);
 }
 
 function refuseExisting(path: string, why: string): void {
@@ -114,6 +142,18 @@ async function checksum(path: string): Promise<string> {
     const { bytesRead } = await file.read(chunk, 0, chunkBytes);
     if (bytesRead === 0) return hash.digest("hex");
     hash.update(chunk.subarray(0, bytesRead));
+  }
+}
+
+async function copyBytes(from: string, to: string): Promise<void> {
+  await using source = await open(from, "r");
+  await using target = await open(to, "wx", fileMode);
+  const chunk = Buffer.alloc(chunkBytes);
+  for (;;) {
+    const { bytesRead } = await source.read(chunk, 0, chunkBytes);
+    if (bytesRead === 0) return await target.sync();
+    for (let written = 0; written < bytesRead; )
+      written += (await target.write(chunk, written, bytesRead - written)).bytesWritten;
   }
 }
 

@@ -19,8 +19,10 @@ const logPagesMax = 1000;
 // What was written meanwhile is left for the writer once it is this little, or after this many rounds.
 const tailPagesMax = 150;
 const roundsMax = 4;
-// Should the thread fall behind or die, the writer does it all by itself, as SQLite does without us.
-const logPagesAlone = 8 * logPagesMax;
+// The log's file shrinks to this when it begins anew, after a long reader such as a backup made it grow.
+const logBytesKept = 64 * 1024 * 1024;
+// Older ones have no way to ask for the log's length, and a fault in bringing it in beside a writer. Only macOS has such.
+const sqliteMin = [3, 51, 3];
 
 /**
  * Brings the log into the database from a thread of its own. With ids in no order nearly every page in the log is
@@ -28,6 +30,7 @@ const logPagesAlone = 8 * logPagesMax;
  * time; now only the last few are left to it, which lets the log begin anew.
  */
 export class Checkpointer {
+  readonly #database: Database;
   readonly #path: string;
   // For an fsync of the database by the thread. Closed only after the database: on POSIX, closing any handle of a file
   // drops the locks that SQLite holds on it in this process.
@@ -42,9 +45,12 @@ export class Checkpointer {
   constructor(database: Database, path: string) {
     this.#path = path;
     this.#file = openSync(path, "r+");
+    this.#database = database;
     this.#look = database.query("PRAGMA wal_checkpoint(NOOP)");
     this.#checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
-    database.run(`PRAGMA wal_autocheckpoint = ${logPagesAlone}`);
+    database.run(`PRAGMA journal_size_limit = ${logBytesKept}`);
+    if (isOld(database)) this.#leaveToWriter();
+    else database.run("PRAGMA wal_autocheckpoint = 0");
   }
 
   /** To be called after every commit. */
@@ -58,8 +64,10 @@ export class Checkpointer {
 
   /** Ends the thread; for before the database is closed. */
   async end(): Promise<void> {
+    const thread = this.#thread;
     this.#rounds = roundsMax;
-    if (this.#thread !== undefined) await ended(this.#thread);
+    this.#thread = undefined;
+    if (thread !== undefined) await ended(thread);
   }
 
   /** For after the database is closed. */
@@ -78,22 +86,50 @@ export class Checkpointer {
     const setting: CheckpointThreadSetting = { path: this.#path, file: this.#file };
     thread.postMessage(setting);
     thread.onmessage = ({ data }) => data !== endThread && this.#answered();
-    thread.onerror = (event) => {
-      // Kept as if a round were under way, so that it is not asked again: the writer goes on alone.
-      event.preventDefault();
-      this.#rounds = roundsMax;
+    const lost = (): void => {
+      if (this.#thread !== thread) return;
+      this.#thread = undefined;
+      this.#leaveToWriter();
     };
+    thread.addEventListener("error", (event) => {
+      event.preventDefault();
+      lost();
+    });
+    thread.addEventListener("close", lost);
     return thread;
+  }
+
+  /** As SQLite does without us: the writer brings the log in by itself. Kept as if a round were under way for ever. */
+  #leaveToWriter(): void {
+    this.#rounds = roundsMax;
+    this.#database.run(`PRAGMA wal_autocheckpoint = ${logPagesMax}`);
   }
 
   #answered(): void {
     const { log, checkpointed } = this.#look.get() ?? { log: 0n, checkpointed: 0n };
     if (log - checkpointed > tailPagesMax && this.#rounds < roundsMax) return this.#ask();
-    const left = this.#checkpoint.get();
-    const pages = Number(left?.log ?? 0n);
+    const left = this.#bringInRest();
     // A reader in the middle of something keeps the log from beginning anew; coming back at once would not help.
-    this.#askAtPages = left?.checkpointed === left?.log ? logPagesMax : pages + logPagesMax;
-    this.#lastPages = pages;
+    this.#askAtPages = left === 0 ? logPagesMax : Number(log) + logPagesMax;
+    this.#lastPages = Number(log);
     this.#rounds = 0;
   }
+
+  /** Gives how many pages are left. */
+  #bringInRest(): number {
+    try {
+      const { log, checkpointed } = this.#checkpoint.get() ?? { log: 0n, checkpointed: 0n };
+      return Number(log - checkpointed);
+    } catch {
+      // A full disk or a failing one. Nothing is lost: the log has it all, and whoever writes next is told.
+      return Number.POSITIVE_INFINITY;
+    }
+  }
+}
+
+function isOld(database: Database): boolean {
+  const text = database.query<{ version: string }, []>("SELECT sqlite_version() AS version").get()?.version;
+  const parts = (text ?? "0").split(".").map(Number);
+  const at = sqliteMin.findIndex((part, index) => part !== (parts[index] ?? 0));
+  return at >= 0 && (parts[at] ?? 0) < (sqliteMin[at] ?? 0);
 }

@@ -25,9 +25,13 @@ async function inThread(task: MaintenanceTask): Promise<readonly string[]> {
         event.preventDefault();
         resolve({ failed: event.message });
       };
+      thread.addEventListener("close", () => resolve({ failed: "the thread ended" }));
       thread.postMessage(task);
     });
-    if ("failed" in answer) throw new DataFileProblem(`${task.path} cannot be read: ${answer.failed}.`);
+    if ("failed" in answer) {
+      const what = task.kind === "copy" ? `cannot be copied to ${task.to}` : "cannot be read";
+      throw new DataFileProblem(`${task.path} ${what}: ${answer.failed}.`);
+    }
     return answer.problems;
   } finally {
     thread.terminate();

@@ -38,9 +38,7 @@ export class SqlitePlants implements PlantStore {
     this.#tags = new TagWindows(database);
     // A plant left in the WAL by a crash may still be only in the page cache, where a replay would find it and be
     // answered, and a power cut would take it. Bringing the WAL into the database fsyncs it, before the first answer.
-    const checkpoint = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
-    if (checkpoint?.busy !== 0n)
-      throw new StoreUnavailable("the data file is in use and its log cannot be brought in");
+    bringInLog(database);
     database.run("PRAGMA busy_timeout = 0");
     this.#begin = database.query("BEGIN IMMEDIATE");
     this.#commit = database.query("COMMIT");
@@ -88,10 +86,15 @@ export class SqlitePlants implements PlantStore {
       if (waitedMs >= lockWaitMsMax) throw new StoreUnavailable("another process keeps the data file locked");
       await sleep(lockRetryMs);
     }
+    const result = this.#committed(work);
+    this.#checkpointer.committed();
+    return result;
+  }
+
+  #committed<Result>(work: () => Result): Result {
     try {
       const result = work();
       this.#commit.run();
-      this.#checkpointer.committed();
       return result;
     } catch (error) {
       throw this.#undone(error);
@@ -117,6 +120,18 @@ export class SqlitePlants implements PlantStore {
     }
     return failure(error);
   }
+}
+
+function bringInLog(database: Database): void {
+  let busy: bigint | undefined;
+  try {
+    busy = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy;
+  } catch (error) {
+    throw new StoreUnavailable(`the log cannot be brought into the data file (${codeOf(error) || String(error)})`, {
+      cause: error,
+    });
+  }
+  if (busy !== 0n) throw new StoreUnavailable("the data file is in use and its log cannot be brought in");
 }
 
 // A full disk is noticed while writing the log, before the commit record is whole, so nothing was stored. Any other

@@ -1,7 +1,12 @@
-import type { Database } from "bun:sqlite";
+import { type Database, SQLiteError } from "bun:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isScope } from "../../access/scopes.ts";
 import type { Token, TokenStore } from "../../access/tokens.ts";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { readPragma } from "./open.ts";
+
+const lockRetryMs = 5;
+const lockWaitMsMax = 5000;
 
 interface Row {
   id: string;
@@ -16,51 +21,59 @@ interface Row {
 /** Tokens in SQLite, beside the plants, so that one file is the whole store. */
 export class SqliteTokens implements TokenStore {
   readonly #database: Database;
-  #dataVersion: bigint;
 
   constructor(database: Database) {
     this.#database = database;
-    this.#dataVersion = readPragma(database, "data_version");
   }
 
   async all(): Promise<Token[]> {
-    // Read before the rows: a change in between is then seen as one that came after.
-    const version = readPragma(this.#database, "data_version");
-    const tokens = this.#database
+    return this.#database
       .query<Row, []>("SELECT * FROM tokens ORDER BY created_at_ms, rowid")
       .all()
       .map(fromRow);
-    this.#dataVersion = version;
-    return tokens;
   }
 
   async add(token: Token, changed: readonly Token[] = []): Promise<void> {
-    this.#database
-      .transaction(() => {
-        this.#database
-          .query(
-            "INSERT INTO tokens (id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
-          )
-          .run(
-            token.id,
-            token.name,
-            token.digest,
-            token.scopes.join(" "),
-            token.createdAtMs,
-            token.expiresAtMs ?? null,
-            token.revokedAtMs ?? null,
-          );
-        this.#update(changed);
-      })
-      .immediate();
+    await this.#written(() => {
+      this.#database
+        .query(
+          "INSERT INTO tokens (id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        )
+        .run(
+          token.id,
+          token.name,
+          token.digest,
+          token.scopes.join(" "),
+          token.createdAtMs,
+          token.expiresAtMs ?? null,
+          token.revokedAtMs ?? null,
+        );
+      this.#update(changed);
+    });
   }
 
   async change(tokens: readonly Token[]): Promise<void> {
-    this.#database.transaction(() => this.#update(tokens)).immediate();
+    await this.#written(() => this.#update(tokens));
   }
 
-  async changedElsewhere(): Promise<boolean> {
-    return readPragma(this.#database, "data_version") !== this.#dataVersion;
+  async version(): Promise<string> {
+    return String(readPragma(this.#database, "data_version"));
+  }
+
+  // The writer's connection never waits for another process's lock, so this comes back to it between other work.
+  async #written(work: () => void): Promise<void> {
+    for (let waitedMs = 0; ; waitedMs += lockRetryMs) {
+      try {
+        return this.#database.transaction(work).immediate();
+      } catch (error) {
+        const code = error instanceof SQLiteError ? (error.code ?? "") : "";
+        if (code === "SQLITE_FULL") throw new StoreUnavailable("The disk is full.", { cause: error });
+        if (!code.startsWith("SQLITE_BUSY")) throw error;
+        if (waitedMs >= lockWaitMsMax)
+          throw new StoreUnavailable("Another process keeps the data file locked.", { cause: error });
+      }
+      await sleep(lockRetryMs);
+    }
   }
 
   #update(tokens: readonly Token[]): void {

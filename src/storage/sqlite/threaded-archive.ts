@@ -112,13 +112,19 @@ export class ThreadedArchive implements PlantArchive {
       this.#restLater();
       this.#next();
     };
-    thread.onerror = (event) => {
-      event.preventDefault();
+    const lost = (reason: string): void => {
       const asked = this.#busy.get(thread);
       this.#busy.delete(thread);
-      settle(asked, { kind: "failed", message: event.message });
+      const at = this.#idle.indexOf(thread);
+      if (at >= 0) this.#idle.splice(at, 1);
+      settle(asked, { kind: "failed", message: reason });
       this.#next();
     };
+    thread.addEventListener("error", (event) => {
+      event.preventDefault();
+      lost(event.message);
+    });
+    thread.addEventListener("close", () => lost("the thread ended"));
     return thread;
   }
 
