@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { differingFields, type NewPlant, type Plant } from "../../plants/plant.ts";
 import { type Arrival, type Outcome, type PlantStore, StoreUnavailable } from "../../plants/plant-store.ts";
+import type { Row } from "./connection.ts";
 import { type Connections, type Run, retryWaitMs } from "./connections.ts";
-import { mayRetry, reasonOf } from "./faults.ts";
+import { codeOf, mayRetry, reasonOf } from "./faults.ts";
 
 // Below what a client waits for an answer; the database may restart or hand over within it unnoticed.
 const createMsMax = 5000;
@@ -28,6 +29,8 @@ const read = {
   text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE",
 };
 const touch = { name: "touch", text: "UPDATE plant_store_schema SET version = version" };
+
+const notSupported = "0A000";
 
 const created: Outcome = { kind: "created" };
 const replayed: Outcome = { kind: "replayed" };
@@ -108,7 +111,7 @@ async function store(run: Run, batch: readonly Arrival[], createdAtMs: number): 
     missing = missing.filter(({ plant }) => !own.has(plant.id));
     if (missing.length === 0) break;
     // In a statement of its own: the one before does not see what was committed after it began.
-    for (const [id, name, tag] of await run(read, [missing.map(({ plant }) => plant.id)]))
+    for (const [id, name, tag] of await readLocked(run, missing.map(({ plant }) => plant.id)))
       stored.set(BigInt(id ?? ""), { name: name ?? "", tag: tag ?? undefined });
     missing = missing.filter(({ plant }) => !stored.has(plant.id));
   }
@@ -118,6 +121,18 @@ async function store(run: Run, batch: readonly Arrival[], createdAtMs: number): 
     if (own.has(plant.id)) return first === arrival ? created : compared(plant, first?.plant);
     return compared(plant, stored.get(plant.id));
   });
+}
+
+async function readLocked(run: Run, ids: readonly bigint[]): Promise<readonly Row[]> {
+  try {
+    return await run(read, [ids]);
+  } catch (error) {
+    // Citus locks rows of one shard at a time and no more; then they are read one by one.
+    if (codeOf(error) !== notSupported || ids.length === 1) throw error;
+    const rows: Row[] = [];
+    for (const id of ids) rows.push(...(await run(read, [[id]])));
+    return rows;
+  }
 }
 
 function slices(batch: readonly Arrival[]): (readonly Arrival[])[] {
