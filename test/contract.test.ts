@@ -221,7 +221,7 @@ onEveryEngine((engine) => {
         const answer = await sendRaw(running.port, [
           Buffer.from(rawPost("{}", `X-Request-Id: ${sent}\r\n`), "latin1"),
         ]);
-        expect(/X-Request-Id: (.*)\r/.exec(answer.text)?.[1]).toMatch(/^[0-9a-f-]{36}$/);
+        expect(/X-Request-Id: (.*)\r/.exec(answer.text)?.[1]).toMatch(/^[0-9a-f]{16}-[0-9a-z]+$/);
       });
     }
   });

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
@@ -61,9 +61,13 @@ describe("another process that holds the write lock", () => {
 });
 
 // A file system of two megabytes needs a mount namespace of one's own, which some containers do not allow.
+const leftBytes = 700_000;
 const mayMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 
-describe("a full disk", () => {
+describe.each([
+  ["before the log was ever brought in", { size: "2m", plantsBefore: 1, nameLetters: 500 }],
+  ["while the log is brought in", { size: "24m", plantsBefore: 300, nameLetters: 30_000 }],
+])("a full disk, %s,", (_, { size, plantsBefore, nameLetters }) => {
   test.skipIf(!mayMount)(
     "is answered with 50302, loses nothing, and heals when there is room",
     async () => {
@@ -71,7 +75,7 @@ describe("a full disk", () => {
       const disk = join(folder.path, "disk");
       mkdirSync(disk);
       const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-      const script = `mount -t tmpfs -o size=2m none ${disk} && exec ${process.execPath} ${main} --listen 127.0.0.1:0 --operator-listen off --database ${disk}/plants.db`;
+      const script = `mount -t tmpfs -o size=${size} none ${disk} && exec ${process.execPath} ${main} --listen 127.0.0.1:0 --operator-listen off --database ${disk}/plants.db`;
       const child = spawn("unshare", ["-rm", "sh", "-c", script], {
         env: { PATH: process.env["PATH"] ?? "", PLANT_STORE_ACCESS_TOKEN: accessToken },
         stdio: ["ignore", "ignore", "pipe"],
@@ -85,16 +89,18 @@ describe("a full disk", () => {
         const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
         const seen = `/proc/${child.pid}/root${disk}`;
         const acknowledged: number[] = [];
+        const bodyOf = (id: number) => JSON.stringify({ id, name: `plant ${id} ${"x".repeat(nameLetters)}` });
         const create = async (id: number): Promise<number> => {
-          const { status } = await post(url, JSON.stringify({ id, name: `plant ${id} ${"x".repeat(500)}` }));
+          const { status } = await post(url, bodyOf(id));
           if (status === 200) acknowledged.push(id);
           return status;
         };
 
-        await create(1);
-        writeFileSync(join(seen, "filler"), Buffer.alloc(1_200_000));
+        let id = 1;
+        while (id <= plantsBefore) await create(id++);
+        const { bavail, bsize } = statfsSync(seen);
+        writeFileSync(join(seen, "filler"), Buffer.alloc(bavail * bsize - leftBytes));
         let status = 200;
-        let id = 2;
         while (status === 200 && id < 5000) status = await create(id++);
         expect(status).toBe(503);
         expect((await fetch(`${url}/readyz`)).status).toBe(503);
@@ -105,10 +111,7 @@ describe("a full disk", () => {
         await eventually(async () => (await fetch(`${url}/readyz`)).status === 200);
         expect(await create(id)).toBe(200);
         for (const known of acknowledged) {
-          const replay = await post(
-            url,
-            JSON.stringify({ id: known, name: `plant ${known} ${"x".repeat(500)}` }),
-          );
+          const replay = await post(url, bodyOf(known));
           expect(replay.headers.get("idempotent-replayed")).toBe("true");
         }
         expect(child.exitCode).toBeNull();

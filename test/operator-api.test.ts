@@ -98,6 +98,7 @@ onEveryEngine((engine) => {
       ["id=9007199254740992", []],
       ["token=nobody", []],
       ["token=preset-access&tag=tree&limit=1", ["39"]],
+      ["tag=%00", []],
       ["until=2020-01-01", []],
       ["since=2020-01-01T00:00:00Z&id=3", ["3"]],
       ["since=2100-01-01T00:00:00%2B02:00", []],
@@ -233,6 +234,7 @@ onEveryEngine((engine) => {
       ["/api/tokens", { name: "a", scopes: ["all"] }, 40031],
       ["/api/tokens", { name: "a", scopes: [] }, 40031],
       ["/api/tokens", { name: "a", expiresIn: "soon" }, 40031],
+      ["/api/tokens", { name: "a", expiresIn: "999999999d" }, 40031],
       ["/api/tokens", [], 40031],
       ["/api/tokens", "x".repeat(70_000), 41301],
       ["/api/tokens/nope/revoke", {}, 40403],
@@ -269,6 +271,7 @@ onEveryEngine((engine) => {
         ["localhost", 200],
         ["[::1]:1", 200],
         ["localhost.evil.example", 421],
+        ["127.0.0.1:99999", 421],
       ] as const) {
         const { text } = await sendRaw(port, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`]);
         expect(text).toStartWith(`HTTP/1.1 ${status} `);
@@ -373,6 +376,26 @@ onEveryEngine((engine) => {
     abort.abort();
     await reading;
   }, 15_000);
+
+  test("a watcher whose token is revoked hears no more", async () => {
+    const { body } = await send("/api/tokens", { name: "watcher", scopes: ["operator"] });
+    const { token, secret } = body as unknown as { token: { id: string }; secret: string };
+    const response = await fetch(`${operatorUrl}/api/feed`, {
+      headers: { Authorization: `Bearer ${secret}` },
+    });
+    const reading = response.text();
+    expect((await send(`/api/tokens/${token.id}/revoke`, {})).status).toBe(200);
+    expect(await Promise.race([reading, Bun.sleep(5000).then(() => "still open")])).toContain("begun");
+  }, 15_000);
+
+  test("asking for the head of a stream neither opens nor uses it up", async () => {
+    const headers = { Authorization: `Bearer ${operatorToken}` };
+    expect((await fetch(`${operatorUrl}/api/feed`, { method: "HEAD", headers })).status).toBe(200);
+    const { body } = await send("/api/exports", { tag: "bush" });
+    const link = operatorUrl + String(body["url"]);
+    expect((await fetch(link, { method: "HEAD" })).status).toBe(405);
+    expect((await fetch(link)).status).toBe(200);
+  });
 
   describe("the description", () => {
     test("is valid OpenAPI, and holds just what there is", async () => {

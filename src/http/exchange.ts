@@ -8,6 +8,7 @@ export type Handler = (exchange: Exchange) => void;
 /** What all exchanges of a listener share. */
 export interface Listening {
   readonly clock: Clock;
+  readonly requestIds: RequestIds;
   /** Hears of every error answer. */
   readonly refused: (exchange: Exchange, status: number, error: number) => void;
   /** Hears of every other answer, where anyone wants to; only then are exchanges timed. */
@@ -16,6 +17,7 @@ export interface Listening {
 
 /** For answers to what may succeed in a moment. */
 export const retrySoon = { "Retry-After": "1" };
+const prefixCharacters = 16;
 const clientRequestId = /^[\x21-\x7e]{1,64}$/;
 const reasons: Readonly<Record<number, string>> = {
   200: "OK",
@@ -48,6 +50,16 @@ export class Clock {
   }
 }
 
+/** Names for requests: no two are the same, on this listener or any other. A random one each would cost ten times as much. */
+export class RequestIds {
+  readonly #prefix = `${crypto.randomUUID().replaceAll("-", "").slice(0, prefixCharacters)}-`;
+  #count = 0;
+
+  next(): string {
+    return this.#prefix + (++this.#count).toString(36);
+  }
+}
+
 /** One request and its answer. Every answer is built here, so none leaves without the headers that all must carry. */
 export class Exchange {
   readonly #connection: Connection;
@@ -62,7 +74,7 @@ export class Exchange {
     this.#listening = listening;
     this.head = head;
     const sent = head?.headers.get("x-request-id");
-    this.requestId = sent !== undefined && clientRequestId.test(sent) ? sent : crypto.randomUUID();
+    this.requestId = sent !== undefined && clientRequestId.test(sent) ? sent : listening.requestIds.next();
     this.startedMs = listening.answered === undefined ? 0 : performance.now();
   }
 

@@ -5,7 +5,7 @@ import type { Events } from "../telemetry/events.ts";
 import { createPlant } from "./create-plant.ts";
 import { docsPage } from "./docs-page.ts";
 import { catalogue } from "./error-catalogue.ts";
-import { Clock, Exchange, type Handler, type Listening, retrySoon } from "./exchange.ts";
+import { Clock, Exchange, type Handler, type Listening, RequestIds, retrySoon } from "./exchange.ts";
 import { live, ready } from "./health.ts";
 import { openapi } from "./openapi.ts";
 import type { WireFault } from "./wire/connection.ts";
@@ -78,6 +78,7 @@ export function startPublicListener(
 
   const listening: Listening = {
     clock: new Clock(),
+    requestIds: new RequestIds(),
     refused(exchange, status, error) {
       events.erred(error);
       if (options.logRequests === "none") return;

@@ -39,8 +39,9 @@ export class Feed {
   watch: Answer = ({ request }) => {
     const authorization = request.headers.get("authorization") ?? undefined;
     let watcher: Watcher | undefined;
-    const source: UnderlyingDefaultSource<Uint8Array> = {
-      start: (controller) => {
+    const unread = new ByteLengthQueuingStrategy({ highWaterMark: unreadBytesMax });
+    const source = {
+      start: (controller: ReadableStreamDefaultController<Uint8Array>) => {
         const leave = (): void => {
           if (this.#forget(watcher)) controller.close();
         };
@@ -61,8 +62,9 @@ export class Feed {
       },
       cancel: () => void this.#forget(watcher),
     };
-    const stream = new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: unreadBytesMax }));
-    return new Response(stream, { headers: { "Content-Type": "text/event-stream" } });
+    return new Response(new ReadableStream<Uint8Array>(source, unread), {
+      headers: { "Content-Type": "text/event-stream" },
+    });
   };
 
   close(): void {

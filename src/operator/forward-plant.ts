@@ -27,7 +27,9 @@ export function forwardPlant(plantsUrl: string): Answer {
         headers: picked(answer.headers, passedBack),
       });
     } catch {
-      return errorResponse("store-unavailable", catalogue["store-unavailable"].example, { "Retry-After": "1" });
+      return errorResponse("store-unavailable", catalogue["store-unavailable"].example, {
+        "Retry-After": "1",
+      });
     }
   };
 }

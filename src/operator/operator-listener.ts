@@ -61,7 +61,10 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
 
   const routes: Record<string, Record<string, Route>> = {
     "/": { GET: { open: page } },
-    "/plants": { GET: { open: page }, POST: { scope: "plants:create", answer: forwardPlant(options.plantsUrl) } },
+    "/plants": {
+      GET: { open: page },
+      POST: { scope: "plants:create", answer: forwardPlant(options.plantsUrl) },
+    },
     "/plants/*": { GET: { open: page } },
     "/import": { GET: { open: page } },
     "/tokens": { GET: { open: page } },
@@ -186,8 +189,11 @@ function denied(reason: Denied, scope: Scope): Response {
     "bad-credentials": ', error="invalid_token"',
     "lacks-scope": `, error="insufficient_scope", scope="${scope}"`,
   };
-  const message = reason === "lacks-scope" ? `The token lacks the scope ${scope}.` : catalogue[reason].example;
-  return errorResponse(reason, message, { "WWW-Authenticate": `Bearer realm="plant-store"${detail[reason]}` });
+  const message =
+    reason === "lacks-scope" ? `The token lacks the scope ${scope}.` : catalogue[reason].example;
+  return errorResponse(reason, message, {
+    "WWW-Authenticate": `Bearer realm="plant-store"${detail[reason]}`,
+  });
 }
 
 function isStream({ headers }: Response): boolean {

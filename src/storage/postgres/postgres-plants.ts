@@ -111,7 +111,10 @@ async function store(run: Run, batch: readonly Arrival[], createdAtMs: number): 
     missing = missing.filter(({ plant }) => !own.has(plant.id));
     if (missing.length === 0) break;
     // In a statement of its own: the one before does not see what was committed after it began.
-    for (const [id, name, tag] of await readLocked(run, missing.map(({ plant }) => plant.id)))
+    for (const [id, name, tag] of await readLocked(
+      run,
+      missing.map(({ plant }) => plant.id),
+    ))
       stored.set(BigInt(id ?? ""), { name: name ?? "", tag: tag ?? undefined });
     missing = missing.filter(({ plant }) => !stored.has(plant.id));
   }

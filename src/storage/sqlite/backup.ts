@@ -92,7 +92,9 @@ function putInPlace(partial: string, path: string): void {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new DataFileProblem(
-      code === "EEXIST" ? `${path} has come to be meanwhile; nothing was put in its place.` : `${path}: ${message}.`,
+      code === "EEXIST"
+        ? `${path} has come to be meanwhile; nothing was put in its place.`
+        : `${path}: ${message}.`,
     );
   }
 }

@@ -16,9 +16,9 @@ export interface WindowSearch {
   readonly look: (window: Window, limit: number) => Promise<PlantPage>;
 }
 
-// What is often found is found in the first, without setting others to work for nothing; the rest are wide.
-const firstWindowSeqs = 50_000;
-const windowSeqs = 500_000;
+// Wide enough to be worth a message to a thread. What is often found is found in the first, without setting others to
+// work for nothing.
+const windowSeqs = 100_000;
 
 /** Searches several windows of the store at once, as there are threads, and gives what they find in its order. */
 export async function searchWindows(search: WindowSearch): Promise<PlantPage> {
@@ -33,8 +33,10 @@ export async function searchWindows(search: WindowSearch): Promise<PlantPage> {
   for (;;) {
     const late = performance.now() > deadlineMs;
     while (!late && asked !== stop && looking.length < (searched === 0 ? 1 : windowsAtOnce)) {
-      const width = asked === search.cursor ? firstWindowSeqs : windowSeqs;
-      const window = { cursor: asked, stop: asked + direction * Math.min(width, Math.abs(stop - asked)) };
+      const window = {
+        cursor: asked,
+        stop: asked + direction * Math.min(windowSeqs, Math.abs(stop - asked)),
+      };
       const page = look(window, limit);
       page.catch(() => {}); // Told to whoever waits for it below; nobody may, when enough is found before.
       looking.push({ window, page });

@@ -12,26 +12,9 @@ import {
   type TagCount,
 } from "../../plants/plant-archive.ts";
 import { namePattern } from "./name-pattern.ts";
-import { windowPlants } from "./tag-windows.ts";
+import { allColumns, type Direction, fromRow, type Range, type Row } from "./plant-rows.ts";
+import { rowsOfTag, topTags } from "./plants-of-tag.ts";
 
-interface Row {
-  seq: bigint;
-  id: bigint;
-  name: string;
-  tag: string | null;
-  created_at_ms: bigint;
-  created_by: string;
-}
-
-type Direction = "ASC" | "DESC";
-
-/** The plants from `low` to `high`, both included, by their place in the store. */
-interface Range {
-  low: number;
-  high: number;
-}
-
-const allColumns = "plants.seq, id, name, plants.tag, created_at_ms, created_by";
 // A search goes through the store in slices, each a short read of its own: a long one would keep the log from
 // beginning anew. Wide enough that a slice costs far more than its statement.
 const sliceSeqs = 100_000;
@@ -100,16 +83,7 @@ export class SqliteArchive implements PlantArchive {
   }
 
   async topTags(limit: number): Promise<readonly TagCount[]> {
-    return this.#database
-      .query<{ tag: string; plants: bigint }, [number]>(
-        `SELECT tag, sum(plants) AS plants FROM (
-           SELECT tag, plants FROM tag_windows
-           UNION ALL
-           SELECT tag, 1 FROM plants WHERE seq > (SELECT seq FROM tag_windows_end) AND tag IS NOT NULL
-         ) GROUP BY tag ORDER BY plants DESC, tag LIMIT ?`,
-      )
-      .all(limit)
-      .map(({ tag, plants }) => ({ tag, plants: Number(plants) }));
+    return topTags(this.#database, limit);
   }
 
   async arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals> {
@@ -127,39 +101,13 @@ export class SqliteArchive implements PlantArchive {
 
   #rows(filter: PlantFilter, range: Range, direction: Direction, limit: number): Row[] {
     if (filter.tag !== undefined && !isSearch(filter))
-      return this.#rowsOfTag(filter.tag, range, direction, limit);
+      return rowsOfTag(this.#database, filter.tag, range, direction, limit);
     const { condition, values } = conditionOf(filter);
     return this.#database
       .query<Row, (number | string)[]>(
         `SELECT ${allColumns} FROM plants WHERE seq BETWEEN ? AND ?${condition} ORDER BY seq ${direction} LIMIT ?`,
       )
       .all(range.low, range.high, ...values, limit);
-  }
-
-  /** From the windows that hold the tag, and from the newest plants, which are in none yet. */
-  #rowsOfTag(tag: string, { low, high }: Range, direction: Direction, limit: number): Row[] {
-    const counted = Number(
-      this.#database.query<{ seq: bigint }, []>("SELECT seq FROM tag_windows_end").get()?.seq ?? 0n,
-    );
-    const newest = (count: number) =>
-      this.#database
-        .query<Row, (number | string)[]>(
-          `SELECT ${allColumns} FROM plants WHERE seq BETWEEN ? AND ? AND tag = ? ORDER BY seq ${direction} LIMIT ?`,
-        )
-        .all(Math.max(low, counted + 1), high, tag, count);
-    const windowed = (count: number) =>
-      this.#database
-        .query<Row, (number | string)[]>(
-          `SELECT ${allColumns} FROM tag_windows AS held CROSS JOIN plants
-            WHERE held.tag = ?1 AND held.window BETWEEN (?2 - 1) / ${windowPlants} AND (?3 - 1) / ${windowPlants}
-              AND seq BETWEEN held.window * ${windowPlants} + 1 AND (held.window + 1) * ${windowPlants}
-              AND seq BETWEEN ?2 AND ?3 AND plants.tag = ?1
-            ORDER BY held.window ${direction}, seq ${direction} LIMIT ?4`,
-        )
-        .all(tag, low, Math.min(high, counted), count);
-    const [first, second] = direction === "DESC" ? [newest, windowed] : [windowed, newest];
-    const rows = first(limit);
-    return rows.length === limit ? rows : [...rows, ...second(limit - rows.length)];
   }
 
   #pageOfOne(id: bigint, filter: PlantFilter, range: Range): PlantPage {
@@ -248,14 +196,4 @@ function firstSlice({ low, high }: Range, newestFirst: boolean): Range {
 function nextOf({ low, high }: Range, newestFirst: boolean): string | undefined {
   if (low > high) return undefined;
   return String(newestFirst ? high + 1 : low - 1);
-}
-
-function fromRow(row: Row): StoredPlant {
-  return {
-    id: row.id,
-    name: row.name,
-    tag: row.tag ?? undefined,
-    createdAtMs: Number(row.created_at_ms),
-    createdBy: row.created_by,
-  };
 }

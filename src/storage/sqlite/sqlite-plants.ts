@@ -127,9 +127,12 @@ function bringInLog(database: Database): void {
   try {
     busy = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy;
   } catch (error) {
-    throw new StoreUnavailable(`the log cannot be brought into the data file (${codeOf(error) || String(error)})`, {
-      cause: error,
-    });
+    throw new StoreUnavailable(
+      `the log cannot be brought into the data file (${codeOf(error) || String(error)})`,
+      {
+        cause: error,
+      },
+    );
   }
   if (busy !== 0n) throw new StoreUnavailable("the data file is in use and its log cannot be brought in");
 }

@@ -26,6 +26,8 @@ interface Asked extends ArchiveQuestion {
 
 // One for what is quick and one for what takes its time, such as counting tags.
 const threadsMax = 2;
+// One to search and one to go on with, so that none waits while the results of another are put in order.
+const windowsPerThread = 2;
 // Nobody looking, nothing kept: a thread is ended when it had nothing to do for so long.
 const idleMsMax = 60_000;
 
@@ -55,7 +57,7 @@ export class ThreadedArchive implements PlantArchive {
       stop: newestFirst ? 1 : last,
       limit: request.limit,
       searchMsMax: request.searchMsMax,
-      windowsAtOnce: threadsMax,
+      windowsAtOnce: threadsMax * windowsPerThread,
       look: ({ cursor, stop }, limit) =>
         this.#ask<PlantPage>(
           "page",
