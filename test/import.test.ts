@@ -144,7 +144,7 @@ describe("import", () => {
     await using plants = await importing();
     plants.write("plants.ndjson", '\n{"id":1,\r"name":}\n');
     expect((await plants.run(["plants.ndjson"])).err).toContain(
-      "line 2: The row is not JSON: at column 8 of",
+      "line 2: The row is not JSON: at line 2, expected",
     );
     plants.write("plants.json", '[{"id":1,"name":"a"},{"id":2}, {"id":3}]');
     const { err } = await plants.run(["plants.json"]);

@@ -100,15 +100,17 @@ async function* soundRows(
   taken.all = !stopping.asked;
 }
 
-// The service sees one row as a whole body, so its line 1 is the row's own line. Only elements of an array have several.
+// The service sees one row as a whole body, so its line 1 is the row's own line. Only an element of an array has several;
+// elsewhere the service counts a stray carriage return, and its column is not the row's.
 function placed(message: string, { line, element }: Row): string {
   return message
     .replace(/^The body\b/, "The row")
-    .replace(/ at line (\d+), column (\d+)/, (_, down, column) =>
-      down === "1" || element === undefined
-        ? ` at column ${column} of the row`
-        : ` at line ${line + Number(down) - 1}, column ${column}`,
-    );
+    .replace(/ at line (\d+), column (\d+)/, (_, down, column) => {
+      if (down === "1") return ` at column ${column} of the row`;
+      return element === undefined
+        ? ` at line ${line}`
+        : ` at line ${line + Number(down) - 1}, column ${column}`;
+    });
 }
 
 function whyEnded(error: unknown): string {
