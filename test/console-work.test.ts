@@ -28,7 +28,12 @@ describe("adding a plant", () => {
     async () => {
       const page = await open("/");
       await page.getByRole("button", { name: "Add a plant" }).click();
+      expect(await page.evaluate("document.activeElement.name")).toBe("id");
+      await add(page, { id: "1e3", name: "A thousand" });
+      await see(page, "The plant is on disk.");
+      expect(await page.getByRole("link", { name: /Show/ }).count()).toBe(0);
       await add(page, { id: unsafeId, name: 'O\'Fern "quoted"', tag: "indoor" });
+      await page.getByRole("link", { name: /Show O'Fern/ }).waitFor();
       await see(page, "The plant is on disk.");
       expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
       await add(page, { id: unsafeId, name: 'O\'Fern "quoted"', tag: "indoor" });

@@ -72,6 +72,17 @@ describe("signing in", () => {
   );
 
   test(
+    "says once, at the field, that a token from before is no good any more",
+    async () => {
+      const page = await open("/", { token: "a-token-from-before" });
+      await page.locator(".problem").waitFor();
+      expect((await textOf(page, ".sign-in form")).split("does not know")).toHaveLength(2);
+      expect(await page.evaluate("sessionStorage.length")).toBe(0);
+    },
+    testMs,
+  );
+
+  test(
     "ends with words when the token is revoked",
     async () => {
       const token = await makeToken(session.running, "leaver", ["operator"]);
@@ -216,6 +227,20 @@ describe("the plants table", () => {
       await eventually(async () =>
         ((await rows(page).first().textContent()) ?? "").includes("While you were reading"),
       );
+      // Whoever scrolls up by hand finds them in their order too, with the next that comes.
+      await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 900));
+      await eventually(async () => Number(await rows(page).nth(1).getAttribute("aria-rowindex")) > 4);
+      await post(session.running.url, '{"id":500004,"name":"Came first"}');
+      await page.getByRole("button", { name: "1 new plant" }).waitFor();
+      await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 0));
+      await rows(page).first().locator("a").focus();
+      await post(session.running.url, '{"id":500005,"name":"Came second"}');
+      const names = () => page.locator(".rows .cell-name").allTextContents();
+      await eventually(async () => (await names())[0] === "Came second");
+      expect((await names()).slice(0, 3)).toEqual(["Came second", "Came first", "While you were reading"]);
+      expect(await page.locator(".pill").count()).toBe(0);
+      // The focus stays with the plant that it was on.
+      expect(await page.evaluate("document.activeElement.textContent")).toBe("While you were reading");
     },
     testMs,
   );

@@ -140,6 +140,28 @@ describe("import", () => {
     expect(plants.stored().map(([id]) => id)).toEqual([1n, 4n]);
   });
 
+  test("names the place of a fault in the file, whatever the breaks inside the row", async () => {
+    await using plants = await importing();
+    plants.write("plants.ndjson", '\n{"id":1,\r"name":}\n');
+    expect((await plants.run(["plants.ndjson"])).err).toContain(
+      "line 2: The row is not JSON: at line 2, expected",
+    );
+    plants.write("plants.json", '[{"id":1,"name":"a"},{"id":2}, {"id":3}]');
+    const { err } = await plants.run(["plants.json"]);
+    expect(err).toContain("line 1, element 2: Field");
+    expect(err).toContain("line 1, element 3: Field");
+  });
+
+  test("says in its report that the refused rows could not be kept", async () => {
+    await using plants = await importing();
+    plants.write("plants.ndjson", '{"id":1,"name":"a"}\n{"id":2}\n');
+    const { code, err } = await plants.run(["plants.ndjson", "--refused", "/dev/full"]);
+    expect(code).toBe(1);
+    expect(err).toContain("/dev/full cannot be written to: ENOSPC");
+    expect(err).toContain("1 created, 0 replayed, 1 refused");
+    expect(err).not.toContain("fault of ours");
+  });
+
   test("counts refused rows beyond the first twenty", async () => {
     await using plants = await importing();
     plants.write("plants.ndjson", "{}\n".repeat(50));
@@ -173,10 +195,10 @@ describe("import", () => {
   });
 
   test("works with a path in the base URL", async () => {
-    await using plants = await importing({
-      listen: "127.0.0.1:38459",
-      "base-url": "http://127.0.0.1:38459/garden/v1",
-    });
+    const free = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    free.stop(true);
+    const listen = `127.0.0.1:${free.port}`;
+    await using plants = await importing({ listen, "base-url": `http://${listen}/garden/v1` });
     plants.write("plants.ndjson", ndjson(3));
     const at = (path: string) =>
       plantStore(

@@ -87,7 +87,8 @@ async function importRows(options: Import): Promise<{ tally: Tally; failure: str
   const failure = await (target === undefined
     ? checkRows(rows, tally, stopping)
     : sendRows(rows, target, tally, stopping));
-  return { tally, failure };
+  const notKept = refusedFile?.finish();
+  return { tally, failure: failure ?? notKept };
 }
 
 function readTarget(args: Arguments, terminal: Terminal): Target {

@@ -1,4 +1,10 @@
-/** The service was asked and said no. A retry of the same plant will be refused again. */
+// What was sent is not HTTP, so it is not about the plant in it.
+const notHttp = 40030;
+
+/**
+ * The service answered with an error. With 408, 429 or 500 and above the plant was sent as often as it may be, and
+ * sending it later may help; after any other the same plant will be refused again.
+ */
 export class ServiceRefused extends Error {
   override readonly name = "ServiceRefused";
   /** The number of the service's Error body; status × 100 where something else answered without one. */
@@ -18,7 +24,9 @@ export class ServiceRefused extends Error {
 
   /** Whether this is about the one plant that was sent; otherwise every plant would be refused alike. */
   get concernsPlant(): boolean {
-    return this.status === 400 || this.status === 413;
+    // A 400 without the number of an Error body comes from something that is no plant store, and takes no plant at all.
+    const ofPlantStore = this.error > 40000 && this.error < 40100 && this.error !== notHttp;
+    return (this.status === 400 && ofPlantStore) || this.status === 413;
   }
 }
 

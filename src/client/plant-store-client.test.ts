@@ -69,6 +69,11 @@ describe("ids", () => {
       expect(server.bodies).toEqual([`/plants {"id":${digits},"name":"a","tag":"t"}`]);
     });
   }
+  test("a plant without a name is sent as JSON all the same", async () => {
+    await using server = await scripted(ok);
+    await server.client().createPlant({ id: 1 } as NewPlant);
+    expect(server.bodies).toEqual(['/plants {"id":1}']);
+  });
   for (const id of [2 ** 53, 1.5, Number.NaN, "1.0", "", "0x1", null]) {
     test(`${typeof id} ${id} is refused before it is sent`, async () => {
       await using server = await scripted(ok);
@@ -113,6 +118,16 @@ describe("retries", () => {
     const error = await caught(server.client({ attemptsMax: 3 }).createPlant(plant));
     expect(error).toMatchObject({ name: "ServiceRefused", error: 50302, attempts: 3 });
     expect(server.bodies).toHaveLength(3);
+  });
+
+  test("are bounded also where an option is undefined, and a bound that is none is refused", async () => {
+    await using server = await scripted(status(503));
+    const error = await caught(server.client({ attemptsMax: undefined }).createPlant(plant));
+    expect(error).toMatchObject({ status: 503, attempts: 6 });
+    for (const name of ["timeoutMs", "attemptsMax", "backoffMs", "backoffMsMax", "patienceMs"]) {
+      for (const value of [Number.NaN, Number.POSITIVE_INFINITY, -1, "5"])
+        expect(() => server.client({ [name]: value })).toThrow(`${name} must be a number`);
+    }
   });
 
   test("end as unreachable where there was no answer", async () => {
@@ -267,6 +282,18 @@ describe("many plants", () => {
     expect(await caught(run())).toMatchObject({ status: 401 });
     expect([taken, left]).toEqual([2, true]);
     expect(server.bodies.length).toBeLessThan(6);
+  });
+
+  test("stop at a 400 that is about no plant", async () => {
+    const strange: Reaction = (response) => response.writeHead(400).end("<html>");
+    for (const reaction of [strange, status(400, {}, 40030)]) {
+      await using server = await scripted(reaction);
+      const run = async () => {
+        for await (const _ of server.client().createPlants(numbered(1000), { concurrency: 2 }));
+      };
+      expect(await caught(run())).toMatchObject({ name: "ServiceRefused", status: 400 });
+      expect(server.bodies.length).toBeLessThan(6);
+    }
   });
 
   test("stop when aborted, when the caller breaks off, and when the source fails", async () => {

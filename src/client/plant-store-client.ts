@@ -33,19 +33,27 @@ const standard = {
   patienceMs: 120_000,
 };
 const tokenShape = /^[\x21-\x7e]+$/;
+// Timers take no longer wait: they would go off at once.
+const optionMax = 2 ** 31 - 1;
 
 /** Creates plants in a plant store. It retries by itself, because sending the same plant again is always safe. */
 export class PlantStoreClient {
   readonly #attempts: AttemptOptions;
   readonly #retries: RetryOptions;
 
-  constructor({ baseUrl, token, fetch = platformFetch, ...rest }: ClientOptions) {
+  constructor(options: ClientOptions) {
+    const { baseUrl, token, fetch = platformFetch } = options;
     // A line break in a token would be a header of its own.
     if (!tokenShape.test(token)) throw new TypeError("The token must be printable ASCII without spaces.");
-    const { timeoutMs, ...retries } = { ...standard, ...rest };
     const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+    const timeoutMs = numberOf(options, "timeoutMs", 1);
     this.#attempts = { fetch, url: plantsUrl(baseUrl), headers, timeoutMs };
-    this.#retries = retries;
+    this.#retries = {
+      attemptsMax: numberOf(options, "attemptsMax", 1),
+      backoffMs: numberOf(options, "backoffMs", 0),
+      backoffMsMax: numberOf(options, "backoffMsMax", 0),
+      patienceMs: numberOf(options, "patienceMs", 0),
+    };
   }
 
   /**
@@ -125,6 +133,13 @@ export class PlantStoreClient {
 }
 
 const platformFetch: Fetch = (url, request) => fetch(url, request);
+
+// An undefined option counts as not given. Any other value that is no such number would retry for ever.
+function numberOf(options: ClientOptions, name: keyof typeof standard, least: number): number {
+  const value = options[name] ?? standard[name];
+  if (typeof value === "number" && value >= least && value <= optionMax) return value;
+  throw new TypeError(`${name} must be a number from ${least} to ${optionMax}.`);
+}
 
 function plantsUrl(baseUrl: string | URL): string {
   const url = new URL(baseUrl);

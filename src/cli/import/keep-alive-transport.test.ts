@@ -80,6 +80,26 @@ test("a server that does not take requests sent ahead gets one at a time from th
   expect((await round()).filter(({ status }) => status === "rejected")).toEqual([]);
 });
 
+test("a server that takes requests sent ahead still gets them after it has closed every connection", async () => {
+  const held: Socket[] = [];
+  let does: "answer" | "close" | "hold" = "answer";
+  using server = await listening((socket) => {
+    if (does === "close") socket.destroy();
+    else held.push(socket);
+    if (held.length < (does === "hold" ? 256 : 1)) return;
+    for (const waiting of held.splice(0)) waiting.write(answer);
+  });
+  using transport = new KeepAliveTransport(server.url, 256);
+  const round = () =>
+    Promise.allSettled(Array.from({ length: 256 }, () => transport.fetch(server.url.href, request())));
+  await round();
+  does = "close";
+  expect((await round()).every(({ status }) => status === "rejected")).toBe(true);
+  // All must be on their way at once, or none is answered.
+  does = "hold";
+  expect((await round()).every(({ status }) => status === "fulfilled")).toBe(true);
+});
+
 test("a request fails when its connection closes, when it is given up, and when nobody listens", async () => {
   using server = await listening((socket, _, number) => {
     if (number === 1) socket.end();

@@ -2,11 +2,14 @@ import type { Fetch, FetchRequest } from "../../client/plant-store-client.ts";
 import { KeptConnection, type Waiting } from "./kept-connection.ts";
 
 const connectionsMax = 64;
+// One connection may also end for a reason of its own, such as a body that is too large.
+const closedOnAheadMax = 3;
 
 /**
  * Plain HTTP over connections that are kept, in place of `fetch`, which takes twice the time for each request. Where more
  * requests are made at once than there are connections, some are sent ahead, several in one write: that saves a third
- * of what an exchange costs. A service that closes a connection on them gets one request at a time from then on.
+ * of what an exchange costs. A service that closes connections on them, and has never answered one, gets one request at
+ * a time from then on.
  */
 export class KeepAliveTransport implements Disposable {
   readonly #host: string;
@@ -14,6 +17,8 @@ export class KeepAliveTransport implements Disposable {
   readonly #connectionsMax: number;
   readonly #connections = new Set<KeptConnection>();
   #aheadMax: number;
+  #answeredAhead = false;
+  #closedOnAhead = 0;
   #waiting: Waiting[] = [];
   #sending = false;
   #headers: FetchRequest["headers"] | undefined;
@@ -68,9 +73,12 @@ export class KeepAliveTransport implements Disposable {
 
   #connect(): KeptConnection {
     const connection: KeptConnection = new KeptConnection(this.#host, this.#port, {
-      answered: () => this.#sendSoon(),
-      closed: (inFlight) => {
-        if (inFlight > 1) this.#aheadMax = 1;
+      answered: (ahead) => {
+        this.#answeredAhead ||= ahead;
+        this.#sendSoon();
+      },
+      closed: (onAhead) => {
+        if (onAhead && ++this.#closedOnAhead >= closedOnAheadMax && !this.#answeredAhead) this.#aheadMax = 1;
         this.#connections.delete(connection);
         this.#sendSoon();
       },

@@ -11,10 +11,10 @@ export interface Waiting {
 }
 
 export interface ConnectionEvents {
-  /** An answer came, so there is room for another request. */
-  answered(): void;
-  /** It is not used again. So many requests were on it. */
-  closed(inFlight: number): void;
+  /** An answer came, so there is room for another request. `ahead`: its request had been sent behind another. */
+  answered(ahead: boolean): void;
+  /** It is not used again. `onAhead`: the other side ended it while requests were sent ahead on it. */
+  closed(onAhead: boolean): void;
 }
 
 /** One connection, answered in order. Whatever goes wrong on it fails all requests on it, and it is not used again. */
@@ -23,13 +23,19 @@ export class KeptConnection {
   readonly #events: ConnectionEvents;
   readonly #reader = new AnswerReader();
   #inFlight: Waiting[] = [];
+  /** The request that is answered next was sent when no other was on the way. */
+  #nextIsAlone = false;
+  #connected = false;
   #closed = false;
 
   constructor(host: string, port: number, events: ConnectionEvents) {
     this.#socket = connect({ host, port, noDelay: true });
     this.#events = events;
+    this.#socket.on("connect", () => {
+      this.#connected = true;
+    });
     this.#socket.on("data", (bytes: Buffer) => this.#received(bytes));
-    this.#socket.on("error", (error) => this.#close(error));
+    this.#socket.on("error", (error) => this.#close(error, this.#connected));
     this.#socket.on("end", () => this.#ended());
     this.#socket.on("close", () => this.#ended());
   }
@@ -40,6 +46,7 @@ export class KeptConnection {
 
   /** Sends the requests in one piece. */
   send(requests: readonly Waiting[]): void {
+    this.#nextIsAlone ||= this.#inFlight.length === 0;
     for (const request of requests) {
       this.#inFlight.push(request);
       request.signal.addEventListener("abort", this.close);
@@ -49,7 +56,7 @@ export class KeptConnection {
     else this.#socket.write(Buffer.concat(requests.map(({ bytes }) => bytes)));
   }
 
-  readonly close = (): void => this.#close(new Error("the connection was given up"));
+  readonly close = (): void => this.#close(new Error("the connection was given up"), false);
 
   #received(bytes: Buffer): void {
     try {
@@ -57,42 +64,45 @@ export class KeptConnection {
       while (this.#inFlight.length > 0) {
         const answer = this.#reader.next();
         if (answer === undefined) return;
-        this.#settle((request) => request.resolve(answer));
-        if (!answer.keepAlive) return this.close();
+        this.#answer(answer);
+        if (!answer.keepAlive) return this.#close(new Error("the connection was closed"), true);
       }
       // Nothing more was asked, so this cannot be an answer.
       if (this.#reader.holdsMore) this.close();
     } catch (error) {
-      this.#close(error as Error);
+      this.#close(error as Error, false);
     }
   }
 
   #ended(): void {
     if (this.#closed) return;
     try {
-      if (this.#inFlight.length > 0) {
-        const answer = this.#reader.end();
-        this.#settle((request) => request.resolve(answer));
-      }
-      this.close();
+      if (this.#inFlight.length > 0) this.#answer(this.#reader.end());
+      this.#close(new Error("the connection was closed"), true);
     } catch (error) {
-      this.#close(error as Error);
+      this.#close(error as Error, this.#connected);
     }
   }
 
-  #settle(tell: (request: Waiting) => void): void {
+  #answer(answer: FetchAnswer): void {
     const request = this.#inFlight.shift();
-    if (request === undefined) return;
-    request.signal.removeEventListener("abort", this.close);
-    tell(request);
-    this.#events.answered();
+    const ahead = !this.#nextIsAlone;
+    this.#nextIsAlone = false;
+    request?.signal.removeEventListener("abort", this.close);
+    request?.resolve(answer);
+    this.#events.answered(ahead);
   }
 
-  #close(error: Error): void {
+  #close(error: Error, byOther: boolean): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#socket.destroy();
-    this.#events.closed(this.#inFlight.length);
-    while (this.#inFlight.length > 0) this.#settle((request) => request.reject(error));
+    const failed = this.#inFlight;
+    this.#inFlight = [];
+    this.#events.closed(byOther && failed.length > (this.#nextIsAlone ? 1 : 0));
+    for (const { signal, reject } of failed) {
+      signal.removeEventListener("abort", this.close);
+      reject(error);
+    }
   }
 }

@@ -1,6 +1,6 @@
+import { grouped } from "../progress-line.ts";
 import { green, type Terminal } from "../terminal.ts";
 import type { Input } from "./input.ts";
-import { grouped } from "./report.ts";
 import type { Tally } from "./tally.ts";
 
 const drawEveryMs = 100;

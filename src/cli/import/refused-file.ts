@@ -28,7 +28,10 @@ export class RefusedFile implements Disposable {
     }
   }
 
-  /** False where the row was too long to be held, so that it is not in the file. */
+  /**
+   * False where the row was too long to be held, so that it is not in the file.
+   * @throws InputProblem where the file cannot be written to; no more is written then.
+   */
   add({ source }: Row): boolean {
     if (source === undefined) return false;
     if (this.#format === "json") this.#gather(Buffer.from(this.#rows === 0 ? "[\n" : ",\n"), source);
@@ -37,10 +40,20 @@ export class RefusedFile implements Disposable {
     return true;
   }
 
+  /** Writes what is left. Gives the sentence that says why it could not, if so. */
+  finish(): string | undefined {
+    try {
+      if (this.#format === "json") this.#gather(Buffer.from(this.#rows === 0 ? "[]\n" : "\n]\n"));
+      else this.#gather(...this.#header());
+      this.#write();
+      return undefined;
+    } catch (error) {
+      if (error instanceof InputProblem) return error.message;
+      throw error;
+    }
+  }
+
   [Symbol.dispose](): void {
-    if (this.#format === "json") this.#gather(Buffer.from(this.#rows === 0 ? "[]\n" : "\n]\n"));
-    else this.#gather(...this.#header());
-    this.#write();
     closeSync(this.#file);
   }
 
@@ -56,9 +69,13 @@ export class RefusedFile implements Disposable {
   }
 
   #write(): void {
-    for (let rest = Buffer.concat(this.#gathered); rest.length > 0; )
-      rest = rest.subarray(writeSync(this.#file, rest));
+    let rest = Buffer.concat(this.#gathered);
     this.#gathered = [];
     this.#gatheredBytes = 0;
+    try {
+      while (rest.length > 0) rest = rest.subarray(writeSync(this.#file, rest));
+    } catch (error) {
+      throw new InputProblem(`${this.path} cannot be written to: ${(error as Error).message}.`);
+    }
   }
 }

@@ -1,4 +1,6 @@
-import type { Tally } from "./tally.ts";
+import { grouped } from "../progress-line.ts";
+import { visible } from "../terminal.ts";
+import type { RefusedRow, Tally } from "./tally.ts";
 
 /** How an import ended, in words for the terminal. */
 export function reportText(
@@ -6,11 +8,12 @@ export function reportText(
   failure: string | undefined,
   refusedPath: string | undefined,
 ): string {
-  const lines = tally.told.map(({ line, message }) => `line ${line}: ${message}`);
+  // Whatever answers may have put its own words in, and they must not steer the terminal.
+  const lines = tally.told.map((refused) => `${place(refused)}: ${visible(refused.message)}`);
   const more = tally.refused - tally.told.length;
   if (more > 0) lines.push(`${count(more, "more row was refused", "more rows were refused")}.`);
   if (tally.refused > 0) lines.push(whereRefused(tally, refusedPath));
-  if (failure !== undefined) lines.push(failure);
+  if (failure !== undefined) lines.push(visible(failure));
   lines.push(`${counts(tally)} in ${seconds(tally.seconds)} (${grouped(rate(tally))} rows/s).`);
   return `${lines.join("\n")}\n`;
 }
@@ -35,18 +38,20 @@ export function reportJson(tally: Tally, failure: string | undefined): string {
   )}\n`;
 }
 
-export function grouped(number: number): string {
-  return String(number).replace(/\B(?=(?:\d{3})+$)/g, ",");
-}
-
 export function rate(tally: Tally): number {
   return Math.round(tally.rows / Math.max(tally.seconds, 0.001));
+}
+
+function place({ line, element }: RefusedRow): string {
+  return element === undefined ? `line ${line}` : `line ${line}, element ${element}`;
 }
 
 function whereRefused({ refused, notKept }: Tally, path: string | undefined): string {
   if (path === undefined) return "With --refused FILE, the refused rows are written to a file as they came.";
   const kept = `${count(refused - notKept, "refused row is", "refused rows are")} in ${path}, to be mended and imported again.`;
-  return notKept === 0 ? kept : `${kept} ${count(notKept, "is", "are")} too long to be kept there.`;
+  return notKept === 0
+    ? kept
+    : `${kept} ${count(notKept, "is", "are")} too long to be kept there; --max-body-bytes is the limit.`;
 }
 
 function counts({ created, replayed, refused, sound, dryRun }: Tally): string {

@@ -43,7 +43,7 @@ export async function sendRows(
     ...{ baseUrl: url, token, timeoutMs, attemptsMax, backoffMs, backoffMsMax, patienceMs },
     ...(plain ? { fetch: transport.fetch } : {}),
   });
-  const taken = { line: 0 };
+  const taken = { line: 0, all: false };
   const sound = soundRows(rows, tally, stopping, taken);
   try {
     for await (const outcome of client.createPlants(sound, { concurrency, signal: stopping.cutOff })) {
@@ -57,7 +57,7 @@ export async function sendRows(
   } catch (error) {
     return `${whyEnded(error)} ${resumes}`;
   }
-  return stopping.asked
+  return stopping.asked && !taken.all
     ? `Stopped when asked to. Every row up to line ${taken.line} is settled. ${resumes}`
     : undefined;
 }
@@ -68,12 +68,17 @@ export async function checkRows(
   tally: Tally,
   stopping: Stopping,
 ): Promise<string | undefined> {
-  for await (const row of soundRows(rows, tally, stopping, { line: 0 })) {
-    const plant = parseNewPlant(row.json);
-    if (plant instanceof Refusal) tally.refuse(row, placed(plant.message, row));
-    else tally.sound++;
+  const taken = { line: 0, all: false };
+  try {
+    for await (const row of soundRows(rows, tally, stopping, taken)) {
+      const plant = parseNewPlant(row.json);
+      if (plant instanceof Refusal) tally.refuse(row, placed(plant.message, row));
+      else tally.sound++;
+    }
+  } catch (error) {
+    return whyEnded(error);
   }
-  return stopping.asked ? "Stopped when asked to." : undefined;
+  return stopping.asked && !taken.all ? "Stopped when asked to." : undefined;
 }
 
 const resumes = "Running the same command again resumes: rows that are stored are only replayed.";
@@ -82,7 +87,7 @@ async function* soundRows(
   rows: AsyncIterable<Row>,
   tally: Tally,
   stopping: Stopping,
-  taken: { line: number },
+  taken: { line: number; all: boolean },
 ) {
   for await (const row of rows) {
     // Asked before the row is looked at: the last one may have been cut off by the stop itself.
@@ -91,17 +96,21 @@ async function* soundRows(
     if (row.fault === undefined) yield row;
     else tally.refuse(row, row.fault);
   }
+  // A stop ends the input as well, so only an end from before it is the end of the file.
+  taken.all = !stopping.asked;
 }
 
-// The service sees one row as a whole body, so its line 1 is the row's own line.
-function placed(message: string, { line }: Row): string {
+// The service sees one row as a whole body, so its line 1 is the row's own line. Only an element of an array has several;
+// elsewhere the service counts a stray carriage return, and its column is not the row's.
+function placed(message: string, { line, element }: Row): string {
   return message
     .replace(/^The body\b/, "The row")
-    .replace(/ at line (\d+), column (\d+)/, (_, down, column) =>
-      down === "1"
-        ? ` at column ${column} of the row`
-        : ` at line ${line + Number(down) - 1}, column ${column}`,
-    );
+    .replace(/ at line (\d+), column (\d+)/, (_, down, column) => {
+      if (down === "1") return ` at column ${column} of the row`;
+      return element === undefined
+        ? ` at line ${line}`
+        : ` at line ${line + Number(down) - 1}, column ${column}`;
+    });
 }
 
 function whyEnded(error: unknown): string {

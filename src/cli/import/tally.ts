@@ -4,6 +4,7 @@ import type { RefusedFile } from "./refused-file.ts";
 /** Why one row did not go in. */
 export interface RefusedRow {
   readonly line: number;
+  readonly element: number | undefined;
   /** The service's number for it, where it was the service that refused. */
   readonly error: number | undefined;
   readonly message: string;
@@ -11,7 +12,7 @@ export interface RefusedRow {
 
 const toldMax = 20;
 
-/** What became of the rows so far. Of the refused ones it keeps the first few by line, and counts the rest. */
+/** What became of the rows so far. Of the refused ones it keeps the first few by their place, and counts the rest. */
 export class Tally {
   readonly dryRun: boolean;
   readonly #refusedFile: RefusedFile | undefined;
@@ -46,8 +47,14 @@ export class Tally {
     this.refused++;
     if (this.#refusedFile?.add(row) === false) this.notKept++;
     const last = this.#told.at(-1);
-    if (this.#told.length >= toldMax && last !== undefined && row.line >= last.line) return;
-    this.#told.push({ line: row.line, error, message });
-    this.#told = this.#told.sort((a, b) => a.line - b.line).slice(0, toldMax);
+    if (this.#told.length >= toldMax && last !== undefined && byPlace(row, last) >= 0) return;
+    this.#told.push({ line: row.line, element: row.element, error, message });
+    this.#told = this.#told.sort(byPlace).slice(0, toldMax);
   }
+}
+
+type Place = Pick<Row, "line" | "element">;
+
+function byPlace(one: Place, other: Place): number {
+  return one.line - other.line || (one.element ?? 0) - (other.element ?? 0);
 }

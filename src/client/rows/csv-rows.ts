@@ -1,4 +1,5 @@
-import { type CsvRow, fieldText, readCsvRow } from "./csv-row.ts";
+import { idJson } from "../plant.ts";
+import { type CsvField, fieldText, readCsvRow } from "./csv-row.ts";
 import {
   countNewlines,
   faultyRow,
@@ -20,7 +21,8 @@ interface Columns {
 
 const newline = 0x0a;
 const carriageReturn = 0x0d;
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+// A row that ends within so many times the limit is too long, and refused whole. One that goes on is a stray quote.
+const lookFactor = 4;
 const empty = new Uint8Array(0);
 const utf8 = new TextEncoder();
 
@@ -63,11 +65,14 @@ export class CsvRows implements RowSplitter {
         at = lineEnd + 1;
         continue;
       }
-      const row = readCsvRow(bytes, at, atEnd);
-      const whole = row.fields !== undefined && row.end - at <= this.#rowBytesMax;
-      const next = whole ? row.next : this.#faulty(bytes, at, row, atEnd, rows);
+      const reach = at + lookFactor * this.#rowBytesMax;
+      const beyond = bytes.length > reach;
+      const row = readCsvRow(beyond ? bytes.subarray(0, reach) : bytes, at, atEnd && !beyond);
+      const fault = row.fault ?? (beyond ? this.#endless : undefined);
+      const next =
+        row.fields === undefined ? this.#faulty(bytes, at, fault, beyond || atEnd, rows) : row.next;
       if (next === undefined) break;
-      if (whole) this.#take(bytes.subarray(at, row.end), bytes, row, rows);
+      if (row.fields !== undefined) this.#take(bytes.subarray(at, row.end), bytes, row.fields, rows);
       this.#line += countNewlines(bytes.subarray(at, next));
       at = next;
     }
@@ -80,39 +85,40 @@ export class CsvRows implements RowSplitter {
   #faulty(
     bytes: Uint8Array<ArrayBuffer>,
     at: number,
-    { fault }: CsvRow,
-    atEnd: boolean,
+    fault: string | undefined,
+    noMore: boolean,
     rows: Row[],
   ): number | undefined {
-    const overlong = bytes.length - at > this.#rowBytesMax;
-    if (fault === undefined && !overlong) return undefined;
     const lineEnd = bytes.indexOf(newline, at);
-    if (lineEnd < 0 && !atEnd && !overlong) return undefined;
-    if (this.#columns === undefined)
-      throw new NotOfFormat(`The header cannot be read. ${fault ?? "It does not end."}`);
+    if (fault === undefined || (lineEnd < 0 && !noMore)) return undefined;
+    if (this.#columns === undefined) throw new NotOfFormat(`The header cannot be read. ${fault}`);
     const end = lineEnd < 0 ? bytes.length : lineEnd;
     if (end - at > this.#rowBytesMax) {
       rows.push(tooLong(this.#line, this.#rowBytesMax));
       this.#skipping = lineEnd < 0;
-    } else {
-      const why = fault ?? `A quoted field does not end within ${this.#rowBytesMax} bytes.`;
-      rows.push(faultyRow(this.#line, withoutReturn(bytes.subarray(at, end)), why));
-    }
+    } else rows.push(faultyRow(this.#line, withoutReturn(bytes.subarray(at, end)), fault));
     return lineEnd < 0 ? bytes.length : lineEnd + 1;
+  }
+
+  get #endless(): string {
+    return `A quoted field does not end within ${lookFactor * this.#rowBytesMax} bytes.`;
   }
 
   #take(
     source: Uint8Array<ArrayBuffer>,
     bytes: Uint8Array<ArrayBuffer>,
-    { fields = [] }: CsvRow,
+    fields: readonly CsvField[],
     rows: Row[],
   ): void {
     if (source.length === 0) return;
+    const overlong = source.length > this.#rowBytesMax;
     if (this.#columns === undefined) {
+      if (overlong) throw new NotOfFormat("The header cannot be read. It is too long.");
       this.#columns = columnsOf(fields.map((field) => fieldText(bytes, field)));
       this.#heading = source.slice();
       return;
     }
+    if (overlong) return void rows.push(tooLong(this.#line, this.#rowBytesMax));
     const { count, id, name, tag } = this.#columns;
     if (fields.length !== count) {
       const fault = `The row has ${fields.length} fields, but the header has ${count}.`;
@@ -124,10 +130,8 @@ export class CsvRows implements RowSplitter {
     }
     // Only a field without quotes can be no field at all.
     const noTag = tagText === undefined || (tagText === "" && fields[tag]?.quoted === false);
-    const json = `{"id":${jsonNumber.test(idText) ? idText : JSON.stringify(idText)},${JSON.stringify({
-      name: nameText,
-      tag: noTag ? undefined : tagText,
-    }).slice(1)}`;
+    const rest = JSON.stringify({ name: nameText, tag: noTag ? undefined : tagText }).slice(1);
+    const json = `{"id":${idJson(idText)},${rest}`;
     rows.push(goodRow(this.#line, source, utf8.encode(json)));
   }
 }

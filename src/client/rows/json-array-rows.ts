@@ -26,6 +26,7 @@ export class JsonArrayRows implements RowSplitter {
   readonly #rowBytesMax: number;
   #place: "before" | "inside" | "after" | "beyond" = "before";
   #line = 1;
+  #elements = 0;
   /** The element that is being read, where one is: its line, and what earlier pieces held of it. */
   #elementLine: number | undefined;
   #held: Uint8Array<ArrayBuffer> = empty;
@@ -62,7 +63,10 @@ export class JsonArrayRows implements RowSplitter {
     if (this.#place === "before") throw new NotOfFormat("The file holds no JSON array.");
     if (this.#elementLine !== undefined) this.#finish(rows);
     if (this.#place === "inside")
-      rows.push(faultyRow(this.#line, undefined, "The array is not closed; the file may be cut off here."));
+      this.#add(
+        rows,
+        faultyRow(this.#line, undefined, "The array is not closed; the file may be cut off here."),
+      );
     return rows;
   }
 
@@ -85,8 +89,8 @@ export class JsonArrayRows implements RowSplitter {
   #finish(rows: Row[]): void {
     const line = this.#elementLine ?? this.#line;
     const source = withoutTail(this.#held);
-    if (this.#tooLong) rows.push(tooLong(line, this.#rowBytesMax));
-    else if (source.length > 0) rows.push(goodRow(line, source));
+    if (this.#tooLong) this.#add(rows, tooLong(line, this.#rowBytesMax));
+    else if (source.length > 0) this.#add(rows, goodRow(line, source));
     this.#held = empty;
     this.#tooLong = false;
     this.#elementLine = undefined;
@@ -97,11 +101,16 @@ export class JsonArrayRows implements RowSplitter {
     else if (this.#place === "before") {
       throw new NotOfFormat("The file does not begin with [, so it is no JSON array.");
     } else if (this.#place === "after") {
-      rows.push(
+      this.#add(
+        rows,
         faultyRow(this.#line, undefined, "There is text behind the end of the array; it was not read."),
       );
       this.#place = "beyond";
     }
+  }
+
+  #add(rows: Row[], row: Row): void {
+    rows.push({ ...row, element: ++this.#elements });
   }
 
   #pastSpace(bytes: Uint8Array<ArrayBuffer>, from: number): number {

@@ -1,6 +1,7 @@
 import { goodRow, isSpace, joined, type Row, type RowSplitter, tooLong } from "./row.ts";
 
 const newline = 0x0a;
+const carriageReturn = 0x0d;
 const empty = new Uint8Array(0);
 
 /** One JSON text on each line. Empty lines are no rows; what a line holds is for the service to judge. */
@@ -41,7 +42,7 @@ export class NdjsonRows implements RowSplitter {
   #take(line: Uint8Array<ArrayBuffer>, rows: Row[]): void {
     if (this.#skipping || line.length > this.#rowBytesMax) rows.push(tooLong(this.#line, this.#rowBytesMax));
     else if (!line.every(isSpace)) {
-      rows.push(goodRow(this.#line, line.at(-1) === 0x0d ? line.subarray(0, -1) : line));
+      rows.push(goodRow(this.#line, line.at(-1) === carriageReturn ? line.subarray(0, -1) : line));
     }
     this.#skipping = false;
   }

@@ -2,6 +2,8 @@
 export interface Row {
   /** The line of the file where it begins, from 1. */
   readonly line: number;
+  /** Which element of a JSON array it is, from 1; undefined in other files, where the line says enough. */
+  readonly element: number | undefined;
   /** Its bytes as they came; undefined where it was too long to hold. */
   readonly source: Uint8Array<ArrayBuffer> | undefined;
   /** What to send as the plant's JSON; empty where there is a fault. */
@@ -9,7 +11,7 @@ export interface Row {
   readonly fault: string | undefined;
 }
 
-/** Cuts a file into rows as its bytes arrive. It never holds more than one row and the bytes it was just given. */
+/** Cuts a file into rows as its bytes arrive. It never holds more than a few rows and the bytes it was just given. */
 export interface RowSplitter {
   push(bytes: Uint8Array<ArrayBuffer>): Row[];
   end(): Row[];
@@ -25,11 +27,11 @@ export class NotOfFormat extends Error {
 const nothing = new Uint8Array(0);
 
 export function goodRow(line: number, source: Uint8Array<ArrayBuffer>, json = source): Row {
-  return { line, source, json, fault: undefined };
+  return { line, element: undefined, source, json, fault: undefined };
 }
 
 export function faultyRow(line: number, source: Uint8Array<ArrayBuffer> | undefined, fault: string): Row {
-  return { line, source, json: nothing, fault };
+  return { line, element: undefined, source, json: nothing, fault };
 }
 
 export function tooLong(line: number, rowBytesMax: number): Row {

@@ -174,11 +174,21 @@ describe("CSV", () => {
       [3, '{"id":2,"name":"b"}'],
       [4, '{"id":3,"name":""}'],
     ]);
-    const long = `id,name\n1,${"x".repeat(300)}\n2,"${"y\n".repeat(150)}\n3,c\n`;
+    const long = `id,name\n1,${"x".repeat(300)}\n2,"${"y\n".repeat(450)}\n3,c\n`;
     const rows = await read("csv", long);
     expect(rows[0]).toMatchObject({ line: 2, source: undefined });
-    expect(rows[1]).toMatchObject({ line: 3, fault: "A quoted field does not end within 200 bytes." });
+    expect(rows[1]).toMatchObject({ line: 3, fault: "A quoted field does not end within 800 bytes." });
     expect(decode(rows.at(-1)?.json)).toBe('{"id":3,"name":"c"}');
+  });
+
+  test("sends no line of a quoted field that is too long", async () => {
+    const text = `id,name\n1,"${"2,inside\n".repeat(40)}"\n3,c\n`;
+    for (const lengths of [[7], [1_000_000]]) {
+      expect(await told("csv", text, lengths)).toEqual([
+        [2, expect.stringContaining("longer than 200 bytes")],
+        [43, '{"id":3,"name":"c"}'],
+      ]);
+    }
   });
 
   const headers: [string, string][] = [

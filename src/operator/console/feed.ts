@@ -13,6 +13,10 @@ export interface FeedListener {
 
 const rejoinMsMin = 500;
 const rejoinMsMax = 15_000;
+// The service says something every ten seconds, so after this long the connection is dead.
+const silenceMsMax = 25_000;
+// The numbers of the statuses 400 to 403: asking again would be refused again.
+const refusedErrors = { from: 40_000, below: 40_400 };
 
 /** The live feed of new plants, read while the page is visible and joined again whenever it breaks. */
 export class Feed {
@@ -49,29 +53,42 @@ export class Feed {
   async #run(signal: AbortSignal): Promise<void> {
     let waitMs = rejoinMsMin;
     while (!signal.aborted) {
+      const silence = new AbortController();
+      let timer = setTimeout(() => silence.abort(), silenceMsMax);
+      let refused = false;
       try {
-        const response = await this.#api.fetch("/api/feed", { signal });
-        waitMs = rejoinMsMin;
+        const joined = AbortSignal.any([signal, silence.signal]);
+        const response = await this.#api.fetch("/api/feed", { signal: joined });
         this.#turn("live");
         if (this.#joinedBefore) for (const listener of this.#listeners) listener.rejoined?.();
         this.#joinedBefore = true;
-        await this.#read(response);
+        await this.#read(response, () => {
+          waitMs = rejoinMsMin;
+          clearTimeout(timer);
+          timer = setTimeout(() => silence.abort(), silenceMsMax);
+        });
       } catch (reason) {
-        if (signal.aborted || (reason instanceof ApiError && reason.error > 40_000 && reason.error < 40_400))
-          return;
+        refused = isRefusal(reason);
+      } finally {
+        clearTimeout(timer);
       }
       if (signal.aborted) return;
       this.#turn("broken");
+      if (refused) return;
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       waitMs = Math.min(waitMs * 2, rejoinMsMax);
     }
   }
 
-  async #read(response: Response): Promise<void> {
+  async #read(response: Response, heard: () => void): Promise<void> {
     if (response.body === null) return;
+    const utf8 = new TextDecoder();
     let rest = "";
-    for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
-      const blocks = (rest + text).split("\n\n");
+    // Not by `for await`, since WebKit cannot do that with a stream.
+    const reader = response.body.getReader();
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      heard();
+      const blocks = (rest + utf8.decode(piece.value, { stream: true })).split("\n\n");
       rest = blocks.pop() ?? "";
       for (const block of blocks) this.#take(block);
     }
@@ -89,4 +106,10 @@ export class Feed {
     this.state = state;
     for (const listener of this.#listeners) listener.changed?.(state);
   }
+}
+
+function isRefusal(reason: unknown): boolean {
+  return (
+    reason instanceof ApiError && reason.error > refusedErrors.from && reason.error < refusedErrors.below
+  );
 }

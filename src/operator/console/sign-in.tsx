@@ -17,7 +17,7 @@ interface SignInProps {
   readonly kept: string | undefined;
   readonly words: string | undefined;
   readonly onEnter: (token: string, me: Me) => void;
-  readonly onForget: (words?: string) => void;
+  readonly onForget: () => void;
 }
 
 export function SignIn({ kept, words, onEnter, onForget }: SignInProps) {
@@ -35,7 +35,7 @@ export function SignIn({ kept, words, onEnter, onForget }: SignInProps) {
       const known = reason instanceof ApiError ? knownProblems[reason.error] : undefined;
       setProblem(known ?? wordsOf(reason));
       setBusy(false);
-      if (candidate === kept && known !== undefined) onForget(known);
+      if (candidate === kept && known !== undefined) onForget();
       input.current?.focus();
     }
   };

@@ -85,7 +85,11 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
         tabIndex={-1}
         aria-label="File to import"
         accept=".ndjson,.jsonl,.json,.csv,application/json,text/csv"
-        onChange={(event) => onChoose(event.currentTarget.files?.[0])}
+        onChange={(event) => {
+          onChoose(event.currentTarget.files?.[0]);
+          // Or the same file, once mended, could not be chosen again.
+          event.currentTarget.value = "";
+        }}
       />
       {chosen === undefined ? (
         <>

@@ -1,7 +1,10 @@
 import { wordsOf } from "../api.ts";
+import { download } from "../parts/download.ts";
 import { count, duration, plural, size } from "../words.ts";
 import { type ImportRun, refusedShownMax } from "./import-run.ts";
 
+// The browser needs the address of a file until it has begun to save it.
+const keepAddressMs = 60_000;
 const titles = {
   running: "Importing",
   done: "Done",
@@ -75,11 +78,11 @@ function Downloads({ run }: { readonly run: ImportRun }) {
   return (
     <div class="actions">
       {run.refused > 0 && (
-        <button type="button" class="quiet" onClick={() => download(run.refusedFile())}>
+        <button type="button" class="quiet" onClick={() => save(run.refusedFile())}>
           Download the refused rows
         </button>
       )}
-      <button type="button" class="quiet" onClick={() => download(run.reportFile())}>
+      <button type="button" class="quiet" onClick={() => save(run.reportFile())}>
         Download the report of every row
       </button>
     </div>
@@ -96,15 +99,15 @@ function Refused({ run }: { readonly run: ImportRun }) {
         <table>
           <thead>
             <tr>
-              <th scope="col">Line</th>
+              <th scope="col">{run.placeName === "line" ? "Line" : "Element"}</th>
               <th scope="col">Why</th>
               <th scope="col">Row</th>
             </tr>
           </thead>
           <tbody>
-            {run.refusedShown.map(({ line, reason, excerpt }) => (
-              <tr key={line}>
-                <th scope="row">{count(line)}</th>
+            {run.refusedShown.map(({ place, reason, excerpt }) => (
+              <tr key={place}>
+                <th scope="row">{count(place)}</th>
                 <td>{reason}</td>
                 <td>
                   <code>{excerpt}</code>
@@ -118,12 +121,8 @@ function Refused({ run }: { readonly run: ImportRun }) {
   );
 }
 
-function download({ name, blob }: { readonly name: string; readonly blob: Blob }): void {
+function save({ name, blob }: { readonly name: string; readonly blob: Blob }): void {
   const url = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser needs the address until it has begun.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  download(url, name);
+  setTimeout(() => URL.revokeObjectURL(url), keepAddressMs);
 }

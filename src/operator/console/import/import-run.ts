@@ -6,7 +6,8 @@ import { GrowingFile } from "./growing-file.ts";
 export type RunState = "running" | "done" | "stopped" | "failed";
 
 export interface RefusedRow {
-  readonly line: number;
+  /** Its line; in a JSON array the number of the element. */
+  readonly place: number;
   readonly reason: string;
   readonly excerpt: string;
 }
@@ -70,10 +71,15 @@ export class ImportRun {
     return { name, blob: this.#refusedRows.blob(type, this.#heading && joinLine(this.#heading)) };
   }
 
+  /** What rows are told apart by: a JSON array may stand on one line. */
+  get placeName(): "line" | "element" {
+    return this.format === "json" ? "element" : "line";
+  }
+
   /** What became of every row. */
   reportFile(): { readonly name: string; readonly blob: Blob } {
     const name = `${this.file.name.replace(/\.\w+$/, "")}-report.csv`;
-    return { name, blob: this.#report.blob("text/csv", "line,result,error,message\r\n") };
+    return { name, blob: this.#report.blob("text/csv", `${this.placeName},result,error,message\r\n`) };
   }
 
   async #run(client: PlantStoreClient): Promise<void> {
@@ -83,7 +89,7 @@ export class ImportRun {
         if (outcome.kind === "refused") this.#refuse(outcome.item, outcome.error);
         else {
           this[outcome.kind]++;
-          this.#report.add(`${outcome.item.line},${outcome.kind},,\r\n`);
+          this.#report.add(`${placeOf(outcome.item)},${outcome.kind},,\r\n`);
         }
       }
       this.state = "done";
@@ -106,17 +112,25 @@ export class ImportRun {
   }
 
   async *#pieces(): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
-    for await (const piece of this.file.stream()) {
-      yield piece;
-      // Only now: what was read before is sent by then, but for a few.
-      this.bytesRead += piece.length;
+    // Not by `for await`, since WebKit cannot do that with a stream.
+    const reader = this.file.stream().getReader();
+    try {
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+        yield piece.value;
+        // Only now: what was read before is sent by then, but for a few.
+        this.bytesRead += piece.value.length;
+      }
+    } finally {
+      await reader.cancel();
     }
   }
 
-  #refuse({ line, source }: Row, reason: Error): void {
+  #refuse(row: Row, reason: Error): void {
+    const { source } = row;
+    const place = placeOf(row);
     this.#refusedCount++;
     const error = reason instanceof ServiceRefused ? String(reason.error) : "";
-    this.#report.add(`${line},refused,${error},"${reason.message.replaceAll('"', '""')}"\r\n`);
+    this.#report.add(`${place},refused,${error},"${reason.message.replaceAll('"', '""')}"\r\n`);
     if (source !== undefined) {
       if (this.format === "json" && this.#refusedRows.entries > 0) this.#refusedRows.add(",\n", source);
       else this.#refusedRows.add(source, this.format === "json" ? "" : "\n");
@@ -124,8 +138,12 @@ export class ImportRun {
     if (this.refusedShown.length >= refusedShownMax) return;
     const text =
       source === undefined ? "" : new TextDecoder().decode(source.subarray(0, excerptCharactersMax));
-    this.refusedShown.push({ line, reason: reason.message, excerpt: text });
+    this.refusedShown.push({ place, reason: reason.message, excerpt: text });
   }
+}
+
+function placeOf({ line, element }: Row): number {
+  return element ?? line;
 }
 
 function joinLine(heading: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {

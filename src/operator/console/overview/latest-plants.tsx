@@ -11,24 +11,30 @@ export function LatestPlants() {
   const { api, feed, addPlant } = useSurroundings();
   const [plants, setPlants] = useState<readonly Plant[]>();
   useEffect(() => {
-    const stop = new AbortController();
+    let loading = new AbortController();
+    // What came while the answer was on its way may be missing in it.
+    let meanwhile: readonly Plant[] = [];
     const load = (): void => {
+      loading.abort();
+      loading = new AbortController();
+      meanwhile = [];
       api
-        .get<PlantPage>(`/api/plants?limit=${shownMax}`, stop.signal)
-        .then((page) => setPlants(page.plants))
+        .get<PlantPage>(`/api/plants?limit=${shownMax}`, loading.signal)
+        .then((page) => setPlants(newestFirst([...page.plants.toReversed(), ...meanwhile])))
         // The page's own request fails for the same reason, and tells it.
         .catch(() => {});
     };
     const leave = feed.listen({
       news: ({ plants: news, more }) => {
-        if (more > 0) load();
-        else setPlants((before) => newestFirst([...(before ?? []).toReversed(), ...news]));
+        if (more > 0) return load();
+        meanwhile = [...meanwhile, ...news].slice(-shownMax);
+        setPlants((before) => newestFirst([...(before ?? []).toReversed(), ...news]));
       },
       rejoined: load,
     });
     load();
     return () => {
-      stop.abort();
+      loading.abort();
       leave();
     };
   }, [api, feed]);

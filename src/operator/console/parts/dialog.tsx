@@ -16,6 +16,8 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     const element = dialog.current;
     const before = document.activeElement;
     element?.showModal();
+    // By itself the browser would choose the button in the head that closes it.
+    element?.querySelector<HTMLElement>("form input, form select")?.focus();
     return () => {
       element?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();

@@ -10,13 +10,15 @@ type FieldName = "id" | "name" | "tag";
 type Problems = Partial<Record<FieldName | "form", string | undefined>>;
 
 interface Stored {
-  readonly id: string;
+  /** Undefined where it was written in a way that no address has, such as 1e3. */
+  readonly id: string | undefined;
   readonly name: string;
   readonly replayed: boolean;
 }
 
 const lacksScope = 40301;
 const idTaken = 40020;
+const wholeNumber = /^-?\d+$/;
 
 /** A new plant, sent through the public contract, so that what holds there holds here. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {
@@ -35,7 +37,9 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       const body = newPlantBody(id, plant.name, plant.tag === "" ? undefined : plant.tag);
       const headers = { "Content-Type": "application/json" };
       const response = await api.fetch("/plants", { method: "POST", headers, body });
-      setStored({ id, name: plant.name, replayed: response.headers.get("Idempotent-Replayed") === "true" });
+      const replayed = response.headers.get("Idempotent-Replayed") === "true";
+      const known = wholeNumber.test(id) ? String(BigInt(id)) : undefined;
+      setStored({ id: known, name: plant.name, replayed });
       setProblems({});
       setPlant({ id: "", name: "", tag: plant.tag });
       form.current?.querySelector("input")?.focus();
@@ -116,9 +120,11 @@ function Outcome({ stored, onClose }: { readonly stored: Stored | undefined; rea
             ? "This very plant was stored before; nothing was changed. "
             : "The plant is on disk. "}
           {/* The click closes the dialog as well; the link itself leads to the plant. */}
-          <span onClickCapture={onClose}>
-            <Link href={`/plants/${stored.id}`}>Show {stored.name || "it"}</Link>
-          </span>
+          {stored.id !== undefined && (
+            <span onClickCapture={onClose}>
+              <Link href={`/plants/${stored.id}`}>Show {stored.name || "it"}</Link>
+            </span>
+          )}
         </p>
       )}
     </div>

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { wordsOf } from "../api.ts";
+import { download } from "../parts/download.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useSurroundings } from "../surroundings.ts";
 import { apiFilter, isFiltered, type PlantFilter } from "./plant-filter.ts";
@@ -21,7 +22,7 @@ export function ExportButtons({ filter }: { readonly filter: PlantFilter }) {
       });
       setProblem(undefined);
       say("The download has begun.");
-      location.assign(url);
+      download(url);
     } catch (reason) {
       setProblem(wordsOf(reason));
     }

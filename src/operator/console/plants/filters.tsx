@@ -90,14 +90,27 @@ export function Filters({ filter, onChange }: FiltersProps) {
 function useTyped(value: string, take: (value: string) => unknown) {
   const [typed, setTyped] = useState(value);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => setTyped(value), [value]);
+  // By the time the typing pauses, the other filters may have changed.
+  const takeNow = useRef(take);
+  takeNow.current = take;
+  const taken = useRef(value);
+  useEffect(() => {
+    if (value === taken.current) return;
+    taken.current = value;
+    clearTimeout(timer.current);
+    setTyped(value);
+  }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
   return {
     value: typed,
     onInput(event: { readonly currentTarget: HTMLInputElement }) {
       const text = event.currentTarget.value;
       setTyped(text);
       clearTimeout(timer.current);
-      timer.current = setTimeout(() => take(text), typingMs);
+      timer.current = setTimeout(() => {
+        taken.current = text;
+        takeNow.current(text);
+      }, typingMs);
     },
   };
 }

@@ -1,13 +1,14 @@
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+import { idJson } from "../../../client/plant.ts";
+
 const positiveBits = 63;
 
 /**
  * The body of POST /plants as text, with the id's digits as they were typed: through a JavaScript number an id beyond
- * 2^53 would become another one. What is no number goes as a string, so that the service can say what is wrong with it.
+ * 2^53 would become another one.
  */
 export function newPlantBody(id: string, name: string, tag: string | undefined): string {
   const members = [`"name": ${JSON.stringify(name)}`];
-  if (id !== "") members.unshift(`"id": ${jsonNumber.test(id) ? id : JSON.stringify(id)}`);
+  if (id !== "") members.unshift(`"id": ${idJson(id)}`);
   if (tag !== undefined) members.push(`"tag": ${JSON.stringify(tag)}`);
   return `{${members.join(", ")}}`;
 }

@@ -53,6 +53,11 @@ export class PlantList {
     return this.#arrived.length + this.#rowsPaged;
   }
 
+  /** Whether it begins with the first plant of all, so that newcomers can be put above. */
+  get isTop(): boolean {
+    return this.#isTop;
+  }
+
   /** Where a list that goes on beyond the last row would begin. */
   get goOnFrom(): string | undefined {
     return this.#next;
@@ -83,7 +88,7 @@ export class PlantList {
 
   /** Looks further until about a page of rows is found, or the end. */
   async more(): Promise<void> {
-    if (this.state === "ended" || this.state === "full") return;
+    if (this.state === "ended" || this.state === "full" || this.#stopAll.signal.aborted) return;
     this.#search = new AbortController();
     const signal = AbortSignal.any([this.#stopAll.signal, this.#search.signal]);
     this.#turn("looking");
@@ -116,13 +121,13 @@ export class PlantList {
     this.#stopAll.abort();
   }
 
-  /** Puts newcomers on top. False where there are too many to be kept beside the pages. */
-  arrive(oldestFirst: readonly Plant[]): boolean {
+  /** Puts newcomers on top, and says how many were new. Undefined where they are too many to be kept beside the pages. */
+  arrive(oldestFirst: readonly Plant[]): number | undefined {
     const fresh = oldestFirst.filter(({ id }) => !this.#known.has(id));
-    if (!this.#isTop || this.#arrived.length + fresh.length > arrivedMax) return false;
+    if (!this.#isTop || this.#arrived.length + fresh.length > arrivedMax) return undefined;
     for (const { id } of fresh) this.#known.add(id);
     this.#arrived = [...fresh.toReversed(), ...this.#arrived];
-    return true;
+    return fresh.length;
   }
 
   #append(cursor: string | undefined, plants: readonly Plant[]): void {

@@ -99,7 +99,7 @@ export function PlantTable(props: PlantTableProps) {
         <div class="rows" role="rowgroup" style={{ height: `${totalPx}px` }}>
           {items.map(({ index, start }) => (
             <PlantRow
-              key={index}
+              key={list.at(index)?.id ?? `blank ${index}`}
               plant={list.at(index)}
               index={index}
               startPx={start}

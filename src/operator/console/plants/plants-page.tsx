@@ -1,4 +1,4 @@
-import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { useRouter, withQuery } from "../router.ts";
@@ -27,7 +27,11 @@ export function PlantsPage() {
   const closed = useRef(false);
   const { list, renewing, waiting, show, restart } = usePlantList(filter, {
     isSeen: () => (scroller.current?.scrollTop ?? 0) < topPx,
-    grew: (rows) => setActive((before) => (before === 0 ? 0 : before + rows)),
+    // A row that has the focus keeps it; otherwise the keys begin at the top.
+    grew: (rows) =>
+      setActive((before) =>
+        before === 0 && !scroller.current?.contains(document.activeElement) ? 0 : before + rows,
+      ),
   });
 
   const toTop = (): void => {
@@ -36,9 +40,10 @@ export function PlantsPage() {
   };
   const change = (part: Partial<PlantFilter>, replace = false): void => {
     router.go(withQuery(router.path, filterQuery({ ...filter, ...part })), { replace });
-    toTop();
   };
   const queryText = filterQuery(filter).toString();
+  // However the filter was changed: by a field, a link or the Back button.
+  useEffect(toTop, [queryText]);
   const hrefOf = useCallback(
     (id: string) => withQuery(`${tablePath}/${id}`, new URLSearchParams(queryText)),
     [queryText],

@@ -1,4 +1,4 @@
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Field } from "../parts/field.tsx";
 import { type PlantFilter, stretches } from "./plant-filter.ts";
 
@@ -10,7 +10,22 @@ interface TimeFilterProps {
 /** A stretch up to now, or two moments of one's own. */
 export function TimeFilter({ filter, onChange }: TimeFilterProps) {
   const id = useId();
-  const [own, setOwn] = useState(filter.since !== "" || filter.until !== "");
+  const hasMoments = filter.since !== "" || filter.until !== "";
+  const [own, setOwn] = useState(hasMoments);
+  // What was picked here leaves the two fields open, also while they are empty; a change from elsewhere decides anew.
+  const key = timesKey(filter);
+  const picked = useRef(key);
+  useEffect(() => {
+    if (key === picked.current) return;
+    picked.current = key;
+    setOwn(hasMoments);
+  }, [key]);
+  const pick = (part: Partial<PlantFilter>): void => {
+    const next = timesKey({ ...filter, ...part });
+    if (next === key) return;
+    picked.current = next;
+    onChange(part);
+  };
   return (
     <>
       <div class="field">
@@ -21,7 +36,7 @@ export function TimeFilter({ filter, onChange }: TimeFilterProps) {
           onChange={(event) => {
             const choice = event.currentTarget.value;
             setOwn(choice === "own");
-            if (choice !== "own") onChange({ within: choice, since: "", until: "" });
+            pick(choice === "own" ? { within: "" } : { within: choice, since: "", until: "" });
           }}
         >
           <option value="">Any time</option>
@@ -35,12 +50,16 @@ export function TimeFilter({ filter, onChange }: TimeFilterProps) {
       </div>
       {own && (
         <>
-          <Moment label="From" iso={filter.since} onPick={(since) => onChange({ since, within: "" })} />
-          <Moment label="Before" iso={filter.until} onPick={(until) => onChange({ until, within: "" })} />
+          <Moment label="From" iso={filter.since} onPick={(since) => pick({ since, within: "" })} />
+          <Moment label="Before" iso={filter.until} onPick={(until) => pick({ until, within: "" })} />
         </>
       )}
     </>
   );
+}
+
+function timesKey({ within, since, until }: PlantFilter): string {
+  return [within, since, until].join(" ");
 }
 
 interface MomentProps {

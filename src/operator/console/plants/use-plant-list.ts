@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Plant } from "../api-shapes.ts";
 import { useSurroundings } from "../surroundings.ts";
-import { apiFilter, belongs, filterQuery, type PlantFilter } from "./plant-filter.ts";
+import { apiFilter, belongs, filterQuery, isFiltered, type PlantFilter } from "./plant-filter.ts";
 import { PlantList } from "./plant-list.ts";
 
 // Under a flood of new plants the top is read anew at most this often.
@@ -67,7 +67,7 @@ export function usePlantList(filter: PlantFilter, top: Top): LiveList {
   useEffect(() => () => newest.current?.close(), []);
 
   const show = useCallback(() => {
-    if (mustRenew.current || !newest.current?.arrive(missed.current)) return restart();
+    if (mustRenew.current || newest.current?.arrive(missed.current) === undefined) return restart();
     missed.current = [];
     setWaiting(0);
   }, [restart]);
@@ -75,11 +75,14 @@ export function usePlantList(filter: PlantFilter, top: Top): LiveList {
   useEffect(() => {
     if (filter.order !== "newest") return;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    // A search goes through all plants, so that it is begun anew only when someone asks for that.
+    const searching = filter.name !== "" || filter.token !== "";
+    const isSeen = (): boolean => top.isSeen() && newest.current?.isTop !== false;
     const renewSoon = (): void => {
       timer ??= setTimeout(
         () => {
           timer = undefined;
-          if (top.isSeen()) restart();
+          if (isSeen()) restart();
         },
         Math.max(0, renewedMs.current + renewMs - performance.now()),
       );
@@ -90,17 +93,23 @@ export function usePlantList(filter: PlantFilter, top: Top): LiveList {
         // Those that were left out may belong here too; only the store can tell.
         if (more > 0) mustRenew.current = true;
         else if (ours.length === 0) return;
-        if (!top.isSeen()) {
-          missed.current = mustRenew.current ? [] : [...missed.current, ...ours];
-          setWaiting((before) => before + ours.length + more);
-        } else if (!mustRenew.current && newest.current?.arrive(ours)) {
-          top.grew(ours.length);
+        const added =
+          isSeen() && !mustRenew.current ? newest.current?.arrive([...missed.current, ...ours]) : undefined;
+        if (added !== undefined) {
+          missed.current = [];
+          setWaiting(0);
+          top.grew(added);
           draw(undefined);
-        } else renewSoon();
+        } else if (isSeen() && !searching) renewSoon();
+        else {
+          missed.current = mustRenew.current ? [] : [...missed.current, ...ours];
+          setWaiting((before) => before + ours.length + (isFiltered(filter) ? 0 : more));
+        }
       },
       rejoined() {
         mustRenew.current = true;
-        if (top.isSeen()) restart();
+        const state = newest.current?.state;
+        if (isSeen() && !(searching && (state === "looking" || state === "stopped"))) restart();
       },
     });
     return () => {

@@ -28,14 +28,17 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
   const [chosen, setChosen] = useState<readonly string[]>(["plants:create"]);
   const [expiresIn, setExpiresIn] = useState("");
   const [problem, setProblem] = useState<{ readonly at: "name" | "scopes"; readonly words: string }>();
+  const [busy, setBusy] = useState(false);
   const lifetimeId = useId();
   const create = async (): Promise<void> => {
     if (chosen.length === 0) return setProblem({ at: "scopes", words: "Choose at least one." });
+    setBusy(true);
     try {
       const request = { name, scopes: chosen, ...(expiresIn === "" ? {} : { expiresIn }) };
       onMinted(await api.post<MintedToken>("/api/tokens", request));
     } catch (reason) {
       setProblem({ at: "name", words: wordsOf(reason) });
+      setBusy(false);
     }
   };
   return (
@@ -102,7 +105,7 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
           <button type="button" class="quiet" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class="primary">
+          <button type="submit" class="primary" disabled={busy}>
             Create the token
           </button>
         </footer>

@@ -13,12 +13,15 @@ interface RevokeTokenProps {
 export function RevokeToken({ token, onRevoked, onClose }: RevokeTokenProps) {
   const { api, me } = useSurroundings();
   const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(false);
   const revoke = async (): Promise<void> => {
+    setBusy(true);
     try {
       await api.post(`/api/tokens/${token.id}/revoke`, {});
       onRevoked();
     } catch (reason) {
       setProblem(wordsOf(reason));
+      setBusy(false);
     }
   };
   return (
@@ -39,7 +42,7 @@ export function RevokeToken({ token, onRevoked, onClose }: RevokeTokenProps) {
         <button type="button" class="quiet" onClick={onClose}>
           Keep it
         </button>
-        <button type="button" class="primary danger" onClick={() => void revoke()}>
+        <button type="button" class="primary danger" disabled={busy} onClick={() => void revoke()}>
           Revoke {token.name}
         </button>
       </footer>

@@ -23,12 +23,15 @@ export function RotateToken({ token, onMinted, onClose }: RotateTokenProps) {
   const { api } = useSurroundings();
   const [overlap, setOverlap] = useState<string>(overlapUsual);
   const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(false);
   const id = useId();
   const rotate = async (): Promise<void> => {
+    setBusy(true);
     try {
       onMinted(await api.post<MintedToken>(`/api/tokens/${token.id}/rotate`, { overlap }));
     } catch (reason) {
       setProblem(wordsOf(reason));
+      setBusy(false);
     }
   };
   return (
@@ -63,7 +66,7 @@ export function RotateToken({ token, onMinted, onClose }: RotateTokenProps) {
           <button type="button" class="quiet" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class="primary">
+          <button type="submit" class="primary" disabled={busy}>
             Rotate
           </button>
         </footer>

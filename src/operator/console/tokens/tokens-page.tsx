@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { MintedToken, Token } from "../api-shapes.ts";
 import { Icon } from "../parts/icons.tsx";
 import { Empty, Trouble } from "../parts/notice.tsx";
@@ -20,15 +20,21 @@ export function TokensPage() {
   const [tokens, setTokens] = useState<readonly Token[]>();
   const [trouble, setTrouble] = useState<unknown>();
   const [open, setOpen] = useState<Open>();
+  // An answer that was asked for earlier must not replace a later one.
+  const loading = useRef<AbortController>(undefined);
   const load = useCallback(async () => {
+    loading.current?.abort();
+    loading.current = new AbortController();
+    const { signal } = loading.current;
     try {
-      setTokens((await api.get<{ tokens: readonly Token[] }>("/api/tokens")).tokens);
+      setTokens((await api.get<{ tokens: readonly Token[] }>("/api/tokens", signal)).tokens);
       setTrouble(undefined);
     } catch (reason) {
-      setTrouble(reason);
+      if (!signal.aborted) setTrouble(reason);
     }
   }, [api]);
   useEffect(() => void load(), [load]);
+  useEffect(() => () => loading.current?.abort(), []);
   const close = (): void => setOpen(undefined);
   const minted = (made: MintedToken): void => {
     setOpen({ kind: "secret", minted: made });
