@@ -18,14 +18,10 @@ const asJson = ids.map((id) => ({ json: `{"id":${id},"name":"${name}"}` }));
 for (const items of [asBigints, asText, asJson]) {
   for await (const { kind } of client.createPlants(items, { concurrency: 8 })) outcomes[kind]++;
 }
-let oneByOne = 0;
-const same = Array(3000).fill({ id: ids[0], name });
-for await (const _ of client.createPlants(same, { concurrency: 1 })) oneByOne++;
 const wrongToken = new PlantStoreClient({ baseUrl, token: "wrong" });
 const nowhere = new PlantStoreClient({ baseUrl: "http://127.0.0.1:1", token, attemptsMax: 1 });
 const result = {
   outcomes,
-  oneByOne,
   tagged: await client.createPlant({ id: ids[0], name, tag: "t" }).catch(told),
   denied: await wrongToken.createPlant({ id: 1, name }).catch(told),
   unreachable: await nowhere.createPlant({ id: 1, name }).catch(told),

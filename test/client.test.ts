@@ -42,8 +42,6 @@ for (const [runtime, command] of [
     expect(err).toBe("");
     expect(JSON.parse(out)).toEqual({
       outcomes: { created: ids.length, replayed: 2 * ids.length, refused: 0 },
-      // So many on one connection leave nothing behind that Node would warn of.
-      oneByOne: 3000,
       tagged: { kind: 0, error: 40020, status: 400, named: true },
       denied: { kind: 0, error: 40102, status: 401, named: true },
       unreachable: { kind: 1, named: false },

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
+  type Fetch,
   type NewPlant,
   PlantStoreClient,
   RequestAborted,
@@ -282,6 +283,17 @@ describe("many plants", () => {
     expect(await caught(run())).toMatchObject({ status: 401 });
     expect([taken, left]).toEqual([2, true]);
     expect(server.bodies.length).toBeLessThan(6);
+  });
+
+  test("share signals, but none for so long that the listeners on it pile up", async () => {
+    const uses = new Map<AbortSignal, number>();
+    const fetch: Fetch = async (_, { signal }) => {
+      uses.set(signal, (uses.get(signal) ?? 0) + 1);
+      return new Response('{"name":"a"}');
+    };
+    const client = new PlantStoreClient({ baseUrl: "http://x", token: "t", fetch });
+    for await (const _ of client.createPlants(numbered(1000), { concurrency: 1 }));
+    expect(Math.max(...uses.values())).toBe(50);
   });
 
   test("stop at a 400 that is about no plant", async () => {
