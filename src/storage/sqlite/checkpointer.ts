@@ -14,8 +14,11 @@ export interface CheckpointThreadSetting {
   readonly file: number;
 }
 
-// SQLite's own measure: with so many pages in the log they are brought into the database.
-const logPagesMax = 1000;
+// With so many pages in the log they are brought into the database. Four times SQLite's own measure: pages that are written
+// again and again go there once, and nobody waits for it.
+const logPagesMax = 4000;
+// When the writer has to do it by itself, little at a time.
+const logPagesAlone = 1000;
 // What was written meanwhile is left for the writer once it is this little, or after this many rounds.
 const tailPagesMax = 150;
 const roundsMax = 4;
@@ -102,7 +105,7 @@ export class Checkpointer {
   /** As SQLite does without us: the writer brings the log in by itself. Kept as if a round were under way for ever. */
   #leaveToWriter(): void {
     this.#rounds = roundsMax;
-    this.#database.run(`PRAGMA wal_autocheckpoint = ${logPagesMax}`);
+    this.#database.run(`PRAGMA wal_autocheckpoint = ${logPagesAlone}`);
   }
 
   #answered(): void {
