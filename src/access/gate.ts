@@ -39,7 +39,12 @@ export class Gate {
     this.#callers = new Map();
     this.#remembered = new Map();
     for (const token of tokens) if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
-    for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
+    for (const preset of this.#presets) {
+      // The same secret may be preset and stored; then it may do what either may.
+      const stored = this.#callers.get(preset.digest);
+      const scopes = [...new Set([...preset.scopes, ...(stored?.scopes ?? [])])];
+      this.#callers.set(preset.digest, { ...preset, scopes });
+    }
   }
 
   admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied {

@@ -42,6 +42,8 @@ export interface Minted {
   readonly secret: string;
 }
 
+const idShape = /^[0-9a-f]{8}$/;
+const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * 86_400_000;
 const nameShape = /^[^\p{C}\p{Z}](?:[^\p{C}]{0,62}[^\p{C}\p{Z}])?$/u;
 
@@ -49,6 +51,10 @@ export async function createToken(store: TokenStore, request: TokenRequest, nowM
   if (!nameShape.test(request.name)) {
     throw new TokenProblem("A token's name has 1 to 64 printable characters and no space at either end.");
   }
+  if (idShape.test(request.name))
+    throw new TokenProblem(
+      "A name of eight hexadecimal digits would look like a token's id; choose another.",
+    );
   const namesake = (await store.all()).some((token) => token.name === request.name && isLive(token, nowMs));
   if (namesake) {
     throw new TokenProblem(
@@ -56,6 +62,8 @@ export async function createToken(store: TokenStore, request: TokenRequest, nowM
     );
   }
   refuseTooLong(request.lifetimeMs ?? 0);
+  if ((request.lifetimeMs ?? lifetimeMsMin) < lifetimeMsMin)
+    throw new TokenProblem("A token lives for at least a second.");
   const minted = mint(request, nowMs);
   await store.add(minted.token);
   return minted;

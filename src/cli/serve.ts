@@ -63,7 +63,7 @@ function greeting(
 
 function firstRun(publicUrl: string, secret: string, colour: boolean): string {
   return [
-    "This is the first run, so here is a token. It is shown once and kept only as a hash:",
+    "This is the first run, so here is a token. It sends plants and opens the console; it is shown once and kept as a hash:",
     "",
     `  ${bold(secret, colour)}`,
     "",

@@ -8,6 +8,8 @@ export interface Call {
   /** What stands in the path where the route has a `*`. */
   readonly named: string;
   readonly caller: Caller;
+  /** Whether the same token would be let in now: for what goes on for long. */
+  readonly stillAllowed: () => boolean;
 }
 
 export type Answer = (call: Call) => Response | Promise<Response>;

@@ -1,11 +1,13 @@
 import { formatNames, type RowFormat, rowFormats } from "../plants/export-rows.ts";
 import type { PlantArchive, PlantFilter } from "../plants/plant-archive.ts";
-import { type Answer, json, Refused, readObject } from "./call.ts";
+import { type Answer, errorResponse, json, Refused, readObject } from "./call.ts";
 import { filterNames, readChoice, readFilter, readQuery } from "./read-filter.ts";
 
 interface Wanted {
   readonly format: (typeof formatNames)[number];
   readonly filter: PlantFilter;
+  /** Whether the token that asked for it is still good. */
+  readonly stillAllowed: () => boolean;
 }
 
 const rowsAtOnce = 1000;
@@ -13,50 +15,72 @@ const searchMsMax = 1000;
 const linkMsMax = 60_000;
 // Links nobody follows are forgotten in a minute; this keeps a runaway script from piling them up meanwhile.
 const linksMax = 1000;
+const runningMax = 8;
 
-/** The whole export, or what a filter leaves of it, as a stream of pages: never more than one page is in memory. */
-export function exportPlants(archive: PlantArchive): Answer {
-  return ({ query }) => {
-    const given = readQuery(query, [...filterNames, "format"]);
-    return download(archive, readWanted(given));
-  };
-}
-
-/** Links that a browser can download from, since it cannot send a token of its own accord: good once, for a minute. */
-export class ExportLinks {
+/**
+ * Exports, whole or filtered, as streams of pages: never more than one page of each is in memory. A browser cannot send a
+ * token with a download of its own accord, so there are links to them too: good once, for a minute.
+ */
+export class Exports {
   readonly #archive: PlantArchive;
   readonly #links = new Map<string, Wanted & { readonly untilMs: number }>();
+  #running = 0;
 
   constructor(archive: PlantArchive) {
     this.#archive = archive;
   }
 
-  create: Answer = async ({ request }) => {
+  straight: Answer = ({ query, stillAllowed }) => {
+    const given = readQuery(query, [...filterNames, "format"]);
+    return this.#download({ ...readWanted(given), stillAllowed });
+  };
+
+  createLink: Answer = async ({ request, stillAllowed }) => {
     const { format = "ndjson", ...filter } = await readObject(request);
     const wanted = readWanted({ ...filter, format });
     for (const [secret, { untilMs }] of this.#links) if (untilMs < Date.now()) this.#links.delete(secret);
     if (this.#links.size >= linksMax)
       throw new Refused("too-busy", "Too many exports were asked for at once. Try again in a minute.");
     const secret = crypto.randomUUID();
-    this.#links.set(secret, { ...wanted, untilMs: Date.now() + linkMsMax });
+    this.#links.set(secret, { ...wanted, stillAllowed, untilMs: Date.now() + linkMsMax });
     return json({ url: `/api/exports/${secret}` }, 201);
   };
 
   follow({ method }: Request, secret: string): Response {
     // Asking about it does not use it up, and there is nothing to tell before the rows come.
-    if (method !== "GET") throw new Refused("no-such-method", "A link to an export takes GET alone.");
+    if (method !== "GET")
+      return errorResponse("no-such-method", "A link to an export takes GET alone.", { Allow: "GET" });
     const wanted = this.#links.get(secret);
     this.#links.delete(secret);
-    if (wanted === undefined || wanted.untilMs < Date.now())
+    if (wanted === undefined || wanted.untilMs < Date.now() || !wanted.stillAllowed())
       throw new Refused(
         "no-such-path",
         "This link has been used, or its minute is over. Ask for the export again.",
       );
-    return download(this.#archive, wanted);
+    return this.#download(wanted);
+  }
+
+  #download({ format, filter, stillAllowed }: Wanted): Response {
+    if (this.#running >= runningMax)
+      throw new Refused(
+        "too-busy",
+        `${runningMax} exports are running already. Try again when one has ended.`,
+      );
+    this.#running++;
+    const day = new Date().toISOString().slice(0, 10);
+    const ended = (): void => {
+      this.#running--;
+    };
+    return new Response(rows(this.#archive, rowFormats[format], { filter, stillAllowed, ended }), {
+      headers: {
+        "Content-Type": rowFormats[format].contentType,
+        "Content-Disposition": `attachment; filename="plants-${day}.${format}"`,
+      },
+    });
   }
 }
 
-function readWanted(given: Readonly<Record<string, unknown>>): Wanted {
+function readWanted(given: Readonly<Record<string, unknown>>): Omit<Wanted, "stillAllowed"> {
   const unknown = Object.keys(given).find(
     (name) => name !== "format" && !(filterNames as readonly string[]).includes(name),
   );
@@ -65,47 +89,58 @@ function readWanted(given: Readonly<Record<string, unknown>>): Wanted {
   return { format: readChoice(given, "format", formatNames) ?? "ndjson", filter: readFilter(given) };
 }
 
-function download(archive: PlantArchive, { format, filter }: Wanted): Response {
-  const day = new Date().toISOString().slice(0, 10);
-  return new Response(rows(archive, rowFormats[format], filter), {
-    headers: {
-      "Content-Type": rowFormats[format].contentType,
-      "Content-Disposition": `attachment; filename="plants-${day}.${format}"`,
-    },
-  });
+interface RowsWanted {
+  readonly filter: PlantFilter;
+  readonly stillAllowed: () => boolean;
+  readonly ended: () => void;
 }
 
 function rows(
   archive: PlantArchive,
   { header, row }: RowFormat,
-  filter: PlantFilter,
+  { filter, stillAllowed, ended }: RowsWanted,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let cursor: string | undefined;
   let wanted = true;
-  return new ReadableStream<Uint8Array>({
-    cancel() {
-      wanted = false;
+  const end = (): void => {
+    if (wanted) ended();
+    wanted = false;
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      cancel: end,
+      start(controller) {
+        if (header !== "") controller.enqueue(encoder.encode(header));
+      },
+      async pull(controller) {
+        try {
+          // A page of a search can be empty and not be the last; a pull must give something or end.
+          while (wanted) {
+            if (!stillAllowed()) throw new Error("the token has ended");
+            const page = await archive.page({
+              filter,
+              order: "oldest-first",
+              cursor,
+              limit: rowsAtOnce,
+              searchMsMax,
+            });
+            cursor = page.next;
+            if (!wanted) return;
+            if (page.plants.length > 0) controller.enqueue(encoder.encode(page.plants.map(row).join("")));
+            if (cursor === undefined) {
+              end();
+              return controller.close();
+            }
+            if (page.plants.length > 0) return;
+          }
+        } catch (error) {
+          // The file ends without its last chunk, so whoever reads it knows that it is not whole.
+          end();
+          controller.error(error);
+        }
+      },
     },
-    start(controller) {
-      if (header !== "") controller.enqueue(encoder.encode(header));
-    },
-    async pull(controller) {
-      // A page of a search can be empty and not be the last; a pull must give something or end.
-      while (wanted) {
-        const page = await archive.page({
-          filter,
-          order: "oldest-first",
-          cursor,
-          limit: rowsAtOnce,
-          searchMsMax,
-        });
-        cursor = page.next;
-        if (!wanted) return;
-        if (page.plants.length > 0) controller.enqueue(encoder.encode(page.plants.map(row).join("")));
-        if (cursor === undefined) return controller.close();
-        if (page.plants.length > 0) return;
-      }
-    },
-  });
+    { highWaterMark: 0 },
+  );
 }

@@ -1,5 +1,5 @@
 import type { PlantArchive, StoredPlant } from "../plants/plant-archive.ts";
-import type { Answer } from "./call.ts";
+import { type Answer, Refused } from "./call.ts";
 import { shownPlant } from "./plants.ts";
 
 const lookEveryMs = 500;
@@ -8,11 +8,13 @@ const plantsAtOnce = 200;
 // When more came at once than a person could read, the newest few are shown and the rest only counted.
 const newestShown = 50;
 const toldMax = 5000;
-const unreadBytesMax = 4_194_304;
+const watchersMax = 100;
+const eventCharactersMax = 262_144;
+const unreadBytesMax = 524_288;
 const encoder = new TextEncoder();
 
 interface Watcher {
-  readonly tell: (event: string) => void;
+  readonly tell: (event: Uint8Array) => void;
   readonly leave: () => void;
   readonly authorization: string | undefined;
 }
@@ -37,6 +39,8 @@ export class Feed {
   }
 
   watch: Answer = ({ request }) => {
+    if (this.#watchers.size >= watchersMax)
+      throw new Refused("too-busy", `There are ${watchersMax} who watch already. Try again later.`);
     const authorization = request.headers.get("authorization") ?? undefined;
     let watcher: Watcher | undefined;
     const unread = new ByteLengthQueuingStrategy({ highWaterMark: unreadBytesMax });
@@ -45,15 +49,15 @@ export class Feed {
         const leave = (): void => {
           if (this.#forget(watcher)) controller.close();
         };
-        const tell = (event: string): void => {
+        const tell = (event: Uint8Array): void => {
           // One that does not read is let go rather than fed without end.
           if ((controller.desiredSize ?? 0) <= 0) return leave();
-          controller.enqueue(encoder.encode(event));
+          controller.enqueue(event);
         };
         watcher = { tell, leave, authorization };
         this.#watchers.add(watcher);
         request.signal.addEventListener("abort", leave);
-        tell(": the feed has begun\n\n");
+        tell(encoder.encode(": the feed has begun\n\n"));
         if (this.#timer === undefined) {
           this.#timer = setInterval(() => void this.#look(), lookEveryMs);
           // At once: what is stored from now on is new to whoever begins to watch.
@@ -85,14 +89,16 @@ export class Feed {
   }
 
   async #look(): Promise<void> {
+    // A token that was revoked or has expired meanwhile sees no more, however slow the store is to answer.
+    for (const { leave, authorization } of [...this.#watchers]) if (!this.#mayWatch(authorization)) leave();
     if (this.#looking) return;
     this.#looking = true;
-    // A token that was revoked or has expired meanwhile sees no more.
-    for (const { leave, authorization } of [...this.#watchers]) if (!this.#mayWatch(authorization)) leave();
     try {
       const { plants, more } = await this.#news();
       if (plants.length > 0) {
-        const data = { plants: plants.map(shownPlant), more, total: String(this.#total) };
+        const shown = shortened(plants);
+        const left = more + plants.length - shown.length;
+        const data = { plants: shown.map(shownPlant), more: left, total: String(this.#total) };
         this.#tell(`event: plants\ndata: ${JSON.stringify(data)}\n\n`);
       } else if (Date.now() - this.#beatAtMs > beatEveryMs) this.#tell(": beat\n\n");
     } catch {
@@ -144,6 +150,19 @@ export class Feed {
 
   #tell(event: string): void {
     this.#beatAtMs = Date.now();
-    for (const { tell } of [...this.#watchers]) tell(event);
+    const bytes = encoder.encode(event);
+    for (const { tell } of [...this.#watchers]) tell(bytes);
   }
+}
+
+/** As many of the newest as fit into one event. */
+function shortened(plants: readonly StoredPlant[]): readonly StoredPlant[] {
+  let characters = 0;
+  let from = plants.length;
+  for (; from > 0; from--) {
+    const { name, tag = "" } = plants[from - 1] ?? { name: "" };
+    characters += name.length + tag.length;
+    if (characters > eventCharactersMax) break;
+  }
+  return plants.slice(from);
 }

@@ -1,4 +1,4 @@
-import { catalogue } from "../http/error-catalogue.ts";
+import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import type { PlantIntake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
@@ -13,7 +13,7 @@ export interface MetricsParts {
 
 /** What can be counted on the way of a plant, besides each error by its number. */
 export const outcomeNames = ["created", "replayed", "batches"] as const;
-export const counterNames = [...outcomeNames, ...Object.values(catalogue).map(({ error }) => String(error))];
+export const counterNames = [...outcomeNames, ...publicKinds.map((kind) => String(catalogue[kind].error))];
 
 const startedAtSeconds = "plant_store_start_time_seconds";
 

@@ -6,7 +6,7 @@ import { StoreUnavailable } from "../plants/plant-store.ts";
 import type { Events } from "../telemetry/events.ts";
 import { type Answer, errorResponse, json, Refused } from "./call.ts";
 import { consolePage } from "./console-pages.ts";
-import { ExportLinks, exportPlants } from "./exports.ts";
+import { Exports } from "./exports.ts";
 import { Feed } from "./feed.ts";
 import { forwardPlant } from "./forward-plant.ts";
 import { type MetricsParts, metrics } from "./metrics.ts";
@@ -56,7 +56,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
   const admit = (authorization: string | undefined, scope: Scope) =>
     parts.gate.admit(authorization, scope, Date.now());
   const feed = new Feed(archive, (authorization) => typeof admit(authorization, "operator") !== "string");
-  const links = new ExportLinks(archive);
+  const exports = new Exports(archive);
   const page = consolePage();
 
   const routes: Record<string, Record<string, Route>> = {
@@ -76,9 +76,9 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     "/api/plants": { GET: forOperators(listPlants(archive)) },
     "/api/plants/*": { GET: forOperators(showPlant(archive)) },
     "/api/feed": { GET: forOperators(feed.watch) },
-    "/api/export": { GET: forOperators(exportPlants(archive)) },
-    "/api/exports": { POST: forOperators(links.create) },
-    "/api/exports/*": { GET: { open: (request, secret) => links.follow(request, secret) } },
+    "/api/export": { GET: forOperators(exports.straight) },
+    "/api/exports": { POST: forOperators(exports.createLink) },
+    "/api/exports/*": { GET: { open: (request, secret) => exports.follow(request, secret) } },
     "/api/tokens": { GET: forOperators(listTokens(parts)), POST: forOperators(addToken(parts)) },
     "/api/tokens/*/revoke": { POST: forOperators(revokeToken(parts)) },
     "/api/tokens/*/rotate": { POST: forOperators(rotate(parts)) },
@@ -105,9 +105,11 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
       if (route === undefined) return noSuchMethod(pathname, request.method, [...methods.keys()]);
       const named = decoded(match[1] ?? "");
       if ("open" in route) return route.open(request, named);
-      const caller = admit(request.headers.get("authorization") ?? undefined, route.scope);
+      const authorization = request.headers.get("authorization") ?? undefined;
+      const caller = admit(authorization, route.scope);
       if (typeof caller === "string") return denied(caller, route.scope);
-      return route.answer({ request, query: searchParams, named, caller });
+      const stillAllowed = () => typeof admit(authorization, route.scope) !== "string";
+      return route.answer({ request, query: searchParams, named, caller, stillAllowed });
     }
     throw new Refused(
       "no-such-path",
@@ -118,7 +120,9 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
   const server = listen(options, async (request, timeoutOff) => {
     const sentId = request.headers.get("x-request-id") ?? "";
     const requestId = clientRequestId.test(sentId) ? sentId : crypto.randomUUID();
-    const response = await answer(request).catch((error: unknown) => failure(error, requestId, parts.events));
+    const response = await answer(request).catch((error: unknown) =>
+      failure(error, request, requestId, parts.events),
+    );
     // A feed or an export may be silent for longer than an answer that is stuck.
     if (isStream(response)) timeoutOff();
     response.headers.set("X-Request-Id", response.headers.get("X-Request-Id") ?? requestId);
@@ -150,6 +154,8 @@ function listen(
     return Bun.serve({
       hostname: host,
       port,
+      // Said, because otherwise two services can share a port without a word, and each gets some of the requests.
+      reusePort: false,
       development: false,
       maxRequestBodySize: bodyBytesMax + bodyBytesOver,
       idleTimeout: idleSeconds,
@@ -164,7 +170,7 @@ function listen(
   }
 }
 
-function failure(error: unknown, requestId: string, events: Events): Response {
+function failure(error: unknown, { signal }: Request, requestId: string, events: Events): Response {
   if (error instanceof Refused) {
     const headers = statusOf(error.kind) === 503 ? { "Retry-After": "1" } : {};
     return errorResponse(error.kind, error.message, headers);
@@ -173,6 +179,12 @@ function failure(error: unknown, requestId: string, events: Events): Response {
     return errorResponse("store-unavailable", "The store cannot be reached right now.", {
       "Retry-After": "1",
     });
+  if (error instanceof Error && /maxRequestBodySize/.test(error.message))
+    return errorResponse("body-too-large", "The body is over the limit.");
+  // Whoever went away in the middle of a body hears no answer, and it is no fault of ours.
+  const gone =
+    signal.aborted || (error instanceof Error && (error.name === "AbortError" || error.message === ""));
+  if (gone) return errorResponse("not-http", "The body did not arrive whole.");
   events.faulted(requestId, error);
   return errorResponse("fault", catalogue.fault.example);
 }

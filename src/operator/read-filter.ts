@@ -6,6 +6,7 @@ type Given = Readonly<Record<string, unknown>>;
 
 export const filterNames = ["id", "tag", "name", "token", "since", "until"] as const;
 const textCharactersMax = 1000;
+const namePartCharactersMax = 100;
 
 /** A query as an object; a parameter that is given twice, or that nobody asks for, is a mistake worth telling. */
 export function readQuery(query: URLSearchParams, known: readonly string[]): Given {
@@ -26,11 +27,21 @@ export function readFilter(given: Given): PlantFilter {
     id: readId(text(given, "id")),
     tag: text(given, "tag"),
     // An empty part is in every name.
-    namePart: text(given, "name") || undefined,
+    namePart: namePart(text(given, "name")),
     createdBy: text(given, "token"),
     sinceMs: readTime("since", text(given, "since")),
     untilMs: readTime("until", text(given, "until")),
   };
+}
+
+// A longer part is of no more use to a person, and dear to look for.
+function namePart(value: string | undefined): string | undefined {
+  if (value !== undefined && value.length > namePartCharactersMax)
+    throw new Refused(
+      "wrong-parameter",
+      `Parameter "name" takes at most ${namePartCharactersMax} characters.`,
+    );
+  return value || undefined;
 }
 
 export function readCount(given: Given, name: string, standard: number, max: number): number {
@@ -64,6 +75,11 @@ export function text(given: Given, name: string): string | undefined {
   const value = given[name];
   if (value === undefined) return undefined;
   if (typeof value !== "string") throw new Refused("wrong-parameter", `Parameter "${name}" takes a string.`);
+  if (value.includes("\0"))
+    throw new Refused(
+      "wrong-parameter",
+      `Parameter "${name}" holds the character U+0000, which nothing stored has.`,
+    );
   if (value.length > textCharactersMax)
     throw new Refused("wrong-parameter", `Parameter "${name}" is over ${textCharactersMax} characters long.`);
   return value;

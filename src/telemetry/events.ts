@@ -40,11 +40,11 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     refused(answered: Answered) {
       if (mayLogRefusal()) log.info("refused", { ...answered });
     },
-    faulted: (requestId: string, error: unknown) =>
-      log.error("a fault of ours", {
-        requestId,
-        reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
-      }),
+    faulted(requestId: string, error: unknown) {
+      if (!mayLogFailure()) return;
+      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      log.error("a fault of ours", { requestId, reason });
+    },
     storeUnavailable: (reason: Error) =>
       log.error("the store takes no writes; trying on", { reason: reason.message }),
     storeAvailable: () => log.info("the store takes writes again"),

@@ -16,7 +16,9 @@ import { mayRetry, reasonOf } from "./faults.ts";
 
 // Counting reads the whole table, and people wait for it knowingly.
 const archiveMsMax = 30_000;
-const searchRowsMax = 2000;
+// A page of huge plants is cut short rather than held in memory whole.
+const rowsAtOnce = 500;
+const pageCharactersMax = 4 * 1024 * 1024;
 const minuteMs = 60_000;
 // A plant's time is taken before it is committed, and clocks of nodes differ. What is younger than this may still get
 // company that is older, so it is read once more.
@@ -46,21 +48,26 @@ export class PostgresArchive implements PlantArchive {
   async page({ filter, order, cursor, limit, searchMsMax }: PageRequest): Promise<PlantPage> {
     const endMs = performance.now() + searchMsMax;
     const fits = searchOf(filter);
-    // One more than fits on a page, to know whether there is a next.
-    const count = fits === undefined ? limit + 1 : searchRowsMax;
     const plants: StoredPlant[] = [];
     let place = cursor === undefined ? undefined : parseCursor(cursor);
     let searched = 0;
+    let characters = 0;
     for (;;) {
+      // One more than fits on a page, to know whether there is a next.
+      const count = Math.min(fits === undefined ? limit - plants.length + 1 : rowsAtOnce, rowsAtOnce);
       const rows = await this.#rows(filter, order, place, count);
       for (const plant of rows) {
         if (plants.length === limit) return { plants, next: place && cursorOf(place), searched };
-        if (fits === undefined || fits(plant)) plants.push(plant);
+        if (fits === undefined || fits(plant)) {
+          plants.push(plant);
+          characters += plant.name.length + (plant.tag?.length ?? 0);
+        }
         place = placeOf(plant);
         searched++;
       }
       if (rows.length < count) return { plants, next: undefined, searched };
-      if (performance.now() >= endMs) return { plants, next: place && cursorOf(place), searched };
+      if (characters > pageCharactersMax || performance.now() >= endMs)
+        return { plants, next: place && cursorOf(place), searched };
     }
   }
 

@@ -5,6 +5,7 @@ import {
   linkSync,
   openSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
@@ -24,6 +25,7 @@ export interface Kept {
   readonly sha256: string;
 }
 
+const sqliteMagic = "SQLite format 3\0";
 const chunkBytes = 1_048_576;
 
 /**
@@ -34,6 +36,7 @@ export async function backUp(database: string, to: string, onStep: (step: Step) 
   refuseExisting(to, "a backup never overwrites");
   if (!existsSync(database)) throw new DataFileProblem(`The data file ${database} does not exist.`);
   openDatabase(database, { create: false }).close();
+  if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
   const partial = `${to}.partial`;
   rmSync(partial, { force: true });
   try {
@@ -65,6 +68,7 @@ export async function restore(from: string, database: string, onStep: (step: Ste
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
   refuseExisting(database, "restoring never overwrites; move it away first");
   onStep("summing up");
+  refuseNoDatabase(from);
   const sha256 = await checksum(from);
   refuseWrongSum(from, sha256);
   const made = makeDirectory(dirname(resolve(database)));
@@ -83,6 +87,15 @@ export async function restore(from: string, database: string, onStep: (step: Ste
   } finally {
     for (const end of ["", "-wal", "-shm"]) rmSync(partial + end, { force: true });
   }
+}
+
+function refuseNoDatabase(path: string): void {
+  const magic = Buffer.alloc(sqliteMagic.length);
+  const file = openSync(path, "r");
+  readSync(file, magic);
+  closeSync(file);
+  if (magic.toString("latin1") !== sqliteMagic)
+    throw new DataFileProblem(`${path} is not a backup: it is no SQLite database.`);
 }
 
 // A link fails where a file has come to be meanwhile; a rename would take its place.

@@ -49,7 +49,8 @@ export async function searchWindows(search: WindowSearch): Promise<PlantPage> {
     if (page.plants.length > limit - plants.length) page = await look(next.window, limit - plants.length);
     plants.push(...page.plants);
     searched += page.searched;
-    if (plants.length === limit) {
+    // Full, or not looked through to its end in the time there was.
+    if (plants.length === limit || page.next !== undefined) {
       const end = page.next ?? String(next.window.stop);
       return { plants, next: Number(end) === stop ? undefined : end, searched };
     }

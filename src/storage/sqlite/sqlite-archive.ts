@@ -15,9 +15,14 @@ import { namePattern } from "./name-pattern.ts";
 import { allColumns, type Direction, fromRow, type Range, type Row } from "./plant-rows.ts";
 import { rowsOfTag, topTags } from "./plants-of-tag.ts";
 
-// A search goes through the store in slices, each a short read of its own: a long one would keep the log from
-// beginning anew. Wide enough that a slice costs far more than its statement.
-const sliceSeqs = 100_000;
+// A page of huge plants is cut short rather than held in memory whole.
+const rowsAtOnce = 250;
+const pageCharactersMax = 4 * 1024 * 1024;
+// A search goes through the store in slices, each a short read of its own: a long one would keep the log from beginning
+// anew, and could not be left. Their width follows how long they take, since names can be long and needles awkward.
+const sliceSeqsMin = 64;
+const sliceSeqsMax = 100_000;
+const sliceMsWanted = 25;
 
 /** Looking into SQLite. Blocks its thread while it reads: the service gives it one of its own. */
 export class SqliteArchive implements PlantArchive {
@@ -40,19 +45,27 @@ export class SqliteArchive implements PlantArchive {
     const newestFirst = order === "newest-first";
     const searching = isSearch(filter);
     const plants: StoredPlant[] = [];
+    let sliceSeqs = sliceSeqsMin;
+    let characters = 0;
     let searched = 0;
     while (range.low <= range.high) {
-      const slice = searching ? firstSlice(range, newestFirst) : range;
-      const rows = this.#rows(filter, slice, newestFirst ? "DESC" : "ASC", limit - plants.length);
-      for (const row of rows) plants.push(fromRow(row));
-      const full = plants.length >= limit;
-      const lastSeq = Number(rows.at(-1)?.seq ?? 0n);
-      const end = full ? lastSeq : newestFirst ? slice.low : slice.high;
+      const slice = searching ? firstSlice(range, newestFirst, sliceSeqs) : range;
+      const asked = Math.min(limit - plants.length, rowsAtOnce);
+      const startMs = performance.now();
+      const rows = this.#rows(filter, slice, newestFirst ? "DESC" : "ASC", asked);
+      for (const row of rows) {
+        plants.push(fromRow(row));
+        characters += row.name.length + (row.tag?.length ?? 0);
+      }
+      const last = rows.length === asked ? rows.at(-1) : undefined;
+      const end = last === undefined ? (newestFirst ? slice.low : slice.high) : Number(last.seq);
       searched += searching ? Math.abs(end - (newestFirst ? slice.high : slice.low)) + 1 : rows.length;
       if (newestFirst) range.high = end - 1;
       else range.low = end + 1;
-      if (full || performance.now() > deadlineMs)
+      const enough = plants.length === limit || characters > pageCharactersMax;
+      if (enough || performance.now() > deadlineMs)
         return { plants, next: nextOf(range, newestFirst), searched };
+      sliceSeqs = nextWidth(sliceSeqs, performance.now() - startMs);
     }
     return { plants, next: undefined, searched };
   }
@@ -187,10 +200,15 @@ function conditionOf({ tag, namePart, createdBy }: PlantFilter): { condition: st
   return { condition: parts.join(""), values };
 }
 
-function firstSlice({ low, high }: Range, newestFirst: boolean): Range {
+function firstSlice({ low, high }: Range, newestFirst: boolean, width: number): Range {
   return newestFirst
-    ? { low: Math.max(low, high - sliceSeqs + 1), high }
-    : { low, high: Math.min(high, low + sliceSeqs - 1) };
+    ? { low: Math.max(low, high - width + 1), high }
+    : { low, high: Math.min(high, low + width - 1) };
+}
+
+function nextWidth(width: number, tookMs: number): number {
+  if (tookMs > 2 * sliceMsWanted) return Math.max(sliceSeqsMin, Math.floor(width / 4));
+  return tookMs < sliceMsWanted ? Math.min(sliceSeqsMax, width * 4) : width;
 }
 
 function nextOf({ low, high }: Range, newestFirst: boolean): string | undefined {

@@ -7,6 +7,7 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../../plants/plant-archive.ts";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { ended, endThread } from "./end-thread.ts";
 import { searchWindows } from "./search-windows.ts";
 import { isSearch, seqOf } from "./sqlite-archive.ts";
@@ -59,11 +60,7 @@ export class ThreadedArchive implements PlantArchive {
       searchMsMax: request.searchMsMax,
       windowsAtOnce: threadsMax * windowsPerThread,
       look: ({ cursor, stop }, limit) =>
-        this.#ask<PlantPage>(
-          "page",
-          { ...request, cursor: String(cursor), limit, searchMsMax: Number.POSITIVE_INFINITY },
-          stop,
-        ),
+        this.#ask<PlantPage>("page", { ...request, cursor: String(cursor), limit }, stop),
     });
   }
 
@@ -80,13 +77,14 @@ export class ThreadedArchive implements PlantArchive {
   async end(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#rest);
-    for (const { settled } of this.#waiting) settled.reject(new Error("the archive was closed"));
+    for (const { settled } of this.#waiting)
+      settled.reject(new StoreUnavailable("the store is being closed"));
     await Promise.all([...this.#idle, ...this.#busy.keys()].map(ended));
   }
 
   #ask<Result>(method: keyof PlantArchive, ...values: readonly unknown[]): Promise<Result> {
     const settled = Promise.withResolvers<unknown>();
-    if (this.#closed) settled.reject(new Error("the archive was closed"));
+    if (this.#closed) settled.reject(new StoreUnavailable("the store is being closed"));
     this.#waiting.push({ method, values, settled });
     this.#next();
     return settled.promise as Promise<Result>;
