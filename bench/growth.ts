@@ -3,7 +3,7 @@
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openDatabase } from "../src/storage/sqlite/open.ts";
-import { TagWindows } from "../src/storage/sqlite/tag-windows.ts";
+import { Windows } from "../src/storage/sqlite/windows.ts";
 import type { GrowthPoint } from "./report.ts";
 import { saveResults } from "./results.ts";
 import { type Load, load, median, memoryMb, startOursOn, temporaryFolder } from "./servers.ts";
@@ -62,7 +62,7 @@ export function fill(path: string, count: number, order: "rising" | "random"): v
     write(ids.filter((_, index) => index % 7 < 5));
     write(ids.filter((_, index) => index % 7 >= 5));
   }
-  database.transaction(() => new TagWindows(database).catchUp())();
+  database.transaction(() => new Windows(database).catchUp())();
   database.close();
   // On disk before anything is measured: what the system has still to write would compete with the creates.
   const file = openSync(path, "r+");

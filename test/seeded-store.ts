@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { TagWindows } from "../src/storage/sqlite/tag-windows.ts";
+import { Windows } from "../src/storage/sqlite/windows.ts";
 
 const genera =
   "Acer Aloe Begonia Calathea Camellia Clematis Dahlia Dracaena Echeveria Ficus Geranium Helianthus Hosta Hydrangea Iris Lavandula Magnolia Monstera Nephrolepis Paeonia Philodendron Quercus Rosa Salvia Sansevieria Tulipa Viola Wisteria".split(
@@ -35,7 +35,7 @@ export async function seedStore(file: string, { plants, fromMs, untilMs }: Seedi
       const createdAtMs = Math.round(fromMs + (untilMs - fromMs) * swelling(seq / plants));
       insert.run(seq, idOf(seq), nameOf(pick), tagOf(seq, pick), createdAtMs, senderOf(pick));
     }
-    new TagWindows(database).catchUp();
+    new Windows(database).catchUp();
   })();
 }
 

@@ -13,7 +13,7 @@ import {
 } from "../../plants/plant-archive.ts";
 import { namePattern } from "./name-pattern.ts";
 import { allColumns, type Direction, fromRow, type Range, type Row } from "./plant-rows.ts";
-import { rowsOfTag, topTags } from "./plants-of-tag.ts";
+import { rowsOfName, rowsOfTag, topTags } from "./rows-in-windows.ts";
 
 // A page of huge plants is cut short rather than held in memory whole.
 const rowsAtOnce = 250;
@@ -113,9 +113,10 @@ export class SqliteArchive implements PlantArchive {
   }
 
   #rows(filter: PlantFilter, range: Range, direction: Direction, limit: number): Row[] {
-    if (filter.tag !== undefined && !isSearch(filter))
-      return rowsOfTag(this.#database, filter.tag, range, direction, limit);
     const { condition, values } = conditionOf(filter);
+    const wanted = { range, direction, limit, condition, values };
+    if (filter.namePart !== undefined) return rowsOfName(this.#database, filter.namePart, wanted);
+    if (filter.tag !== undefined) return rowsOfTag(this.#database, filter.tag, wanted);
     return this.#database
       .query<Row, (number | string)[]>(
         `SELECT ${allColumns} FROM plants WHERE seq BETWEEN ? AND ?${condition} ORDER BY seq ${direction} LIMIT ?`,
@@ -185,7 +186,7 @@ function conditionOf({ tag, namePart, createdBy }: PlantFilter): { condition: st
   const parts: string[] = [];
   const values: string[] = [];
   if (tag !== undefined) {
-    parts.push(" AND tag = ?");
+    parts.push(" AND plants.tag = ?");
     values.push(tag);
   }
   if (createdBy !== undefined) {

@@ -10,7 +10,7 @@ import {
 } from "../../plants/plant-store.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { readPragma } from "./open.ts";
-import { TagWindows } from "./tag-windows.ts";
+import { Windows } from "./windows.ts";
 
 // While another process holds the write lock we come back this often, and give up the batch after this long.
 const lockRetryMs = 5;
@@ -29,13 +29,13 @@ export class SqlitePlants implements PlantStore {
   readonly #insert: Statement;
   readonly #select: Statement<{ name: string; tag: string | null }, [bigint]>;
   readonly #checkpointer: Checkpointer;
-  readonly #tags: TagWindows;
+  readonly #windows: Windows;
   #lastCreatedAtMs: number;
 
   constructor(database: Database, checkpointer: Checkpointer) {
     this.#database = database;
     this.#checkpointer = checkpointer;
-    this.#tags = new TagWindows(database);
+    this.#windows = new Windows(database);
     // A plant left in the WAL by a crash may still be only in the page cache, where a replay would find it and be
     // answered, and a power cut would take it. Bringing the WAL into the database fsyncs it, before the first answer.
     bringInLog(database);
@@ -55,7 +55,7 @@ export class SqlitePlants implements PlantStore {
   create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
     return this.#write(() => {
       const outcomes = batch.map((arrival) => this.#createOne(arrival, nowMs));
-      this.#tags.stored(outcomes.filter((outcome) => outcome === created).length);
+      this.#windows.stored(outcomes.filter((outcome) => outcome === created).length);
       return outcomes;
     });
   }
@@ -114,7 +114,7 @@ export class SqlitePlants implements PlantStore {
   #undone(error: unknown): Error {
     try {
       if (this.#database.inTransaction) this.#database.run("ROLLBACK");
-      this.#tags.reload();
+      this.#windows.reload();
     } catch (rollbackError) {
       return new StoreUncertain(`rolling back failed too: ${String(rollbackError)}`, { cause: error });
     }

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { setImmediate as otherWork } from "node:timers/promises";
 import { checkDatabase } from "./maintenance.ts";
 import { openDatabase } from "./open.ts";
-import { windowPlants } from "./tag-windows.ts";
+import { windowPlants } from "./windows.ts";
 
 interface Row {
   seq: bigint;
@@ -31,7 +31,8 @@ export async function verify(path: string, onRows: (checked: number, of: number)
   const read = database.query<Row, [bigint, number]>(
     "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq > ? ORDER BY seq LIMIT ?",
   );
-  if (!tagsAgree(database)) problems.push("the count of tags does not agree with the plants");
+  if (!windowsAgree(database))
+    problems.push("what is written down of windows does not agree with the plants");
   let before = { seq: 0n, created_at_ms: 0n };
   let plants = 0;
   while (problems.length < problemsMax) {
@@ -48,14 +49,19 @@ export async function verify(path: string, onRows: (checked: number, of: number)
   return { plants, problems: problems.slice(0, problemsMax) };
 }
 
-function tagsAgree(database: Database): boolean {
+function windowsAgree(database: Database): boolean {
   const wrong = database.query(
     `SELECT 1 FROM (
        SELECT tag, (seq - 1) / ${windowPlants} AS window, count(*) AS plants FROM plants
-        WHERE tag IS NOT NULL AND seq <= (SELECT seq FROM tag_windows_end) GROUP BY window, tag
+        WHERE tag IS NOT NULL AND seq <= (SELECT seq FROM windows_end) GROUP BY window, tag
      ) AS held FULL JOIN tag_windows AS kept USING (tag, window) WHERE held.plants IS NOT kept.plants LIMIT 1`,
   );
-  return wrong.get() === null;
+  const windows = database
+    .query<{ named: bigint; full: bigint }, []>(
+      `SELECT (SELECT count(*) FROM name_windows) AS named, seq / ${windowPlants} AS full FROM windows_end`,
+    )
+    .get();
+  return wrong.get() === null && windows?.named === windows?.full;
 }
 
 function faultsOf(row: Row, before: Pick<Row, "seq" | "created_at_ms">): string[] {

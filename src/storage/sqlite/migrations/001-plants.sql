@@ -7,14 +7,19 @@ CREATE TABLE plants (
   created_by    TEXT    NOT NULL         -- the name of the token that sent it
 ) STRICT;
 
--- How many plants of a tag each window of 1024 holds: window 0 is seq 1 to 1024, and so on. Enough to find the plants of a
--- tag, and to count them, at a hundredth of what an index would cost each create. The last window is only counted once it
--- is full; tag_windows_end has the last seq that is counted.
+-- The store has windows of 1024 plants: window 0 is seq 1 to 1024, and so on. When one is full, it is written down here how
+-- many plants of each tag it holds, and all of its names in small letters (ASCII), so that few windows have to be looked
+-- through for a tag or a part of a name. Names is NULL where they are too long for that. windows_end has the last seq
+-- that is in such a window.
 CREATE TABLE tag_windows (
   tag    TEXT    NOT NULL,
   window INTEGER NOT NULL,
   plants INTEGER NOT NULL,
   PRIMARY KEY (tag, window)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE tag_windows_end (seq INTEGER NOT NULL) STRICT;
-INSERT INTO tag_windows_end VALUES (0);
+CREATE TABLE name_windows (
+  window INTEGER PRIMARY KEY,
+  names  TEXT
+) STRICT;
+CREATE TABLE windows_end (seq INTEGER NOT NULL) STRICT;
+INSERT INTO windows_end VALUES (0);

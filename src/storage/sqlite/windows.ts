@@ -2,13 +2,16 @@ import type { Database, Statement } from "bun:sqlite";
 
 /** As many plants as the migration says that a window has. */
 export const windowPlants = 1024;
+// Names longer than this on the average are looked through one by one.
+const namesCharactersMax = 128 * windowPlants;
 // After a store was filled past the service there may be thousands of windows to count; a batch waits for these at most.
 const windowsAtOnce = 4;
 
-/** Keeps the count of tags in each window of plants, inside the writer's own transactions. */
-export class TagWindows {
+/** Writes down what each full window of plants holds, inside the writer's own transactions. */
+export class Windows {
   readonly #database: Database;
-  readonly #count: Statement;
+  readonly #tags: Statement;
+  readonly #names: Statement;
   readonly #move: Statement;
   /** The last plant, and the last one that is counted. */
   #last = 0;
@@ -16,10 +19,15 @@ export class TagWindows {
 
   constructor(database: Database) {
     this.#database = database;
-    this.#count = database.query(
+    this.#names = database.query(
+      `INSERT INTO name_windows (window, names)
+       SELECT ?, CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN group_concat(lower(name), char(10)) END
+         FROM plants WHERE seq > ? AND seq <= ?`,
+    );
+    this.#tags = database.query(
       "INSERT INTO tag_windows (tag, window, plants) SELECT tag, ?, count(*) FROM plants WHERE seq > ? AND seq <= ? AND tag IS NOT NULL GROUP BY tag",
     );
-    this.#move = database.query("UPDATE tag_windows_end SET seq = ?");
+    this.#move = database.query("UPDATE windows_end SET seq = ?");
     this.reload();
   }
 
@@ -39,7 +47,7 @@ export class TagWindows {
   reload(): void {
     const row = this.#database
       .query<{ last: bigint; counted: bigint }, []>(
-        "SELECT (SELECT ifnull(max(seq), 0) FROM plants) AS last, seq AS counted FROM tag_windows_end",
+        "SELECT (SELECT ifnull(max(seq), 0) FROM plants) AS last, seq AS counted FROM windows_end",
       )
       .get();
     this.#last = Number(row?.last ?? 0n);
@@ -48,7 +56,8 @@ export class TagWindows {
 
   #step(): void {
     const end = this.#counted + windowPlants;
-    this.#count.run(this.#counted / windowPlants, this.#counted, end);
+    this.#tags.run(this.#counted / windowPlants, this.#counted, end);
+    this.#names.run(this.#counted / windowPlants, this.#counted, end);
     this.#move.run(end);
     this.#counted = end;
   }
