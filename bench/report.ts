@@ -137,8 +137,8 @@ function page({
   return `${parts.join("\n\n")}\n`;
 }
 
-const growthReasons = `Plants stand in the order of their arrival, with an index of ids and one of tags. Rising ids land on the last page of each, so a
-batch of 64 rewrites a dozen pages whatever the size: that curve is flat. Random ids land on as many pages of their index as there
+const growthReasons = `Plants stand in the order of their arrival, with an index of ids. Rising ids land on the last page of each, so a
+batch of 64 rewrites a few pages whatever the size: that curve is flat. Random ids land on as many pages of their index as there
 are plants in the batch, and each page goes to the log and later to the database as a whole, which is the lower curve. It sinks
 as the same number of pages is spread over a larger file, and the disk finds fewer neighbours among them. A thread of its own
 brings the log into the database (record 10 in \`docs/adr/\`); when the writer did that itself, random ids sank to 0.81 at ten
@@ -168,9 +168,10 @@ function growthTable(growth: NonNullable<Results["growth"]>): string {
   ].join("\n");
 }
 
-const operatorReasons = `Pages, filters by tag and single plants go along an index. A name is searched for plant by plant, on two threads, newest first:
-what is found often is found at once, and the one oldest of all plants last. Neither is in the way of creates, which are written
-by another thread; record 10 in \`docs/adr/\` has what the two indexes cost a create.`;
+const operatorReasons = `Pages go by the order of arrival and single plants by the index of ids. For tags and names it is written down what each window of
+1024 plants holds; a search reads those, on two threads, newest first, so what is found often is found at once, and the one oldest
+of all plants last. None of it is in the way of creates, which another thread writes; record 10 in \`docs/adr/\` has what it
+costs a create.`;
 
 function operatorTable(answers: NonNullable<Results["operator"]>["answers"]): string {
   const lines = answers.map(({ name, medianMs, msMax }) => `| ${name} | ${medianMs.toFixed(1)} | ${msMax} |`);
