@@ -4,7 +4,7 @@
 // recovers each of these disks, and every plant that had been acknowledged by that moment must be on it.
 import { Database } from "bun:sqlite";
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { accessToken, eventually, temporaryFolder } from "./harness.ts";
@@ -12,18 +12,28 @@ import { accessToken, eventually, temporaryFolder } from "./harness.ts";
 type Call =
   | { readonly kind: "write"; readonly file: string; readonly at: number; readonly bytes: Buffer }
   | { readonly kind: "truncate"; readonly file: string; readonly size: number }
-  | { readonly kind: "sync"; readonly file: string }
+  | { readonly kind: "sync-begun" | "sync"; readonly file: string; readonly thread: string }
   | { readonly kind: "answer"; readonly names: readonly string[] };
+
+type Change = Extract<Call, { kind: "write" | "truncate" }>;
 
 /** One file: what is durable of it, and what has been written since. */
 class Disk {
   #bytes: Buffer = Buffer.alloc(0);
-  #pending: Exclude<Call, { kind: "answer" | "sync" }>[] = [];
+  #pending: Change[] = [];
+  /** For each thread in the middle of a sync, how many of the pending it covers: those written before it began. */
+  readonly #covered = new Map<string, number>();
 
   take(call: Exclude<Call, { kind: "answer" }>): void {
-    if (call.kind !== "sync") return void this.#pending.push(call);
-    for (const pending of this.#pending) this.#bytes = applied(this.#bytes, pending, () => true);
-    this.#pending = [];
+    if (call.kind === "write" || call.kind === "truncate") this.#pending.push(call);
+    else if (call.kind === "sync-begun") this.#covered.set(call.thread, this.#pending.length);
+    else this.#synced(this.#covered.get(call.thread) ?? 0);
+  }
+
+  #synced(count: number): void {
+    for (const pending of this.#pending.splice(0, count))
+      this.#bytes = applied(this.#bytes, pending, () => true);
+    for (const [thread, covered] of this.#covered) this.#covered.set(thread, Math.max(0, covered - count));
   }
 
   /** Of what was not synced nothing arrives or, where sectors are torn, any half of them. */
@@ -35,11 +45,7 @@ class Disk {
   }
 }
 
-function applied(
-  disk: Buffer,
-  call: Exclude<Call, { kind: "answer" | "sync" }>,
-  arrives: () => boolean,
-): Buffer {
+function applied(disk: Buffer, call: Change, arrives: () => boolean): Buffer {
   if (call.kind === "truncate") return arrives() ? resized(disk, call.size) : disk;
   const { at, bytes } = call;
   const after = at + bytes.length > disk.length ? resized(disk, at + bytes.length) : disk;
@@ -58,7 +64,8 @@ function resized(disk: Buffer, size: number): Buffer {
 }
 
 const cuts = Number(process.argv[2] ?? 300);
-const plants = 3000;
+// Enough that the log is brought into the database meanwhile, by its own thread.
+const plants = 12_000;
 const clients = 24;
 const sectorBytes = 512;
 
@@ -70,6 +77,8 @@ using folder = temporaryFolder();
 const calls = await record(join(folder.path, "plants.db"));
 const answers = calls.flatMap((call, index) => (call.kind === "answer" ? [index] : []));
 console.error(`${calls.length} calls recorded, ${answers.length} of them answers`);
+const broughtIn = calls.filter((call) => call.kind === "write" && !call.file.endsWith("-wal")).length;
+console.error(`${broughtIn} pages were brought from the log into the database meanwhile`);
 const cutAt = new Set(
   Array.from({ length: cuts }, (_, index) => answers[Math.floor((answers.length * (index + 1)) / cuts) - 1]),
 );
@@ -105,7 +114,7 @@ async function record(database: string): Promise<Call[]> {
   const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
   const log = join(folder.path, "calls");
   const traced = "trace=pwrite64,ftruncate,fsync,fdatasync,sendto";
-  const args = ["-ff", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log, process.execPath, main];
+  const args = ["-f", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log, process.execPath, main];
   const child = spawn("strace", [...args, "--listen", "127.0.0.1:0", "--database", database], {
     env: {
       PATH: process.env["PATH"] ?? "",
@@ -137,15 +146,28 @@ async function record(database: string): Promise<Call[]> {
   const ended = new Promise((resolve) => child.on("close", resolve));
   spawn("pkill", ["-9", "-P", String(child.pid)]);
   await ended;
-  // One thread does all the work of a service with one worker; its record is the longest.
-  const records = readdirSync(folder.path)
-    .filter((name) => name.startsWith("calls."))
-    .map((name) => readFileSync(join(folder.path, name), "latin1"))
-    .sort((a, b) => b.length - a.length);
-  return (records[0] ?? "").split("\n").flatMap((line) => parse(line, database));
+  return readFileSync(log, "latin1").split("\n").flatMap(callReader(database));
 }
 
-function parse(line: string, database: string): Call[] {
+/** Puts together what strace cut in two because another thread came in between. */
+function callReader(database: string): (line: string) => Call[] {
+  const begun = new Map<string, string>();
+  return (line) => {
+    const [, thread = "", text = ""] = /^(\d+) +(.*)$/.exec(line) ?? [];
+    const unfinished = /^(.*) <unfinished \.\.\.>$/.exec(text)?.[1];
+    if (unfinished !== undefined) {
+      begun.set(thread, unfinished);
+      return parse(`${unfinished}) = 0`, database, thread).filter(({ kind }) => kind === "sync-begun");
+    }
+    const rest = /^<\.\.\. \w+ resumed>(.*)$/.exec(text)?.[1];
+    if (rest === undefined) return parse(text, database, thread);
+    return parse((begun.get(thread) ?? "") + rest, database, thread).filter(
+      ({ kind }) => kind !== "sync-begun",
+    );
+  };
+}
+
+function parse(line: string, database: string, thread: string): Call[] {
   const call = /^(\w+)\(\d+<([^>]*)>(?:, (.*))?\) += (\d+)/.exec(line);
   if (call === null) return [];
   const [, name, path = "", rest = ""] = call;
@@ -158,7 +180,11 @@ function parse(line: string, database: string): Call[] {
     return names.length > 0 ? [{ kind: "answer", names }] : [];
   }
   if (file !== database && file !== `${database}-wal`) return [];
-  if (name === "fsync" || name === "fdatasync") return [{ kind: "sync", file }];
+  if (name === "fsync" || name === "fdatasync")
+    return [
+      { kind: "sync-begun", file, thread },
+      { kind: "sync", file, thread },
+    ];
   if (name === "ftruncate") return [{ kind: "truncate", file, size: Number(rest) }];
   const write = /^"([^"]*)", \d+, (\d+)$/.exec(rest);
   return write === null
