@@ -1,5 +1,6 @@
 import { BadValue, parseCount } from "../config/values.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
+import { shownPlant } from "../plants/shown-plant.ts";
 import type { Command } from "./command.ts";
 import { filterFlags, readFilter, readId, withArchive } from "./plant-filter.ts";
 import { grouped } from "./progress-line.ts";
@@ -75,10 +76,6 @@ export const show: Command = {
     });
   },
 };
-
-function shownPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant) {
-  return { id: String(id), name, tag, createdAt: new Date(createdAtMs).toISOString(), createdBy };
-}
 
 function row({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[] {
   const stored = new Date(createdAtMs).toISOString().slice(0, 19).replace("T", " ");

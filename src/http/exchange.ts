@@ -55,7 +55,9 @@ export class RequestIds {
   readonly #prefix = `${crypto.randomUUID().replaceAll("-", "").slice(0, prefixCharacters)}-`;
   #count = 0;
 
-  next(): string {
+  /** The client's own where it sent a usable one, and else a new one. */
+  of(sent: string | undefined): string {
+    if (sent !== undefined && clientRequestId.test(sent)) return sent;
     return this.#prefix + (++this.#count).toString(36);
   }
 }
@@ -73,8 +75,7 @@ export class Exchange {
     this.#connection = connection;
     this.#listening = listening;
     this.head = head;
-    const sent = head?.headers.get("x-request-id");
-    this.requestId = sent !== undefined && clientRequestId.test(sent) ? sent : listening.requestIds.next();
+    this.requestId = listening.requestIds.of(head?.headers.get("x-request-id"));
     this.startedMs = listening.answered === undefined ? 0 : performance.now();
   }
 

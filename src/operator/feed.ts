@@ -1,6 +1,6 @@
 import type { PlantArchive, StoredPlant } from "../plants/plant-archive.ts";
+import { shownPlant } from "../plants/shown-plant.ts";
 import { type Answer, Refused } from "./call.ts";
-import { shownPlant } from "./plants.ts";
 
 const lookEveryMs = 500;
 const beatEveryMs = 10_000;
@@ -16,13 +16,12 @@ const encoder = new TextEncoder();
 interface Watcher {
   readonly tell: (event: Uint8Array) => void;
   readonly leave: () => void;
-  readonly authorization: string | undefined;
+  readonly stillAllowed: () => boolean;
 }
 
 /** New plants as they come, for whoever watches. The store is asked only while someone does, once for all of them. */
 export class Feed {
   readonly #archive: PlantArchive;
-  readonly #mayWatch: (authorization: string | undefined) => boolean;
   readonly #watchers = new Set<Watcher>();
   #cursor: string | undefined;
   #total = 0;
@@ -33,15 +32,13 @@ export class Feed {
   #looking = false;
   #beatAtMs = 0;
 
-  constructor(archive: PlantArchive, mayWatch: (authorization: string | undefined) => boolean) {
+  constructor(archive: PlantArchive) {
     this.#archive = archive;
-    this.#mayWatch = mayWatch;
   }
 
-  watch: Answer = ({ request }) => {
+  watch: Answer = ({ request, stillAllowed }) => {
     if (this.#watchers.size >= watchersMax)
       throw new Refused("too-busy", `There are ${watchersMax} who watch already. Try again later.`);
-    const authorization = request.headers.get("authorization") ?? undefined;
     let watcher: Watcher | undefined;
     const unread = new ByteLengthQueuingStrategy({ highWaterMark: unreadBytesMax });
     const source = {
@@ -54,7 +51,7 @@ export class Feed {
           if ((controller.desiredSize ?? 0) <= 0) return leave();
           controller.enqueue(event);
         };
-        watcher = { tell, leave, authorization };
+        watcher = { tell, leave, stillAllowed };
         this.#watchers.add(watcher);
         request.signal.addEventListener("abort", leave);
         tell(encoder.encode(": the feed has begun\n\n"));
@@ -90,7 +87,7 @@ export class Feed {
 
   async #look(): Promise<void> {
     // A token that was revoked or has expired meanwhile sees no more, however slow the store is to answer.
-    for (const { leave, authorization } of [...this.#watchers]) if (!this.#mayWatch(authorization)) leave();
+    for (const { leave, stillAllowed } of [...this.#watchers]) if (!stillAllowed()) leave();
     if (this.#looking) return;
     this.#looking = true;
     try {

@@ -1,6 +1,7 @@
 import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { catalogue, type ErrorKind, statusOf } from "../http/error-catalogue.ts";
+import { RequestIds } from "../http/exchange.ts";
 import { ListenProblem, publicUrl } from "../http/public-listener.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import type { Events } from "../telemetry/events.ts";
@@ -42,7 +43,6 @@ export interface OperatorListener {
 const bodyBytesOver = 1_048_576;
 // Above what the slowest question to a database may take.
 const idleSeconds = 60;
-const clientRequestId = /^[\x21-\x7e]{1,64}$/;
 
 type Open = (request: Request, named: string) => Response | Promise<Response>;
 type Route = { readonly open: Open } | { readonly scope: Scope; readonly answer: Answer };
@@ -55,9 +55,10 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
   let ready = true;
   const admit = (authorization: string | undefined, scope: Scope) =>
     parts.gate.admit(authorization, scope, Date.now());
-  const feed = new Feed(archive, (authorization) => typeof admit(authorization, "operator") !== "string");
+  const feed = new Feed(archive);
   const exports = new Exports(archive);
   const page = consolePage();
+  const requestIds = new RequestIds();
 
   const routes: Record<string, Record<string, Route>> = {
     "/": { GET: { open: page } },
@@ -118,8 +119,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
   };
 
   const server = listen(options, async (request, timeoutOff) => {
-    const sentId = request.headers.get("x-request-id") ?? "";
-    const requestId = clientRequestId.test(sentId) ? sentId : crypto.randomUUID();
+    const requestId = requestIds.of(request.headers.get("x-request-id") ?? undefined);
     const response = await answer(request).catch((error: unknown) =>
       failure(error, request, requestId, parts.events),
     );

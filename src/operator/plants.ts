@@ -1,5 +1,6 @@
-import type { PlantArchive, StoredPlant } from "../plants/plant-archive.ts";
+import type { PlantArchive } from "../plants/plant-archive.ts";
 import { CursorProblem } from "../plants/plant-archive.ts";
+import { shownPlant } from "../plants/shown-plant.ts";
 import { type Answer, json, Refused } from "./call.ts";
 import { filterNames, readChoice, readCount, readFilter, readId, readQuery, text } from "./read-filter.ts";
 
@@ -7,11 +8,6 @@ const limitStandard = 50;
 const limitMax = 1000;
 // A search answers with what it has after so long, and the asker goes on from there.
 const searchMsMax = 400;
-
-/** A plant as the operator's side shows it. The id is a string, so that no browser rounds it. */
-export function shownPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant) {
-  return { id: String(id), name, tag, createdAt: new Date(createdAtMs).toISOString(), createdBy };
-}
 
 export function listPlants(archive: PlantArchive): Answer {
   return async ({ query }) => {

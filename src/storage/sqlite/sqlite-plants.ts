@@ -1,4 +1,4 @@
-import { type Database, SQLiteError, type Statement } from "bun:sqlite";
+import type { Database, Statement } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { differingFields } from "../../plants/plant.ts";
 import {
@@ -11,10 +11,7 @@ import {
 import type { Checkpointer } from "./checkpointer.ts";
 import { readPragma } from "./open.ts";
 import { Windows } from "./windows.ts";
-
-// While another process holds the write lock we come back this often, and give up the batch after this long.
-const lockRetryMs = 5;
-const lockWaitMsMax = 5000;
+import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "./write-lock.ts";
 
 const created: Outcome = { kind: "created" };
 const replayed: Outcome = { kind: "replayed" };
@@ -35,11 +32,11 @@ export class SqlitePlants implements PlantStore {
   constructor(database: Database, checkpointer: Checkpointer) {
     this.#database = database;
     this.#checkpointer = checkpointer;
-    this.#windows = new Windows(database);
     // A plant left in the WAL by a crash may still be only in the page cache, where a replay would find it and be
     // answered, and a power cut would take it. Bringing the WAL into the database fsyncs it, before the first answer.
     bringInLog(database);
     database.run("PRAGMA busy_timeout = 0");
+    this.#windows = new Windows(database);
     this.#begin = database.query("BEGIN IMMEDIATE");
     this.#commit = database.query("COMMIT");
     this.#insert = database.query(
@@ -106,7 +103,7 @@ export class SqlitePlants implements PlantStore {
       this.#begin.run();
       return true;
     } catch (error) {
-      if (codeOf(error).startsWith("SQLITE_BUSY")) return false;
+      if (isLocked(error)) return false;
       throw failure(error);
     }
   }
@@ -143,8 +140,4 @@ function failure(error: unknown): Error {
   const code = codeOf(error);
   if (code === "SQLITE_FULL") return new StoreUnavailable("the disk is full", { cause: error });
   return new StoreUncertain(`writing failed with ${code || String(error)}`, { cause: error });
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof SQLiteError ? (error.code ?? "") : "";
 }

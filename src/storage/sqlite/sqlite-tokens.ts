@@ -1,12 +1,10 @@
-import { type Database, SQLiteError } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isScope } from "../../access/scopes.ts";
 import type { Token, TokenStore } from "../../access/tokens.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { readPragma } from "./open.ts";
-
-const lockRetryMs = 5;
-const lockWaitMsMax = 5000;
+import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "./write-lock.ts";
 
 interface Row {
   id: string;
@@ -66,9 +64,9 @@ export class SqliteTokens implements TokenStore {
       try {
         return this.#database.transaction(work).immediate();
       } catch (error) {
-        const code = error instanceof SQLiteError ? (error.code ?? "") : "";
-        if (code === "SQLITE_FULL") throw new StoreUnavailable("The disk is full.", { cause: error });
-        if (!code.startsWith("SQLITE_BUSY")) throw error;
+        if (codeOf(error) === "SQLITE_FULL")
+          throw new StoreUnavailable("The disk is full.", { cause: error });
+        if (!isLocked(error)) throw error;
         if (waitedMs >= lockWaitMsMax)
           throw new StoreUnavailable("Another process keeps the data file locked.", { cause: error });
       }

@@ -1,0 +1,13 @@
+import { SQLiteError } from "bun:sqlite";
+
+// While another process holds the write lock we come back this often, and give up after this long.
+export const lockRetryMs = 5;
+export const lockWaitMsMax = 5000;
+
+export function isLocked(error: unknown): boolean {
+  return codeOf(error).startsWith("SQLITE_BUSY");
+}
+
+export function codeOf(error: unknown): string {
+  return error instanceof SQLiteError ? (error.code ?? "") : "";
+}
