@@ -1,4 +1,4 @@
-import { NotHttp, parseField } from "./head.ts";
+import { NotHttp, parseTrailer } from "./head.ts";
 
 const sizeLine = /^([0-9a-fA-F]{1,8})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 const lineBytesMax = 1024;
@@ -83,10 +83,7 @@ export class ChunkedBody implements ArrivingBody {
   }
 
   #take(line: string): "body-too-large" | NotHttp | undefined {
-    if (this.#state === "trailers") {
-      const field = parseField(line);
-      return field instanceof NotHttp ? field : undefined;
-    }
+    if (this.#state === "trailers") return parseTrailer(line);
     if (this.#state === "data-end") {
       this.#state = "size";
       return line === "" ? undefined : new NotHttp("a chunk is longer than it said");

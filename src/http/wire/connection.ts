@@ -1,6 +1,7 @@
 import type { Socket } from "bun";
 import { type ArrivingBody, ChunkedBody, SizedBody } from "./body.ts";
-import { type Head, NotHttp, parseHead } from "./head.ts";
+import { type Head, NotHttp } from "./head.ts";
+import { HeadReader } from "./head-reader.ts";
 
 /** Why a request went wrong before its handler could tell. */
 export type WireFault = "not-http" | "head-too-large" | "body-too-large" | "body-too-slow";
@@ -41,7 +42,7 @@ const handlingTimeoutMs = 120_000;
 // How long a closing connection goes on reading, so that the peer can read our last answer before a reset.
 const lingerMs = 1_000;
 const goOn = "HTTP/1.1 100 Continue\r\n\r\n";
-const emptyLine = "\r\n\r\n";
+const emptyLine = Buffer.from("\r\n\r\n");
 const nothing = Buffer.alloc(0);
 
 /**
@@ -56,9 +57,8 @@ export class Connection {
   #state: State = "idle";
   #deadlineMs: number;
   #input: Buffer = nothing;
+  readonly #heads = new HeadReader();
   #head: Head | undefined;
-  // A client's requests on one connection mostly have the same head to the byte, which then needs no second reading.
-  #headText = "";
   #advancing = false;
   #paused = false;
   #lastAnswer = false;
@@ -220,21 +220,18 @@ export class Connection {
     }
     const text = this.#input.toString("latin1", 0, end);
     this.#input = this.#input.subarray(end + emptyLine.length);
-    if (this.#head === undefined || text !== this.#headText) {
-      const head = parseHead(text);
-      if (head instanceof NotHttp) {
-        this.#fail("not-http", head.reason);
-        return false;
-      }
-      this.#head = head;
-      this.#headText = text;
+    const head = this.#heads.read(text);
+    if (head instanceof NotHttp) {
+      this.#fail("not-http", head.reason);
+      return false;
     }
+    this.#head = head;
     this.#enter("handling", handlingTimeoutMs);
-    this.#bodyUnread = this.#head.chunked || (this.#head.contentLength ?? 0) > 0;
+    this.#bodyUnread = head.chunked || (head.contentLength ?? 0) > 0;
     try {
-      this.#handlers.handle(this, this.#head);
+      this.#handlers.handle(this, head);
     } catch (error) {
-      this.#crashed(error, this.#head);
+      this.#crashed(error, head);
     }
     return true;
   }

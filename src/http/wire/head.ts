@@ -28,22 +28,26 @@ const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 const hostShape = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
 const headerCountMax = 100;
-const lengthShape = /^\d{1,15}$/;
+/** How a content-length may be written. */
+export const lengthShape = /^\d{1,15}$/;
 
 /**
  * Reads the text before the empty line, strictly: what two readers might read in two ways is refused, since such
  * requests are how one client's bytes come to be taken for another's.
  */
 export function parseHead(text: string): Head | NotHttp {
-  const [line = "", ...fields] = text.split("\r\n");
-  const match = requestLine.exec(line);
+  const firstEnd = endOfLine(text, 0);
+  const match = requestLine.exec(text.slice(0, firstEnd));
   if (match === null) return new NotHttp("the request line is not METHOD TARGET HTTP/1.1");
   const [, method = "", target = "", minor] = match;
-  if (fields.length > headerCountMax) return new NotHttp(`there are more than ${headerCountMax} headers`);
 
   const headers = new Map<string, string>();
-  for (const line of fields) {
-    const field = parseField(line);
+  // Names do not mind their case. All at once: one by one is a quarter of the work.
+  const lowered = text.toLowerCase();
+  for (let start = firstEnd + 2, count = 1, end = 0; start < text.length; start = end + 2, count++) {
+    if (count > headerCountMax) return new NotHttp(`there are more than ${headerCountMax} headers`);
+    end = endOfLine(text, start);
+    const field = parseField(text, lowered, start, end);
     if (field instanceof NotHttp) return field;
     const { name, value } = field;
     const earlier = headers.get(name);
@@ -59,12 +63,27 @@ export function parseHead(text: string): Head | NotHttp {
   return framed(method, pathOf(target), minor === "1", headers);
 }
 
-/** One line of a head, or of the trailers behind a chunked body. */
-export function parseField(line: string): { name: string; value: string } | NotHttp {
-  const colon = line.indexOf(":");
-  const name = line.slice(0, colon).toLowerCase();
-  const value = trimmed(line.slice(colon + 1));
-  if (colon < 1 || !headerName.test(name)) return new NotHttp("a header is not NAME: VALUE");
+/** One line of the trailers behind a chunked body. */
+export function parseTrailer(line: string): NotHttp | undefined {
+  const field = parseField(line, line.toLowerCase(), 0, line.length);
+  return field instanceof NotHttp ? field : undefined;
+}
+
+function endOfLine(text: string, start: number): number {
+  const end = text.indexOf("\r\n", start);
+  return end < 0 ? text.length : end;
+}
+
+function parseField(
+  text: string,
+  lowered: string,
+  start: number,
+  end: number,
+): { name: string; value: string } | NotHttp {
+  const colon = text.indexOf(":", start);
+  const name = lowered.slice(start, colon);
+  if (colon < 0 || colon > end || !headerName.test(name)) return new NotHttp("a header is not NAME: VALUE");
+  const value = trimmed(text, colon + 1, end);
   if (!headerValue.test(value)) return new NotHttp(`the header ${name} holds a control character`);
   return { name, value };
 }
@@ -81,6 +100,8 @@ function framed(
   const length = headers.get("content-length");
   if (length !== undefined && !lengthShape.test(length))
     return new NotHttp("the header content-length is not a number");
+  // The number below is the one to ask: a reader of many heads may put another in its place.
+  headers.delete("content-length");
   const transferEncoding = headers.get("transfer-encoding");
   if (transferEncoding !== undefined) {
     if (!isHttp11) return new NotHttp("HTTP/1.0 has no transfer-encoding");
@@ -107,12 +128,12 @@ function pathOf(target: string): string {
 }
 
 // By hand: only space and tab count here, and a pattern for both ends can be made to take quadratic time.
-function trimmed(value: string): string {
-  let start = 0;
-  let end = value.length;
-  while (start < end && isBlank(value.charCodeAt(start))) start++;
-  while (end > start && isBlank(value.charCodeAt(end - 1))) end--;
-  return value.slice(start, end);
+function trimmed(text: string, from: number, to: number): string {
+  let start = from;
+  let end = to;
+  while (start < end && isBlank(text.charCodeAt(start))) start++;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
 }
 
 function isBlank(code: number): boolean {

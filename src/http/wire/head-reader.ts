@@ -1,0 +1,40 @@
+import { type Head, lengthShape, NotHttp, parseHead } from "./head.ts";
+
+const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
+
+/**
+ * Reads the heads of one connection. A client's next head mostly differs from its last in the content-length alone, and
+ * then needs no second reading.
+ */
+export class HeadReader {
+  #head: Head | undefined;
+  /** What stood before the digits of the length, and behind them. Where there is no length, all of it stands before. */
+  #before = "";
+  #after = "";
+
+  read(text: string): Head | NotHttp {
+    return this.#asBefore(text) ?? this.#anew(text);
+  }
+
+  #asBefore(text: string): Head | undefined {
+    const head = this.#head;
+    if (head === undefined || !text.startsWith(this.#before) || !text.endsWith(this.#after)) return undefined;
+    const between = text.slice(this.#before.length, text.length - this.#after.length);
+    if (head.contentLength === undefined) return between === "" ? head : undefined;
+    if (!lengthShape.test(between)) return undefined;
+    const contentLength = Number(between);
+    return contentLength === head.contentLength ? head : { ...head, contentLength };
+  }
+
+  #anew(text: string): Head | NotHttp {
+    const head = parseHead(text);
+    if (head instanceof NotHttp) return head;
+    const line = lengthLine.exec(text);
+    const digits = line?.[1]?.length ?? 0;
+    const end = line === null ? text.length : line.index + line[0].length;
+    this.#head = head;
+    this.#before = text.slice(0, end - digits);
+    this.#after = text.slice(end);
+    return head;
+  }
+}
