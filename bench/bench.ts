@@ -3,7 +3,8 @@
 // are noisy, so only ratios mean something. Prints a table and writes docs/benchmarks.md.
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { bare, bareOnTwo, type Contender, installPeers, ours, oursOnTwo, peers } from "./peers.ts";
+import { startBenchPostgres } from "./on-postgres.ts";
+import { bare, bareOnTwo, type Contender, installPeers, ours, oursOnTwo, peers, peersOn } from "./peers.ts";
 import type { Row } from "./report.ts";
 import { saveResults } from "./results.ts";
 import { cpuSeconds, type Load, load, median, memoryMb, type Server, temporaryFolder } from "./servers.ts";
@@ -13,8 +14,9 @@ const seconds = 3;
 let nextId = 1;
 
 installPeers();
+const embedded = await compare([bare, ours, bareOnTwo, oursOnTwo, ...peers], 64);
 const rates = {
-  "64": await compare([bare, ours, bareOnTwo, oursOnTwo, ...peers], 64),
+  "64": fastestFirst([...embedded, ...(await compareOnPostgres(64))]),
   "256": await compare([bare, ours, bareOnTwo, oursOnTwo], 256),
 };
 const halfRate = await atHalfRate((rates["64"].find(({ name }) => name === ours.name)?.rate ?? 0) / 2);
@@ -30,6 +32,13 @@ for (const [connections, rows] of Object.entries(rates)) {
 console.log(
   `\nAt half rate (${halfRate.rate.toFixed(0)}/s) p99: ours ${halfRate.oursP99Us} µs, bare ${halfRate.bareP99Us} µs`,
 );
+
+// In rounds of their own: PostgreSQL goes on working behind a load, and would be in the way of the others.
+async function compareOnPostgres(connections: number): Promise<Row[]> {
+  await using postgres = await startBenchPostgres();
+  const rows = await compare([bare, ...peersOn(postgres)], connections);
+  return rows.filter(({ name }) => name !== bare.name);
+}
 
 async function compare(contenders: readonly Contender[], connections: number): Promise<Row[]> {
   await using stack = new AsyncDisposableStack();
@@ -66,13 +75,13 @@ async function compare(contenders: readonly Contender[], connections: number): P
       p99Us: of(({ p99Us }) => p99Us),
       p999Us: of(({ p999Us }) => p999Us),
       memoryMb: await memoryMb(server.pid),
-      // Several processes share the work there, and only the first is measured.
-      cpuUsPerCreate:
-        contender === bareOnTwo || contender.name.startsWith("nginx")
-          ? undefined
-          : median(all.map(({ cpuUs }) => cpuUs)),
+      cpuUsPerCreate: contender.sharesWork ? undefined : median(all.map(({ cpuUs }) => cpuUs)),
     });
   }
+  return fastestFirst(rows);
+}
+
+function fastestFirst(rows: Row[]): Row[] {
   return rows.sort((a, b) => b.rate - a.rate);
 }
 

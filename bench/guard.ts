@@ -4,24 +4,26 @@ import { load, median, startBare, startOurs } from "./servers.ts";
 
 const floors = { oneWorker: 0.9, allCores: 0.75 };
 const rounds = 9;
+const cores = navigator.hardwareConcurrency;
 await using bare = await startBare();
-await using bareOnAllCores = await startBare(navigator.hardwareConcurrency);
 await using ours = await startOurs();
+await using bareOnAllCores = await startBare(cores);
+await using oursOnAllCores = await startOurs(["--workers", String(cores)]);
 let nextId = 1;
 const ratios: Record<keyof typeof floors, number[]> = { oneWorker: [], allCores: [] };
 for (let round = 0; round <= rounds; round++) {
   const rates = [];
-  for (const server of [bare, ours, bareOnAllCores]) {
+  for (const server of [bare, ours, bareOnAllCores, oursOnAllCores]) {
     const result = await load(server, { connections: 64, seconds: 3, firstId: nextId });
     nextId = result.nextId;
     rates.push(result.rate);
   }
-  const [bareRate = 1, oursRate = 0, allCoresRate = 1] = rates;
   if (round === 0) continue;
+  const [bareRate = 1, oursRate = 0, bareAllRate = 1, oursAllRate = 0] = rates;
   ratios.oneWorker.push(oursRate / bareRate);
-  ratios.allCores.push(oursRate / allCoresRate);
+  ratios.allCores.push(oursAllRate / bareAllRate);
   console.error(
-    `round ${round} of ${rounds}: ${(oursRate / bareRate).toFixed(2)} of one, ${(oursRate / allCoresRate).toFixed(2)} of all cores`,
+    `round ${round} of ${rounds}: ${(oursRate / bareRate).toFixed(2)} with one worker, ${(oursAllRate / bareAllRate).toFixed(2)} on all cores`,
   );
 }
 for (const [name, floor] of Object.entries(floors)) {

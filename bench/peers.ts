@@ -1,13 +1,17 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeApi } from "../src/http/openapi.ts";
-import { type Server, start, startBare, startOurs, token } from "./servers.ts";
+import type { PostgresServer } from "../test/postgres.ts";
+import { databaseOfPlants, startFastifyOnPostgres } from "./on-postgres.ts";
+import { type Server, start, startBare, startOurs, startOursOn, token } from "./servers.ts";
 
 export interface Contender {
   readonly name: string;
   /** What a success answer means there. */
   readonly durability: string;
   readonly start: () => Promise<Server>;
+  /** Several processes do the work, of which only the first is measured. */
+  readonly sharesWork?: boolean;
 }
 
 const here = import.meta.dir;
@@ -28,12 +32,20 @@ export const bareOnTwo: Contender = {
   name: "bare Bun.serve, 2 processes",
   durability: "nothing stored",
   start: () => startBare(2),
+  sharesWork: true,
 };
 
 export const peers: readonly Contender[] = [
   ...(nginx === undefined
     ? []
-    : [{ name: "nginx, a constant", durability: "nothing stored", start: () => startNginx(nginx) }]),
+    : [
+        {
+          name: "nginx, a constant",
+          durability: "nothing stored",
+          start: () => startNginx(nginx),
+          sharesWork: true,
+        },
+      ]),
   {
     name: "Hono on Bun + SQLite",
     durability: "fsynced, each by itself",
@@ -57,6 +69,24 @@ export const peers: readonly Contender[] = [
   { name: "json-server", durability: "a JSON file, not fsynced", start: startJsonServer },
   { name: "Prism mock", durability: "nothing stored", start: startPrism },
 ];
+
+/** Ourselves on PostgreSQL, and what people would pick there. */
+export function peersOn(postgres: PostgresServer): Contender[] {
+  return [
+    {
+      name: "plant-store on PostgreSQL",
+      durability: "fsynced by PostgreSQL",
+      start: async () => startOursOn(await databaseOfPlants(postgres)),
+      sharesWork: true,
+    },
+    {
+      name: "Fastify + PostgreSQL",
+      durability: "fsynced, each by itself",
+      start: async () => startFastifyOnPostgres(await databaseOfPlants(postgres)),
+      sharesWork: true,
+    },
+  ];
+}
 
 /** Brings what the peers need, once. */
 export function installPeers(): void {

@@ -3,34 +3,24 @@
 // plant by itself, and pgbench doing the same without any HTTP. All write to tables of the same shape.
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openStore } from "../src/storage/open-store.ts";
-import { startPostgres } from "../test/postgres.ts";
+import { databaseOfPlants, startBenchPostgres, startFastifyOnPostgres } from "./on-postgres.ts";
 import { installPeers } from "./peers.ts";
-import { load, median, start, temporaryFolder, token } from "./servers.ts";
+import { load, median, startOursOn, temporaryFolder } from "./servers.ts";
 
 const [rounds = 5, seconds = 4] = process.argv.slice(2).map(Number);
 const connections = 64;
-const here = import.meta.dir;
 const pgbench = "/usr/bin/pgbench";
 // Nodes that write at the same time take their ids from far apart.
 const idsApart = 10_000_000;
 
 installPeers();
-await using postgres = await startPostgres({ settings: { max_connections: "200", shared_buffers: "256MB" } });
-const databases = [
-  await newDatabase(),
-  await newDatabase(),
-  await newDatabase(),
-  await newDatabase(),
-] as const;
-
-await using one = await ours("plant-store", databases[0]);
-await using nodeA = await ours("plant-store, first of two", databases[1]);
-await using nodeB = await ours("plant-store, second of two", databases[1]);
-await using fastify = await start("Fastify + pg", {
-  command: (port) => ["node", join(here, "peers/fastify-postgres.js"), String(port), token, databases[2]],
-  environment: { NODE_ENV: "production" },
-});
+await using postgres = await startBenchPostgres();
+const forTwo = await databaseOfPlants(postgres);
+const forPgbench = await databaseOfPlants(postgres);
+await using one = await startOursOn(await databaseOfPlants(postgres));
+await using nodeA = await startOursOn(forTwo);
+await using nodeB = await startOursOn(forTwo);
+await using fastify = await startFastifyOnPostgres(await databaseOfPlants(postgres));
 
 let nextId = 1;
 const rates = new Map<string, number[]>();
@@ -39,8 +29,8 @@ for (let round = 0; round <= rounds; round++) {
     ["plant-store, one node", await rate([one], connections)],
     ["plant-store, two nodes", await rate([nodeA, nodeB], connections / 2)],
     ["Fastify + pg, one INSERT each", await rate([fastify], connections)],
-    ["pgbench, one INSERT each, 64 connections", runPgbench(databases[3], connections)],
-    ["pgbench, one INSERT each, 4 connections", runPgbench(databases[3], 4)],
+    ["pgbench, one INSERT each, 64 connections", runPgbench(forPgbench, connections)],
+    ["pgbench, one INSERT each, 4 connections", runPgbench(forPgbench, 4)],
   ];
   if (round === 0) continue;
   for (const [name, value] of measured) rates.set(name, [...(rates.get(name) ?? []), value]);
@@ -52,19 +42,6 @@ for (const [name, values] of rates) {
   console.log(
     `${name}: ${Math.round(middle)} creates a second; one node of ours has ${(ourRate / middle).toFixed(2)} times that`,
   );
-}
-
-async function newDatabase(): Promise<string> {
-  const database = await postgres.newDatabase();
-  await using _ = await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
-  return database;
-}
-
-function ours(name: string, database: string) {
-  const main = join(here, "../src/main.ts");
-  return start(name, {
-    command: (port) => [process.execPath, main, "--listen", `127.0.0.1:${port}`, "--database", database],
-  });
 }
 
 async function rate(servers: Parameters<typeof load>[0][], each: number): Promise<number> {

@@ -25,13 +25,18 @@ export interface Results {
     readonly answers: readonly { readonly name: string; readonly medianMs: number; readonly msMax: number }[];
   };
   readonly imports?: { readonly rows: number; readonly ratio: number; readonly highestMb: number };
-  readonly pauses?: {
-    readonly minutes: number;
-    readonly plants: number;
-    readonly longestSilenceMs: number;
-    readonly slowestAnswerMs: number;
-    readonly memoryMb: readonly number[];
-  };
+  readonly pauses?: FullLoad;
+  /** The same for longer, with a worker for each core. */
+  readonly soak?: FullLoad;
+}
+
+export interface FullLoad {
+  readonly minutes: number;
+  readonly plants: number;
+  readonly longestSilenceMs: number;
+  readonly slowestAnswerMs: number;
+  /** Along the way. */
+  readonly memoryMb: readonly number[];
 }
 
 export interface GrowthPoint {
@@ -84,6 +89,7 @@ function page({
   fsyncsPerSecond,
   growth = [],
   pauses,
+  soak,
   operator,
   imports,
 }: Results): string {
@@ -91,7 +97,7 @@ function page({
     "# Benchmarks",
     `Measured on ${date}, on ${machine}, the load on the same machine. Machines differ and are noisy: believe the ratios, which\nare medians over interleaved rounds of one run, and not the rates. This page is written by the commands that it names.`,
     "## Against the limit, and against what people would pick",
-    "`npm run bench`. The same load for all: keep-alive connections, distinct rising ids, a bearer token, a body of about 60\nbytes. Each peer is pinned in `bench/package.json` and does what such code does: it checks the token and the fields and, where\nit stores at all, commits each plant durably by itself (WAL, `synchronous=FULL`). None of them promises that a retry is safe or\nthat an id is exact. CPU is that of the server's first process. The load is a process of its own and takes most of one core, so\na second process or worker has little left to gain here; record 8 in `docs/adr/` has the figures under the lighter `wrk`.",
+    "`npm run bench`. The same load for all: keep-alive connections, distinct rising ids, a bearer token, a body of about 60\nbytes. Each peer is pinned in `bench/package.json` and does what such code does: it checks the token and the fields and, where\nit stores at all, commits each plant durably by itself (WAL, `synchronous=FULL`). None of them promises that a retry is safe or\nthat an id is exact. PostgreSQL runs on the same two cores, with its own defaults for durability, in rounds of its own with the\nsame bare `Bun.serve`. CPU and memory are those of the server's first process. The load is a process of its own and takes most\nof one core, so a second process or worker has little left to gain here; record 8 in `docs/adr/` has the figures under the\nlighter `wrk`.",
     "![Rates](benchmarks/rates.svg)",
     ...Object.entries(rates).map(([connections, rows]) => `### ${connections} connections\n\n${table(rows)}`),
   ];
@@ -115,13 +121,15 @@ function page({
       growthTable(growth),
       growthReasons,
     );
-  if (pauses !== undefined) {
-    const { minutes, plants, longestSilenceMs, slowestAnswerMs, memoryMb } = pauses;
+  if (pauses !== undefined)
     parts.push(
       "## Pauses and memory under full load",
-      `\`npm run bench:pauses\`: ${minutes} minutes of full load over 64 connections, ${whole(plants)} plants. The longest time without any answer was\n${longestSilenceMs.toFixed(0)} ms, the slowest answer took ${slowestAnswerMs.toFixed(0)} ms. Memory along the way, in MB: ${memoryMb.map((mb) => mb.toFixed(0)).join(", ")}.`,
+      `\`npm run bench:pauses\`: ${pauses.minutes} minutes of full load over 64 connections, ${whole(pauses.plants)} plants. ${underLoad(pauses)}`,
     );
-  }
+  if (soak !== undefined)
+    parts.push(
+      `\`npm run soak\`: ${soak.minutes} minutes of the same with a worker for each core, ${whole(soak.plants)} plants. ${underLoad(soak)}`,
+    );
   if (operator !== undefined)
     parts.push(
       `## The operator's side, with ${operator.millions} million plants`,
@@ -154,6 +162,10 @@ function table(rows: readonly Row[]): string {
     "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ...lines,
   ].join("\n");
+}
+
+function underLoad({ longestSilenceMs, slowestAnswerMs, memoryMb }: FullLoad): string {
+  return `The longest time without any\nanswer was ${whole(longestSilenceMs)} ms, the slowest answer took ${whole(slowestAnswerMs)} ms. Memory along the way, in MB: ${memoryMb.map(whole).join(", ")}.`;
 }
 
 function growthTable(growth: NonNullable<Results["growth"]>): string {

@@ -1,0 +1,25 @@
+import { join } from "node:path";
+import { openStore } from "../src/storage/open-store.ts";
+import { type PostgresServer, startPostgres } from "../test/postgres.ts";
+import { type Server, start, token } from "./servers.ts";
+
+/** A PostgreSQL of this machine's own, durable, with room for every connection of the benchmarks. */
+export function startBenchPostgres(): Promise<PostgresServer> {
+  return startPostgres({ settings: { max_connections: "200", shared_buffers: "256MB" } });
+}
+
+/** A database with our tables in it, which the others write to as well. */
+export async function databaseOfPlants(postgres: PostgresServer): Promise<string> {
+  const database = await postgres.newDatabase();
+  await using _ = await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+  return database;
+}
+
+/** What such code is without group commit: each plant an INSERT of its own. */
+export function startFastifyOnPostgres(database: string): Promise<Server> {
+  const script = join(import.meta.dir, "peers/fastify-postgres.js");
+  return start("Fastify + pg", {
+    command: (port) => ["node", script, String(port), token, database],
+    environment: { NODE_ENV: "production" },
+  });
+}
