@@ -6,39 +6,59 @@ import { openDatabase } from "../src/storage/sqlite/open.ts";
 import { Windows } from "../src/storage/sqlite/windows.ts";
 import type { GrowthPoint } from "./report.ts";
 import { saveResults } from "./results.ts";
-import { type Load, load, median, memoryMb, startOursOn, temporaryFolder } from "./servers.ts";
+import { type Load, load, median, memoryMb, type Server, startOursOn, temporaryFolder } from "./servers.ts";
 
-const rounds = 3;
+const rounds = 5;
 const seconds = 4;
+
+interface Store {
+  readonly millions: number;
+  readonly server: Server;
+  readonly bytesPerPlant: number;
+  readonly results: Load[];
+}
+
 const tags = ["indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"];
 
-export async function measureGrowth(millions: number, order: "rising" | "random"): Promise<GrowthPoint> {
+/** Stores of all these sizes at once, loaded in interleaved rounds, so that a slow minute of the machine is one for all. */
+async function measureGrowth(
+  sizes: readonly number[],
+  order: "rising" | "random",
+): Promise<readonly GrowthPoint[]> {
   const folder = temporaryFolder();
-  const database = join(folder, "plants.db");
-  try {
-    fill(database, millions * 1_000_000, order);
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const stores: Store[] = [];
+  for (const millions of sizes) {
+    const database = join(folder, `${millions}.db`);
+    const plants = millions * 1_000_000;
+    console.error(`${order} ids: filling a store with ${millions} million plants`);
+    fill(database, plants, order);
     const bytes = statSync(database).size;
-    await using server = await startOursOn(database);
-    const results: Load[] = [];
-    let firstId = millions * 1_000_000 + 1;
-    for (let round = 0; round <= rounds; round++) {
-      const result = await load(server, { connections: 64, seconds, firstId, order });
-      firstId = result.nextId;
+    const server = stack.use(await startOursOn(database));
+    stores.push({ millions, server, bytesPerPlant: plants === 0 ? 0 : bytes / plants, results: [] });
+  }
+  const nextIds = sizes.map((millions) => millions * 1_000_000 + 1);
+  for (let round = 0; round <= rounds; round++) {
+    console.error(`${order} ids: ${round === 0 ? "warming up" : `round ${round} of ${rounds}`}`);
+    for (const [index, { server, results }] of stores.entries()) {
+      const result = await load(server, { connections: 64, seconds, firstId: nextIds[index] ?? 1, order });
+      nextIds[index] = result.nextId;
       if (round > 0) results.push(result);
     }
-    return {
+  }
+  return Promise.all(
+    stores.map(async ({ millions, server, bytesPerPlant, results }) => ({
       millions,
       order,
       rate: median(results.map(({ rate }) => rate)),
       p50Us: median(results.map(({ p50Us }) => p50Us)),
       p99Us: median(results.map(({ p99Us }) => p99Us)),
       memoryMb: await memoryMb(server.pid),
-      bytesPerPlant: millions === 0 ? 0 : bytes / (millions * 1_000_000),
+      bytesPerPlant,
       startMs: server.firstAnswerMs,
-    };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+    })),
+  );
 }
 
 /** Plants as the service itself would have stored them, written in bulk. */
@@ -83,11 +103,10 @@ if (import.meta.main) {
   const sizes = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [0, 1, 10];
   const growth: GrowthPoint[] = [];
   for (const order of ["rising", "random"] as const) {
-    for (const millions of sizes) {
-      const point = await measureGrowth(millions, order);
+    for (const point of await measureGrowth(sizes, order)) {
       growth.push(point);
       console.log(
-        `${order} ids, ${millions} million: ${Math.round(point.rate)}/s, p99 ${point.p99Us} µs, ${point.memoryMb.toFixed(0)} MB`,
+        `${order} ids, ${point.millions} million: ${Math.round(point.rate)}/s, p99 ${point.p99Us} µs, ${point.memoryMb.toFixed(0)} MB`,
       );
     }
   }

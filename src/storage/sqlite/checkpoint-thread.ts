@@ -1,9 +1,13 @@
 import { Database } from "bun:sqlite";
 import { fdatasyncSync } from "node:fs";
+import { platform, setPriority } from "node:os";
 import type { CheckpointThreadSetting } from "./checkpointer.ts";
 import { endThread } from "./end-thread.ts";
 
 declare const self: Worker;
+
+// Where there are fewer cores than busy threads, those that answer come first. Only Linux has this for a single thread.
+if (platform() === "linux") setPriority(10);
 
 // The other half of checkpointer.ts: a connection of its own, which only ever brings the log into the database.
 self.onmessage = ({ data }: MessageEvent<CheckpointThreadSetting>) => {
