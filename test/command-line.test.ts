@@ -55,7 +55,15 @@ onEveryEngine((engine) => {
       expect(table).toMatch(/^ID +NAME +SCOPES +CREATED +STATE\n[0-9a-f]{8} +ops +operator +.*live until/);
       const { out } = await plantStore(["token", "list", "--json", ...database]);
       const [listed] = JSON.parse(out);
-      expect(Object.keys(listed)).toEqual(["id", "name", "scopes", "createdAt", "expiresAt", "revokedAt"]);
+      expect(listed).toEqual({
+        id: expect.any(String),
+        name: "ops",
+        scopes: ["operator"],
+        createdAt: expect.any(String),
+        expiresAt: expect.any(String),
+        revokedAt: null,
+        state: "live",
+      });
       for (const text of [table, out]) expect(text).not.toContain(secret.trim());
     });
 
@@ -117,6 +125,27 @@ describe("the other commands", () => {
     test(`${words} --help`, async () => {
       const { code, out } = await plantStore([...words.split(" "), "--help"]);
       expect([code, out]).toEqual([0, expect.stringContaining("Examples")]);
+    });
+  }
+
+  for (const words of [
+    ["token", "--help"],
+    ["help", "token"],
+  ]) {
+    test(`${words.join(" ")} tells of all that token does`, async () => {
+      const { code, out } = await plantStore(words);
+      expect(code).toBe(0);
+      for (const verb of ["create", "list", "rotate", "revoke"])
+        expect(out).toContain(`plant-store token ${verb}`);
+      expect(out).not.toContain("plant-store import");
+    });
+  }
+
+  for (const name of ["backup", "restore", "verify"]) {
+    test(`${name} --help offers no database that it would refuse`, async () => {
+      const { out } = await plantStore([name, "--help"]);
+      expect(out).toContain("--database PATH ");
+      expect(out).not.toContain("postgres://");
     });
   }
 

@@ -157,7 +157,7 @@ describe("import", () => {
     plants.write("plants.ndjson", '{"id":1,"name":"a"}\n{"id":2}\n');
     const { code, err } = await plants.run(["plants.ndjson", "--refused", "/dev/full"]);
     expect(code).toBe(1);
-    expect(err).toContain("/dev/full cannot be written to: ENOSPC");
+    expect(err).toContain("/dev/full cannot be written to: the disk is full");
     expect(err).toContain("1 created, 0 replayed, 1 refused");
     expect(err).not.toContain("fault of ours");
   });
@@ -314,8 +314,12 @@ describe("a misused import is told", () => {
     [["import", "plants.csv", "--concurrency", "0"], 2, "--concurrency takes"],
     [["import", "plants.csv", "--url", "ftp://x"], 2, "--url takes"],
     [["import", "plants.csv", "--refused", "./plants.csv"], 2, "another file"],
-    [["import", "nowhere.csv"], 1, "nowhere.csv cannot be read"],
-    [["import", "plants.csv", "--refused", "no/such/folder"], 1, "cannot be written to"],
+    [["import", "nowhere.csv"], 1, "nowhere.csv cannot be read: there is no such file or folder."],
+    [
+      ["import", "plants.csv", "--refused", "no/such/folder"],
+      1,
+      "cannot be written to: there is no such file or folder.",
+    ],
     [["import", "plants.csv", "--format", "json"], 1, "does not begin with ["],
     [["import", "empty.csv"], 1, "needs a header"],
   ];

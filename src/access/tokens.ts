@@ -100,6 +100,11 @@ export async function revokeTokens(store: TokenStore, nameOrId: string, nowMs: n
   return revoked;
 }
 
+export function tokenState(token: Token, nowMs: number): "live" | "expired" | "revoked" {
+  if (isLive(token, nowMs)) return "live";
+  return token.revokedAtMs === undefined ? "expired" : "revoked";
+}
+
 export function isLive(token: Pick<Token, "expiresAtMs" | "revokedAtMs">, nowMs: number): boolean {
   return token.revokedAtMs === undefined && (token.expiresAtMs === undefined || nowMs < token.expiresAtMs);
 }

@@ -1,4 +1,5 @@
 import { readConfig } from "../config/read-config.ts";
+import { settings } from "../config/settings.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { backUp, type Kept, restore as restoreBackup, type Step } from "../storage/sqlite/backup.ts";
 import { verify as verifyFile } from "../storage/sqlite/verify.ts";
@@ -7,14 +8,18 @@ import { type Arguments, surroundings } from "./flags.ts";
 import { grouped, megabytes, showLine } from "./progress-line.ts";
 import { Misuse, type Terminal, visible } from "./terminal.ts";
 
-const json = { placeholder: undefined, help: "print JSON" };
+// Not the setting of that name, which may be a PostgreSQL as well.
+const flags = {
+  database: { placeholder: "PATH", help: `the data file (${settings.database.standard})` },
+  json: { placeholder: undefined, help: "print JSON" },
+};
 
 export const backup: Command = {
   usage: "backup FILE",
   summary: "write a copy of the data file, also while the service runs",
   examples: ["plant-store backup plants-2026-11-15.db"],
-  flags: { json },
-  settings: ["database"],
+  flags,
+  settings: [],
   async run(args, terminal) {
     const to = onlyFile(args, "backup needs one FILE to write to");
     const kept = await stepByStep(terminal, (onStep) =>
@@ -29,8 +34,8 @@ export const restore: Command = {
   usage: "restore FILE",
   summary: "put a backup in the place of a data file that is not there",
   examples: ["plant-store restore plants-2026-11-15.db --database data/plant-store.db"],
-  flags: { json },
-  settings: ["database"],
+  flags,
+  settings: [],
   async run(args, terminal) {
     const from = onlyFile(args, "restore needs the FILE of a backup");
     const kept = await stepByStep(terminal, (onStep) =>
@@ -45,8 +50,8 @@ export const verify: Command = {
   usage: "verify",
   summary: "check the data file and every row in it",
   examples: ["plant-store verify", "plant-store verify --database backup.db"],
-  flags: { json },
-  settings: ["database"],
+  flags,
+  settings: [],
   async run(args, terminal) {
     if (args.words.length > 0)
       throw new Misuse(`"${args.words[0]}" is not expected here; --database names the file`);

@@ -60,11 +60,8 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   try {
     const { command, rest } = chosen(args);
     if (args.includes("--help") || args.includes("-h") || args[0] === "help") {
-      terminal.out(
-        command === undefined
-          ? generalHelp(Object.values(commands), terminal.colourOut)
-          : commandHelp(command, terminal.colourOut),
-      );
+      const ofTokens = (args[0] === "help" ? args[1] : args[0]) === "token";
+      terminal.out(help(command, ofTokens, terminal.colourOut));
       return exit.done;
     }
     if (args[0] === "--version") {
@@ -87,10 +84,17 @@ function chosen(args: readonly string[]): { command: Command | undefined; rest: 
     if (command !== undefined) return { command, rest: words.slice(count) };
   }
   const [word] = words;
-  if (word === "token" && !args.includes("--help"))
+  if (word === "token" && args[0] !== "help" && !args.includes("--help") && !args.includes("-h"))
     throw new Misuse("token takes create, list, rotate or revoke");
   if (word !== undefined && word !== "token" && !word.startsWith("-")) throw unknownCommand(word);
   return { command: undefined, rest: args };
+}
+
+function help(command: Command | undefined, ofTokens: boolean, colour: boolean): string {
+  if (command !== undefined) return commandHelp(command, colour);
+  if (!ofTokens) return generalHelp(Object.values(commands), colour);
+  const family = [tokenCreate, tokenList, tokenRotate, tokenRevoke];
+  return family.map((each) => commandHelp(each, colour)).join("\n");
 }
 
 function unknownCommand(word: string): Misuse {

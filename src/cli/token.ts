@@ -1,6 +1,13 @@
 import { isScope, scopes } from "../access/scopes.ts";
 import type { TokenStore } from "../access/tokens.ts";
-import { createToken, isLive, type Minted, revokeTokens, rotateToken, type Token } from "../access/tokens.ts";
+import {
+  createToken,
+  type Minted,
+  revokeTokens,
+  rotateToken,
+  type Token,
+  tokenState,
+} from "../access/tokens.ts";
 import { readConfig } from "../config/read-config.ts";
 import { BadValue, parseDurationMs } from "../config/values.ts";
 import { openTokens } from "../storage/open-store.ts";
@@ -130,7 +137,8 @@ function tellMinted(
   terminal.out(`${secret}\n`);
 }
 
-function shown({ id, name, scopes: allowed, createdAtMs, expiresAtMs, revokedAtMs }: Token) {
+function shown(token: Token) {
+  const { id, name, scopes: allowed, createdAtMs, expiresAtMs, revokedAtMs } = token;
   return {
     id,
     name,
@@ -138,6 +146,7 @@ function shown({ id, name, scopes: allowed, createdAtMs, expiresAtMs, revokedAtM
     createdAt: isoTime(createdAtMs),
     expiresAt: expiresAtMs === undefined ? null : isoTime(expiresAtMs),
     revokedAt: revokedAtMs === undefined ? null : isoTime(revokedAtMs),
+    state: tokenState(token, Date.now()),
   };
 }
 
@@ -148,9 +157,10 @@ function row(token: Token): string[] {
 
 function state(token: Token): string {
   const { expiresAtMs, revokedAtMs } = token;
-  if (revokedAtMs !== undefined) return `revoked ${isoTime(revokedAtMs)}`;
-  if (expiresAtMs === undefined) return "live";
-  return `${isLive(token, Date.now()) ? "live until" : "expired"} ${isoTime(expiresAtMs)}`;
+  const word = tokenState(token, Date.now());
+  if (revokedAtMs !== undefined) return `${word} ${isoTime(revokedAtMs)}`;
+  if (expiresAtMs === undefined) return word;
+  return `${word === "live" ? "live until" : word} ${isoTime(expiresAtMs)}`;
 }
 
 function isoTime(atMs: number): string {

@@ -1,12 +1,12 @@
 import { isScope, type Scope, scopes } from "../access/scopes.ts";
 import {
   createToken,
-  isLive,
   revokeTokens,
   rotateToken,
   type Token,
   TokenProblem,
   type TokenStore,
+  tokenState,
 } from "../access/tokens.ts";
 import { type Answer, json, Refused, readObject } from "./call.ts";
 import { text } from "./read-filter.ts";
@@ -62,7 +62,6 @@ export function rotate(parts: TokenParts): Answer {
 
 function shownToken(token: Token, nowMs: number) {
   const { id, name, scopes: allowed, createdAtMs, expiresAtMs, revokedAtMs } = token;
-  const state = isLive(token, nowMs) ? "live" : revokedAtMs === undefined ? "expired" : "revoked";
   return {
     id,
     name,
@@ -70,7 +69,7 @@ function shownToken(token: Token, nowMs: number) {
     createdAt: new Date(createdAtMs).toISOString(),
     expiresAt: isoTime(expiresAtMs),
     revokedAt: isoTime(revokedAtMs),
-    state,
+    state: tokenState(token, nowMs),
   };
 }
 

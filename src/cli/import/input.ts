@@ -1,4 +1,5 @@
 import { createReadStream, statSync } from "node:fs";
+import { fileTrouble } from "../file-trouble.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** The bytes to import, as they come. */
@@ -37,7 +38,7 @@ export async function openInput(file: string, terminal: Terminal, stop: Promise<
       release = () => resolve({ done: true, value: undefined });
       if (stopped) return release();
       source.next().then(resolve, (error: Error) => {
-        reject(new InputProblem(`${shown(file)} cannot be read: ${error.message}.`));
+        reject(new InputProblem(`${shown(file)} cannot be read: ${fileTrouble(error)}.`));
       });
     });
   const first = await next();

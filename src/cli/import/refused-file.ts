@@ -1,6 +1,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import type { Row } from "../../client/rows/row.ts";
 import type { Format } from "../../client/rows/rows-of.ts";
+import { fileTrouble } from "../file-trouble.ts";
 import { InputProblem } from "./input.ts";
 
 const gatheredBytesMax = 64 * 1024;
@@ -24,7 +25,7 @@ export class RefusedFile implements Disposable {
     try {
       this.#file = openSync(path, "w", 0o600);
     } catch (error) {
-      throw new InputProblem(`${path} cannot be written to: ${(error as Error).message}.`);
+      throw new InputProblem(`${path} cannot be written to: ${fileTrouble(error)}.`);
     }
   }
 
@@ -75,7 +76,7 @@ export class RefusedFile implements Disposable {
     try {
       while (rest.length > 0) rest = rest.subarray(writeSync(this.#file, rest));
     } catch (error) {
-      throw new InputProblem(`${this.path} cannot be written to: ${(error as Error).message}.`);
+      throw new InputProblem(`${this.path} cannot be written to: ${fileTrouble(error)}.`);
     }
   }
 }

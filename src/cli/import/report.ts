@@ -64,5 +64,6 @@ function count(number: number, one: string, many: string): string {
 }
 
 function seconds(value: number): string {
+  if (value < 0.1) return "less than 0.1 s";
   return `${value.toFixed(value < 10 ? 1 : 0)} s`;
 }

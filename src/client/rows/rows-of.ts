@@ -1,7 +1,7 @@
 import { CsvRows } from "./csv-rows.ts";
 import { JsonArrayRows } from "./json-array-rows.ts";
 import { NdjsonRows } from "./ndjson-rows.ts";
-import { isSpace, joined, type Row, type RowSplitter } from "./row.ts";
+import { isSpace, joined, NotOfFormat, type Row, type RowSplitter } from "./row.ts";
 
 export const formats = ["ndjson", "json", "csv"] as const;
 export type Format = (typeof formats)[number];
@@ -35,13 +35,19 @@ export async function* rowsOf(
   yield* splitter.end();
 }
 
-/** The format that a file's name says, unless its first bytes say otherwise. */
+/**
+ * The format that a file's name says, unless its first bytes say otherwise.
+ * @throws NotOfFormat neither says anything, and it is no text.
+ */
 export function guessFormat(name: string, opening: Uint8Array<ArrayBuffer>): Format {
   const first = withoutMark(opening).find((byte) => !isSpace(byte));
   if (/\.csv$/i.test(name)) return "csv";
   // Files of one plant to a line are often called .json too.
   if (first === openBracket) return "json";
   if (first === openBrace || /\.(?:ndjson|jsonl|json)$/i.test(name)) return "ndjson";
+  if (opening.subarray(0, 1000).includes(0)) {
+    throw new NotOfFormat("The file is no text: it holds zero bytes. NDJSON, JSON and CSV can be imported.");
+  }
   const line = new TextDecoder().decode(opening.subarray(0, 1000)).split(/\r?\n/)[0] ?? "";
   return /\bid\b/i.test(line) && /\bname\b/i.test(line) ? "csv" : "ndjson";
 }

@@ -258,4 +258,5 @@ test("a format is guessed from the name and the first bytes", () => {
   ];
   for (const [name, opening, format] of guesses)
     expect([name, opening, guessFormat(name, encode(opening))]).toEqual([name, opening, format]);
+  expect(() => guessFormat("plants.xlsx", encode("PK\u0003\u0000"))).toThrow("The file is no text");
 });
