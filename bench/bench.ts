@@ -53,7 +53,8 @@ async function compare(contenders: readonly Contender[], connections: number): P
         ? `${connections} connections: warming up`
         : `${connections} connections: round ${round} of ${rounds}`,
     );
-    for (const [contender, server] of servers) {
+    // Each round begins with another one, so that none always comes behind the same neighbour.
+    for (const [contender, server] of rotated([...servers], round)) {
       const before = await cpuSeconds(server.pid);
       const result = await load(server, { connections, seconds: round === 0 ? 1 : seconds, firstId: nextId });
       nextId = result.nextId;
@@ -79,6 +80,11 @@ async function compare(contenders: readonly Contender[], connections: number): P
     });
   }
   return fastestFirst(rows);
+}
+
+function rotated<Item>(items: readonly Item[], by: number): Item[] {
+  const first = by % items.length;
+  return [...items.slice(first), ...items.slice(0, first)];
 }
 
 function fastestFirst(rows: Row[]): Row[] {

@@ -97,7 +97,7 @@ function page({
     "# Benchmarks",
     `Measured on ${date}, on ${machine}, the load on the same machine. Machines differ and are noisy: believe the ratios, which\nare medians over interleaved rounds of one run, and not the rates. This page is written by the commands that it names.`,
     "## Against the limit, and against what people would pick",
-    "`npm run bench`. The same load for all: keep-alive connections, distinct rising ids, a bearer token, a body of about 60\nbytes. Each peer is pinned in `bench/package.json` and does what such code does: it checks the token and the fields and, where\nit stores at all, commits each plant durably by itself (WAL, `synchronous=FULL`). None of them promises that a retry is safe or\nthat an id is exact. PostgreSQL runs on the same two cores, with its own defaults for durability, in rounds of its own with the\nsame bare `Bun.serve`. CPU and memory are those of the server's first process. The load is a process of its own and takes most\nof one core, so a second process or worker has little left to gain here; record 8 in `docs/adr/` has the figures under the\nlighter `wrk`.",
+    "`npm run bench`. The same load for all: keep-alive connections, distinct rising ids, a bearer token, a body of about 60\nbytes. Each peer is pinned in `bench/package.json` and does what such code does: it checks the token and the fields and, where\nit stores at all, commits each plant durably by itself (WAL, `synchronous=FULL`). None of them promises that a retry is safe or\nthat an id is exact. PostgreSQL runs on the same two cores, with its own defaults for durability, in rounds of its own with the\nsame bare `Bun.serve`. CPU and memory are those of the server's first process. The load is a process of its own and takes most\nof one core, so a second process or worker has little left to gain here; record 14 in `docs/adr/` has the figures under the\nlighter `wrk`.",
     "![Rates](benchmarks/rates.svg)",
     ...Object.entries(rates).map(([connections, rows]) => `### ${connections} connections\n\n${table(rows)}`),
   ];
@@ -121,9 +121,9 @@ function page({
       growthTable(growth),
       growthReasons,
     );
+  if (pauses !== undefined || soak !== undefined) parts.push("## Pauses and memory under full load");
   if (pauses !== undefined)
     parts.push(
-      "## Pauses and memory under full load",
       `\`npm run bench:pauses\`: ${pauses.minutes} minutes of full load over 64 connections, ${whole(pauses.plants)} plants. ${underLoad(pauses)}`,
     );
   if (soak !== undefined)
@@ -145,12 +145,14 @@ function page({
   return `${parts.join("\n\n")}\n`;
 }
 
-const growthReasons = `Plants stand in the order of their arrival, with an index of ids. Rising ids land on the last page of each, so a
-batch of 64 rewrites a few pages whatever the size: that curve is flat. Random ids land on as many pages of their index as there
-are plants in the batch, and each page goes to the log and later to the database as a whole, which is the lower curve. It sinks
-as the same number of pages is spread over a larger file, and the disk finds fewer neighbours among them. A thread of its own
-brings the log into the database (record 10 in \`docs/adr/\`); when the writer did that itself, random ids sank to 0.81 at ten
-million, and the slowest answers took twice as long. Start-up does not depend on the size.`;
+const growthReasons = `The stores of one order are loaded in interleaved rounds, each file read through before, so that it is in the machine's memory
+where that is large enough. Plants stand in the order of their arrival, with an index of ids. Rising
+ids land on the last page of each, so a batch of 64 rewrites a few pages whatever the size: that curve is flat. Random ids land
+on as many pages of their index as there are plants in the batch, and each page goes to the log as a whole, and later into the
+database, which is the lower curve. It sinks at first: in a small index the pages in one log are mostly the same few and go into
+the database once, in a large one nearly all are different. Then it stays: the inner pages of the index are in the writer's
+cache, and an id costs the one page that it lands on. A thread of its own brings the log into the database (records 10 and 14 in
+\`docs/adr/\`). Start-up does not depend on the size.`;
 
 function table(rows: readonly Row[]): string {
   const lines = rows.map((row) => {

@@ -43,6 +43,7 @@ describe("a request's head", () => {
     ["a space before the colon", "GET / HTTP/1.1", "Host : h"],
     ["a folded header", "GET / HTTP/1.1", "Host: h", " folded"],
     ["a header without a name", "GET / HTTP/1.1", "Host: h", ": x"],
+    ["an empty line among the headers", "GET / HTTP/1.1", "Host: h", ""],
     ["a bare line feed", "GET / HTTP/1.1", "Host: h\nX: y"],
     ["a bare carriage return", "GET / HTTP/1.1", "Host: h\rX: y"],
     ["a NUL", "GET / HTTP/1.1", "Host: h", "X: \u0000"],

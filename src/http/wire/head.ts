@@ -3,7 +3,10 @@ export interface Head {
   readonly method: string;
   /** Without query. An absolute target has lost its scheme and host. */
   readonly path: string;
-  /** By lower-case name; the values of a repeated header are joined by a comma, as they may be read (RFC 9110, 5.3). */
+  /**
+   * By lower-case name; the values of a repeated header are joined by a comma, as they may be read (RFC 9110, 5.3). The
+   * content-length is not among them, but below.
+   */
   readonly headers: ReadonlyMap<string, string>;
   readonly contentLength: number | undefined;
   readonly chunked: boolean;
@@ -44,7 +47,7 @@ export function parseHead(text: string): Head | NotHttp {
   const headers = new Map<string, string>();
   // Names do not mind their case. All at once: one by one is a quarter of the work.
   const lowered = text.toLowerCase();
-  for (let start = firstEnd + 2, count = 1, end = 0; start < text.length; start = end + 2, count++) {
+  for (let start = firstEnd + 2, count = 1, end = 0; start <= text.length; start = end + 2, count++) {
     if (count > headerCountMax) return new NotHttp(`there are more than ${headerCountMax} headers`);
     end = endOfLine(text, start);
     const field = parseField(text, lowered, start, end);
@@ -100,7 +103,7 @@ function framed(
   const length = headers.get("content-length");
   if (length !== undefined && !lengthShape.test(length))
     return new NotHttp("the header content-length is not a number");
-  // The number below is the one to ask: a reader of many heads may put another in its place.
+  // A reader of many heads may put another number in its place, which these headers would not know of.
   headers.delete("content-length");
   const transferEncoding = headers.get("transfer-encoding");
   if (transferEncoding !== undefined) {

@@ -1,13 +1,14 @@
 import { Database } from "bun:sqlite";
 import { fdatasyncSync } from "node:fs";
-import { platform, setPriority } from "node:os";
+import { getPriority, platform, setPriority } from "node:os";
 import type { CheckpointThreadSetting } from "./checkpointer.ts";
 import { endThread } from "./end-thread.ts";
 
 declare const self: Worker;
 
-// Where there are fewer cores than busy threads, those that answer come first. Only Linux has this for a single thread.
-if (platform() === "linux") setPriority(10);
+const lowPriority = 10;
+
+giveWay();
 
 // The other half of checkpointer.ts: a connection of its own, which only ever brings the log into the database.
 self.onmessage = ({ data }: MessageEvent<CheckpointThreadSetting>) => {
@@ -32,3 +33,12 @@ self.onmessage = ({ data }: MessageEvent<CheckpointThreadSetting>) => {
     self.postMessage("done");
   };
 };
+
+/** Where there are fewer cores than busy threads, those that answer come first. Only Linux can do this for one thread. */
+function giveWay(): void {
+  try {
+    if (platform() === "linux" && getPriority() < lowPriority) setPriority(lowPriority);
+  } catch {
+    // A sandbox that forbids it: then all are equal, as before.
+  }
+}
