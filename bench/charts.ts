@@ -22,7 +22,7 @@ export function barChart(title: string, bars: readonly Bar[]): string {
       `<text x="${left - 12}" y="${y + 11}" text-anchor="end" font-size="13" ${text}>${escaped(label)}</text>`,
       `<text x="${left - 12}" y="${y + 24}" text-anchor="end" font-size="10" ${text}>${escaped(note)}</text>`,
       `<rect x="${left}" y="${y}" width="${length.toFixed(1)}" height="20" rx="3" fill="${ours ? green : grey}" opacity="${ours ? 1 : 0.55}"/>`,
-      `<text x="${(left + length + 8).toFixed(1)}" y="${y + 15}" font-size="13" ${text}>${Math.round(value)}</text>`,
+      `<text x="${(left + length + 8).toFixed(1)}" y="${y + 15}" font-size="13" ${text}>${grouped(value)}</text>`,
     ].join("");
   });
   return svg(width, 60 + bars.length * rowHeight, title, rows.join("\n"));
@@ -37,12 +37,13 @@ export function lineChart(title: string, lines: readonly Line[]): string {
   const [width, height, left, top, right, bottom] = [820, 320, 70, 50, 110, 40];
   const all = lines.flatMap(({ points }) => points);
   const xMost = Math.max(...all.map(({ x }) => x), 1);
-  const yMost = Math.max(...all.map(({ y }) => y)) * 1.1;
+  const step = roundStep(Math.max(...all.map(({ y }) => y)) / 4);
+  const yMost = 4 * step;
   const x = (value: number) => left + ((width - left - right) * value) / xMost;
   const y = (value: number) => height - bottom - ((height - top - bottom) * value) / yMost;
-  const grid = [0, 0.25, 0.5, 0.75, 1].map((share) => {
-    const at = y(yMost * share).toFixed(1);
-    return `<line x1="${left}" x2="${width - right}" y1="${at}" y2="${at}" stroke="${grey}" opacity="0.25"/><text x="${left - 10}" y="${Number(at) + 4}" text-anchor="end" font-size="12" ${text}>${Math.round(yMost * share)}</text>`;
+  const grid = [0, 1, 2, 3, 4].map((steps) => {
+    const at = y(steps * step).toFixed(1);
+    return `<line x1="${left}" x2="${width - right}" y1="${at}" y2="${at}" stroke="${grey}" opacity="0.25"/><text x="${left - 10}" y="${Number(at) + 4}" text-anchor="end" font-size="12" ${text}>${grouped(steps * step)}</text>`;
   });
   const marks = [...new Set(all.map((point) => point.x))].map(
     (value) =>
@@ -63,6 +64,16 @@ export function lineChart(title: string, lines: readonly Line[]): string {
     ].join("");
   });
   return svg(width, height, title, [...grid, ...marks, ...curves].join("\n"));
+}
+
+/** The next number at or above this that reads well: 1, 2 or 5 with zeros. */
+function roundStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return power * ([1, 2, 5].find((digit) => digit * power >= least) ?? 10);
+}
+
+function grouped(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
 }
 
 function svg(width: number, height: number, title: string, content: string): string {
