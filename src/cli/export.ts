@@ -1,11 +1,11 @@
 import { formatNames, rowFormats } from "../plants/export-rows.ts";
+import { pagesOf } from "../plants/plant-archive.ts";
 import type { Command } from "./command.ts";
 import { filterFlags, readFilter, withArchive } from "./plant-filter.ts";
 import { grouped, showLine } from "./progress-line.ts";
 import { Misuse } from "./terminal.ts";
 
 const rowsAtOnce = 5000;
-const searchMsMax = 1000;
 
 export const exportPlants: Command = {
   usage: "export",
@@ -40,21 +40,12 @@ export const exportPlants: Command = {
       // Where the rows themselves go to the terminal, a line drawn between them would only be in the way.
       using _ = terminal.outIsTerminal ? undefined : showLine(terminal, line);
       if (header !== "") terminal.out(header);
-      let cursor: string | undefined;
-      do {
-        const page = await archive.page({
-          filter,
-          order: "oldest-first",
-          cursor,
-          limit: rowsAtOnce,
-          searchMsMax,
-        });
-        const read = page.plants.length === 0 || (await terminal.outSlowly(page.plants.map(row).join("")));
+      for await (const { plants, searched } of pagesOf(archive, filter, rowsAtOnce)) {
+        const read = plants.length === 0 || (await terminal.outSlowly(plants.map(row).join("")));
         if (!read) break;
-        done += page.plants.length;
-        looked += page.searched;
-        cursor = page.next;
-      } while (cursor !== undefined);
+        done += plants.length;
+        looked += searched;
+      }
       return 0;
     });
   },

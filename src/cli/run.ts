@@ -58,10 +58,11 @@ export const commands: Readonly<Record<string, Command>> = {
 /** Runs what the command line asks for and gives the exit code: 0 done, 1 failed, 2 misused. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
-    const { command, rest } = chosen(args);
-    if (args.includes("--help") || args.includes("-h") || args[0] === "help") {
-      const ofTokens = (args[0] === "help" ? args[1] : args[0]) === "token";
-      terminal.out(help(command, ofTokens, terminal.colourOut));
+    const helpWanted = args.includes("--help") || args.includes("-h") || args[0] === "help";
+    const words = args[0] === "help" ? args.slice(1) : args;
+    const { command, rest } = chosen(words, helpWanted);
+    if (helpWanted) {
+      terminal.out(help(command, words[0] === "token", terminal.colourOut));
       return exit.done;
     }
     if (args[0] === "--version") {
@@ -77,17 +78,18 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   }
 }
 
-function chosen(args: readonly string[]): { command: Command | undefined; rest: readonly string[] } {
-  const words = args[0] === "help" ? args.slice(1) : args;
+function chosen(
+  words: readonly string[],
+  helpWanted: boolean,
+): { command: Command | undefined; rest: readonly string[] } {
   for (const count of [2, 1]) {
     const command = commands[words.slice(0, count).join(" ")];
     if (command !== undefined) return { command, rest: words.slice(count) };
   }
   const [word] = words;
-  if (word === "token" && args[0] !== "help" && !args.includes("--help") && !args.includes("-h"))
-    throw new Misuse("token takes create, list, rotate or revoke");
+  if (word === "token" && !helpWanted) throw new Misuse("token takes create, list, rotate or revoke");
   if (word !== undefined && word !== "token" && !word.startsWith("-")) throw unknownCommand(word);
-  return { command: undefined, rest: args };
+  return { command: undefined, rest: words };
 }
 
 function help(command: Command | undefined, ofTokens: boolean, colour: boolean): string {

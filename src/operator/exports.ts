@@ -1,5 +1,5 @@
 import { formatNames, type RowFormat, rowFormats } from "../plants/export-rows.ts";
-import type { PlantArchive, PlantFilter } from "../plants/plant-archive.ts";
+import { type PlantArchive, type PlantFilter, pagesOf } from "../plants/plant-archive.ts";
 import { type Answer, errorResponse, json, Refused, readObject } from "./call.ts";
 import { filterNames, readChoice, readFilter, readQuery } from "./read-filter.ts";
 
@@ -11,7 +11,6 @@ interface Wanted {
 }
 
 const rowsAtOnce = 1000;
-const searchMsMax = 1000;
 const linkMsMax = 60_000;
 // Links nobody follows are forgotten in a minute; this keeps a runaway script from piling them up meanwhile.
 const linksMax = 1000;
@@ -101,7 +100,7 @@ function rows(
   { filter, stillAllowed, ended }: RowsWanted,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  let cursor: string | undefined;
+  const pages = pagesOf(archive, filter, rowsAtOnce);
   let wanted = true;
   const end = (): void => {
     if (wanted) ended();
@@ -118,21 +117,15 @@ function rows(
           // A page of a search can be empty and not be the last; a pull must give something or end.
           while (wanted) {
             if (!stillAllowed()) throw new Error("the token has ended");
-            const page = await archive.page({
-              filter,
-              order: "oldest-first",
-              cursor,
-              limit: rowsAtOnce,
-              searchMsMax,
-            });
-            cursor = page.next;
+            const { value: page } = await pages.next();
             if (!wanted) return;
-            if (page.plants.length > 0) controller.enqueue(encoder.encode(page.plants.map(row).join("")));
-            if (cursor === undefined) {
+            const found = page?.plants ?? [];
+            if (found.length > 0) controller.enqueue(encoder.encode(found.map(row).join("")));
+            if (page?.next === undefined) {
               end();
               return controller.close();
             }
-            if (page.plants.length > 0) return;
+            if (found.length > 0) return;
           }
         } catch (error) {
           // The file ends without its last chunk, so whoever reads it knows that it is not whole.

@@ -48,6 +48,9 @@ export interface Arrivals {
   readonly cursor: string;
 }
 
+// Whoever walks through all of it hears this often how far a search has come.
+const walkMsMax = 1000;
+
 /** A cursor that no page gave. */
 export class CursorProblem extends Error {
   override readonly name = "CursorProblem";
@@ -72,4 +75,18 @@ export interface PlantArchive {
   arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals>;
   /** The size of what is kept and the room that is left, where the engine can tell. */
   room(): Promise<{ readonly bytes: number; readonly diskFreeBytes: number } | undefined>;
+}
+
+/** All that the filter lets through, the oldest first, page by page. */
+export async function* pagesOf(
+  archive: PlantArchive,
+  filter: PlantFilter,
+  limit: number,
+): AsyncGenerator<PlantPage, void, void> {
+  let cursor: string | undefined;
+  do {
+    const page = await archive.page({ filter, order: "oldest-first", cursor, limit, searchMsMax: walkMsMax });
+    yield page;
+    cursor = page.next;
+  } while (cursor !== undefined);
 }

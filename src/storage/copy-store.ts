@@ -1,5 +1,5 @@
 import type { TokenStore } from "../access/tokens.ts";
-import type { PlantArchive, StoredPlant } from "../plants/plant-archive.ts";
+import { type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
 import type { Store } from "./store.ts";
 
 export interface CopySource {
@@ -23,7 +23,7 @@ const problemsMax = 20;
 /** Copies tokens and plants, with when and by whom. What is there already is left as it is, so running it again resumes. */
 export async function copyStore(from: CopySource, to: Store, counts: CopyCounts): Promise<void> {
   await copyTokens(from.tokens, to.tokens, counts);
-  for await (const plants of pages(from.archive)) {
+  for await (const { plants } of pagesOf(from.archive, {}, rowsAtOnce)) {
     const arrivals = plants.map((plant) => ({
       plant,
       createdBy: plant.createdBy,
@@ -52,7 +52,7 @@ async function copyTokens(from: TokenStore, to: TokenStore, counts: CopyCounts):
 
 /** Compares every plant of the one with what the other holds under its id. */
 export async function compareStores(from: CopySource, to: PlantArchive, counts: CopyCounts): Promise<void> {
-  for await (const plants of pages(from.archive)) {
+  for await (const { plants } of pagesOf(from.archive, {}, rowsAtOnce)) {
     const copies = new Map((await to.findAll(plants.map(({ id }) => id))).map((copy) => [copy.id, copy]));
     for (const plant of plants) {
       const fault = faultOf(plant, copies.get(plant.id));
@@ -61,16 +61,6 @@ export async function compareStores(from: CopySource, to: PlantArchive, counts: 
     }
     counts.compared += plants.length;
   }
-}
-
-async function* pages(archive: PlantArchive): AsyncGenerator<readonly StoredPlant[]> {
-  const request = { filter: {}, order: "oldest-first", limit: rowsAtOnce, searchMsMax: 1000 } as const;
-  let cursor: string | undefined;
-  do {
-    const page = await archive.page({ ...request, cursor });
-    yield page.plants;
-    cursor = page.next;
-  } while (cursor !== undefined);
 }
 
 function faultOf(plant: StoredPlant, copy: StoredPlant | undefined): string | undefined {
