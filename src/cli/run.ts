@@ -5,7 +5,7 @@ import { ConfigProblem } from "../config/read-config.ts";
 import { ListenProblem } from "../http/public-listener.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseProblem } from "../storage/postgres/database-url.ts";
-import { DataFileProblem } from "../storage/sqlite/open.ts";
+import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
 import { WorkerProblem } from "../workers/crew.ts";
 import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";

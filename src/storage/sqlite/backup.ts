@@ -13,8 +13,9 @@ import {
 } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
+import { DataFileProblem } from "./data-file-problem.ts";
 import { checkDatabase, copyDatabase } from "./maintenance.ts";
-import { DataFileProblem, fileMode, makeDirectory, openDatabase, syncDirectory } from "./open.ts";
+import { fileMode, makeDirectory, openDatabase, syncDirectory } from "./open.ts";
 
 export type Step = "copying" | "checking" | "summing up";
 

@@ -1,4 +1,4 @@
-import { DataFileProblem } from "./open.ts";
+import { DataFileProblem } from "./data-file-problem.ts";
 
 export type MaintenanceTask =
   | { readonly kind: "copy"; readonly path: string; readonly to: string }

@@ -2,15 +2,9 @@ import { Database, SQLiteError } from "bun:sqlite";
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from "node:fs";
 import { platform } from "node:os";
 import { dirname, resolve } from "node:path";
-import { migrations } from "./migrations.ts";
+import { DataFileProblem } from "./data-file-problem.ts";
+import { checkOwner, migrate } from "./migrate.ts";
 
-/** A data file that cannot be used, in one sentence for the operator. */
-export class DataFileProblem extends Error {
-  override readonly name = "DataFileProblem";
-}
-
-// "PLNT", in the file's header: tells our files from other SQLite databases.
-const applicationId = 0x504c4e54;
 // How long opening and the command line wait for another process's write to end. The server's writer never does:
 // it would stall every request, so it comes back to the lock between other work instead.
 const openLockWaitMs = 5000;
@@ -56,44 +50,6 @@ function prepare(database: Database, path: string): void {
   database.run("PRAGMA fullfsync = ON");
   database.run("PRAGMA checkpoint_fullfsync = ON");
   migrate(database, path);
-}
-
-function checkOwner(database: Database, path: string): void {
-  const owner = readPragma(database, "application_id");
-  const tables = database
-    .query<{ count: bigint }, []>("SELECT count(*) AS count FROM sqlite_schema")
-    .get()?.count;
-  if (owner !== BigInt(applicationId) && !(owner === 0n && tables === 0n)) {
-    throw new DataFileProblem(`${path} is a SQLite database, but not one of plant-store's.`);
-  }
-}
-
-function migrate(database: Database, path: string): void {
-  const upToDate = () => {
-    const version = Number(readPragma(database, "user_version"));
-    if (version > migrations.length) {
-      throw new DataFileProblem(
-        `${path} was written by a newer plant-store; use that version or a newer one.`,
-      );
-    }
-    return version === migrations.length;
-  };
-  if (upToDate()) return;
-  database
-    .transaction(() => {
-      // Asked again inside the lock: another process may have migrated while this one waited for it.
-      if (upToDate()) return;
-      const version = Number(readPragma(database, "user_version"));
-      for (const sql of migrations.slice(version)) database.run(sql);
-      database.run(`PRAGMA application_id = ${applicationId}`);
-      database.run(`PRAGMA user_version = ${migrations.length}`);
-    })
-    .immediate();
-}
-
-export function readPragma(database: Database, name: string): bigint {
-  const row = database.query<Record<string, bigint>, []>(`PRAGMA ${name}`).get();
-  return Object.values(row ?? {})[0] ?? 0n;
 }
 
 /** Makes the folder and those above it where missing; gives back each folder whose listing changed. */

@@ -9,7 +9,7 @@ import {
   StoreUncertain,
 } from "../../plants/plant-store.ts";
 import type { Checkpointer } from "./checkpointer.ts";
-import { readPragma } from "./open.ts";
+import { readPragma } from "./read-pragma.ts";
 import { Windows } from "./windows.ts";
 import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "./write-lock.ts";
 

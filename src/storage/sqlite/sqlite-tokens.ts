@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isScope } from "../../access/scopes.ts";
 import type { Token, TokenStore } from "../../access/tokens.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
-import { readPragma } from "./open.ts";
+import { readPragma } from "./read-pragma.ts";
 import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "./write-lock.ts";
 
 interface Row {
