@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { runCommand } from "./cli/run.ts";
 import type { Terminal } from "./cli/terminal.ts";
+import { exitWithoutClosing } from "./storage/sqlite/exit-without-closing.ts";
 
 const { stdout, stderr, env } = process;
 // A signal to the whole process group comes twice: straight, and passed on by the launcher. That is one wish to stop.
@@ -30,9 +31,28 @@ const terminal: Terminal = {
     return stderr.columns || columnsStandard;
   },
   stopSignal,
+  async exitWithoutClosing(code) {
+    await new Promise((resolve) => stderr.write("", resolve));
+    return end(code);
+  },
 };
 
+// Nobody knows what state an exception left behind that nobody expected, so nothing is closed on the way out.
+process.on("uncaughtException", (error) => {
+  stderr.write(
+    `plant-store: internal error, please report it: ${error instanceof Error ? error.stack : error}\n`,
+    () => end(1),
+  );
+});
+
 process.exitCode = await runCommand(process.argv.slice(2), terminal);
+
+/** As a crash would: whatever is open stays as it is, for recovery at the next start. */
+function end(code: number): never {
+  exitWithoutClosing(code);
+  process.kill(process.pid, "SIGKILL");
+  throw new Error("the process is being killed");
+}
 
 /** The first signal asks for a clean stop; a second one ends the process where it stands. */
 function stopSignal(): Promise<string> {
@@ -42,7 +62,7 @@ function stopSignal(): Promise<string> {
       process.on(signal, () => {
         askedMs ??= performance.now();
         resolve(signal);
-        if (performance.now() - askedMs > sameSignalMs) process.exit(128 + constants.signals[signal]);
+        if (performance.now() - askedMs > sameSignalMs) end(128 + constants.signals[signal]);
       });
     }
   });

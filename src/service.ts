@@ -9,6 +9,7 @@ import { counterNames } from "./operator/metrics.ts";
 import { type OperatorListener, startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
 import { openStore } from "./storage/open-store.ts";
+import { DataFileReplaced } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -22,12 +23,15 @@ export interface Service {
   readonly firstSecret: string | undefined;
   /** Settles if the service must stop by itself, because what is stored is in doubt. */
   readonly failed: Promise<Error>;
+  /** Whether it is so, or is about to be: the process must then end without closing the store. */
+  readonly broken: boolean;
   /** Goes unready, finishes what is in flight, and closes the store. */
   close(reason: string): Promise<void>;
 }
 
 // Asked this often, a revoked token is out well within a second.
 const tokensLookEveryMs = 250;
+const saveAgainMs = 10_000;
 
 /** Wires everything, top to bottom. The command line runs this, and so do the tests. */
 export async function startService(config: Config, log: Log): Promise<Service> {
@@ -36,8 +40,9 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const counters = new Counters(counterNames, counterMemory);
   const events = createEvents(log, counters, Date.now);
   const failed = Promise.withResolvers<Error>();
+  let broken = false;
 
-  const store = undo.use(await openStore(config));
+  const store = undo.use(await openStore(config, events));
   const gate = new Gate(config.presetTokens);
   const version = await store.tokens.version();
   const tokens = await store.tokens.all();
@@ -50,10 +55,14 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     onUnavailable: events.storeUnavailable,
     onAvailable: events.storeAvailable,
     onUncertain(reason) {
+      broken = true;
       events.storeUncertain(reason);
-      failed.resolve(reason);
+      // Where the data file has lost its name, this process has the only copy, and ends once that is saved.
+      if (reason instanceof DataFileReplaced) void saveAll(reason, events).then(() => failed.resolve(reason));
+      else failed.resolve(reason);
     },
   });
+  store.failure?.then((reason) => intake.fail(reason));
   const { rateLimit: rate, workers, bodyBytesMax, bodyTimeoutMs, logRequests, presetTokens } = config;
   const rateMemory = createRateMemory();
   const rateLimit = rate && new RateLimit(rate, rateMemory);
@@ -115,19 +124,33 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     operatorUrl: operator?.url,
     firstSecret,
     failed: failed.promise,
+    get broken() {
+      return broken;
+    },
     async close(reason) {
       events.stopping(reason);
       listener.goUnready();
       crew.goUnready();
       operator?.goUnready();
-      await sleep(config.drainDelayMs);
+      if (!broken) await sleep(config.drainDelayMs);
       await Promise.all([listener.drain(config.drainTimeoutMs), crew.drain(config.drainTimeoutMs)]);
       await intake.close();
       await operator?.close();
       await owned.disposeAsync();
-      events.stopped();
+      if (!broken) events.stopped();
     },
   };
+}
+
+async function saveAll(replaced: DataFileReplaced, events: Events): Promise<void> {
+  for (;;) {
+    try {
+      return events.dataFileSaved(await replaced.rescue());
+    } catch (error) {
+      events.dataFileNotSaved(error);
+    }
+    await sleep(saveAgainMs);
+  }
 }
 
 async function mintFirstToken(tokens: TokenStore, { presetTokens }: Config): Promise<string | undefined> {

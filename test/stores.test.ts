@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Token } from "../src/access/tokens.ts";
 import { CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
 import type { Arrival } from "../src/plants/plant-store.ts";
-import { openStore } from "../src/storage/open-store.ts";
+import { openStore, openTokens } from "../src/storage/open-store.ts";
 import type { Store } from "../src/storage/store.ts";
 import { onEveryEngine } from "./engines.ts";
 
@@ -10,8 +10,12 @@ const arrival = (id: bigint | number, name: string, tag?: string, createdBy = "t
   plant: { id: BigInt(id), name, tag },
   createdBy,
 });
-const open = (database: string): Promise<Store> =>
-  openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+const settingOf = (database: string) => ({
+  database,
+  databasePassword: undefined,
+  allowUnsafeDatabase: false,
+});
+const open = (database: string): Promise<Store> => openStore(settingOf(database));
 
 // The ports' contracts, the same for every engine.
 onEveryEngine((engine) => {
@@ -137,7 +141,7 @@ onEveryEngine((engine) => {
     test("that someone else makes or ends are noticed", async () => {
       const database = await engine.newDatabase();
       await using store = await open(database);
-      await using other = await open(database);
+      await using other = await openTokens(settingOf(database), { create: false });
       const first = await store.tokens.version();
       expect(await store.tokens.version()).toBe(first);
       await other.tokens.add(token("aaa"));

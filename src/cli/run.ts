@@ -3,7 +3,7 @@ import { TokenProblem } from "../access/tokens.ts";
 import { NotOfFormat } from "../client/rows/row.ts";
 import { ConfigProblem } from "../config/read-config.ts";
 import { ListenProblem } from "../http/public-listener.ts";
-import { StoreUnavailable } from "../plants/plant-store.ts";
+import { StoreUnavailable, StoreUncertain } from "../plants/plant-store.ts";
 import { DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
 import { WorkerProblem } from "../workers/crew.ts";
@@ -30,6 +30,7 @@ const foreseen = [
   DataFileProblem,
   DatabaseProblem,
   StoreUnavailable,
+  StoreUncertain,
   WorkerProblem,
   InputProblem,
   NotOfFormat,
@@ -74,7 +75,8 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     if (run === serve && parsed.words.length > 0) throw unknownCommand(parsed.words[0] ?? "");
     return await run.run(parsed, terminal);
   } catch (error) {
-    return told(error, terminal);
+    const code = told(error, terminal);
+    return error instanceof StoreUncertain ? terminal.exitWithoutClosing(code) : code;
   }
 }
 

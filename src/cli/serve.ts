@@ -36,10 +36,10 @@ export const serve: Command = {
     log.info("listening", { url: service.publicUrl, operatorUrl: service.operatorUrl });
 
     const end = await Promise.race([stopSignal, service.failed]);
-    await service.close(typeof end === "string" ? end : "a write in doubt");
-    // Doubt can also arise while stopping.
-    const inDoubt = await Promise.race([service.failed, Promise.resolve(undefined)]);
-    return inDoubt === undefined ? 0 : 1;
+    await service.close(typeof end === "string" ? end : "write outcome unknown");
+    // It can also become unknown while stopping.
+    if (!service.broken) return 0;
+    return terminal.exitWithoutClosing(1);
   },
 };
 

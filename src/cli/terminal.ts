@@ -18,6 +18,8 @@ export interface Terminal {
   readonly errColumns: number;
   /** Settles with the first signal that asks the process to stop. */
   readonly stopSignal: () => Promise<string>;
+  /** Ends the process without closing a database, whose WAL then stays for recovery. */
+  readonly exitWithoutClosing: (code: number) => Promise<never>;
 }
 
 /** The command line was used wrongly: told in one sentence, and the exit code is 2. */

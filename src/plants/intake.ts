@@ -91,6 +91,11 @@ export class Intake implements PlantIntake {
     return this.#pending;
   }
 
+  /** The store can no longer vouch for what it holds: from now on everything is refused. */
+  fail(reason: Error): void {
+    this.#failed(reason);
+  }
+
   /** Turns away what has not been begun, which is always safe, and settles once the batch in hand is answered. */
   close(): Promise<void> {
     if (this.#state !== "uncertain") this.#state = "closing";

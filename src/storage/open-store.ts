@@ -3,10 +3,10 @@ import type { PlantArchive } from "../plants/plant-archive.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
 import { type OpenOptions, openDatabase } from "./sqlite/open.ts";
+import { openTokens as openTokenFile } from "./sqlite/open-tokens.ts";
 import { SqliteArchive } from "./sqlite/sqlite-archive.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
-import { SqliteTokens } from "./sqlite/sqlite-tokens.ts";
-import type { Store } from "./store.ts";
+import type { Store, StoreReports } from "./store.ts";
 
 export interface StoreSetting extends PostgresOptions {
   /** The path of a data file, or postgres://… */
@@ -14,9 +14,9 @@ export interface StoreSetting extends PostgresOptions {
 }
 
 /** Opens the store that the setting names, and makes or mends its tables. */
-export async function openStore(setting: StoreSetting): Promise<Store> {
+export async function openStore(setting: StoreSetting, reports: StoreReports = {}): Promise<Store> {
   const { database } = setting;
-  return isDatabaseUrl(database) ? PostgresStore.open(database, setting) : new SqliteStore(database);
+  return isDatabaseUrl(database) ? PostgresStore.open(database, setting) : new SqliteStore(database, reports);
 }
 
 /** For looking into a store, also while a service runs on it. */
@@ -36,6 +36,6 @@ export async function openTokens(
 ): Promise<{ readonly tokens: TokenStore } & AsyncDisposable> {
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting);
-  const file = openDatabase(database, { create });
-  return { tokens: new SqliteTokens(file), [Symbol.asyncDispose]: async () => file.close() };
+  const file = openTokenFile(database, { create });
+  return { tokens: file.tokens, [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
 }

@@ -1,11 +1,34 @@
 import type { TokenStore } from "../access/tokens.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
-import type { PlantStore } from "../plants/plant-store.ts";
+import { type PlantStore, StoreUncertain } from "../plants/plant-store.ts";
 
-/** Everything that is kept, whichever engine keeps it. */
+/** Everything that is stored, whichever engine stores it. */
 export interface Store extends AsyncDisposable {
   readonly engine: "sqlite" | "postgres";
   readonly plants: PlantStore;
   readonly tokens: TokenStore;
   readonly archive: PlantArchive;
+  /** Where the engine can come to that: settles if the store can no longer vouch for what it holds. The process must then end without closing it. */
+  readonly failure?: Promise<StoreUncertain>;
+}
+
+/** What a store reports besides what it returns. */
+export interface StoreReports {
+  /** Another process has the data file open, so the WAL cannot be emptied at the start. */
+  readonly dataFileShared?: () => void;
+  /** A reader in another process keeps the WAL from restarting. */
+  readonly walGrown?: (bytes: number) => void;
+  /** A failure could not be noted beside the data file, so the next start does not know of it. */
+  readonly markerNotWritten?: (reason: string) => void;
+}
+
+/** The data file has no name any more: only this process can still read what it holds. */
+export class DataFileReplaced extends StoreUncertain {
+  /** Saves everything under a new name, which it gives. */
+  readonly rescue: () => Promise<string>;
+
+  constructor(message: string, rescue: () => Promise<string>) {
+    super(message);
+    this.rescue = rescue;
+  }
 }

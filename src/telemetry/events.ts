@@ -45,13 +45,30 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
       log.error("a fault of ours", { requestId, reason });
     },
-    storeUnavailable: (reason: Error) =>
-      log.error("the store takes no writes; trying on", { reason: reason.message }),
-    storeAvailable: () => log.info("the store takes writes again"),
+    storeUnavailable: (reason: Error) => log.error("store unavailable, retrying", { reason: reason.message }),
+    storeAvailable: () => log.info("store available again"),
     storeUncertain: (reason: Error) =>
-      log.error("a write ended in doubt; stopping, so that a restart finds out what is stored", {
+      log.error("write outcome unknown; stopping, so that a restart finds out what is stored", {
         reason: reason.message,
       }),
+    dataFileShared: () =>
+      log.warn("another process has the data file open; the WAL stays until it is done, and is durable"),
+    walGrown: (bytes: number) =>
+      log.warn("the WAL has grown because another process keeps a read transaction open; end it", { bytes }),
+    markerNotWritten: (reason: string) =>
+      log.error(
+        "the failure could not be noted beside the data file; do not trust the next start without a reboot",
+        { reason },
+      ),
+    dataFileSaved: (path: string) =>
+      log.error("everything stored was saved under a new name; restore it from there", { path }),
+    dataFileNotSaved: (reason: unknown) =>
+      log.error(
+        "everything stored is in this process alone and could not be saved; retrying, keep it running",
+        {
+          reason: String(reason),
+        },
+      ),
     tokensChanged: (count: number) => log.debug("tokens were read anew", { count }),
     tokensUnreadable: (reason: unknown) =>
       log.error("tokens could not be read; the known ones stand", { reason: String(reason) }),

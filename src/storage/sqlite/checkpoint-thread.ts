@@ -1,44 +1,58 @@
 import { Database } from "bun:sqlite";
-import { fdatasyncSync } from "node:fs";
+import { fdatasyncSync, statSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
-import type { CheckpointThreadSetting } from "./checkpointer.ts";
+import type { CheckpointReply, CheckpointRequest, CheckpointSetting } from "./checkpointer.ts";
 import { endThread } from "./end-thread.ts";
+import { codeOf } from "./lock-wait.ts";
 
 declare const self: Worker;
 
 const lowPriority = 10;
 
-giveWay();
+lowerPriority();
 
-// The other half of checkpointer.ts: a connection of its own, which only ever brings the log into the database.
-self.onmessage = ({ data }: MessageEvent<CheckpointThreadSetting>) => {
-  const database = new Database(data.path, { readwrite: true, create: false, strict: true });
+// The other half of checkpointer.ts: a connection of its own, open for as long as the writer's.
+self.onmessage = ({ data: setting }: MessageEvent<CheckpointSetting>) => {
+  const { path, file, inode } = setting;
+  const database = new Database(path, { readwrite: true, create: false, strict: true });
+  if (statSync(path, { bigint: true }).ino !== inode) throw new Error("the data file was replaced");
   database.run("PRAGMA busy_timeout = 0");
-  // As durable as the writer's own: the log is on disk before the database is written, and that before the log is reused.
+  // As durable as the writer's own: the WAL is on disk before the data file is written, and that before the WAL restarts.
   database.run("PRAGMA synchronous = FULL");
   database.run("PRAGMA checkpoint_fullfsync = ON");
+  // A connection opens its files with its first read, and must have them open if they are deleted later.
+  database.query("SELECT count(*) FROM sqlite_schema").get();
   const checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
-  self.onmessage = ({ data: asked }: MessageEvent<string>) => {
-    if (asked === endThread) {
+  self.onmessage = ({ data: request }: MessageEvent<CheckpointRequest | typeof endThread>) => {
+    if (request === endThread) {
       database.close();
       return self.postMessage(endThread);
     }
-    try {
-      checkpoint.get();
-      // SQLite leaves the fsync to whoever brings in the last page, which is the writer; done here, little is left to it.
-      fdatasyncSync(data.file);
-    } catch {
-      // A full disk or a failing one: the writer meets it too, and knows what to answer.
-    }
-    self.postMessage("done");
+    self.postMessage(
+      reply(() => {
+        if (request.kind === "copy") return void database.query("VACUUM INTO ?").run(request.to);
+        checkpoint.get();
+        // SQLite leaves the fsync to whoever checkpoints the last frame, which is the writer; done here, little is left to it.
+        fdatasyncSync(file);
+      }),
+    );
   };
 };
 
-/** Where there are fewer cores than busy threads, those that answer come first. Only Linux can do this for one thread. */
-function giveWay(): void {
+function reply(work: () => void): CheckpointReply {
+  try {
+    work();
+    return { kind: "done" };
+  } catch (error) {
+    return { kind: "failed", code: codeOf(error), message: String(error) };
+  }
+}
+
+/** With fewer cores than busy threads, those that answer requests go first. Only Linux has a priority for each thread. */
+function lowerPriority(): void {
   try {
     if (platform() === "linux" && getPriority() < lowPriority) setPriority(lowPriority);
   } catch {
-    // A sandbox that forbids it: then all are equal, as before.
+    // A sandbox that forbids it: then all threads have the same priority.
   }
 }

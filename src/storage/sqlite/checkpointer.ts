@@ -1,133 +1,192 @@
 import type { Database, Statement } from "bun:sqlite";
-import { closeSync, openSync } from "node:fs";
+import { fstatSync, statSync } from "node:fs";
+import { StoreUncertain } from "../../plants/plant-store.ts";
 import { ended, endThread } from "./end-thread.ts";
+import { codeOf } from "./lock-wait.ts";
 
-interface Progress {
-  /** Pages in the log, and how many of them the database has already. */
+interface WalProgress {
+  /** Frames in the WAL, and how many of them the data file has. */
   readonly log: bigint;
   readonly checkpointed: bigint;
 }
 
-/** What the thread is told once, and what it answers each time it is asked. */
-export interface CheckpointThreadSetting {
+export interface CheckpointSetting {
   readonly path: string;
+  /** A handle of the data file, for its fsync; and its inode, so that the thread opens the same file. */
   readonly file: number;
+  readonly inode: bigint;
+}
+export type CheckpointRequest =
+  | { readonly kind: "checkpoint" }
+  | { readonly kind: "copy"; readonly to: string };
+export type CheckpointReply =
+  | { readonly kind: "done" }
+  | { readonly kind: "failed"; readonly code: string; readonly message: string };
+
+export interface CheckpointHooks {
+  /** A checkpoint or its fsync failed, so what the data file holds is unknown. */
+  readonly failed: (reason: StoreUncertain) => void;
+  /** The WAL has grown past what we expect, as a long reader in another process makes it. */
+  readonly walGrown: (bytes: number) => void;
 }
 
-// With so many pages in the log they are brought into the database. Four times SQLite's own measure: pages that are written
-// again and again go there once, and nobody waits for it.
-const logPagesMax = 4000;
-// When the writer has to do it by itself, little at a time.
-const logPagesAlone = 1000;
-// What was written meanwhile is left for the writer once it is this little, or after this many rounds.
-const tailPagesMax = 150;
+// With so many frames the WAL is checkpointed. Four times SQLite's default: pages that are written again and again go to
+// the data file once, and nobody waits for it.
+const walFramesMax = 4000;
+// When the writer has to checkpoint by itself.
+const commitsMaxAlone = 64;
+// What was written during a checkpoint is left to the writer once it is this little, or after this many rounds.
+const tailFramesMax = 150;
 const roundsMax = 4;
-// The log's file shrinks to this when it begins anew, after a long reader such as a backup made it grow.
-const logBytesKept = 64 * 1024 * 1024;
-// Older ones have no way to ask for the log's length, and a fault in bringing it in beside a writer. Only macOS has such.
+// The WAL file shrinks to this when it restarts, after a long reader such as a backup made it grow.
+const walBytesKept = 64 * 1024 * 1024;
+const walBytesWarn = 256 * 1024 * 1024;
+// Older ones cannot report the WAL's length, and have a bug in checkpoints beside a writer. Only macOS still ships such.
 const sqliteMin = [3, 51, 3];
 
 /**
- * Brings the log into the database from a thread of its own. With ids in no order nearly every page in the log is
- * another one, and writing a thousand of them with their fsync took the writer 20 ms at a time, a third of all its
- * time; now only the last few are left to it, which lets the log begin anew.
+ * Checkpoints the WAL from a thread of its own. With random ids nearly every frame is another page, and writing a thousand
+ * pages with their fsync took the writer 20 ms at a time, a third of all its time. Now only the last few are left to it,
+ * which lets the WAL restart.
  */
 export class Checkpointer {
   readonly #database: Database;
-  readonly #path: string;
-  // For an fsync of the database by the thread. Closed only after the database: on POSIX, closing any handle of a file
-  // drops the locks that SQLite holds on it in this process.
-  readonly #file: number;
-  readonly #look: Statement<Progress, []>;
-  readonly #checkpoint: Statement<Progress, []>;
+  readonly #walPath: string;
+  readonly #hooks: CheckpointHooks;
+  readonly #length: Statement<WalProgress, []> | undefined;
+  readonly #checkpoint: Statement<WalProgress, []>;
   #thread: Worker | undefined;
+  #copying: PromiseWithResolvers<void> | undefined;
   #rounds = 0;
-  #lastPages = 0;
-  #askAtPages = logPagesMax;
+  #lastFrames = 0;
+  #checkpointAtFrames = walFramesMax;
+  #commitsSince = 0;
+  #warned = false;
+  #stopped = false;
 
-  constructor(database: Database, path: string) {
-    this.#path = path;
-    this.#file = openSync(path, "r+");
+  constructor(database: Database, path: string, file: number, hooks: CheckpointHooks) {
     this.#database = database;
-    this.#look = database.query("PRAGMA wal_checkpoint(NOOP)");
+    this.#walPath = `${path}-wal`;
+    this.#hooks = hooks;
     this.#checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
-    database.run(`PRAGMA journal_size_limit = ${logBytesKept}`);
-    if (isOld(database)) this.#leaveToWriter();
-    else database.run("PRAGMA wal_autocheckpoint = 0");
+    database.run(`PRAGMA journal_size_limit = ${walBytesKept}`);
+    if (isOld(database)) return;
+    this.#length = database.query("PRAGMA wal_checkpoint(NOOP)");
+    // Started with the store and not when it is first needed: it can save a copy of a data file that was deleted meanwhile.
+    this.#thread = this.#start({ path, file, inode: fstatSync(file, { bigint: true }).ino });
   }
 
   /** To be called after every commit. */
   committed(): void {
-    if (this.#rounds > 0) return;
-    const pages = Number(this.#look.get()?.log ?? 0n);
-    if (pages < this.#lastPages) this.#askAtPages = logPagesMax;
-    this.#lastPages = pages;
-    if (pages >= this.#askAtPages) this.#ask();
+    if (this.#rounds > 0 || this.#stopped) return;
+    if (this.#thread === undefined || this.#length === undefined) return this.#checkpointAlone();
+    const frames = Number(this.#length.get()?.log ?? 0n);
+    if (frames < this.#lastFrames) this.#checkpointAtFrames = walFramesMax;
+    this.#lastFrames = frames;
+    if (frames >= this.#checkpointAtFrames) this.#ask();
+  }
+
+  /** Writes all that the open connections see into a new file, also when the data file has no name any more. */
+  async copyTo(to: string): Promise<void> {
+    this.#stopped = true;
+    if (this.#thread === undefined) return void this.#database.query("VACUUM INTO ?").run(to);
+    this.#copying = Promise.withResolvers<void>();
+    this.#send({ kind: "copy", to });
+    await this.#copying.promise;
+  }
+
+  /** Whether all of the WAL is in the data file and synced now. */
+  checkpointAll(): boolean {
+    return this.#checkpointRest() === 0;
   }
 
   /** Ends the thread; for before the database is closed. */
   async end(): Promise<void> {
     const thread = this.#thread;
-    this.#rounds = roundsMax;
+    this.#stopped = true;
     this.#thread = undefined;
     if (thread !== undefined) await ended(thread);
   }
 
-  /** For after the database is closed. */
-  closeFile(): void {
-    closeSync(this.#file);
-  }
-
   #ask(): void {
     this.#rounds++;
-    this.#thread ??= this.#start();
-    this.#thread.postMessage("checkpoint");
+    this.#send({ kind: "checkpoint" });
   }
 
-  #start(): Worker {
+  #send(request: CheckpointRequest): void {
+    this.#thread?.postMessage(request);
+  }
+
+  #start(setting: CheckpointSetting): Worker {
     const thread = new Worker(new URL("./checkpoint-thread.ts", import.meta.url).href, { ref: false });
-    const setting: CheckpointThreadSetting = { path: this.#path, file: this.#file };
     thread.postMessage(setting);
-    thread.onmessage = ({ data }) => data !== endThread && this.#answered();
-    const lost = (): void => {
+    thread.onmessage = ({ data }: MessageEvent<CheckpointReply | typeof endThread>) =>
+      data !== endThread && this.#answered(data);
+    const lost = (reason: string): void => {
       if (this.#thread !== thread) return;
+      // From now on the writer checkpoints by itself.
       this.#thread = undefined;
-      this.#leaveToWriter();
+      this.#rounds = 0;
+      this.#copying?.reject(new Error(reason));
     };
     thread.addEventListener("error", (event) => {
       event.preventDefault();
-      lost();
+      lost(event.message);
     });
-    thread.addEventListener("close", lost);
+    thread.addEventListener("close", () => lost("the thread ended"));
     return thread;
   }
 
-  /** As SQLite does without us: the writer brings the log in by itself. Kept as if a round were under way for ever. */
-  #leaveToWriter(): void {
-    this.#rounds = roundsMax;
-    this.#database.run(`PRAGMA wal_autocheckpoint = ${logPagesAlone}`);
-  }
-
-  #answered(): void {
-    const { log, checkpointed } = this.#look.get() ?? { log: 0n, checkpointed: 0n };
-    if (log - checkpointed > tailPagesMax && this.#rounds < roundsMax) return this.#ask();
-    const left = this.#bringInRest();
-    // A reader in the middle of something keeps the log from beginning anew; coming back at once would not help.
-    this.#askAtPages = left === 0 ? logPagesMax : Number(log) + logPagesMax;
-    this.#lastPages = Number(log);
+  #answered(reply: CheckpointReply): void {
+    if (this.#copying !== undefined && reply.kind === "failed")
+      return this.#copying.reject(new Error(reply.message));
+    if (this.#copying !== undefined) return this.#copying.resolve();
+    if (this.#stopped) return;
+    if (reply.kind === "failed" && !isFullOrBusy(reply.code)) return this.#fail(reply.code || reply.message);
+    const { log, checkpointed } = this.#length?.get() ?? { log: 0n, checkpointed: 0n };
+    if (reply.kind === "done" && log - checkpointed > tailFramesMax && this.#rounds < roundsMax)
+      return this.#ask();
+    const left = this.#checkpointRest();
+    // A reader in the middle of a transaction keeps the WAL from restarting; asking again at once would not help.
+    this.#checkpointAtFrames = left === 0 ? walFramesMax : Number(log) + walFramesMax;
+    this.#lastFrames = Number(log);
     this.#rounds = 0;
+    this.#warnIfLarge(left);
   }
 
-  /** Gives how many pages are left. */
-  #bringInRest(): number {
+  /** Without the thread, the writer checkpoints in small steps. An old SQLite cannot report frames, so commits are counted. */
+  #checkpointAlone(): void {
+    if (++this.#commitsSince < commitsMaxAlone) return;
+    this.#commitsSince = 0;
+    this.#warnIfLarge(this.#checkpointRest());
+  }
+
+  /** Checkpoints on the writer's own connection; gives how many frames are left. */
+  #checkpointRest(): number {
     try {
       const { log, checkpointed } = this.#checkpoint.get() ?? { log: 0n, checkpointed: 0n };
       return Number(log - checkpointed);
-    } catch {
-      // A full disk or a failing one. Nothing is lost: the log has it all, and whoever writes next is told.
+    } catch (error) {
+      // A full disk is met before the fsync: the WAL has everything, and the next checkpoint tries again.
+      if (!isFullOrBusy(codeOf(error))) this.#fail(codeOf(error) || String(error));
       return Number.POSITIVE_INFINITY;
     }
   }
+
+  #fail(reason: string): void {
+    this.#stopped = true;
+    this.#hooks.failed(new StoreUncertain(`A checkpoint failed: ${reason}.`));
+  }
+
+  #warnIfLarge(framesLeft: number): void {
+    const bytes = framesLeft === 0 ? 0 : (statSync(this.#walPath, { throwIfNoEntry: false })?.size ?? 0);
+    if (bytes >= walBytesWarn && !this.#warned) this.#hooks.walGrown(bytes);
+    this.#warned = bytes >= walBytesWarn;
+  }
+}
+
+function isFullOrBusy(code: string): boolean {
+  return code === "SQLITE_FULL" || code.startsWith("SQLITE_BUSY");
 }
 
 function isOld(database: Database): boolean {

@@ -1,4 +1,32 @@
+import { SQLiteError } from "bun:sqlite";
+import { lockWaitMsMax } from "./lock-wait.ts";
+
 /** A data file that cannot be used, in one sentence for the operator. */
 export class DataFileProblem extends Error {
   override readonly name = "DataFileProblem";
+}
+
+/** An error of opening or reading a data file, as the sentence that the operator gets. */
+export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
+  if (error instanceof DataFileProblem) return error;
+  if (error instanceof SQLiteError) return new DataFileProblem(explained(error, path));
+  return new DataFileProblem(
+    `${path} cannot be opened: ${error instanceof Error ? error.message : String(error)}.`,
+  );
+}
+
+function explained(error: SQLiteError, path: string): string {
+  const code = error.code ?? "";
+  if (code === "SQLITE_NOTADB")
+    return `${path} is not a SQLite database; move it away or name another data file.`;
+  if (code.startsWith("SQLITE_CORRUPT"))
+    return `${path} is damaged (${error.message}); restore it from a backup.`;
+  if (code.startsWith("SQLITE_CANTOPEN"))
+    return `${path} cannot be opened: check that the folder exists and is writable.`;
+  if (code.startsWith("SQLITE_READONLY"))
+    return `${path} cannot be written to: check its permissions and its disk.`;
+  if (code.startsWith("SQLITE_BUSY"))
+    return `${path} is locked by another process that has been writing for over ${lockWaitMsMax / 1000} s.`;
+  if (code.startsWith("SQLITE_FULL")) return `${path} cannot be written to: the disk is full.`;
+  return `${path} cannot be used: ${error.message} (${code || "no code"}).`;
 }

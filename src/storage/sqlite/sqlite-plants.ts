@@ -1,17 +1,9 @@
 import type { Database, Statement } from "bun:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
 import { differingFields } from "../../plants/plant.ts";
-import {
-  type Arrival,
-  type Outcome,
-  type PlantStore,
-  StoreUnavailable,
-  StoreUncertain,
-} from "../../plants/plant-store.ts";
-import type { Checkpointer } from "./checkpointer.ts";
+import { type Arrival, type Outcome, type PlantStore, StoreUncertain } from "../../plants/plant-store.ts";
 import { readPragma } from "./read-pragma.ts";
 import { Windows } from "./windows.ts";
-import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "./write-lock.ts";
+import type { Writer } from "./writer.ts";
 
 // Room for the inner pages of the index of ids, also of fifty million. With SQLite's own two megabytes an id in no order
 // costs two reads at ten million plants, and with this one.
@@ -24,25 +16,18 @@ export class SqlitePlants implements PlantStore {
   readonly batchesInFlightMax = 1;
   readonly mayVanish = false;
   readonly #database: Database;
-  readonly #begin: Statement;
-  readonly #commit: Statement;
+  readonly #writer: Writer;
   readonly #insert: Statement;
   readonly #select: Statement<{ name: string; tag: string | null }, [bigint]>;
-  readonly #checkpointer: Checkpointer;
   readonly #windows: Windows;
+  readonly #rolledBack = () => this.#windows.reload();
   #lastCreatedAtMs: number;
 
-  constructor(database: Database, checkpointer: Checkpointer) {
+  constructor(database: Database, writer: Writer) {
     this.#database = database;
-    this.#checkpointer = checkpointer;
-    // A plant left in the WAL by a crash may still be only in the page cache, where a replay would find it and be
-    // answered, and a power cut would take it. Bringing the WAL into the database fsyncs it, before the first answer.
-    bringInLog(database);
-    database.run("PRAGMA busy_timeout = 0");
+    this.#writer = writer;
     database.run(`PRAGMA cache_size = -${cacheKib}`);
     this.#windows = new Windows(database);
-    this.#begin = database.query("BEGIN IMMEDIATE");
-    this.#commit = database.query("COMMIT");
     this.#insert = database.query(
       "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
     );
@@ -54,16 +39,16 @@ export class SqlitePlants implements PlantStore {
   }
 
   create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
-    return this.#write(() => {
+    return this.#writer.transaction(() => {
       const outcomes = batch.map((arrival) => this.#createOne(arrival, nowMs));
       this.#windows.stored(outcomes.filter((outcome) => outcome === created).length);
       return outcomes;
-    });
+    }, this.#rolledBack);
   }
 
   async probe(): Promise<void> {
     // Rewrites the file's header as it is: a real write and a real fsync that change nothing.
-    await this.#write(() =>
+    await this.#writer.transaction(() =>
       this.#database.run(`PRAGMA user_version = ${readPragma(this.#database, "user_version")}`),
     );
   }
@@ -81,67 +66,4 @@ export class SqlitePlants implements PlantStore {
     const differing = differingFields(plant, { name: stored.name, tag: stored.tag ?? undefined });
     return differing.length === 0 ? replayed : { kind: "taken", differing };
   }
-
-  async #write<Result>(work: () => Result): Promise<Result> {
-    for (let waitedMs = 0; !this.#begun(); waitedMs += lockRetryMs) {
-      if (waitedMs >= lockWaitMsMax) throw new StoreUnavailable("another process keeps the data file locked");
-      await sleep(lockRetryMs);
-    }
-    const result = this.#committed(work);
-    this.#checkpointer.committed();
-    return result;
-  }
-
-  #committed<Result>(work: () => Result): Result {
-    try {
-      const result = work();
-      this.#commit.run();
-      return result;
-    } catch (error) {
-      throw this.#undone(error);
-    }
-  }
-
-  #begun(): boolean {
-    try {
-      this.#begin.run();
-      return true;
-    } catch (error) {
-      if (isLocked(error)) return false;
-      throw failure(error);
-    }
-  }
-
-  #undone(error: unknown): Error {
-    try {
-      if (this.#database.inTransaction) this.#database.run("ROLLBACK");
-      this.#windows.reload();
-    } catch (rollbackError) {
-      return new StoreUncertain(`rolling back failed too: ${String(rollbackError)}`, { cause: error });
-    }
-    return failure(error);
-  }
-}
-
-function bringInLog(database: Database): void {
-  let busy: bigint | undefined;
-  try {
-    busy = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy;
-  } catch (error) {
-    throw new StoreUnavailable(
-      `the log cannot be brought into the data file (${codeOf(error) || String(error)})`,
-      {
-        cause: error,
-      },
-    );
-  }
-  if (busy !== 0n) throw new StoreUnavailable("the data file is in use and its log cannot be brought in");
-}
-
-// A full disk is noticed while writing the log, before the commit record is whole, so nothing was stored. Any other
-// failure may have come after it: whether the batch is stored is then for recovery to say.
-function failure(error: unknown): Error {
-  const code = codeOf(error);
-  if (code === "SQLITE_FULL") return new StoreUnavailable("the disk is full", { cause: error });
-  return new StoreUncertain(`writing failed with ${code || String(error)}`, { cause: error });
 }

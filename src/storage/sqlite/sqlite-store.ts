@@ -1,32 +1,90 @@
 import type { Database } from "bun:sqlite";
+import { StoreUncertain } from "../../plants/plant-store.ts";
+import { DataFileReplaced, type StoreReports } from "../store.ts";
 import { Checkpointer } from "./checkpointer.ts";
-import { openDatabase } from "./open.ts";
+import { DataFileWatch, type WatchedFile } from "./data-file-watch.ts";
+import { type Failure, writeMarker } from "./failure-marker.ts";
+import { openWriter } from "./open-writer.ts";
+import { saveCopy } from "./save-copy.ts";
 import { SqlitePlants } from "./sqlite-plants.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
 import { ThreadedArchive } from "./threaded-archive.ts";
+import { Writer } from "./writer.ts";
+import type { WriterLock } from "./writer-lock.ts";
 
-/** The embedded store as the service runs it: one connection, which writes plants and tokens alike; others only read. */
+/** The embedded store as the service runs it: one connection writes plants and tokens; the others only read. */
 export class SqliteStore implements AsyncDisposable {
   readonly engine = "sqlite";
   readonly plants: SqlitePlants;
   readonly tokens: SqliteTokens;
   readonly archive: ThreadedArchive;
+  readonly failure: Promise<StoreUncertain>;
+  readonly #failure = Promise.withResolvers<StoreUncertain>();
+  readonly #reports: StoreReports;
+  readonly #path: string;
   readonly #database: Database;
+  readonly #lock: WriterLock;
+  readonly #watch: DataFileWatch;
   readonly #checkpointer: Checkpointer;
+  #failed = false;
 
-  constructor(path: string) {
-    this.#database = openDatabase(path, { create: true });
-    this.#checkpointer = new Checkpointer(this.#database, path);
-    this.plants = new SqlitePlants(this.#database, this.#checkpointer);
-    this.tokens = new SqliteTokens(this.#database);
-    this.archive = new ThreadedArchive(path);
+  constructor(path: string, reports: StoreReports = {}) {
+    this.failure = this.#failure.promise;
+    this.#reports = reports;
+    const { database, path: real, lock, shared } = openWriter(path);
+    this.#path = real;
+    this.#database = database;
+    this.#lock = lock;
+    if (shared) reports.dataFileShared?.();
+    this.#watch = new DataFileWatch(real, (file) => this.#replaced(file));
+    this.#checkpointer = new Checkpointer(database, real, this.#watch.data, {
+      failed: (reason) => this.#fail(reason, { reason: "sync-failed" }),
+      walGrown: (bytes) => reports.walGrown?.(bytes),
+    });
+    const writer = new Writer(database, {
+      committed: () => this.#checkpointer.committed(),
+      outcomeUnknown: (reason) => this.#fail(reason, { reason: "sync-failed" }),
+    });
+    this.plants = new SqlitePlants(database, writer);
+    this.tokens = new SqliteTokens(database, writer);
+    this.archive = new ThreadedArchive(real);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#watch.stop();
+    // Closing would delete the WAL of whatever has the data file's name now.
+    if (!this.#failed) await this.#watch.check();
     await this.archive.end();
+    // Closing syncs again and is told that all is well, checkpoints, and deletes the WAL, the one sound copy there is.
+    if (this.#failed) return;
     await this.#checkpointer.end();
-    // The last connection to close brings the log into the database and removes it.
+    // The last connection to close checkpoints the WAL and deletes it.
     this.#database.close();
-    this.#checkpointer.closeFile();
+    this.#watch.closeFiles();
+    this.#lock[Symbol.dispose]();
+  }
+
+  #replaced(file: WatchedFile): void {
+    if (this.#failed) return;
+    if (file === "wal" && this.#checkpointer.checkpointAll())
+      return this.#fail(
+        new StoreUncertain("The WAL file was deleted or replaced; everything is in the data file."),
+      );
+    const rescue = (): Promise<string> => saveCopy(this.#path, (to) => this.#checkpointer.copyTo(to));
+    const what = file === "wal" ? "WAL file" : "data file";
+    const reason = new DataFileReplaced(`The ${what} was deleted or replaced while it was open.`, rescue);
+    this.#fail(reason, { reason: "replaced" });
+  }
+
+  #fail(reason: StoreUncertain, marker?: Failure): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.#watch.stop();
+    try {
+      if (marker !== undefined) writeMarker(this.#path, marker);
+    } catch (error) {
+      this.#reports.markerNotWritten?.(String(error));
+    }
+    this.#failure.resolve(reason);
   }
 }

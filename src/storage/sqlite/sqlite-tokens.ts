@@ -1,10 +1,8 @@
 import type { Database } from "bun:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
 import { isScope } from "../../access/scopes.ts";
 import type { Token, TokenStore } from "../../access/tokens.ts";
-import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { readPragma } from "./read-pragma.ts";
-import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "./write-lock.ts";
+import type { Writer } from "./writer.ts";
 
 interface Row {
   id: string;
@@ -19,9 +17,11 @@ interface Row {
 /** Tokens in SQLite, beside the plants, so that one file is the whole store. */
 export class SqliteTokens implements TokenStore {
   readonly #database: Database;
+  readonly #writer: Writer;
 
-  constructor(database: Database) {
+  constructor(database: Database, writer: Writer) {
     this.#database = database;
+    this.#writer = writer;
   }
 
   async all(): Promise<Token[]> {
@@ -32,7 +32,7 @@ export class SqliteTokens implements TokenStore {
   }
 
   async add(token: Token, changed: readonly Token[] = []): Promise<void> {
-    await this.#written(() => {
+    await this.#writer.transaction(() => {
       this.#database
         .query(
           "INSERT INTO tokens (id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -51,27 +51,11 @@ export class SqliteTokens implements TokenStore {
   }
 
   async change(tokens: readonly Token[]): Promise<void> {
-    await this.#written(() => this.#update(tokens));
+    await this.#writer.transaction(() => this.#update(tokens));
   }
 
   async version(): Promise<string> {
     return String(readPragma(this.#database, "data_version"));
-  }
-
-  // The writer's connection never waits for another process's lock, so this comes back to it between other work.
-  async #written(work: () => void): Promise<void> {
-    for (let waitedMs = 0; ; waitedMs += lockRetryMs) {
-      try {
-        return this.#database.transaction(work).immediate();
-      } catch (error) {
-        if (codeOf(error) === "SQLITE_FULL")
-          throw new StoreUnavailable("The disk is full.", { cause: error });
-        if (!isLocked(error)) throw error;
-        if (waitedMs >= lockWaitMsMax)
-          throw new StoreUnavailable("Another process keeps the data file locked.", { cause: error });
-      }
-      await sleep(lockRetryMs);
-    }
   }
 
   #update(tokens: readonly Token[]): void {

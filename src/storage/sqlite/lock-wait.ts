@@ -1,6 +1,6 @@
 import { SQLiteError } from "bun:sqlite";
 
-// While another process holds the write lock we come back this often, and give up after this long.
+// While another process holds SQLite's write lock we try again this often, and give up after this long.
 export const lockRetryMs = 5;
 export const lockWaitMsMax = 5000;
 

@@ -1,0 +1,61 @@
+import { closeSync, fstatSync, openSync } from "node:fs";
+import { stat } from "node:fs/promises";
+
+export type WatchedFile = "data" | "wal";
+
+const watchEveryMs = 500;
+
+/**
+ * Notices when the data file or its WAL is deleted or replaced while SQLite has them open: writes would go on into files
+ * without a name. Asks by path alone: opening and closing a data file would drop SQLite's POSIX locks on it in this process.
+ */
+export class DataFileWatch {
+  readonly #path: string;
+  readonly #wal: number;
+  /** A handle of the data file, for as long as the database is open. */
+  readonly data: number;
+  readonly #lost: (file: WatchedFile) => void;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(path: string, lost: (file: WatchedFile) => void) {
+    this.#path = path;
+    this.#lost = lost;
+    this.data = openSync(path, "r+");
+    this.#wal = openSync(`${path}-wal`, "r");
+    this.#timer = setInterval(() => void this.check(), watchEveryMs);
+    this.#timer.unref();
+  }
+
+  /** Whether both files still have their names; reports the first that does not, once. */
+  async check(): Promise<boolean> {
+    if (!(await isSame(this.#path, this.data))) return this.#report("data");
+    if (!(await isSame(`${this.#path}-wal`, this.#wal))) return this.#report("wal");
+    return true;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** For after the database is closed. */
+  closeFiles(): void {
+    closeSync(this.data);
+    closeSync(this.#wal);
+  }
+
+  #report(file: WatchedFile): false {
+    this.stop();
+    this.#lost(file);
+    return false;
+  }
+}
+
+async function isSame(path: string, handle: number): Promise<boolean> {
+  try {
+    const [named, open] = [await stat(path, { bigint: true }), fstatSync(handle, { bigint: true })];
+    return named.ino === open.ino && named.dev === open.dev;
+  } catch (error) {
+    // Anything else, such as a folder that may not be read at the moment, says nothing about the file.
+    return !["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
+  }
+}

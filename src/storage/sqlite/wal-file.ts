@@ -1,0 +1,143 @@
+import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { endianness } from "node:os";
+
+/** What the WAL file holds, judged by its bytes alone, without SQLite. */
+export type WalState =
+  | { readonly kind: "empty" }
+  /** `committedBytes`: where the last whole transaction ends. A torn one may follow; a crash leaves that. */
+  | { readonly kind: "sound"; readonly committedBytes: number }
+  | { readonly kind: "damaged"; readonly frame: number };
+
+// https://www.sqlite.org/fileformat2.html#walformat
+const headerBytes = 32;
+const frameHeaderBytes = 24;
+const magic = 0x377f0682;
+const sectorBytes = 512;
+const readBytes = 1_048_576;
+
+/**
+ * Reads the WAL before SQLite opens it: SQLite takes the first bad frame for the end, and deletes the rest on closing.
+ *
+ * With synchronous=FULL a transaction is written only after the fsync of the one before it. So a bad frame can be the work of
+ * a crash only in the last transaction. If a later commit frame is followed by a frame that continues its checksum, another
+ * transaction came after: the bad frame was durable once, and is damaged.
+ */
+export function inspectWal(path: string): WalState {
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return { kind: "empty" };
+  const file = openSync(path, "r");
+  try {
+    return inspect(file, fstatSync(file).size);
+  } finally {
+    // SQLite holds no lock on the WAL file itself, so closing a handle of it drops none.
+    closeSync(file);
+  }
+}
+
+function inspect(file: number, size: number): WalState {
+  const header = readHeader(file);
+  if (header === undefined)
+    return holdsOnlyZeros(file, size) ? { kind: "empty" } : { kind: "damaged", frame: 0 };
+  const { frameBytes } = header;
+  const frames = Math.floor((size - headerBytes) / frameBytes);
+  const perRead = Math.max(1, Math.floor(readBytes / frameBytes));
+  const chunk = Buffer.alloc(perRead * frameBytes);
+  let seed = header.checksum;
+  let before: Frame | undefined;
+  let firstBad: number | undefined;
+  let committed = 0;
+  for (let start = 0; start < frames; start += perRead) {
+    const count = Math.min(perRead, frames - start);
+    readSync(file, chunk, 0, count * frameBytes, headerBytes + start * frameBytes);
+    for (let index = 0; index < count; index++) {
+      const number = start + index + 1;
+      const frame = readFrame(chunk.subarray(index * frameBytes, (index + 1) * frameBytes), header, seed);
+      if (!frame.intact) firstBad ??= number;
+      else if (firstBad === undefined && frame.commits) committed = number;
+      else if (
+        firstBad !== undefined &&
+        before?.commits &&
+        (before.intact || headerIsWhole(number - 1, frameBytes))
+      )
+        return { kind: "damaged", frame: firstBad };
+      before = frame.saltMatches ? frame : undefined;
+      seed = frame.checksum;
+    }
+  }
+  return { kind: "sound", committedBytes: headerBytes + committed * frameBytes };
+}
+
+type Checksum = readonly [number, number];
+
+interface Header {
+  readonly bigEndian: boolean;
+  readonly frameBytes: number;
+  readonly salts: Buffer;
+  readonly checksum: Checksum;
+}
+
+interface Frame {
+  readonly saltMatches: boolean;
+  readonly commits: boolean;
+  /** Its bytes continue the checksum of the frame before it. */
+  readonly intact: boolean;
+  readonly checksum: Checksum;
+}
+
+function readHeader(file: number): Header | undefined {
+  const bytes = Buffer.alloc(headerBytes);
+  if (readSync(file, bytes, 0, headerBytes, 0) < headerBytes) return undefined;
+  const bigEndian = bytes.readUInt32BE(0) === (magic | 1);
+  if (!bigEndian && bytes.readUInt32BE(0) !== magic) return undefined;
+  const checksum = checksumAt(bytes, 24);
+  const pageBytes = bytes.readUInt32BE(8);
+  if (!same(checksum, continued([0, 0], bytes.subarray(0, 24), bigEndian))) return undefined;
+  if (pageBytes < 512 || pageBytes > 65_536) return undefined;
+  return { bigEndian, frameBytes: frameHeaderBytes + pageBytes, salts: bytes.subarray(16, 24), checksum };
+}
+
+function readFrame(bytes: Buffer, { bigEndian, salts }: Header, seed: Checksum): Frame {
+  const saltMatches = bytes.subarray(8, 16).equals(salts);
+  const checksum = checksumAt(bytes, 16);
+  const intact =
+    saltMatches &&
+    same(
+      checksum,
+      continued(continued(seed, bytes.subarray(0, 8), bigEndian), bytes.subarray(24), bigEndian),
+    );
+  return { saltMatches, commits: saltMatches && bytes.readUInt32BE(4) !== 0, intact, checksum };
+}
+
+function continued([first, second]: Checksum, bytes: Buffer, bigEndian: boolean): Checksum {
+  const native = bigEndian === (endianness() === "BE");
+  const aligned = native ? bytes : Buffer.from(bytes).swap32();
+  const words = new Uint32Array(aligned.buffer, aligned.byteOffset, aligned.length / 4);
+  let [a, b] = [first | 0, second | 0];
+  for (let at = 0; at < words.length; at += 2) {
+    a = (a + (words[at] ?? 0) + b) | 0;
+    b = (b + (words[at + 1] ?? 0) + a) | 0;
+  }
+  return [a >>> 0, b >>> 0];
+}
+
+function checksumAt(bytes: Buffer, offset: number): Checksum {
+  return [bytes.readUInt32BE(offset), bytes.readUInt32BE(offset + 4)];
+}
+
+function same(one: Checksum, other: Checksum): boolean {
+  return one[0] === other[0] && one[1] === other[1];
+}
+
+// A crash can tear a header that spans two sectors, and leave the commit mark of an older frame beside the newer salt.
+function headerIsWhole(number: number, frameBytes: number): boolean {
+  const offset = (headerBytes + (number - 1) * frameBytes) % sectorBytes;
+  return offset + frameHeaderBytes <= sectorBytes;
+}
+
+function holdsOnlyZeros(file: number, size: number): boolean {
+  const chunk = Buffer.alloc(readBytes);
+  for (let at = 0; at < size; at += readBytes) {
+    const count = readSync(file, chunk, 0, readBytes, at);
+    if (chunk.subarray(0, count).some((byte) => byte !== 0)) return false;
+  }
+  return true;
+}

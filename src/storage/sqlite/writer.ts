@@ -1,0 +1,86 @@
+import type { Database, Statement } from "bun:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreUnavailable, StoreUncertain } from "../../plants/plant-store.ts";
+import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "./lock-wait.ts";
+
+export interface WriterHooks {
+  /** After every commit. */
+  readonly committed: () => void;
+  /** Once the outcome of a write is unknown: nothing may touch the database any more, not even to close it. */
+  readonly outcomeUnknown: (reason: StoreUncertain) => void;
+}
+
+/** The one way to write: a transaction that is durable when it has settled. */
+export class Writer {
+  readonly #database: Database;
+  readonly #hooks: WriterHooks;
+  readonly #begin: Statement;
+  readonly #commit: Statement;
+  #lockedSinceMs: number | undefined;
+
+  constructor(database: Database, hooks: WriterHooks) {
+    this.#database = database;
+    this.#hooks = hooks;
+    this.#begin = database.query("BEGIN IMMEDIATE");
+    this.#commit = database.query("COMMIT");
+    // Waiting inside SQLite would stall every request; #tryBegin is repeated between other work instead.
+    database.run("PRAGMA busy_timeout = 0");
+  }
+
+  /**
+   * Runs the work in a transaction of its own. `rolledBack` is called if nothing of it was stored.
+   * @throws StoreUnavailable nothing was stored: the disk is full, or another process holds the write lock.
+   * @throws StoreUncertain it may or may not be stored.
+   */
+  async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
+    while (!this.#tryBegin()) {
+      // Counted from the first attempt of whoever came first, so that no request waits for its turn to wait.
+      this.#lockedSinceMs ??= performance.now();
+      if (performance.now() - this.#lockedSinceMs >= lockWaitMsMax)
+        throw new StoreUnavailable("Another process keeps the data file locked.");
+      await sleep(lockRetryMs);
+    }
+    this.#lockedSinceMs = undefined;
+    const result = this.#run(work, rolledBack);
+    this.#hooks.committed();
+    return result;
+  }
+
+  #run<Result>(work: () => Result, rolledBack?: () => void): Result {
+    try {
+      const result = work();
+      this.#commit.run();
+      return result;
+    } catch (error) {
+      // A full disk is noticed while the WAL is written, before its fsync. Any other failure may have come after the commit
+      // frame was written: whether the transaction is stored is then for recovery to find out.
+      if (codeOf(error) !== "SQLITE_FULL") throw this.#unknown(error);
+      try {
+        if (this.#database.inTransaction) this.#database.run("ROLLBACK");
+        rolledBack?.();
+      } catch (rollbackError) {
+        throw this.#unknown(rollbackError);
+      }
+      throw new StoreUnavailable("The disk is full.", { cause: error });
+    }
+  }
+
+  #tryBegin(): boolean {
+    try {
+      this.#begin.run();
+      return true;
+    } catch (error) {
+      if (isLocked(error)) return false;
+      throw this.#unknown(error);
+    }
+  }
+
+  #unknown(cause: unknown): StoreUncertain {
+    const reason =
+      cause instanceof StoreUncertain
+        ? cause
+        : new StoreUncertain(`Writing failed: ${codeOf(cause) || String(cause)}.`, { cause });
+    this.#hooks.outcomeUnknown(reason);
+    return reason;
+  }
+}

@@ -1,0 +1,39 @@
+/* Preloaded into a service: writes a line "THREAD CALL PATH" into $SYNC_LOG for every sync, and fails with EIO those of files whose
+   path ends in $FAIL_SUFFIX while the file $FAIL_WHEN exists. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int watched(int fd, const char *call) {
+  char link[64], path[4096], line[4224];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = 0;
+  const char *log = getenv("SYNC_LOG"), *suffix = getenv("FAIL_SUFFIX"), *when = getenv("FAIL_WHEN");
+  if (log) {
+    int file = open(log, O_WRONLY | O_APPEND | O_CREAT, 0600);
+    int size = snprintf(line, sizeof line, "%ld %s %s\n", (long)syscall(SYS_gettid), call, path);
+    if (file >= 0 && write(file, line, size) < 0) abort();
+    close(file);
+  }
+  if (!suffix || !when || access(when, F_OK)) return 0;
+  size_t end = strlen(suffix);
+  return (size_t)length >= end && !strcmp(path + length - end, suffix);
+}
+
+#define SYNC(name)                                       \
+  int name(int fd) {                                     \
+    static int (*real)(int);                             \
+    if (!real) real = dlsym(RTLD_NEXT, #name);           \
+    if (watched(fd, #name)) { errno = EIO; return -1; }  \
+    return real(fd);                                     \
+  }
+SYNC(fsync)
+SYNC(fdatasync)

@@ -1,0 +1,38 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const source = fileURLToPath(new URL("./shims/syncs.c", import.meta.url));
+
+/** Whether syncs can be watched here: it takes Linux and a C compiler. */
+export const maySeeSyncs = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0;
+
+export interface Sync {
+  readonly thread: string;
+  readonly call: string;
+  readonly path: string;
+}
+
+/** The syncs of a process that is started with this environment: all are recorded, and some can be made to fail. */
+export function watchSyncs(folder: string, failSuffix: string) {
+  const library = join(folder, "syncs.so");
+  const built = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], {
+    encoding: "utf8",
+  });
+  if (built.status !== 0) throw new Error(built.stderr);
+  const [log, when] = [join(folder, "syncs.log"), join(folder, "fail-now")];
+  return {
+    environment: { LD_PRELOAD: library, SYNC_LOG: log, FAIL_SUFFIX: failSuffix, FAIL_WHEN: when },
+    seen(): Sync[] {
+      if (!existsSync(log)) return [];
+      const lines = readFileSync(log, "utf8").trim().split("\n");
+      return lines.map((line) => {
+        const [thread = "", call = "", ...path] = line.split(" ");
+        return { thread, call, path: path.join(" ") };
+      });
+    },
+    failFromNowOn: () => writeFileSync(when, ""),
+    failNoMore: () => rmSync(when),
+  };
+}
