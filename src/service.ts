@@ -137,7 +137,9 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       await intake.close();
       await operator?.close();
       await owned.disposeAsync();
-      if (!broken) events.stopped();
+      // Closing can find out that the data file is gone; the process then has the only copy until it is saved.
+      if (broken) await failed.promise;
+      else events.stopped();
     },
   };
 }

@@ -14,8 +14,10 @@ import {
 import { open } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
+import { removeMarker } from "./failure-marker.ts";
 import { checkDatabase, copyDatabase } from "./maintenance.ts";
 import { fileMode, makeDirectory, openDatabase, syncDirectory } from "./open.ts";
+import { lockForWriting } from "./writer-lock.ts";
 
 export type Step = "copying" | "checking" | "summing up";
 
@@ -73,6 +75,7 @@ export async function restore(from: string, database: string, onStep: (step: Ste
   const sha256 = await checksum(from);
   refuseWrongSum(from, sha256);
   const made = makeDirectory(dirname(resolve(database)));
+  using _lock = lockForWriting(database);
   const partial = `${database}.partial`;
   try {
     onStep("copying");
@@ -82,6 +85,7 @@ export async function restore(from: string, database: string, onStep: (step: Ste
     await refuseUnsound(partial);
     const plants = countPlants(partial);
     setLogAside(database);
+    removeMarker(database);
     putInPlace(partial, database);
     for (const folder of [dirname(resolve(database)), ...made]) syncDirectory(folder);
     return { path: database, bytes: statSync(database).size, plants, sha256 };

@@ -5,7 +5,7 @@ import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { makeDirectory, openDatabase, syncDirectory } from "./open.ts";
 import { readPragma } from "./read-pragma.ts";
 import { recover } from "./recovery.ts";
-import { WriterLock } from "./writer-lock.ts";
+import { lockForWriting, type WriterLock } from "./writer-lock.ts";
 
 export interface OpenedWriter {
   readonly database: Database;
@@ -22,11 +22,7 @@ export interface OpenedWriter {
  */
 export function openWriter(path: string): OpenedWriter {
   const made = makeDirectory(dirname(resolve(path)));
-  const lock = asProblem(path, () => WriterLock.acquire(path));
-  if (lock === undefined)
-    throw new DataFileProblem(
-      `${path} is in use: another plant-store process writes to it. Stop that one first.`,
-    );
+  const lock = lockForWriting(path);
   try {
     const { shared } = recover(path);
     const database = openDatabase(path, { create: true });

@@ -3,6 +3,7 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from "node:fs";
 import { platform } from "node:os";
 import { dirname, resolve } from "node:path";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
+import { refuseDamagedUnlessServed } from "./inspect-files.ts";
 import { codeOf, lockWaitMsMax } from "./lock-wait.ts";
 import { checkOwner, migrate } from "./migrate.ts";
 
@@ -18,7 +19,10 @@ export interface OpenOptions {
 /** Opens a data file as durable as SQLite can, brings its schema up to date, and checks that it is one of ours. */
 export function openDatabase(path: string, { create }: OpenOptions): Database {
   const made = create ? makeDirectory(dirname(resolve(path))) : [];
-  if (!create && !existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
+  if (!create) {
+    refuseDamagedUnlessServed(path);
+    if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
+  }
   try {
     if (create && !existsSync(path)) closeSync(openSync(path, "a", fileMode));
     const database = new Database(path, { create, readwrite: true, strict: true, safeIntegers: true });

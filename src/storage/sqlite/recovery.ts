@@ -12,6 +12,7 @@ import {
 import { StoreUnavailable, StoreUncertain } from "../../plants/plant-store.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { readMarker, refuseReplaced, removeMarker, writeMarker } from "./failure-marker.ts";
+import { refuseDamaged } from "./inspect-files.ts";
 import { codeOf, isLocked } from "./lock-wait.ts";
 import { checkOwner } from "./migrate.ts";
 import { inspectWal } from "./wal-file.ts";
@@ -20,25 +21,6 @@ const chunkBytes = 1_048_576;
 // Long enough for a command that is just ending; a reader that stays is not waited for.
 const ownFileWaitMs = 500;
 const lockWaitMs = 5000;
-
-/**
- * Before SQLite opens the data file, as opening recovers the WAL and closing deletes it.
- * @throws DataFileProblem what is there is damaged, or is not all of it.
- */
-export function refuseDamaged(path: string): void {
-  const walPath = `${path}-wal`;
-  const wal = inspectWal(walPath);
-  if (wal.kind === "empty") return;
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0)
-    throw new DataFileProblem(
-      `${walPath} holds plants, but its data file ${path} is missing or empty; nothing was touched. Put the data file back, or restore a backup.`,
-    );
-  if (wal.kind === "damaged")
-    throw new DataFileProblem(
-      `${walPath} is damaged at frame ${wal.frame}, and acknowledged plants come after it; nothing was touched. ` +
-        "Restore a backup; to save the plants before the damage, copy the data file and its -wal and open the copy with sqlite3.",
-    );
-}
 
 /**
  * Makes what a crash left in the WAL durable, before anything of it is acknowledged: it may be in the page cache alone. Only

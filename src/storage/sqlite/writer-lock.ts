@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { isLocked } from "./lock-wait.ts";
 
 // A process that is just stopping, or a command that looks at the files, lets go within this.
@@ -18,16 +19,7 @@ export class WriterLock implements Disposable {
     this.#database = database;
   }
 
-  /** The lock, or undefined where another process keeps it. */
-  static acquire(path: string): WriterLock | undefined {
-    const deadlineMs = performance.now() + waitMs;
-    for (;;) {
-      const lock = WriterLock.tryAcquire(path);
-      if (lock !== undefined || performance.now() >= deadlineMs) return lock;
-      Bun.sleepSync(retryMs);
-    }
-  }
-
+  /** The lock, or undefined where another process holds it. */
   static tryAcquire(path: string): WriterLock | undefined {
     return WriterLock.#locked(path, (database) => database.run("BEGIN EXCLUSIVE"));
   }
@@ -44,6 +36,8 @@ export class WriterLock implements Disposable {
     const database = new Database(lockFile(path), { create: true, readwrite: true });
     try {
       database.run("PRAGMA busy_timeout = 0");
+      // Nothing is ever written, so no journal needs to be on the disk.
+      database.run("PRAGMA journal_mode = MEMORY");
       lock(database);
       return new WriterLock(database);
     } catch (error) {
@@ -58,8 +52,33 @@ export class WriterLock implements Disposable {
   }
 }
 
+/**
+ * The lock, also where it is about to be released.
+ * @throws DataFileProblem another process holds it.
+ */
+export function lockForWriting(path: string): WriterLock {
+  const deadlineMs = performance.now() + waitMs;
+  for (;;) {
+    const lock = tryLock(path);
+    if (lock !== undefined) return lock;
+    if (performance.now() >= deadlineMs)
+      throw new DataFileProblem(
+        `${path} is in use: another plant-store process writes to it. Stop that one first.`,
+      );
+    Bun.sleepSync(retryMs);
+  }
+}
+
+function tryLock(path: string): WriterLock | undefined {
+  try {
+    return WriterLock.tryAcquire(path);
+  } catch (error) {
+    throw asDataFileProblem(error, path);
+  }
+}
+
 /** By the real path, so that a symbolic link leads to the same lock. */
-export function lockFile(path: string): string {
+function lockFile(path: string): string {
   const whole = resolve(path);
   const real = existsSync(whole) ? realpathSync(whole) : join(realpathSync(dirname(whole)), basename(whole));
   return `${real}.lock`;

@@ -1,0 +1,40 @@
+import { existsSync, statSync } from "node:fs";
+import { DataFileProblem } from "./data-file-problem.ts";
+import { inspectWal } from "./wal-file.ts";
+import { WriterLock } from "./writer-lock.ts";
+
+/**
+ * Before SQLite opens the data file, as opening recovers the WAL and closing deletes it.
+ * @throws DataFileProblem what is there is damaged, or is not all of it.
+ */
+export function refuseDamaged(path: string): void {
+  const walPath = `${path}-wal`;
+  const wal = inspectWal(walPath);
+  if (wal.kind === "empty") return;
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0)
+    throw new DataFileProblem(
+      `${walPath} holds plants, but its data file ${path} is missing or empty; nothing was touched. Put the data file back, or restore a backup.`,
+    );
+  if (wal.kind === "damaged")
+    throw new DataFileProblem(
+      `${walPath} is damaged at frame ${wal.frame}, and acknowledged plants come after it; nothing was touched. ` +
+        "Restore a backup; to save the plants before the damage, copy the data file and its -wal and open the copy with sqlite3.",
+    );
+}
+
+/** The same for a command beside the service: while another process holds the writer lock, the files are in its care. */
+export function refuseDamagedUnlessServed(path: string): void {
+  if (!existsSync(`${path}-wal`)) return;
+  let lock: WriterLock | undefined;
+  try {
+    lock = WriterLock.tryShared(path);
+    if (lock === undefined) return;
+  } catch {
+    // On a medium that cannot be written to there is no lock file, and nobody who writes.
+  }
+  try {
+    refuseDamaged(path);
+  } finally {
+    lock?.[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,140 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { inspectWal } from "./wal-file.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "plant-store-wal-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const headerBytes = 32;
+const frameBytes = 4120;
+
+interface Wal {
+  readonly bytes: Buffer;
+  /** How many frames it has, and at which one the last transaction begins. */
+  readonly frames: number;
+  readonly lastStart: number;
+}
+
+/** A WAL as a crash leaves it, with transactions of one to four pages, the last of five. */
+function crashedWal(): Wal {
+  const path = join(folder, "crashed.db");
+  const database = new Database(path);
+  database.run("PRAGMA journal_mode = WAL");
+  database.run("PRAGMA wal_autocheckpoint = 0");
+  database.run("CREATE TABLE t (x INTEGER PRIMARY KEY, y BLOB)");
+  let before = 0;
+  for (let pages = 1; pages <= 5; pages++) {
+    before = readFileSync(`${path}-wal`).length;
+    database.query("INSERT INTO t (y) VALUES (randomblob(?))").run(pages * 4000);
+  }
+  const bytes = readFileSync(`${path}-wal`);
+  copyFileSync(path, join(folder, "kept.db"));
+  database.close();
+  rmSync(path);
+  return {
+    bytes,
+    frames: (bytes.length - headerBytes) / frameBytes,
+    lastStart: (before - headerBytes) / frameBytes,
+  };
+}
+
+const wal = crashedWal();
+
+function inspected(bytes: Buffer) {
+  const path = join(folder, "inspected-wal");
+  writeFileSync(path, bytes);
+  return inspectWal(path);
+}
+
+function changed(change: (bytes: Buffer) => void): Buffer {
+  const bytes = Buffer.from(wal.bytes);
+  change(bytes);
+  return bytes;
+}
+
+describe("the WAL, before SQLite opens it,", () => {
+  test("is sound to its end after a crash, and empty where there is none", () => {
+    expect(inspected(wal.bytes)).toEqual({ kind: "sound", committedBytes: wal.bytes.length });
+    expect(inspected(Buffer.alloc(0))).toEqual({ kind: "empty" });
+    expect(inspected(Buffer.alloc(9000))).toEqual({ kind: "empty" });
+    expect(inspectWal(join(folder, "nothing-there"))).toEqual({ kind: "empty" });
+  });
+
+  test("is sound with a last transaction torn in any sectors, up to the one before", () => {
+    const from = headerBytes + wal.lastStart * frameBytes;
+    const sectors = Math.ceil((wal.bytes.length - from) / 512);
+    fc.assert(
+      fc.property(
+        fc.array(fc.boolean(), { minLength: sectors, maxLength: sectors }),
+        fc.boolean(),
+        (arrived, cut) => {
+          const torn = changed((bytes) => {
+            // Sectors that did not arrive hold what an earlier generation of the WAL left there, or zeros.
+            for (const [index, there] of arrived.entries()) {
+              const at = from + index * 512;
+              if (!there) wal.bytes.copy(bytes, at, at - from, Math.min(at - from + 512, wal.bytes.length));
+              if (!there && index % 2 === 0) bytes.fill(0, at, Math.min(at + 512, bytes.length));
+            }
+          });
+          const state = inspected(cut ? torn.subarray(0, torn.length - 700) : torn);
+          const whole = arrived.every(Boolean) && !cut;
+          expect(state).toEqual({ kind: "sound", committedBytes: whole ? wal.bytes.length : from });
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test("is damaged by any one bit flipped before the last two transactions", () => {
+    const end = headerBytes + (wal.lastStart - 4) * frameBytes;
+    fc.assert(
+      fc.property(fc.nat(end - 1), fc.nat(7), (at, bit) => {
+        const state = inspected(
+          changed((bytes) => {
+            bytes[at] = (bytes[at] ?? 0) ^ (1 << bit);
+          }),
+        );
+        expect(state.kind).toBe("damaged");
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("is sound where a torn transaction was overwritten by a shorter one that is torn too", () => {
+    const path = join(folder, "twice.db");
+    copyFileSync(join(folder, "kept.db"), path);
+    const from = headerBytes + wal.lastStart * frameBytes;
+    writeFileSync(
+      `${path}-wal`,
+      changed((bytes) => bytes.fill(0, from + 100, from + 200)),
+    );
+    const database = new Database(path);
+    database.run("DELETE FROM t WHERE x = 1");
+    const twice = readFileSync(`${path}-wal`);
+    database.close();
+    // Frames of the first one follow, with the right salts and a commit frame, but they do not continue the checksum.
+    expect(twice.length).toBe(wal.bytes.length);
+    expect(inspected(twice).kind).toBe("sound");
+    twice.fill(0, from + 100, from + 200);
+    expect(inspected(twice)).toEqual({ kind: "sound", committedBytes: from });
+  });
+
+  test("is judged like SQLite judges it: what it calls committed is what SQLite recovers", () => {
+    for (let frames = 0; frames <= wal.frames; frames++) {
+      const path = join(folder, "cut.db");
+      copyFileSync(join(folder, "kept.db"), path);
+      writeFileSync(`${path}-wal`, wal.bytes.subarray(0, headerBytes + frames * frameBytes + 100));
+      const state = inspectWal(`${path}-wal`);
+      const database = new Database(path);
+      database.query("SELECT 1 FROM sqlite_schema").all();
+      const row = database.query<{ log: number }, []>("PRAGMA wal_checkpoint(NOOP)").get();
+      database.close();
+      for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
+      const committed = state.kind === "sound" ? (state.committedBytes - headerBytes) / frameBytes : -1;
+      expect(committed).toBe(row?.log ?? 0);
+    }
+  });
+});
