@@ -13,7 +13,15 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { plantStore, type Serving, serve } from "./command.ts";
-import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import {
+  accessToken,
+  eventually,
+  operatorToken,
+  post,
+  startTestService,
+  storedPlants,
+  temporaryFolder,
+} from "./harness.ts";
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const start = (file: string): Promise<Serving> => serve(["--database", file], { environment });
@@ -271,6 +279,17 @@ test("nobody waits longer than five seconds for another process's write lock, ho
   expect(performance.now() - startMs).toBeLessThan(6500);
   other.run("ROLLBACK");
   expect(await create(running.url, 1)).toBe(200);
+});
+
+test("the size of the WAL is in the metrics and the overview", async () => {
+  await using running = await startTestService();
+  await create(running.url, 1);
+  const ask = async (path: string) =>
+    (
+      await fetch(`${running.operatorUrl}${path}`, { headers: { Authorization: `Bearer ${operatorToken}` } })
+    ).text();
+  expect(await ask("/metrics")).toMatch(/^plant_store_wal_bytes [1-9]\d*$/m);
+  expect(JSON.parse(await ask("/api/overview")).store.walBytes).toBeGreaterThan(0);
 });
 
 test("the lock file stays, and is empty", async () => {

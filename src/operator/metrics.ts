@@ -21,7 +21,7 @@ const startedAtSeconds = "plant_store_start_time_seconds";
 export function metrics({ counters, archive, intake, pending }: MetricsParts, startedAtMs: number): Answer {
   return async () => {
     const counts = new Map(counters.all());
-    const [ready, room] = await Promise.all([intake.ready(), archive.room()]);
+    const [ready, disk] = await Promise.all([intake.ready(), archive.diskUsage()]);
     const errors = [...counts].filter(([name]) => /^\d+$/.test(name));
     const text = [
       ...metric(
@@ -48,15 +48,16 @@ export function metrics({ counters, archive, intake, pending }: MetricsParts, st
       ...metric("plant_store_pending_plants", "gauge", "Plants waiting to be written.", pending()),
       ...metric("plant_store_ready", "gauge", "1 while plants can be stored.", ready ? 1 : 0),
       ...metric(startedAtSeconds, "gauge", "When this process began to serve.", startedAtMs / 1000),
-      ...(room === undefined
+      ...(disk === undefined
         ? []
         : [
-            ...metric("plant_store_data_bytes", "gauge", "The size of the data file.", room.bytes),
+            ...metric("plant_store_data_bytes", "gauge", "The size of the data file.", disk.bytes),
+            ...metric("plant_store_wal_bytes", "gauge", "The size of the WAL beside it.", disk.walBytes),
             ...metric(
               "plant_store_disk_free_bytes",
               "gauge",
-              "The room left on its disk.",
-              room.diskFreeBytes,
+              "The space left on their disk.",
+              disk.diskFreeBytes,
             ),
           ]),
       "",

@@ -24,11 +24,11 @@ export function overview({ archive, intake, engine, startedAtMs }: OverviewParts
   return async () => {
     const nowMs = Date.now();
     const fromMs = (Math.floor(nowMs / minuteMs) + 1 - minutesShown) * minuteMs;
-    const [total, creates, [recent = 0], room, ready, topTags] = await Promise.all([
+    const [total, creates, [recent = 0], diskUsage, ready, topTags] = await Promise.all([
       archive.total(),
       archive.createdPerMinute(fromMs, minutesShown),
       archive.createdPerMinute(nowMs - rateOverMs, 1),
-      archive.room(),
+      archive.diskUsage(),
       intake.ready(),
       tags.now(nowMs),
     ]);
@@ -37,7 +37,7 @@ export function overview({ archive, intake, engine, startedAtMs }: OverviewParts
       perMinute: { from: new Date(fromMs).toISOString(), creates },
       ratePerSecond: recent / (rateOverMs / 1000),
       topTags,
-      store: { engine, ready, ...room },
+      store: { engine, ready, ...diskUsage },
       version: packageFile.version,
       startedAt: new Date(startedAtMs).toISOString(),
     });

@@ -57,6 +57,12 @@ export class CursorProblem extends Error {
 }
 
 /** Looking into the store, for the people who run it. Never on the path of a create. */
+export interface DiskUsage {
+  readonly bytes: number;
+  readonly walBytes: number;
+  readonly diskFreeBytes: number;
+}
+
 export interface PlantArchive {
   /**
    * One page, in the order in which plants were stored. Plants that come in between neither repeat nor skip others.
@@ -73,8 +79,8 @@ export interface PlantArchive {
   topTags(limit: number): Promise<readonly TagCount[]>;
   /** What was stored since the cursor, each plant at least once; without a cursor, nothing but the present place. */
   arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals>;
-  /** The size of what is kept and the room that is left, where the engine can tell. */
-  room(): Promise<{ readonly bytes: number; readonly diskFreeBytes: number } | undefined>;
+  /** The sizes of the data file and its WAL, and what is free on their disk, where the engine can tell. */
+  diskUsage(): Promise<DiskUsage | undefined>;
 }
 
 /** All that the filter lets through, the oldest first, page by page. */

@@ -28,6 +28,7 @@ export interface Overview {
     readonly engine: string;
     readonly ready: boolean;
     readonly bytes?: number;
+    readonly walBytes?: number;
     readonly diskFreeBytes?: number;
   };
   readonly version: string;

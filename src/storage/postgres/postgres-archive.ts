@@ -120,7 +120,7 @@ export class PostgresArchive implements PlantArchive {
   }
 
   // The server does not tell how much room its disk has.
-  async room(): Promise<undefined> {
+  async diskUsage(): Promise<undefined> {
     return undefined;
   }
 

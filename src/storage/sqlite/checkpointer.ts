@@ -40,7 +40,7 @@ const tailFramesMax = 150;
 const roundsMax = 4;
 // The WAL file shrinks to this when it restarts, after a long reader such as a backup made it grow.
 const walBytesKept = 64 * 1024 * 1024;
-const walBytesWarn = 256 * 1024 * 1024;
+const walBytesWarnDefault = 256 * 1024 * 1024;
 // Older ones cannot report the WAL's length, and have a bug in checkpoints beside a writer. Only macOS still ships such.
 const sqliteMin = [3, 51, 3];
 
@@ -52,6 +52,7 @@ const sqliteMin = [3, 51, 3];
 export class Checkpointer {
   readonly #database: Database;
   readonly #walPath: string;
+  readonly #walBytesWarn: number;
   readonly #hooks: CheckpointHooks;
   readonly #length: Statement<WalProgress, []> | undefined;
   readonly #checkpoint: Statement<WalProgress, []>;
@@ -64,7 +65,14 @@ export class Checkpointer {
   #warned = false;
   #stopped = false;
 
-  constructor(database: Database, path: string, file: number, hooks: CheckpointHooks) {
+  constructor(
+    database: Database,
+    path: string,
+    file: number,
+    hooks: CheckpointHooks,
+    walBytesWarn = walBytesWarnDefault,
+  ) {
+    this.#walBytesWarn = walBytesWarn;
     this.#database = database;
     this.#walPath = `${path}-wal`;
     this.#hooks = hooks;
@@ -180,8 +188,8 @@ export class Checkpointer {
 
   #warnIfLarge(framesLeft: number): void {
     const bytes = framesLeft === 0 ? 0 : (statSync(this.#walPath, { throwIfNoEntry: false })?.size ?? 0);
-    if (bytes >= walBytesWarn && !this.#warned) this.#hooks.walGrown(bytes);
-    this.#warned = bytes >= walBytesWarn;
+    if (bytes >= this.#walBytesWarn && !this.#warned) this.#hooks.walGrown(bytes);
+    this.#warned = bytes >= this.#walBytesWarn;
   }
 }
 

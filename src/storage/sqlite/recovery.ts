@@ -138,8 +138,19 @@ function guarded<Result>(path: string, database: Database, work: () => Result): 
       database.close();
       throw asDataFileProblem(error, path);
     }
+    throw new UnclosedFailure(
+      `${path} cannot be recovered: ${code || String(error)}.${marked(path)}`,
+      database,
+    );
+  }
+}
+
+function marked(path: string): string {
+  try {
     writeMarker(path, { reason: "sync-failed" });
-    throw new UnclosedFailure(`${path} cannot be recovered: ${code || String(error)}.`, database);
+    return "";
+  } catch (error) {
+    return ` The failure could not be noted beside it either: ${String(error)}.`;
   }
 }
 

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import {
   type Arrivals,
   CursorProblem,
+  type DiskUsage,
   type PageRequest,
   type PlantArchive,
   type PlantFilter,
@@ -107,9 +108,14 @@ export class SqliteArchive implements PlantArchive {
     return { plants: rows.map(fromRow), cursor: String(rows.at(-1)?.seq ?? cursor) };
   }
 
-  async room(): Promise<{ readonly bytes: number; readonly diskFreeBytes: number }> {
+  async diskUsage(): Promise<DiskUsage> {
     const { bavail, bsize } = statfsSync(dirname(this.#path));
-    return { bytes: statSync(this.#path).size, diskFreeBytes: bavail * bsize };
+    const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    return {
+      bytes: sizeOf(this.#path),
+      walBytes: sizeOf(`${this.#path}-wal`),
+      diskFreeBytes: bavail * bsize,
+    };
   }
 
   #rows(filter: PlantFilter, range: Range, direction: Direction, limit: number): Row[] {

@@ -1,6 +1,7 @@
 import {
   type Arrivals,
   CursorProblem,
+  type DiskUsage,
   type PageRequest,
   type PlantArchive,
   type PlantPage,
@@ -72,7 +73,7 @@ export class ThreadedArchive implements PlantArchive {
   topTags = (limit: number) => this.#ask<readonly TagCount[]>("topTags", limit);
   arrivedSince = (cursor: string | undefined, limit: number) =>
     this.#ask<Arrivals>("arrivedSince", cursor, limit);
-  room = () => this.#ask<{ bytes: number; diskFreeBytes: number }>("room");
+  diskUsage = () => this.#ask<DiskUsage>("diskUsage");
 
   async end(): Promise<void> {
     this.#closed = true;

@@ -88,7 +88,7 @@ function Health({ store }: { readonly store: Overview["store"] }) {
       {store.ready ? (
         <p class="note">
           {engine}
-          {store.bytes !== undefined && `, ${size(store.bytes)}`}
+          {store.bytes !== undefined && `, ${size(store.bytes)} and a WAL of ${size(store.walBytes ?? 0)}`}
           {store.diskFreeBytes !== undefined && (
             <>
               <br />
@@ -103,7 +103,7 @@ function Health({ store }: { readonly store: Overview["store"] }) {
         </p>
       )}
       {store.bytes !== undefined && store.diskFreeBytes !== undefined && (
-        <DiskMeter bytes={store.bytes} free={store.diskFreeBytes} />
+        <DiskMeter bytes={store.bytes + (store.walBytes ?? 0)} free={store.diskFreeBytes} />
       )}
     </section>
   );

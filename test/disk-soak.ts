@@ -1,0 +1,187 @@
+// npm run soak:disk -- [power-loss|write-errors] [ROUNDS]
+// A real ext4 on a loop device, as root on Linux. `power-loss` shuts the file system down under a loaded service without writing
+// what is cached, as a power loss does. `write-errors` fills the tmpfs under the loop device for a second, so that writes of the
+// kernel fail that the service was told of as done. After each round the service starts again, on the page cache that the failure left
+// and then on what is really on the disk, and every plant that had been acknowledged must be there.
+import { dlopen, FFIType } from "bun:ffi";
+import { spawnSync } from "node:child_process";
+import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { type Serving, serve } from "./command.ts";
+import { accessToken, storedPlants, temporaryFolder } from "./harness.ts";
+
+type Kind = "power-loss" | "write-errors";
+
+const [kind = "power-loss", count = "100"] = process.argv.slice(2) as [Kind?, string?];
+const rounds = Number(count);
+const clients = 32;
+const tmpfsBytes = 700 * 1024 * 1024;
+const imageBytes = 600 * 1024 * 1024;
+const errorsMs = 1200;
+// _IOR('X', 125, __u32), and the flag that leaves the journal unwritten.
+const ext4Shutdown = 0x8004587d;
+const withoutJournal = 2;
+
+using folder = temporaryFolder();
+const memory = join(folder.path, "memory");
+const disk = join(folder.path, "disk");
+const image = join(memory, "image");
+const database = join(disk, "plants.db");
+mkdirSync(memory);
+mkdirSync(disk);
+run("mount", "-t", "tmpfs", "-o", `size=${tmpfsBytes}`, "none", memory);
+const ledger = new Map<string, string>();
+let nextId = 0n;
+let failures = 0;
+try {
+  const file = openSync(image, "w");
+  ftruncateSync(file, imageBytes);
+  closeSync(file);
+  run("mkfs.ext4", "-q", image);
+  mountDisk();
+  for (let round = 1; round <= rounds; round++) {
+    const ended = await (kind === "power-loss" ? losePower() : failWrites());
+    const missing = await compare();
+    failures += missing;
+    console.error(`round ${round} of ${rounds}: ${ended}; ${ledger.size} acknowledged, ${missing} missing`);
+  }
+} finally {
+  spawnSync("umount", [disk]);
+  spawnSync("umount", [memory]);
+}
+console.log(`${rounds} rounds of ${kind}: ${ledger.size} acknowledged, ${failures} missing or different`);
+process.exitCode = failures === 0 && ledger.size > 0 ? 0 : 1;
+
+async function losePower(): Promise<string> {
+  await using service = await start();
+  const load = startLoad(service);
+  await Bun.sleep(100 + Math.random() * 400);
+  load.stopCounting();
+  shutDown();
+  service.child.kill("SIGKILL");
+  await Promise.all([service.ended(), load.ended]);
+  remount();
+  return "power lost";
+}
+
+async function failWrites(): Promise<string> {
+  await using service = await start();
+  const load = startLoad(service);
+  await Bun.sleep(200 + Math.random() * 300);
+  fill();
+  await Bun.sleep(errorsMs);
+  rmSync(join(memory, "filler"), { force: true });
+  await Bun.sleep(300);
+  load.stopCounting();
+  const by = service.child.exitCode === null ? "kept serving" : `ended with ${service.child.exitCode}`;
+  service.child.kill("SIGKILL");
+  await Promise.all([service.ended(), load.ended]);
+  return by;
+}
+
+/** Once on what the page cache shows after a restart, and once on what the disk holds when that is gone. */
+async function compare(): Promise<number> {
+  let wrong = 0;
+  if (kind === "write-errors" && (await restarts())) wrong += different();
+  remount();
+  {
+    await using service = await start();
+    wrong += different();
+    service.child.kill("SIGKILL");
+    await service.ended();
+  }
+  return wrong;
+}
+
+// An ext4 whose journal failed is read-only until it is mounted again; that is its way of refusing.
+async function restarts(): Promise<boolean> {
+  try {
+    await using service = await start();
+    service.child.kill("SIGKILL");
+    await service.ended();
+    return true;
+  } catch (error) {
+    console.error(
+      `  no start before the file system was mounted again: ${(error as Error).message.trim().slice(0, 200)}`,
+    );
+    return false;
+  }
+}
+
+function different(): number {
+  const stored = new Map(storedPlants(database).map(({ id, name }) => [String(id), name]));
+  return [...ledger].filter(([id, name]) => stored.get(id) !== name).length;
+}
+
+function start(): Promise<Serving> {
+  return serve(["--database", database, "--operator-listen", "off"], {
+    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+  });
+}
+
+function startLoad(service: Serving): { stopCounting(): void; readonly ended: Promise<unknown> } {
+  let counting = true;
+  const client = async (): Promise<void> => {
+    while (counting) {
+      const id = String(BigInt.asIntN(64, nextId++ * 0x9e3779b97f4a7c15n));
+      const name = `plant ${id} ${"x".repeat(200)}`;
+      try {
+        const response = await fetch(`${service.url}/plants`, {
+          method: "POST",
+          headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
+          body: `{"id":${id},"name":"${name}","tag":"soak"}`,
+        });
+        // What comes while the power goes proves nothing.
+        if (response.status === 200 && counting) ledger.set(id, name);
+        if (response.status !== 200) await Bun.sleep(5);
+      } catch {
+        return;
+      }
+    }
+  };
+  return {
+    stopCounting() {
+      counting = false;
+    },
+    ended: Promise.all(Array.from({ length: clients }, client)),
+  };
+}
+
+function fill(): void {
+  const { bavail, bsize } = statfsSync(memory);
+  const filler = openSync(join(memory, "filler"), "w");
+  const chunk = Buffer.alloc(1024 * 1024);
+  try {
+    for (let left = bavail * bsize; left > 0; left -= chunk.length) writeSync(filler, chunk);
+  } catch {
+    // Full, as it should be.
+  }
+  closeSync(filler);
+}
+
+function shutDown(): void {
+  const { symbols } = dlopen("libc.so.6", {
+    ioctl: { args: [FFIType.i32, FFIType.u64, FFIType.ptr], returns: FFIType.i32 },
+  });
+  const handle = openSync(disk, "r");
+  const status = symbols.ioctl(handle, BigInt(ext4Shutdown), new Uint32Array([withoutJournal]));
+  closeSync(handle);
+  if (status !== 0) throw new Error("the file system could not be shut down");
+}
+
+function remount(): void {
+  run("umount", disk);
+  // Exit code 1 means that errors were corrected.
+  const checked = spawnSync("e2fsck", ["-fy", image], { encoding: "utf8" });
+  if ((checked.status ?? 8) > 1) throw new Error(checked.stdout);
+  mountDisk();
+}
+
+function mountDisk(): void {
+  run("mount", "-o", "loop", image, disk);
+}
+
+function run(command: string, ...args: string[]): void {
+  const { status, stderr } = spawnSync(command, args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")}: ${stderr}`);
+}
