@@ -1,26 +1,26 @@
 import { Database } from "bun:sqlite";
 import {
   closeSync,
+  existsSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
   openSync,
-  readSync,
+  realpathSync,
   statSync,
-  writeSync,
 } from "node:fs";
 import { StoreUnavailable, StoreUncertain } from "../../plants/plant-store.ts";
+import { checkpointWhole } from "./checkpoint-whole.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { readMarker, refuseReplaced, removeMarker, writeMarker } from "./failure-marker.ts";
+import { type Failure, readMarker, refuseReplaced, removeMarker, writeMarker } from "./failure-marker.ts";
 import { refuseDamaged } from "./inspect-files.ts";
-import { codeOf, isLocked } from "./lock-wait.ts";
+import { codeOf, isLocked, lockWaitMsMax } from "./lock-wait.ts";
 import { checkOwner } from "./migrate.ts";
+import { rebuild } from "./rebuild.ts";
 import { inspectWal } from "./wal-file.ts";
 
-const chunkBytes = 1_048_576;
 // Long enough for a command that is just ending; a reader that stays is not waited for.
-const ownFileWaitMs = 500;
-const lockWaitMs = 5000;
+const aloneWaitMs = 500;
 
 /**
  * Makes what a crash left in the WAL durable, before anything of it is acknowledged: it may be in the page cache alone. Only
@@ -29,66 +29,55 @@ const lockWaitMs = 5000;
  * @throws StoreUnavailable nothing was done; a later attempt may succeed.
  * @throws StoreUncertain a sync failed. The process must end without closing the database.
  */
-export function recover(path: string): { readonly shared: boolean } {
+export function recover(named: string): { readonly shared: boolean } {
+  const path = existsSync(named) ? realpathSync(named) : named;
   const failure = readMarker(path);
   refuseReplaced(path, failure);
   refuseDamaged(path);
   const isNew = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
-  if (!isNew && (failure !== undefined || inspectWal(`${path}-wal`).kind !== "empty")) {
-    if (!recoverAlone(path)) {
-      // After a failed sync, another process's idea of what is in the data file cannot be believed.
-      if (failure !== undefined)
-        throw new DataFileProblem(
-          `${path} must be recovered after a failed fsync, but another process has it open; end that process first.`,
-        );
-      recoverShared(path);
-      return { shared: true };
-    }
+  if (isNew || (failure === undefined && inspectWal(`${path}-wal`).kind === "empty")) {
+    removeMarker(path);
+    return { shared: false };
   }
-  removeMarker(path);
-  return { shared: false };
+  if (recoverAlone(path, failure)) {
+    removeMarker(path);
+    return { shared: false };
+  }
+  // After a failed sync, another process's idea of what is in the data file cannot be believed.
+  if (failure !== undefined)
+    throw new DataFileProblem(
+      `${path} must be recovered after a failed fsync, but another process has it open; end that process first.`,
+    );
+  recoverShared(path);
+  return { shared: true };
 }
 
-/**
- * With an exclusive lock, so that no -shm of another process is believed; false if the file is not ours alone. After a failed
- * fsync the kernel calls the pages clean, and another fsync proves nothing, so the WAL's bytes are written once more.
- */
-function recoverAlone(path: string): boolean {
-  const database = openPlain(path, ownFileWaitMs);
-  let alone = false;
+/** With an exclusive lock, so that no -shm of another process is believed; false if the file is not ours alone. */
+function recoverAlone(path: string, failure: Failure | undefined): boolean {
+  const database = openPlain(path, aloneWaitMs);
   return guarded(path, database, () => {
-    try {
-      database.run("PRAGMA locking_mode = EXCLUSIVE");
-      database.run("BEGIN IMMEDIATE");
-      alone = true;
-    } catch (error) {
-      if (!isLocked(error)) throw error;
+    database.run("PRAGMA locking_mode = EXCLUSIVE");
+    if (!tryBegin(database)) {
+      database.close();
+      return false;
     }
-    if (alone) {
-      checkOwner(database, path);
-      rewriteWal(`${path}-wal`);
-      database.run("ROLLBACK");
-      checkpointWhole(database);
-    }
+    checkOwner(database, path);
+    if (failure === undefined) syncWal(`${path}-wal`);
+    else rebuild(path);
+    database.run("ROLLBACK");
+    if (failure === undefined) checkpointWhole(database);
     database.close();
-    return alone;
+    return true;
   });
 }
 
 /** Beside a long reader the WAL cannot be emptied, but it can be made durable as it is. */
 function recoverShared(path: string): void {
-  const database = openPlain(path, lockWaitMs);
+  const database = openPlain(path, lockWaitMsMax);
   guarded(path, database, () => {
-    try {
-      database.run("BEGIN IMMEDIATE");
-    } catch (error) {
-      if (!isLocked(error)) throw error;
-      throw new StoreUnavailable(
-        `${path} is locked by another process that has been writing for over ${lockWaitMs / 1000} s.`,
-      );
-    }
+    if (!tryBegin(database)) throw new StoreUnavailable("Another process keeps the data file locked.");
     checkOwner(database, path);
-    rewriteWal(`${path}-wal`);
+    syncWal(`${path}-wal`);
     database.run("ROLLBACK");
     database.close();
   });
@@ -102,25 +91,26 @@ function openPlain(path: string, waitMs: number): Database {
   return database;
 }
 
-function checkpointWhole(database: Database): void {
-  const row = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
-  if (row?.busy !== 0n)
-    throw new StoreUnavailable("The WAL cannot be checkpointed: the data file is in use.");
+function tryBegin(database: Database): boolean {
+  try {
+    database.run("BEGIN IMMEDIATE");
+    return true;
+  } catch (error) {
+    if (isLocked(error)) return false;
+    throw error;
+  }
 }
 
-/** Under SQLite's write lock: nobody appends to the WAL or restarts it meanwhile. What a crash tore off its end is cut off. */
-function rewriteWal(walPath: string): void {
+/**
+ * Under SQLite's write lock, so that nobody appends to the WAL or restarts it meanwhile. What a crash tore off its end is cut
+ * off. A write that the kernel could not complete since, and that nobody was told of, fails this fsync.
+ */
+function syncWal(walPath: string): void {
   const wal = inspectWal(walPath);
   if (wal.kind !== "sound") return;
   const file = openSync(walPath, "r+");
   try {
     if (fstatSync(file).size > wal.committedBytes) ftruncateSync(file, wal.committedBytes);
-    const chunk = Buffer.alloc(chunkBytes);
-    for (let at = 0; at < wal.committedBytes; ) {
-      const count = readSync(file, chunk, 0, chunkBytes, at);
-      for (let done = 0; done < count; ) done += writeSync(file, chunk, done, count - done, at + done);
-      at += count;
-    }
     fsyncSync(file);
   } finally {
     closeSync(file);
@@ -132,12 +122,11 @@ function guarded<Result>(path: string, database: Database, work: () => Result): 
     return work();
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
-    const code = codeOf(error);
-    if (code === "SQLITE_FULL") throw new StoreUnavailable("The disk is full.", { cause: error });
-    if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code)) {
-      database.close();
-      throw asDataFileProblem(error, path);
-    }
+    const code = codeOf(error) || ((error as NodeJS.ErrnoException).code ?? "");
+    if (code === "SQLITE_FULL" || code === "ENOSPC")
+      throw new UnclosedFailure(`${path} cannot be recovered: the disk is full.`, database);
+    if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))
+      throw new UnclosedFailure(asDataFileProblem(error, path).message, database);
     throw new UnclosedFailure(
       `${path} cannot be recovered: ${code || String(error)}.${marked(path)}`,
       database,
@@ -154,7 +143,7 @@ function marked(path: string): string {
   }
 }
 
-/** Holds on to the connection: collected as garbage, it would be closed. */
+/** Holds on to the connection: collected as garbage it would be closed, which checkpoints and deletes the WAL. */
 class UnclosedFailure extends StoreUncertain {
   readonly database: Database;
   constructor(message: string, database: Database) {

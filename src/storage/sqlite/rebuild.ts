@@ -1,0 +1,92 @@
+import { Database } from "bun:sqlite";
+import {
+  closeSync,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { checkpointWhole } from "./checkpoint-whole.ts";
+import { DataFileProblem } from "./data-file-problem.ts";
+import { syncDirectory } from "./open.ts";
+
+const chunkBytes = 1_048_576;
+
+/**
+ * Puts a new file, written and synced from the first byte, in the place of one whose sync has failed. Neither the old file's
+ * pages nor its extents can be trusted: the kernel calls the pages clean, and ext4 leaves blocks whose write failed marked as
+ * unwritten, so that even after the same bytes were written again and synced, they read as zeros once the page cache is gone.
+ * The caller must have the data file to itself.
+ * @throws DataFileProblem the result would be damaged; nothing was touched.
+ */
+export function rebuild(path: string): void {
+  const copy = `${path}.rebuilt`;
+  removeFiles(copy);
+  // The data file's handle stays open until the end: closing it would drop the caller's POSIX locks.
+  const file = openSync(path, "r");
+  try {
+    copyBytes(file, copy);
+    copyWal(path, copy);
+    recoverCopy(copy, path);
+    renameSync(copy, path);
+    syncDirectory(dirname(path));
+    // Left behind by a crash here, the old WAL would only repeat what the new file has.
+    removeFiles(path, ["-wal", "-shm"]);
+    syncDirectory(dirname(path));
+  } finally {
+    removeFiles(copy);
+    closeSync(file);
+  }
+}
+
+function recoverCopy(copy: string, path: string): void {
+  using database = new Database(copy, { readwrite: true, create: false, strict: true, safeIntegers: true });
+  database.run("PRAGMA synchronous = FULL");
+  database.run("PRAGMA checkpoint_fullfsync = ON");
+  checkpointWhole(database);
+  const check = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get();
+  if (check?.quick_check !== "ok")
+    throw new DataFileProblem(
+      `${path} is damaged (${check?.quick_check}) after a failed fsync; restore it from a backup.`,
+    );
+}
+
+function copyWal(path: string, copy: string): void {
+  let wal: number;
+  try {
+    wal = openSync(`${path}-wal`, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
+  }
+  copyBytes(wal, `${copy}-wal`);
+  closeSync(wal);
+}
+
+/** Byte by byte: a copy by the file system could share the extents that are not to be trusted. */
+function copyBytes(from: number, to: string): void {
+  const { mode } = fstatSync(from);
+  const target = openSync(to, "wx", mode);
+  try {
+    fchmodSync(target, mode);
+    const chunk = Buffer.alloc(chunkBytes);
+    for (let at = 0; ; ) {
+      const count = readSync(from, chunk, 0, chunkBytes, at);
+      if (count === 0) break;
+      for (let done = 0; done < count; ) done += writeSync(target, chunk, done, count - done, at + done);
+      at += count;
+    }
+    fsyncSync(target);
+  } finally {
+    closeSync(target);
+  }
+}
+
+function removeFiles(path: string, ends = ["", "-wal", "-shm"]): void {
+  for (const end of ends) rmSync(path + end, { force: true });
+}
