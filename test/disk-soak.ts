@@ -8,7 +8,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { type Serving, serve } from "./command.ts";
-import { accessToken, storedPlants, temporaryFolder } from "./harness.ts";
+import { accessToken, eventually, storedPlants, temporaryFolder } from "./harness.ts";
 
 type Kind = "power-loss" | "write-errors";
 
@@ -60,7 +60,7 @@ async function losePower(): Promise<string> {
   shutDown();
   service.child.kill("SIGKILL");
   await Promise.all([service.ended(), load.ended]);
-  remount();
+  await remount();
   return "power lost";
 }
 
@@ -83,7 +83,7 @@ async function failWrites(): Promise<string> {
 async function compare(): Promise<number> {
   let wrong = 0;
   if (kind === "write-errors" && (await restarts())) wrong += different();
-  remount();
+  await remount();
   {
     await using service = await start();
     wrong += different();
@@ -169,8 +169,9 @@ function shutDown(): void {
   if (status !== 0) throw new Error("the file system could not be shut down");
 }
 
-function remount(): void {
-  run("umount", disk);
+async function remount(): Promise<void> {
+  // A process that was just killed may take a moment to let go of its files.
+  await eventually(() => spawnSync("umount", [disk]).status === 0);
   // Exit code 1 means that errors were corrected.
   const checked = spawnSync("e2fsck", ["-fy", image], { encoding: "utf8" });
   if ((checked.status ?? 8) > 1) throw new Error(checked.stdout);

@@ -1,12 +1,13 @@
 // npm run soak:power [-- CUTS]
-// Cuts the power, on paper: records every write, fsync and answer of a loaded service with strace, and for many moments
-// builds the disk as a power cut could have left it: what was fsynced is there, of the rest any sectors or none. SQLite then
-// recovers each of these disks, and every plant that had been acknowledged by that moment must be on it.
+// Simulates power losses: records every write, fsync and answer of loaded services with strace, and for many moments
+// builds the disk as a power loss could have left it: what was fsynced is there, of the rest any sectors or none. The store then
+// starts on each of these disks, and every plant that had been acknowledged by that moment must be on it.
 import { Database } from "bun:sqlite";
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { openWriter } from "../src/storage/sqlite/open-writer.ts";
 import { accessToken, eventually, temporaryFolder } from "./harness.ts";
 
 type Call =
@@ -64,7 +65,7 @@ function resized(disk: Buffer, size: number): Buffer {
 }
 
 const cuts = Number(process.argv[2] ?? 300);
-// Enough that the log is brought into the database meanwhile, by its own thread.
+// Enough that the WAL is checkpointed meanwhile, by its own thread.
 const plants = 12_000;
 const clients = 24;
 const sectorBytes = 512;
@@ -77,8 +78,8 @@ using folder = temporaryFolder();
 const calls = await record(join(folder.path, "plants.db"));
 const answers = calls.flatMap((call, index) => (call.kind === "answer" ? [index] : []));
 console.error(`${calls.length} calls recorded, ${answers.length} of them answers`);
-const broughtIn = calls.filter((call) => call.kind === "write" && !call.file.endsWith("-wal")).length;
-console.error(`${broughtIn} pages were brought from the log into the database meanwhile`);
+const checkpointed = calls.filter((call) => call.kind === "write" && !call.file.endsWith("-wal")).length;
+console.error(`${checkpointed} writes of checkpoints are among them`);
 const cutAt = new Set(
   Array.from({ length: cuts }, (_, index) => answers[Math.floor((answers.length * (index + 1)) / cuts) - 1]),
 );
@@ -100,21 +101,39 @@ for (const [index, call] of calls.entries()) {
     checked++;
     if (lost > 0)
       console.error(
-        `cut at call ${index}${torn ? ", sectors torn" : ""}: ${lost} acknowledged plants missing`,
+        `lost at call ${index}${torn ? ", sectors torn" : ""}: ${lost} acknowledged plants missing`,
       );
   }
-  if (checked % 100 === 0) console.error(`${checked} cuts so far, ${acknowledged.length} acknowledged`);
+  if (checked % 100 === 0)
+    console.error(`${checked} power losses so far, ${acknowledged.length} acknowledged`);
 }
 console.log(
-  `${checked} power cuts, ${acknowledged.length} acknowledged, ${missing} missing after a recovery`,
+  `${checked} power losses, ${acknowledged.length} acknowledged, ${missing} missing after a recovery`,
 );
 process.exitCode = missing === 0 && answers.length > 0 ? 0 : 1;
 
+/**
+ * Two services, one after the other: the first is killed in the middle of its load; the second starts beside a reader that keeps
+ * the WAL from being emptied, and gets all that was not answered once more.
+ */
 async function record(database: string): Promise<Call[]> {
+  const load = { next: 0, unanswered: new Set<number>() };
+  const first = await recordService(database, load, plants / 2);
+  using reader = new Database(database, { readonly: true });
+  reader.run("BEGIN");
+  reader.query("SELECT count(*) FROM plants").get();
+  return [...first, ...(await recordService(database, load, plants))];
+}
+
+async function recordService(
+  database: string,
+  load: { next: number; readonly unanswered: Set<number> },
+  until: number,
+): Promise<Call[]> {
   const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-  const log = join(folder.path, "calls");
+  const log = join(folder.path, `calls-${until}`);
   const traced = "trace=pwrite64,ftruncate,fsync,fdatasync,sendto";
-  const args = ["-f", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log, process.execPath, main];
+  const args = ["-f", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log, process.execPath, main, "serve"];
   const child = spawn("strace", [...args, "--listen", "127.0.0.1:0", "--database", database], {
     env: {
       PATH: process.env["PATH"] ?? "",
@@ -129,23 +148,26 @@ async function record(database: string): Promise<Call[]> {
   });
   await eventually(() => err.includes("listening"), 20_000);
   const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
-  let next = 0;
-  const client = async (): Promise<void> => {
-    while (next < plants) {
-      const number = next++;
-      const id = BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n);
-      await fetch(`${url}/plants`, {
-        method: "POST",
-        headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
-        body: `{"id":${id},"name":"plant ${id}"}`,
-      });
-    }
+  const send = async (number: number): Promise<void> => {
+    const id = BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n);
+    load.unanswered.add(number);
+    const { status } = await fetch(`${url}/plants`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
+      body: `{"id":${id},"name":"plant ${id}"}`,
+    });
+    if (status === 200) load.unanswered.delete(number);
   };
-  await Promise.all(Array.from({ length: clients }, client));
-  // Ended without a clean stop, which would bring the log in.
+  await Promise.all([...load.unanswered].map(send));
+  const client = async (): Promise<void> => {
+    while (load.next < until) await send(load.next++);
+  };
+  // Killed as soon as the first client is done, with the plants of the others on their way.
+  const all = Array.from({ length: clients }, client);
+  await Promise.race(all);
   const ended = new Promise((resolve) => child.on("close", resolve));
   spawn("pkill", ["-9", "-P", String(child.pid)]);
-  await ended;
+  await Promise.all([ended, Promise.allSettled(all)]);
   return readFileSync(log, "latin1").split("\n").flatMap(callReader(database));
 }
 
@@ -196,12 +218,12 @@ function unescaped(text: string): Buffer {
   return text.includes("\\x") ? Buffer.from(text.replaceAll("\\x", ""), "hex") : Buffer.from(text);
 }
 
-/** Has SQLite recover the disks as a cut leaves them, and gives the names of all plants there. */
+/** Starts on the disks as a power loss leaves them, as the service does, and gives the names of all plants there. */
 function recover(left: ReadonlyMap<string, Disk>, torn: boolean): Set<string> {
   const path = join(folder.path, "recovered.db");
   for (const [file, disk] of left)
     writeFileSync(file.endsWith("-wal") ? `${path}-wal` : path, disk.afterCut(torn));
-  using database = new Database(path, { readwrite: true });
+  const { database, lock } = openWriter(path);
   const there = new Set(
     database
       .query<{ name: string }, []>("SELECT name FROM plants")
@@ -212,6 +234,7 @@ function recover(left: ReadonlyMap<string, Disk>, torn: boolean): Set<string> {
   if (check?.quick_check !== "ok")
     throw new Error(`the recovered database is damaged: ${check?.quick_check}`);
   database.close();
+  lock[Symbol.dispose]();
   for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
   return there;
 }
