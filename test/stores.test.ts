@@ -242,6 +242,29 @@ onEveryEngine((engine) => {
       expect(await store.archive.topTags(5)).toEqual([{ tag: "tree", plants: 9 }]);
     });
 
+    test("a plant keeps the time of the clock it was stored by, and is found by it, though the clock was set back", async () => {
+      await using live = await openNew();
+      const dayMs = 24 * 60 * minuteMs;
+      await live.plants.create([arrival(1, "early")], startMs);
+      await live.plants.create([arrival(2, "by a clock that is ahead")], startMs + 30 * dayMs);
+      await live.plants.create(
+        [arrival(3, "late"), { ...arrival(4, "copied"), createdAtMs: 5 }],
+        startMs + 1,
+      );
+      expect((await live.archive.find(3n))?.createdAtMs).toBe(startMs + 1);
+      expect((await live.archive.find(4n))?.createdAtMs).toBe(5);
+      const found = async (filter: PageRequest["filter"]) => {
+        const { plants } = await live.archive.page(request({ filter, order: "oldest-first" }));
+        return plants.map(({ id }) => Number(id)).sort();
+      };
+      expect(await found({ sinceMs: startMs })).toEqual([1, 2, 3]);
+      expect(await found({ sinceMs: startMs, untilMs: startMs + dayMs })).toEqual([1, 3]);
+      expect(await found({ untilMs: startMs })).toEqual([4]);
+      expect(await found({ sinceMs: startMs + dayMs, untilMs: startMs + 2 * dayMs })).toEqual([]);
+      expect(await live.archive.createdPerMinute(startMs - minuteMs, 3)).toEqual([0, 2, 0]);
+      expect(await live.archive.createdPerMinute(startMs + 30 * dayMs, 1)).toEqual([1]);
+    });
+
     test("totals go on being right while plants come", async () => {
       await using live = await openNew();
       for (let count = 1; count <= 5; count++) {

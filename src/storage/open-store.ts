@@ -6,7 +6,7 @@ import { type OpenOptions, openDatabase } from "./sqlite/open.ts";
 import { openTokens as openTokenFile } from "./sqlite/open-tokens.ts";
 import { SqliteArchive } from "./sqlite/sqlite-archive.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
-import type { Store, StoreReports } from "./store.ts";
+import type { Store, StoreEvents } from "./store.ts";
 
 export interface StoreSetting extends PostgresOptions {
   /** The path of a data file, or postgres://… */
@@ -14,9 +14,9 @@ export interface StoreSetting extends PostgresOptions {
 }
 
 /** Opens the store that the setting names, and makes or mends its tables. */
-export async function openStore(setting: StoreSetting, reports: StoreReports = {}): Promise<Store> {
+export async function openStore(setting: StoreSetting, events: StoreEvents = {}): Promise<Store> {
   const { database } = setting;
-  return isDatabaseUrl(database) ? PostgresStore.open(database, setting) : new SqliteStore(database, reports);
+  return isDatabaseUrl(database) ? PostgresStore.open(database, setting) : new SqliteStore(database, events);
 }
 
 /** For looking into a store, also while a service runs on it. */

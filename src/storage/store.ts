@@ -8,18 +8,20 @@ export interface Store extends AsyncDisposable {
   readonly plants: PlantStore;
   readonly tokens: TokenStore;
   readonly archive: PlantArchive;
-  /** Where the engine can come to that: settles if the store can no longer vouch for what it holds. The process must then end without closing it. */
+  /** Settles if the store can no longer vouch for what it holds: the process must end without closing it. */
   readonly failure?: Promise<StoreUncertain>;
 }
 
 /** What a store reports besides what it returns. */
-export interface StoreReports {
+export interface StoreEvents {
   /** Another process has the data file open, so the WAL cannot be emptied at the start. */
   readonly dataFileShared?: () => void;
   /** A reader in another process keeps the WAL from restarting. */
   readonly walGrown?: (bytes: number) => void;
   /** A failure could not be noted beside the data file, so the next start does not know of it. */
   readonly markerNotWritten?: (reason: string) => void;
+  /** The clock is minutes before the time of the last plant, so one of the two is wrong. */
+  readonly clockBehind?: (lastMs: number, nowMs: number) => void;
 }
 
 /** The data file has no name any more: only this process can still read what it holds. */

@@ -69,6 +69,11 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
           reason: String(reason),
         },
       ),
+    clockBehind: (lastMs: number, nowMs: number) =>
+      log.warn("the clock is before the time of the last plant; new plants get the clock's time", {
+        clock: isoTime(nowMs),
+        lastPlant: isoTime(lastMs),
+      }),
     tokensChanged: (count: number) => log.debug("tokens were read anew", { count }),
     tokensUnreadable: (reason: unknown) =>
       log.error("tokens could not be read; the known ones stand", { reason: String(reason) }),
@@ -80,6 +85,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     cutOff: () => log.warn("the drain timeout is over; connections still open were closed"),
     stopped: () => log.info("stopped; everything answered is on disk"),
   };
+}
+
+// Whatever number a data file holds: telemetry never throws.
+function isoTime(atMs: number): string {
+  const time = new Date(atMs);
+  return Number.isNaN(time.getTime()) ? String(atMs) : time.toISOString();
 }
 
 function lineLimit(now: () => number, tellOfRest: (unlogged: number) => void): () => boolean {

@@ -1,5 +1,6 @@
 import plants from "./migrations/001-plants.sql" with { type: "text" };
 import tokens from "./migrations/002-tokens.sql" with { type: "text" };
+import blockTimes from "./migrations/003-block-times.sql" with { type: "text" };
 
-/** In order; the database's user_version counts how many it has. One that has been released never changes. */
-export const migrations: readonly string[] = [plants, tokens];
+/** In order; the database's user_version counts how many it has. They are frozen: one that has landed never changes. */
+export const migrations: readonly string[] = [plants, tokens, blockTimes];

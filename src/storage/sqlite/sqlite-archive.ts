@@ -12,9 +12,9 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../../plants/plant-archive.ts";
-import { namePattern } from "./name-pattern.ts";
-import { allColumns, type Direction, fromRow, type Range, type Row } from "./plant-rows.ts";
-import { rowsOfName, rowsOfTag, topTags } from "./rows-in-windows.ts";
+import { createdPerMinute, topTags } from "./block-counts.ts";
+import { allColumns, fromRow, type Range, type Row } from "./plant-rows.ts";
+import { conditionOf, rowsInBlocks } from "./rows-in-blocks.ts";
 
 // A page of huge plants is cut short rather than held in memory whole.
 const rowsAtOnce = 250;
@@ -38,9 +38,7 @@ export class SqliteArchive implements PlantArchive {
   /** As the port says; with `stop`, goes no further than the plant at that place. */
   async page(request: PageRequest, stop?: number): Promise<PlantPage> {
     const { filter, order, cursor, limit, searchMsMax } = request;
-    const range = this.#range(filter, order, cursor);
-    if (stop !== undefined && order === "newest-first") range.low = Math.max(range.low, stop);
-    if (stop !== undefined && order === "oldest-first") range.high = Math.min(range.high, stop);
+    const range = this.#range(filter, order, cursor, stop);
     if (filter.id !== undefined) return this.#pageOfOne(filter.id, filter, range);
     const deadlineMs = performance.now() + searchMsMax;
     const newestFirst = order === "newest-first";
@@ -53,7 +51,8 @@ export class SqliteArchive implements PlantArchive {
       const slice = searching ? firstSlice(range, newestFirst, sliceSeqs) : range;
       const asked = Math.min(limit - plants.length, rowsAtOnce);
       const startMs = performance.now();
-      const rows = this.#rows(filter, slice, newestFirst ? "DESC" : "ASC", asked);
+      const direction = newestFirst ? "DESC" : "ASC";
+      const rows = rowsInBlocks(this.#database, { filter, range: slice, direction, limit: asked });
       for (const row of rows) {
         plants.push(fromRow(row));
         characters += row.name.length + (row.tag?.length ?? 0);
@@ -86,14 +85,7 @@ export class SqliteArchive implements PlantArchive {
   }
 
   async createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]> {
-    const counts: number[] = [];
-    let start = this.#firstSeqAt(fromMs, 1);
-    for (let minute = 1; minute <= minutes; minute++) {
-      const end = this.#firstSeqAt(fromMs + minute * 60_000, start);
-      counts.push(end - start);
-      start = end;
-    }
-    return counts;
+    return createdPerMinute(this.#database, fromMs, minutes);
   }
 
   async topTags(limit: number): Promise<readonly TagCount[]> {
@@ -118,38 +110,38 @@ export class SqliteArchive implements PlantArchive {
     };
   }
 
-  #rows(filter: PlantFilter, range: Range, direction: Direction, limit: number): Row[] {
-    const { condition, values } = conditionOf(filter);
-    const wanted = { range, direction, limit, condition, values };
-    if (filter.namePart !== undefined) return rowsOfName(this.#database, filter.namePart, wanted);
-    if (filter.tag !== undefined) return rowsOfTag(this.#database, filter.tag, wanted);
-    return this.#database
-      .query<Row, (number | string)[]>(
-        `SELECT ${allColumns} FROM plants WHERE seq BETWEEN ? AND ?${condition} ORDER BY seq ${direction} LIMIT ?`,
-      )
-      .all(range.low, range.high, ...values, limit);
-  }
-
   #pageOfOne(id: bigint, filter: PlantFilter, range: Range): PlantPage {
     const row = this.#row(id);
-    const { condition, values } = conditionOf(filter);
+    const { sql, values } = conditionOf(filter);
     const fits =
       row !== null &&
       Number(row.seq) >= range.low &&
       Number(row.seq) <= range.high &&
-      this.#database.query(`SELECT 1 FROM plants WHERE seq = ?${condition}`).get(row.seq, ...values) !== null;
+      this.#database.query(`SELECT 1 FROM plants WHERE seq = ?${sql}`).get(row.seq, ...values) !== null;
     return { plants: fits ? [fromRow(row)] : [], next: undefined, searched: row === null ? 0 : 1 };
   }
 
-  #range({ sinceMs, untilMs }: PlantFilter, order: PageRequest["order"], cursor: string | undefined): Range {
-    const range = {
-      low: sinceMs === undefined ? 1 : this.#firstSeqAt(sinceMs, 1),
-      high: untilMs === undefined ? this.#lastSeq() : this.#firstSeqAt(untilMs, 1) - 1,
+  #range(
+    { sinceMs, untilMs }: PlantFilter,
+    order: PageRequest["order"],
+    cursor: string | undefined,
+    stop: number | undefined,
+  ): Range {
+    const range = { low: 1, high: this.#lastSeq() };
+    if (order === "newest-first") {
+      range.low = stop ?? range.low;
+      if (cursor !== undefined) range.high = Math.min(range.high, seqOf(cursor) - 1);
+    } else {
+      range.high = Math.min(stop ?? range.high, range.high);
+      if (cursor !== undefined) range.low = seqOf(cursor) + 1;
+    }
+    if (sinceMs === undefined && untilMs === undefined) return range;
+    // Times follow no order, but most often nearly do: from the first to the last that is wanted is then a small part.
+    const end = (direction: "ASC" | "DESC"): number | undefined => {
+      const wanted = { filter: { sinceMs, untilMs }, range, direction, limit: 1 };
+      return rowsInBlocks(this.#database, wanted).map(({ seq }) => Number(seq))[0];
     };
-    if (cursor === undefined) return range;
-    if (order === "newest-first") range.high = Math.min(range.high, seqOf(cursor) - 1);
-    else range.low = Math.max(range.low, seqOf(cursor) + 1);
-    return range;
+    return { low: end("ASC") ?? 1, high: end("DESC") ?? 0 };
   }
 
   #row(id: bigint): Row | null {
@@ -161,21 +153,6 @@ export class SqliteArchive implements PlantArchive {
       this.#database.query<{ seq: bigint | null }, []>("SELECT max(seq) AS seq FROM plants").get()?.seq ?? 0n,
     );
   }
-
-  /** The first plant that is not older than that moment, from one that is known to be older on; past the last if none. */
-  #firstSeqAt(timeMs: number, from: number): number {
-    const at = this.#database.query<{ created_at_ms: bigint }, [number]>(
-      "SELECT created_at_ms FROM plants WHERE seq >= ? ORDER BY seq LIMIT 1",
-    );
-    let low = from;
-    let high = this.#lastSeq() + 1;
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      if (Number(at.get(middle)?.created_at_ms ?? 0n) < timeMs) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
 }
 
 /** Whether plants must be looked at one by one, because no index leads to them. */
@@ -186,25 +163,6 @@ export function isSearch({ id, namePart, createdBy }: PlantFilter): boolean {
 export function seqOf(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw new CursorProblem("This cursor is not one that a page gave.");
   return Number(cursor);
-}
-
-function conditionOf({ tag, namePart, createdBy }: PlantFilter): { condition: string; values: string[] } {
-  const parts: string[] = [];
-  const values: string[] = [];
-  if (tag !== undefined) {
-    parts.push(" AND plants.tag = ?");
-    values.push(tag);
-  }
-  if (createdBy !== undefined) {
-    parts.push(" AND created_by = ?");
-    values.push(createdBy);
-  }
-  if (namePart !== undefined) {
-    const { operator, pattern } = namePattern(namePart);
-    parts.push(` AND name ${operator}`);
-    values.push(pattern);
-  }
-  return { condition: parts.join(""), values };
 }
 
 function firstSlice({ low, high }: Range, newestFirst: boolean, width: number): Range {

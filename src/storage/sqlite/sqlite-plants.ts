@@ -1,6 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { differingFields } from "../../plants/plant.ts";
 import { type Arrival, type Outcome, type PlantStore, StoreUncertain } from "../../plants/plant-store.ts";
+import type { StoreEvents } from "../store.ts";
 import { readPragma } from "./read-pragma.ts";
 import { Windows } from "./windows.ts";
 import type { Writer } from "./writer.ts";
@@ -8,6 +9,8 @@ import type { Writer } from "./writer.ts";
 // Room for the inner pages of the index of ids, also of fifty million. With SQLite's own two megabytes an id in no order
 // costs two reads at ten million plants, and with this one.
 const cacheKib = 16_000;
+// A clock is off by less after an ordinary correction.
+const clockBehindMsMax = 5 * 60_000;
 const created: Outcome = { kind: "created" };
 const replayed: Outcome = { kind: "replayed" };
 
@@ -21,11 +24,13 @@ export class SqlitePlants implements PlantStore {
   readonly #select: Statement<{ name: string; tag: string | null }, [bigint]>;
   readonly #windows: Windows;
   readonly #rolledBack = () => this.#windows.reload();
+  readonly #events: StoreEvents;
   #lastCreatedAtMs: number;
 
-  constructor(database: Database, writer: Writer) {
+  constructor(database: Database, writer: Writer, events: StoreEvents) {
     this.#database = database;
     this.#writer = writer;
+    this.#events = events;
     database.run(`PRAGMA cache_size = -${cacheKib}`);
     this.#windows = new Windows(database);
     this.#insert = database.query(
@@ -39,6 +44,10 @@ export class SqlitePlants implements PlantStore {
   }
 
   create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
+    // The clock is believed all the same: the order of plants is their seq, and their times need not follow it.
+    if (this.#lastCreatedAtMs - nowMs > clockBehindMsMax)
+      this.#events.clockBehind?.(this.#lastCreatedAtMs, nowMs);
+    this.#lastCreatedAtMs = nowMs;
     return this.#writer.transaction(() => {
       const outcomes = batch.map((arrival) => this.#createOne(arrival, nowMs));
       this.#windows.stored(outcomes.filter((outcome) => outcome === created).length);
@@ -54,13 +63,8 @@ export class SqlitePlants implements PlantStore {
   }
 
   #createOne({ plant, createdBy, createdAtMs: ownMs }: Arrival, nowMs: number): Outcome {
-    // A clock that is set back does not turn the order around: the time of a plant is found by its place.
-    const createdAtMs = Math.max(ownMs ?? nowMs, this.#lastCreatedAtMs);
-    const { changes } = this.#insert.run(plant.id, plant.name, plant.tag ?? null, createdAtMs, createdBy);
-    if (changes > 0) {
-      this.#lastCreatedAtMs = createdAtMs;
-      return created;
-    }
+    const { changes } = this.#insert.run(plant.id, plant.name, plant.tag ?? null, ownMs ?? nowMs, createdBy);
+    if (changes > 0) return created;
     const stored = this.#select.get(plant.id);
     if (stored === null) throw new StoreUncertain("a plant was neither stored nor found");
     const differing = differingFields(plant, { name: stored.name, tag: stored.tag ?? undefined });

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { StoreUncertain } from "../../plants/plant-store.ts";
-import { DataFileReplaced, type StoreReports } from "../store.ts";
+import { DataFileReplaced, type StoreEvents } from "../store.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { DataFileWatch, type WatchedFile } from "./data-file-watch.ts";
 import { type Failure, writeMarker } from "./failure-marker.ts";
@@ -20,7 +20,7 @@ export class SqliteStore implements AsyncDisposable {
   readonly archive: ThreadedArchive;
   readonly failure: Promise<StoreUncertain>;
   readonly #failure = Promise.withResolvers<StoreUncertain>();
-  readonly #reports: StoreReports;
+  readonly #events: StoreEvents;
   readonly #path: string;
   readonly #database: Database;
   readonly #lock: WriterLock;
@@ -28,24 +28,24 @@ export class SqliteStore implements AsyncDisposable {
   readonly #checkpointer: Checkpointer;
   #failed = false;
 
-  constructor(path: string, reports: StoreReports = {}) {
+  constructor(path: string, events: StoreEvents = {}) {
     this.failure = this.#failure.promise;
-    this.#reports = reports;
+    this.#events = events;
     const { database, path: real, lock, shared } = openWriter(path);
     this.#path = real;
     this.#database = database;
     this.#lock = lock;
-    if (shared) reports.dataFileShared?.();
+    if (shared) events.dataFileShared?.();
     this.#watch = new DataFileWatch(real, (file) => this.#replaced(file));
     this.#checkpointer = new Checkpointer(database, real, this.#watch.data, {
       failed: (reason) => this.#fail(reason, { reason: "sync-failed" }),
-      walGrown: (bytes) => reports.walGrown?.(bytes),
+      walGrown: (bytes) => events.walGrown?.(bytes),
     });
     const writer = new Writer(database, {
       committed: () => this.#checkpointer.committed(),
       outcomeUnknown: (reason) => this.#fail(reason, { reason: "sync-failed" }),
     });
-    this.plants = new SqlitePlants(database, writer);
+    this.plants = new SqlitePlants(database, writer, events);
     this.tokens = new SqliteTokens(database, writer);
     this.archive = new ThreadedArchive(real);
   }
@@ -83,7 +83,7 @@ export class SqliteStore implements AsyncDisposable {
     try {
       if (marker !== undefined) writeMarker(this.#path, marker);
     } catch (error) {
-      this.#reports.markerNotWritten?.(String(error));
+      this.#events.markerNotWritten?.(String(error));
     }
     this.#failure.resolve(reason);
   }

@@ -67,7 +67,6 @@ function windowsAgree(database: Database): boolean {
 function faultsOf(row: Row, before: Pick<Row, "seq" | "created_at_ms">): string[] {
   const faults: string[] = [];
   if (row.seq !== before.seq + 1n) faults.push(`${row.seq - before.seq - 1n} before it are gone`);
-  if (row.created_at_ms < before.created_at_ms) faults.push("its time is before that of the plant before it");
   if (!isText(row.name)) faults.push("its name is not text");
   if (row.tag !== null && !isText(row.tag)) faults.push("its tag is not text");
   if (row.created_by === "") faults.push("it is not known who sent it");

@@ -12,6 +12,7 @@ export class Windows {
   readonly #database: Database;
   readonly #tags: Statement;
   readonly #names: Statement;
+  readonly #times: Statement;
   readonly #move: Statement;
   /** The last plant, and the last one that is counted. */
   #last = 0;
@@ -27,6 +28,9 @@ export class Windows {
     this.#tags = database.query(
       "INSERT INTO tag_windows (tag, window, plants) SELECT tag, ?, count(*) FROM plants WHERE seq > ? AND seq <= ? AND tag IS NOT NULL GROUP BY tag",
     );
+    this.#times = database.query(
+      "INSERT INTO block_times (block, min_ms, max_ms) SELECT ?, min(created_at_ms), max(created_at_ms) FROM plants WHERE seq > ? AND seq <= ?",
+    );
     this.#move = database.query("UPDATE windows_end SET seq = ?");
     this.reload();
   }
@@ -34,6 +38,9 @@ export class Windows {
   /** To be called inside the transaction that stored so many plants. */
   stored(plants: number): void {
     this.#last += plants;
+    if (this.#last < this.#counted + windowPlants) return;
+    // Read again, inside the lock: another process may have stored plants and summed up blocks since.
+    this.reload();
     for (let done = 0; done < windowsAtOnce && this.#counted + windowPlants <= this.#last; done++)
       this.#step();
   }
@@ -58,6 +65,7 @@ export class Windows {
     const end = this.#counted + windowPlants;
     this.#tags.run(this.#counted / windowPlants, this.#counted, end);
     this.#names.run(this.#counted / windowPlants, this.#counted, end);
+    this.#times.run(this.#counted / windowPlants, this.#counted, end);
     this.#move.run(end);
     this.#counted = end;
   }

@@ -1,0 +1,127 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
+import type { Arrival } from "../../plants/plant-store.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+import { verify } from "./verify.ts";
+import { Windows } from "./windows.ts";
+
+// More than two blocks, in batches that do not divide them, and a rest that is in none yet.
+const plants = 2500;
+const batch = 77;
+const startMs = 1_700_000_000_000;
+const minuteMs = 60_000;
+const everyId = Array.from({ length: plants }, (_, index) => index + 1);
+const tagOf = (id: number) => (id % 5 === 0 ? undefined : id === 1 ? "first" : `t${id % 3}`);
+// Line feeds, letters of other scripts and characters that patterns use; one block has names too long for its summary.
+const nameOf = (id: number) =>
+  id % 7 === 0 ? `Été\n${id}%` : id > 1024 && id < 1100 ? `Long ${"x".repeat(3000)} ${id}` : `Fern_${id} é`;
+const senderOf = (id: number) => `sender-${id % 4}`;
+// Ten plants a second by a clock that was a month ahead for a while, and was set back a little later on.
+const timeOf = (id: number) =>
+  startMs + id * 100 + (id > 900 && id <= 1400 ? 30 * 24 * 60 * minuteMs : id > 2000 ? -minuteMs : 0);
+const arrivalOf = (id: number): Arrival => ({
+  plant: { id: BigInt(id), name: nameOf(id), tag: tagOf(id) },
+  createdBy: senderOf(id),
+  createdAtMs: timeOf(id),
+});
+
+const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
+const file = join(folder, "plants.db");
+let store: SqliteStore;
+
+beforeAll(async () => {
+  store = new SqliteStore(file);
+  for (let first = 1; first <= plants; first += batch) {
+    const arrivals = everyId.slice(first - 1, first - 1 + batch).map(arrivalOf);
+    await store.plants.create(arrivals, startMs);
+    await store.plants.create(arrivals.slice(0, 3), startMs);
+  }
+});
+afterAll(async () => {
+  await store[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function fits({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter, id: number): boolean {
+  return (
+    (tag === undefined || tagOf(id) === tag) &&
+    (namePart === undefined || nameOf(id).toLowerCase().includes(namePart.toLowerCase())) &&
+    (createdBy === undefined || senderOf(id) === createdBy) &&
+    (sinceMs === undefined || timeOf(id) >= sinceMs) &&
+    (untilMs === undefined || timeOf(id) < untilMs)
+  );
+}
+
+async function idsFound(filter: PlantFilter, order: PageRequest["order"]): Promise<number[]> {
+  const ids: number[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await store.archive.page({ filter, order, cursor, limit: 97, searchMsMax: 1000 });
+    ids.push(...page.plants.map(({ id }) => Number(id)));
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return ids;
+}
+
+const alone: PlantFilter[] = [
+  ...["t0", "t1", "t2", "first", "none"].map((tag) => ({ tag })),
+  ...["fern_1", "FERN_24", "été", "ÉTÉ\n7", "x 10", "é", "%", "_", "no such", "n_2400 é"].map((namePart) => ({
+    namePart,
+  })),
+  { createdBy: "sender-3" },
+  { sinceMs: startMs + 2 * minuteMs },
+  { untilMs: startMs + 3 * minuteMs },
+  { sinceMs: startMs + 95_000, untilMs: startMs + 95_050 },
+  { sinceMs: startMs + 30 * 24 * 60 * minuteMs },
+];
+const pairs = alone.flatMap((one, index) => alone.slice(index + 1).map((other) => ({ ...one, ...other })));
+const all = { tag: "t1", namePart: "fern_1", createdBy: "sender-2", sinceMs: startMs, untilMs: startMs * 2 };
+
+test("plants are found by every filter and pair of filters, in summarised blocks and among the newest", async () => {
+  for (const filter of [...alone, ...pairs, all]) {
+    const expected = everyId.filter((id) => fits(filter, id));
+    expect([filter, await idsFound(filter, "oldest-first")]).toEqual([filter, expected]);
+    expect([filter, await idsFound(filter, "newest-first")]).toEqual([filter, expected.toReversed()]);
+  }
+});
+
+test("tags and minutes are counted, whatever order the times are in", async () => {
+  const counts = ["t0", "t1", "t2", "first"].map((tag) => ({
+    tag,
+    plants: everyId.filter((id) => tagOf(id) === tag).length,
+  }));
+  expect(await store.archive.topTags(10)).toEqual(
+    counts.toSorted((a, b) => b.plants - a.plants || (a.tag < b.tag ? -1 : 1)),
+  );
+  for (const fromMs of [startMs - 7, startMs + minuteMs, startMs + 30 * 24 * 60 * minuteMs]) {
+    const inMinute = (minute: number) => (id: number) =>
+      Math.floor((timeOf(id) - fromMs) / minuteMs) === minute;
+    const expected = [0, 1, 2, 3, 4].map((minute) => everyId.filter(inMinute(minute)).length);
+    expect(await store.archive.createdPerMinute(fromMs, 5)).toEqual(expected);
+  }
+});
+
+test("plants and summaries that another process wrote meanwhile do no harm", async () => {
+  {
+    using other = new Database(file);
+    other.run("PRAGMA busy_timeout = 5000");
+    const insert = other.prepare(
+      "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, 'other', 't1', ?, 'other')",
+    );
+    other.transaction(() => {
+      for (let id = 10_000; id < 11_500; id++) insert.run(id, startMs);
+      new Windows(other).catchUp();
+    })();
+  }
+  const arrivals = Array.from({ length: 3000 }, (_, index) => arrivalOf(20_000 + index));
+  for (let first = 0; first < arrivals.length; first += batch)
+    await store.plants.create(arrivals.slice(first, first + batch), startMs);
+  await store[Symbol.asyncDispose]();
+  expect(await verify(file, () => {})).toMatchObject({ plants: plants + 4500, problems: [] });
+  store = new SqliteStore(file);
+  expect(await idsFound({ createdBy: "other", tag: "t1" }, "oldest-first")).toHaveLength(1500);
+});
