@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
 import type { Arrival } from "../../plants/plant-store.ts";
+import { rowsQuery, summariesOf } from "./rows-in-blocks.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 import { verify } from "./verify.ts";
 import { Windows } from "./windows.ts";
@@ -102,6 +103,21 @@ test("tags and minutes are counted, whatever order the times are in", async () =
       Math.floor((timeOf(id) - fromMs) / minuteMs) === minute;
     const expected = [0, 1, 2, 3, 4].map((minute) => everyId.filter(inMinute(minute)).length);
     expect(await store.archive.createdPerMinute(fromMs, 5)).toEqual(expected);
+  }
+});
+
+test("no pair of filters makes SQLite build an index or sort", () => {
+  using database = new Database(file);
+  for (const filter of [...alone, ...pairs, all]) {
+    for (const direction of ["ASC", "DESC"] as const) {
+      const query = rowsQuery(filter, summariesOf(filter), { low: 1, high: 2048 }, direction);
+      const plan = database
+        .query<{ detail: string }, (string | number)[]>(`EXPLAIN QUERY PLAN ${query.sql} LIMIT 100`)
+        .all(...query.values)
+        .map(({ detail }) => detail);
+      expect(plan.join("\n")).not.toMatch(/AUTOMATIC|TEMP B-TREE/);
+      expect(plan.at(-1)).toBe("SEARCH plants USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
+    }
   }
 });
 
