@@ -72,7 +72,7 @@ async function measureGrowth(
 
 /** Plants as the service itself would have stored them, written in bulk. */
 export function fill(path: string, count: number, order: "rising" | "random"): void {
-  const database = openDatabase(path, { create: true });
+  const database = openDatabase(path, { create: true, migrate: true });
   database.run("PRAGMA synchronous = OFF");
   database.run("PRAGMA cache_size = -200000");
   const insert = database.query(

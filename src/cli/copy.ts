@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { readConfig } from "../config/read-config.ts";
 import { type CopyCounts, compareStores, copyStore } from "../storage/copy-store.ts";
-import { openArchive, openStore, openTokens } from "../storage/open-store.ts";
+import { openArchive, openStore } from "../storage/open-store.ts";
 import type { Command } from "./command.ts";
 import { surroundings } from "./flags.ts";
 import { grouped, showLine } from "./progress-line.ts";
@@ -33,9 +33,7 @@ export const copy: Command = {
       return readConfig({ ...around, flags: { ...around.flags, database } });
     };
     await using source = await openArchive(setting(fromName));
-    await using sourceTokens = await openTokens(setting(fromName), { create: false });
     await using target = await openStore(setting(toName));
-    const from = { archive: source.archive, tokens: sourceTokens.tokens };
     const total = await source.archive.total();
     const counts: CopyCounts = { created: 0, replayed: 0, compared: 0, tokens: 0, problems: [] };
     const startMs = performance.now();
@@ -46,8 +44,8 @@ export const copy: Command = {
       return `${share}%  ${grouped(done)} of ${grouped(total)} ${word}  ${Math.floor((performance.now() - startMs) / 1000)} s`;
     });
     try {
-      await copyStore(from, target, counts);
-      await compareStores(from, target.archive, counts);
+      await copyStore(source, target, counts);
+      await compareStores(source, target.archive, counts);
     } finally {
       line[Symbol.dispose]();
     }

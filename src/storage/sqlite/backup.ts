@@ -1,10 +1,9 @@
-import { createHash } from "node:crypto";
+import type { Database } from "bun:sqlite";
 import {
   closeSync,
   existsSync,
   linkSync,
   openSync,
-  readFileSync,
   readSync,
   renameSync,
   rmSync,
@@ -13,10 +12,12 @@ import {
 } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
+import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { removeMarker } from "./failure-marker.ts";
 import { checkDatabase, copyDatabase } from "./maintenance.ts";
 import { fileMode, makeDirectory, openDatabase, syncDirectory } from "./open.ts";
+import { openReadOnly } from "./open-read-only.ts";
 import { lockForWriting } from "./writer-lock.ts";
 
 export type Step = "copying" | "checking" | "summing up";
@@ -38,7 +39,7 @@ const chunkBytes = 1_048_576;
 export async function backUp(database: string, to: string, onStep: (step: Step) => void): Promise<Kept> {
   refuseExisting(to, "a backup never overwrites");
   if (!existsSync(database)) throw new DataFileProblem(`The data file ${database} does not exist.`);
-  openDatabase(database, { create: false }).close();
+  openReadOnly(database, { older: true }).close();
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
   const partial = `${to}.partial`;
   rmSync(partial, { force: true });
@@ -49,12 +50,12 @@ export async function backUp(database: string, to: string, onStep: (step: Step) 
     await copyDatabase(database, partial);
     onStep("checking");
     await refuseUnsound(partial);
-    const plants = countPlants(partial);
+    const plants = countPlants(openReadOnly(partial, { older: true }));
     await syncFile(partial);
     onStep("summing up");
     const sha256 = await checksum(partial);
-    writeFileSync(sumFile(to), `${sha256}  ${basename(to)}\n`);
-    await syncFile(sumFile(to));
+    writeFileSync(checksumFile(to), `${sha256}  ${basename(to)}\n`);
+    await syncFile(checksumFile(to));
     putInPlace(partial, to);
     syncDirectory(dirname(resolve(to)));
     return { path: to, bytes: statSync(to).size, plants, sha256 };
@@ -83,7 +84,8 @@ export async function restore(from: string, database: string, onStep: (step: Ste
     await copyBytes(from, partial);
     onStep("checking");
     await refuseUnsound(partial);
-    const plants = countPlants(partial);
+    // Opening also checks that it is one of ours, and migrates an older one.
+    const plants = countPlants(openDatabase(partial, { create: false, migrate: true }));
     setLogAside(database);
     removeMarker(database);
     putInPlace(partial, database);
@@ -134,35 +136,18 @@ async function refuseUnsound(path: string): Promise<void> {
 }
 
 function refuseWrongSum(path: string, sha256: string): void {
-  if (!existsSync(sumFile(path))) return;
-  const [expected] = readFileSync(sumFile(path), "utf8").split(/\s/);
-  if (expected !== sha256)
+  const expected = expectedChecksum(path);
+  if (expected !== undefined && expected !== sha256)
     throw new DataFileProblem(
-      `${path} is not what its checksum in ${sumFile(path)} says; it was changed or cut off.`,
+      `${path} is not what its checksum in ${checksumFile(path)} says; it was changed or cut off.`,
     );
 }
 
-// Opening also checks that it is one of ours, and brings an older one up to date.
-function countPlants(path: string): number {
-  using database = openDatabase(path, { create: false });
+function countPlants(opened: Database): number {
+  using database = opened;
   return Number(
     database.query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants").get()?.plants ?? 0n,
   );
-}
-
-function sumFile(path: string): string {
-  return `${path}.sha256`;
-}
-
-async function checksum(path: string): Promise<string> {
-  await using file = await open(path, "r");
-  const hash = createHash("sha256");
-  const chunk = Buffer.alloc(chunkBytes);
-  for (;;) {
-    const { bytesRead } = await file.read(chunk, 0, chunkBytes);
-    if (bytesRead === 0) return hash.digest("hex");
-    hash.update(chunk.subarray(0, bytesRead));
-  }
 }
 
 async function copyBytes(from: string, to: string): Promise<void> {

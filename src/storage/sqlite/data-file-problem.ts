@@ -9,7 +9,7 @@ export class DataFileProblem extends Error {
 /** An error of opening or reading a data file, as the sentence that the operator gets. */
 export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
   if (error instanceof DataFileProblem) return error;
-  if (error instanceof SQLiteError) return new DataFileProblem(explained(error, path));
+  if (error instanceof SQLiteError) return new DataFileProblem(explained(error, path), { cause: error });
   return new DataFileProblem(
     `${path} cannot be opened: ${error instanceof Error ? error.message : String(error)}.`,
   );

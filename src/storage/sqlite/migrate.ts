@@ -1,7 +1,10 @@
 import type { Database } from "bun:sqlite";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { migrations } from "./migrations.ts";
+import { isEarly, migrateEarly } from "./early-schemas.ts";
+import { migrations as landed } from "./migrations.ts";
 import { readPragma } from "./read-pragma.ts";
+import { fingerprintAt, fingerprintOf } from "./schema.ts";
+import { Windows } from "./windows.ts";
 
 // "PLNT", in the file's header: tells our files from other SQLite databases.
 const applicationId = 0x504c4e54;
@@ -16,25 +19,50 @@ export function checkOwner(database: Database, path: string): void {
   }
 }
 
-export function migrate(database: Database, path: string): void {
-  const upToDate = () => {
-    const version = Number(readPragma(database, "user_version"));
-    if (version > migrations.length) {
-      throw new DataFileProblem(
-        `${path} was written by a newer plant-store; use that version or a newer one.`,
-      );
-    }
-    return version === migrations.length;
-  };
-  if (upToDate()) return;
+/** Whether the file has no schema yet. */
+export function isNew(database: Database): boolean {
+  return readPragma(database, "user_version") === 0n;
+}
+
+/** Gives the file every migration that it lacks, all of them in one transaction. Only for the one writer of the file. */
+export function migrate(database: Database, path: string, migrations = landed): void {
+  if (schemaVersion(database, path, migrations) === migrations.length) return;
   database
     .transaction(() => {
       // Asked again inside the lock: another process may have migrated while this one waited for it.
-      if (upToDate()) return;
-      const version = Number(readPragma(database, "user_version"));
+      const version = schemaVersion(database, path, migrations);
+      if (version === migrations.length) return;
+      const early = isEarly(version, fingerprintOf(database, migrations));
+      if (early) migrateEarly(database, migrations[0] ?? "");
       for (const sql of migrations.slice(version)) database.run(sql);
+      if (early) new Windows(database).catchUp();
       database.run(`PRAGMA application_id = ${applicationId}`);
       database.run(`PRAGMA user_version = ${migrations.length}`);
     })
     .immediate();
+}
+
+/** Refuses a file of a schema that is not known, or older where that is no use to who reads it. */
+export function checkSchema(database: Database, path: string, { older }: { readonly older: boolean }): void {
+  const version = schemaVersion(database, path, landed);
+  if (version === 0) throw new DataFileProblem(`${path} is empty: it is not a data file yet.`);
+  if (version < landed.length && !older) throw olderProblem(path, version);
+}
+
+export function olderProblem(path: string, version: number): DataFileProblem {
+  return new DataFileProblem(
+    `${path} was written by an older plant-store (schema ${version}, this one has ${landed.length}): start the service on it once to migrate it.`,
+  );
+}
+
+/** How many migrations the file has. Its tables must be those that so many make. */
+function schemaVersion(database: Database, path: string, migrations: readonly string[]): number {
+  const version = Number(readPragma(database, "user_version"));
+  if (version > migrations.length)
+    throw new DataFileProblem(`${path} was written by a newer plant-store; use that version or a newer one.`);
+  const fingerprint = fingerprintOf(database, migrations);
+  if (fingerprint === fingerprintAt(version, migrations) || isEarly(version, fingerprint)) return version;
+  throw new DataFileProblem(
+    `${path} says schema ${version}, but has other tables (fingerprint ${fingerprint}): export its plants with the version of plant-store that wrote it, and import them into a new file.`,
+  );
 }

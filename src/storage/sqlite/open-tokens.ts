@@ -14,14 +14,15 @@ import { WriterLock } from "./writer-lock.ts";
  */
 export function openTokens(
   path: string,
-  { create }: OpenOptions,
+  { create }: Pick<OpenOptions, "create">,
 ): { readonly tokens: TokenStore } & Disposable {
   if (create) makeDirectory(dirname(resolve(path)));
   else if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
   const lock = WriterLock.tryAcquire(path);
   try {
     if (lock !== undefined) recover(path);
-    const database = openDatabase(path, { create: create && lock !== undefined });
+    const database = openDatabase(path, { create: create && lock !== undefined, migrate: false });
+    database.run("PRAGMA busy_timeout = 0");
     let failed = false;
     const writer = new Writer(database, {
       committed: () => {},

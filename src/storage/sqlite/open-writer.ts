@@ -25,11 +25,12 @@ export function openWriter(path: string): OpenedWriter {
   const lock = lockForWriting(path);
   try {
     const { shared } = recover(path);
-    const database = openDatabase(path, { create: true });
+    const database = openDatabase(path, { create: true, migrate: true });
     // A power loss may not take away the folders that were just made for the file.
     for (const folder of made) syncDirectory(folder);
     const real = realpathSync(path);
     asProblem(path, () => refuseMalformed(database, real));
+    database.run("PRAGMA busy_timeout = 0");
     return { database, path: real, lock, shared };
   } catch (error) {
     lock[Symbol.dispose]();

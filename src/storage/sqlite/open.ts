@@ -5,7 +5,7 @@ import { dirname, resolve } from "node:path";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { refuseDamagedUnlessServed } from "./inspect-files.ts";
 import { codeOf, lockWaitMsMax } from "./lock-wait.ts";
-import { checkOwner, migrate } from "./migrate.ts";
+import { checkOwner, checkSchema, isNew, migrate } from "./migrate.ts";
 
 // Plants and token digests are for the service's own user. SQLite gives its log the same mode.
 const folderMode = 0o700;
@@ -14,10 +14,13 @@ export const fileMode = 0o600;
 export interface OpenOptions {
   /** Whether a missing file is made. */
   readonly create: boolean;
+  /** Whether an older file is migrated, which is for its one writer alone. A new one gets its schema in any case. */
+  readonly migrate: boolean;
 }
 
-/** Opens a data file as durable as SQLite can, brings its schema up to date, and checks that it is one of ours. */
-export function openDatabase(path: string, { create }: OpenOptions): Database {
+/** Opens a data file as durable as SQLite can, and checks that it is one of ours with the schema of this version. */
+export function openDatabase(path: string, options: OpenOptions): Database {
+  const { create } = options;
   const made = create ? makeDirectory(dirname(resolve(path))) : [];
   if (!create) {
     refuseDamagedUnlessServed(path);
@@ -27,7 +30,7 @@ export function openDatabase(path: string, { create }: OpenOptions): Database {
     if (create && !existsSync(path)) closeSync(openSync(path, "a", fileMode));
     const database = new Database(path, { create, readwrite: true, strict: true, safeIntegers: true });
     try {
-      prepare(database, path);
+      prepare(database, path, options);
     } catch (error) {
       // Closing checkpoints, which after a failed sync would make things worse.
       if (!codeOf(error).startsWith("SQLITE_IOERR")) database.close();
@@ -41,7 +44,7 @@ export function openDatabase(path: string, { create }: OpenOptions): Database {
   }
 }
 
-function prepare(database: Database, path: string): void {
+function prepare(database: Database, path: string, options: OpenOptions): void {
   const deadlineMs = performance.now() + lockWaitMsMax;
   // One deadline for all of it: each statement gets what is left.
   const run = (sql: string): void => {
@@ -59,7 +62,8 @@ function prepare(database: Database, path: string): void {
   // SQLite's own checkpoint after a commit ignores every error, a failed fsync included; the service's checkpointer does not.
   run("PRAGMA wal_autocheckpoint = 0");
   waitUntil(database, deadlineMs);
-  migrate(database, path);
+  if (options.migrate || (options.create && isNew(database))) migrate(database, path);
+  else checkSchema(database, path, { older: false });
 }
 
 function waitUntil(database: Database, deadlineMs: number): void {

@@ -17,9 +17,10 @@ interface Row {
 /** Tokens in SQLite, beside the plants, so that one file is the whole store. */
 export class SqliteTokens implements TokenStore {
   readonly #database: Database;
-  readonly #writer: Writer;
+  readonly #writer: Writer | undefined;
 
-  constructor(database: Database, writer: Writer) {
+  /** Without a writer, for reading alone. */
+  constructor(database: Database, writer: Writer | undefined) {
     this.#database = database;
     this.#writer = writer;
   }
@@ -32,7 +33,7 @@ export class SqliteTokens implements TokenStore {
   }
 
   async add(token: Token, changed: readonly Token[] = []): Promise<void> {
-    await this.#writer.transaction(() => {
+    await this.#write(() => {
       this.#database
         .query(
           "INSERT INTO tokens (id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -51,11 +52,16 @@ export class SqliteTokens implements TokenStore {
   }
 
   async change(tokens: readonly Token[]): Promise<void> {
-    await this.#writer.transaction(() => this.#update(tokens));
+    await this.#write(() => this.#update(tokens));
   }
 
   async version(): Promise<string> {
     return String(readPragma(this.#database, "data_version"));
+  }
+
+  async #write(work: () => void): Promise<void> {
+    if (this.#writer === undefined) throw new Error("these tokens were opened for reading");
+    await this.#writer.transaction(work);
   }
 
   #update(tokens: readonly Token[]): void {

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { setImmediate as otherWork } from "node:timers/promises";
 import { checkDatabase } from "./maintenance.ts";
-import { openDatabase } from "./open.ts";
+import { openReadOnly } from "./open-read-only.ts";
 import { windowPlants } from "./windows.ts";
 
 interface Row {
@@ -24,7 +24,7 @@ const problemsMax = 20;
 
 /** Checks the data file as SQLite does, and then every row: that it reads as text, has its number and its time. */
 export async function verify(path: string, onRows: (checked: number, of: number) => void): Promise<Verified> {
-  using database = openDatabase(path, { create: false });
+  using database = openReadOnly(path);
   const problems = [...(await checkDatabase(path))];
   const last =
     database.query<{ seq: bigint | null }, []>("SELECT max(seq) AS seq FROM plants").get()?.seq ?? 0n;

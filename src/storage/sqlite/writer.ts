@@ -23,8 +23,6 @@ export class Writer {
     this.#hooks = hooks;
     this.#begin = database.query("BEGIN IMMEDIATE");
     this.#commit = database.query("COMMIT");
-    // Waiting inside SQLite would stall every request; #tryBegin is repeated between other work instead.
-    database.run("PRAGMA busy_timeout = 0");
   }
 
   /**
@@ -33,6 +31,7 @@ export class Writer {
    * @throws StoreUncertain it may or may not be stored.
    */
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
+    // Waiting inside SQLite would stall every request, so its connection has no busy_timeout, and this comes back instead.
     while (!this.#tryBegin()) {
       // Counted from the first attempt of whoever came first, so that no request waits for its turn to wait.
       this.#lockedSinceMs ??= performance.now();

@@ -1,0 +1,200 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DataFileProblem } from "./data-file-problem.ts";
+import { migrations } from "./migrations.ts";
+import { openDatabase } from "./open.ts";
+import { openReadOnly } from "./open-read-only.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+import { verify } from "./verify.ts";
+
+// A migration that has landed is in files out there: it never changes, and a new one is added here.
+const frozen: Readonly<Record<string, string>> = {
+  "postgres/migrations/001-plants.sql": "3cfada6e9959e5fa1020208bdcbf758e463f111a8654eb65b64b516098dc5888",
+  "postgres/migrations/002-tokens.sql": "4bcd50a588a93b2e5bd1dbd143f8e9759a250829f635f7dff1eb2362fda16ada",
+  "sqlite/migrations/001-plants.sql": "d29b5e79f0b13a857e0fe4621d0270cde3f10c4f8d133a03ba61334f3351ab3d",
+  "sqlite/migrations/002-tokens.sql": "76da98f6565545fae88648ddea249334d50e41ce7dbdcae24b3ef9892f05f279",
+  "sqlite/migrations/003-block-times.sql": "d5a85f4abf5ff5d1669fc8193227f660b13fb253fed1ee59351cefaca5bf95fe",
+};
+const storage = join(import.meta.dir, "..");
+const schemas = join(import.meta.dir, "../../../test/fixtures/schemas");
+const plants = 2500;
+const fullBlocks = 2048;
+
+function temporaryFolder(): { readonly path: string } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), "plant-store-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** A data file as the version with that schema left it. */
+function fileOf(path: string, sql: string, version: number, count = plants): void {
+  using database = new Database(path);
+  database.run("PRAGMA journal_mode = WAL");
+  database.run(sql);
+  const insert = database.prepare(
+    "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, ?, 'test')",
+  );
+  database.transaction(() => {
+    // Ids are in no order, and five plants have one time.
+    for (let seq = 0; seq < count; seq++)
+      insert.run((seq * 7919) % 100_003, `Fern ${seq}`, seq % 3 ? "tree" : null, 1000 + Math.floor(seq / 5));
+  })();
+  database.run(
+    "INSERT INTO tokens VALUES ('t1', 'kept', 'digest', 'plants:create', 1, NULL, NULL), ('t2', 'gone', 'other', 'operator', 2, 3, 4)",
+  );
+  database.run("PRAGMA application_id = 0x504c4e54");
+  database.run(`PRAGMA user_version = ${version}`);
+}
+
+function summarise(path: string): void {
+  using database = new Database(path);
+  database.run(
+    `INSERT INTO tag_windows SELECT tag, (seq - 1) / 1024, count(*) FROM plants WHERE tag IS NOT NULL AND seq <= ${fullBlocks} GROUP BY 1, 2;
+     INSERT INTO name_windows SELECT (seq - 1) / 1024, group_concat(lower(name), char(10)) FROM plants WHERE seq <= ${fullBlocks} GROUP BY 1;
+     UPDATE windows_end SET seq = ${fullBlocks};`,
+  );
+}
+
+function problemOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    expect(error).toBeInstanceOf(DataFileProblem);
+    return (error as Error).message;
+  }
+  return "no problem";
+}
+
+describe("migrations", () => {
+  test("are frozen once they have landed", () => {
+    const digests = readdirSync(storage, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".sql"))
+      .map((name) => [
+        name,
+        createHash("sha256")
+          .update(readFileSync(join(storage, name)))
+          .digest("hex"),
+      ]);
+    expect(Object.fromEntries(digests.sort())).toEqual(frozen);
+  });
+
+  for (const name of readdirSync(schemas).sort()) {
+    test(`bring a file of the landed schema ${name} up to date with all that it holds`, async () => {
+      using folder = temporaryFolder();
+      const file = join(folder.path, "plants.db");
+      fileOf(file, readFileSync(join(schemas, name), "utf8"), 2);
+      if (name === "2-form-5.sql") summarise(file);
+      const before = readFileSync(file);
+      expect(problemOf(() => openReadOnly(file))).toMatch(
+        /plants\.db was written by an older plant-store \(schema 2, this one has \d+\): start the service on it once/,
+      );
+      expect(problemOf(() => openDatabase(file, { create: true, migrate: false }))).toContain(
+        "an older plant-store",
+      );
+      expect(readFileSync(file).equals(before)).toBe(true);
+      {
+        await using store = new SqliteStore(file);
+        const request = {
+          order: "oldest-first",
+          cursor: undefined,
+          limit: plants,
+          searchMsMax: 5000,
+        } as const;
+        const page = await store.archive.page({ ...request, filter: {} });
+        expect(page.plants.map(({ createdAtMs }) => createdAtMs)).toEqual(
+          Array.from({ length: plants }, (_, seq) => 1000 + Math.floor(seq / 5)),
+        );
+        const names = page.plants.map(({ name: each }) => each);
+        if (name !== "2-form-1.sql")
+          expect(names).toEqual(Array.from({ length: plants }, (_, seq) => `Fern ${seq}`));
+        expect(new Set(names).size).toBe(plants);
+        const trees = await store.archive.page({ ...request, filter: { tag: "tree", namePart: "fern 1" } });
+        expect(trees.plants).toHaveLength(
+          names.filter((_, seq) => seq % 3 && `Fern ${seq}`.startsWith("Fern 1")).length,
+        );
+        expect(await store.tokens.all()).toMatchObject([
+          { id: "t1", name: "kept", revokedAtMs: undefined },
+          { id: "t2", expiresAtMs: 3, revokedAtMs: 4 },
+        ]);
+      }
+      expect(await verify(file, () => {})).toMatchObject({ plants, problems: [] });
+    });
+  }
+
+  test("leave a file of the same schema alone, with the tables of others and an index of the operator's own", () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    fileOf(file, migrations.join("\n"), migrations.length, 3);
+    {
+      using database = new Database(file);
+      database.run(
+        "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER); CREATE TABLE _litestream_lock (id INTEGER); CREATE INDEX by_sender ON plants (created_by)",
+      );
+    }
+    openDatabase(file, { create: false, migrate: true }).close();
+    openReadOnly(file).close();
+  });
+
+  const unknown: [what: string, sql: string, version: number, told: RegExp][] = [
+    [
+      "of its own",
+      "DROP TABLE block_times; CREATE TABLE block_times (x)",
+      migrations.length,
+      /has other tables/,
+    ],
+    ["that lacks one", "DROP TABLE name_windows", migrations.length, /has other tables/],
+    [
+      "with a column more",
+      "ALTER TABLE plants ADD COLUMN colour TEXT",
+      migrations.length,
+      /has other tables/,
+    ],
+    ["of an older number", "SELECT 1", 1, /says schema 1, but has other tables/],
+    ["of a newer version", "SELECT 1", migrations.length + 1, /was written by a newer plant-store/],
+  ];
+  for (const [what, sql, version, told] of unknown) {
+    test(`refuse a schema ${what} in one sentence, and leave it as it is`, () => {
+      using folder = temporaryFolder();
+      const file = join(folder.path, "plants.db");
+      fileOf(file, `${migrations.join("\n")};${sql}`, version, 3);
+      const before = readFileSync(file);
+      for (const open of [
+        () => new SqliteStore(file),
+        () => openDatabase(file, { create: false, migrate: false }),
+        () => openReadOnly(file),
+      ])
+        expect(problemOf(open)).toMatch(told);
+      expect(readFileSync(file).equals(before)).toBe(true);
+    });
+  }
+
+  test("that a kill interrupts are done by the next start", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    fileOf(file, migrations.slice(0, 2).join("\n"), 2);
+    summarise(file);
+    // The last migration with a statement in its middle that fills the WAL, and one that takes minutes where there are plants.
+    const slow = `${migrations[2]};
+      CREATE TABLE filler AS SELECT zeroblob(8000000) AS bytes;
+      WITH RECURSIVE count (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count, (SELECT count(*) AS all_plants FROM plants) WHERE n < all_plants * 10000000) SELECT max(n) FROM count;`;
+    const script = `
+      import { Database } from "bun:sqlite";
+      import { migrate } from ${JSON.stringify(join(import.meta.dir, "migrate.ts"))};
+      import { migrations } from ${JSON.stringify(join(import.meta.dir, "migrations.ts"))};
+      migrate(new Database(${JSON.stringify(file)}, { safeIntegers: true }), "it", [...migrations.slice(0, 2), ${JSON.stringify(slow)}]);`;
+    const child = Bun.spawn([process.execPath, "-e", script], { stdout: "inherit", stderr: "inherit" });
+    const walBytes = () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    while (child.exitCode === null && walBytes() < 4_000_000) await Bun.sleep(5);
+    expect(child.exitCode).toBeNull();
+    child.kill("SIGKILL");
+    await child.exited;
+    await new SqliteStore(file)[Symbol.asyncDispose]();
+    expect(await verify(file, () => {})).toMatchObject({ plants, problems: [] });
+    using database = new Database(file);
+    expect(database.query("SELECT name FROM sqlite_schema WHERE name = 'filler'").all()).toEqual([]);
+    expect(database.query("SELECT count(*) AS blocks FROM block_times").get()).toEqual({ blocks: 2 });
+  });
+});

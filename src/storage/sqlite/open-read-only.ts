@@ -1,0 +1,83 @@
+import { Database, SQLiteError, type Statement, constants as sqlite } from "bun:sqlite";
+import { accessSync, existsSync, constants as modes, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
+import { refuseDamagedUnlessServed } from "./inspect-files.ts";
+import { lockWaitMsMax } from "./lock-wait.ts";
+import { checkOwner, checkSchema } from "./migrate.ts";
+
+/**
+ * Opens a data file to read it, and never migrates it. Works beside a service, and on media that nobody can write to.
+ * @throws DataFileProblem
+ */
+export function openReadOnly(path: string, { older = false } = {}): Database {
+  refuseDamagedUnlessServed(path);
+  if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
+  try {
+    const database = connectReadOnly(path);
+    try {
+      checkOwner(database, path);
+      checkSchema(database, path, { older });
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  } catch (error) {
+    throw asDataFileProblem(error, path);
+  }
+}
+
+/** The connection alone, to whatever database it is. It leaves the WAL as it finds it. */
+export function connectReadOnly(path: string): Database {
+  const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  // A connection that may not write leaves behind the -wal and -shm files that it had to make; one that may removes them.
+  if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(resolve(path))))
+    return readable(new Database(path, { readwrite: true, strict: true, safeIntegers: true }));
+  try {
+    return readable(new Database(path, { readonly: true, strict: true, safeIntegers: true }));
+  } catch (error) {
+    if (!(error instanceof SQLiteError) || !/^SQLITE_(?:CANTOPEN|READONLY)/.test(error.code ?? ""))
+      throw error;
+    if (walBytes > 0)
+      throw new DataFileProblem(
+        `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and name the copy.`,
+      );
+    return readable(new ImmutableDatabase(path));
+  }
+}
+
+/** A file that nobody can change, so SQLite needs no lock and no -shm file for it. It would not look at a WAL. */
+class ImmutableDatabase extends Database {
+  constructor(path: string) {
+    super(`${pathToFileURL(path).href}?immutable=1`, sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI);
+  }
+
+  // Bun takes either SQLite's own flags or its option for exact integers.
+  override query<Result, Values extends Parameters<Database["run"]>[1] & unknown[]>(
+    sql: string,
+  ): Statement<Result, Values> {
+    return super.query<Result, Values>(sql).safeIntegers(true) as Statement<Result, Values>;
+  }
+}
+
+function readable(database: Database): Database {
+  try {
+    database.run(`PRAGMA busy_timeout = ${lockWaitMsMax}`);
+    database.query("SELECT count(*) FROM sqlite_schema").get();
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, modes.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
