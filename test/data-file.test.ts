@@ -1,303 +1,310 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
-  symlinkSync,
-  truncateSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
-import { plantStore, type Serving, serve } from "./command.ts";
-import {
-  accessToken,
-  eventually,
-  operatorToken,
-  post,
-  startTestService,
-  storedPlants,
-  temporaryFolder,
-} from "./harness.ts";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
+import { verify } from "../src/storage/sqlite/verify.ts";
+import { plantStore } from "./command.ts";
+import { storedPlants, temporaryFolder } from "./harness.ts";
+import { idOf, seedStore } from "./seeded-store.ts";
 
-const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-const start = (file: string): Promise<Serving> => serve(["--database", file], { environment });
-const create = async (url: string, id: number, name = "fern") =>
-  (await post(url, JSON.stringify({ id, name }))).status;
+const plants = 3000;
+const folder = temporaryFolder();
+const sound = join(folder.path, "sound.db");
 
-/** A data file with its WAL, as kill -9 leaves them, with so many plants of a transaction each. */
-async function crashed(file: string, plants: number): Promise<void> {
-  await using service = await start(file);
-  for (let id = 1; id <= plants; id++) expect(await create(service.url, id)).toBe(200);
-  service.child.kill("SIGKILL");
-  await service.ended();
+beforeAll(() => seedStore(sound, { plants, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));
+afterAll(() => folder[Symbol.dispose]());
+
+/** A copy of the sound file, changed by SQL past all checks. */
+function changed(name: string, sql: string): string {
+  const file = join(folder.path, name);
+  copyFileSync(sound, file);
+  using database = new Database(file);
+  database.run(sql);
+  return file;
 }
 
-async function refusedStart(file: string): Promise<string> {
-  const { code, err, out } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", file], {
-    environment,
-  });
-  expect([code, out]).toEqual([1, ""]);
-  expect(err).not.toContain("    at ");
-  expect(err.trim().split("\n")).toHaveLength(1);
-  return err;
+/** A copy with a row that no INSERT would take: its name is a blob. SQLite copies such a row as it is. */
+function changedToBlob(file: string): string {
+  const name = "a name of its own";
+  const path = changed(file, `UPDATE plants SET name = '${name}' WHERE seq = 2900`);
+  const bytes = readFileSync(path);
+  // The types of the columns are before the first value, which is the id.
+  const type = bytes.lastIndexOf(name) - 8 - 4;
+  expect(bytes[type]).toBe(13 + 2 * name.length);
+  bytes[type] = 12 + 2 * name.length;
+  writeFileSync(path, bytes);
+  return path;
 }
 
-function savedIn(log: string): string {
-  return /saved under a new name[^}]*"path":"([^"]+)"/.exec(log)?.[1] ?? "";
-}
-
-function bytesOf(folder: string): Record<string, string> {
-  return Object.fromEntries(
-    readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "hex")]),
-  );
-}
-
-describe("one data file has one writer", () => {
-  test("and a second serve, copy --to or restore is refused, while tokens and reads go on", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await using service = await start(file);
-    await create(service.url, 1);
-    expect(await refusedStart(file)).toContain("is in use: another plant-store process writes to it");
-    const other = join(folder.path, "other.db");
-    expect((await plantStore(["backup", other, "--database", file])).code).toBe(0);
-    for (const args of [
-      ["copy", "--from", other, "--to", file],
-      ["restore", other, "--database", file],
-    ]) {
-      const { code, err } = await plantStore(args);
-      expect([args[0], code]).toEqual([args[0], 1]);
-      expect(err).toMatch(/is in use|is there already/);
-    }
-    expect((await plantStore(["token", "create", "--name", "a", "--database", file])).code).toBe(0);
-    expect((await plantStore(["token", "list", "--database", file])).out).toContain("a");
-    expect((await plantStore(["list", "--database", file])).out).toContain("fern");
-    expect(await create(service.url, 2)).toBe(200);
-  });
-
-  test("also by way of a symbolic link, and the lock ends with its process", async () => {
-    using folder = temporaryFolder();
-    const [file, link] = [join(folder.path, "plants.db"), join(folder.path, "link.db")];
-    await using service = await start(file);
-    symlinkSync(file, link);
-    expect(await refusedStart(link)).toContain("is in use");
-    service.child.kill("SIGKILL");
-    await service.ended();
-    await using again = await start(link);
-    expect(await create(again.url, 1)).toBe(200);
-  });
-
-  test("a restore is refused while another process holds the lock of a file that is not there yet", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    const backup = join(folder.path, "backup.db");
-    {
-      await using service = await start(file);
-      expect((await plantStore(["backup", backup, "--database", file])).code).toBe(0);
-      await create(service.url, 1);
-    }
-    const other = join(folder.path, "other.db");
-    using holder = new Database(`${other}.lock`);
-    holder.run("BEGIN EXCLUSIVE");
-    expect((await plantStore(["restore", backup, "--database", other])).err).toContain("is in use");
-    holder.run("ROLLBACK");
-    expect((await plantStore(["restore", backup, "--database", other])).code).toBe(0);
-  });
-});
-
-describe("a data file that is lost while the service runs", () => {
-  test.each([
-    ["deleted", (file: string) => rmSync(file)],
-    ["renamed", (file: string) => renameSync(file, `${file}.elsewhere`)],
-    ["replaced", (file: string, other: string) => renameSync(other, file)],
-    ["deleted with its WAL", (file: string) => ["", "-wal", "-shm"].map((end) => rmSync(file + end))],
-    ["deleted with its folder", (file: string) => rmSync(join(file, ".."), { recursive: true })],
-  ])("(%s) is noticed, saved under a new name, and restored from there", async (_, lose) => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "data", "plants.db");
-    const other = join(folder.path, "other.db");
-    const service = await start(file);
-    for (let id = 1; id <= 50; id++) expect(await create(service.url, id)).toBe(200);
-    new Database(other).run("CREATE TABLE t (x)");
-    lose(file, other);
-    const lostMs = performance.now();
-    let acknowledged = 50;
-    while ((await create(service.url, acknowledged + 1).catch(() => 0)) === 200) acknowledged++;
-    expect(performance.now() - lostMs).toBeLessThan(2000);
-    const { code, err } = await service.ended();
-    expect(code).toBe(1);
-    const saved = savedIn(err);
-    expect(storedPlants(saved)).toHaveLength(acknowledged);
-
-    const refusal = await refusedStart(file);
-    expect(refusal).toContain(`plant-store restore ${saved}`);
-    rmSync(file, { force: true });
-    expect(await plantStore(["restore", saved, "--database", file])).toMatchObject({ code: 0 });
-    await using again = await start(file);
-    expect((await post(again.url, '{"id":1,"name":"fern"}')).headers.get("idempotent-replayed")).toBe("true");
-  });
-
-  test("by its WAL alone ends the service with everything in the data file", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    const service = await start(file);
-    for (let id = 1; id <= 20; id++) await create(service.url, id);
-    rmSync(`${file}-wal`);
-    expect((await service.ended()).code).toBe(1);
-    await using again = await start(file);
-    expect(storedPlants(file).length).toBeGreaterThanOrEqual(20);
-    expect(await create(again.url, 21)).toBe(200);
-  });
-
-  test("just before a clean stop is saved all the same", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    const service = await start(file);
-    await create(service.url, 1);
-    rmSync(file);
-    service.child.kill("SIGTERM");
-    const { code, err } = await service.ended();
-    expect(code).toBe(1);
-    expect(storedPlants(savedIn(err))).toHaveLength(1);
-  });
-
-  test("and cannot be saved keeps the service up, unready", async () => {
-    using folder = temporaryFolder();
-    const data = join(folder.path, "data");
-    const file = join(data, "plants.db");
-    await using service = await start(file);
-    await create(service.url, 1);
-    rmSync(data, { recursive: true });
-    writeFileSync(data, "in the way");
-    await eventually(() => service.err().includes("could not be saved"));
-    expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
-    expect((await fetch(`${service.url}/livez`)).status).toBe(200);
-    expect(await create(service.url, 2)).toBe(503);
-    expect(service.child.exitCode).toBeNull();
-  });
-});
-
-describe("files that a start finds", () => {
-  test.each([
-    ["missing", (file: string) => rmSync(file)],
-    ["empty", (file: string) => truncateSync(file, 0)],
-  ])("a WAL whose data file is %s is refused and left as it is", async (_, lose) => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await crashed(file, 5);
-    lose(file);
-    const before = bytesOf(folder.path);
-    expect(await refusedStart(file)).toContain("is missing or empty");
-    for (const args of [["token", "create", "--name", "a"], ["list"], ["verify"]])
-      expect((await plantStore([...args, "--database", file])).code).toBe(1);
-    expect(bytesOf(folder.path)).toEqual(before);
-  });
-
-  test("a bit flipped in the WAL is refused by every command, and nothing is touched", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await crashed(file, 40);
-    const wal = readFileSync(`${file}-wal`);
-    wal[Math.floor(wal.length / 2)] = (wal[Math.floor(wal.length / 2)] ?? 0) ^ 1;
-    writeFileSync(`${file}-wal`, wal);
-    const before = bytesOf(folder.path);
-    expect(await refusedStart(file)).toMatch(/is damaged at frame \d+/);
-    for (const args of [
-      ["token", "create", "--name", "a"],
-      ["token", "list"],
-      ["list"],
-      ["export"],
-      ["backup", join(folder.path, "backup.db")],
-      ["verify"],
-    ]) {
-      const { code, err } = await plantStore([...args, "--database", file]);
-      expect([args[0], code, err]).toEqual([args[0], 1, expect.stringContaining("damaged")]);
-    }
-    expect(bytesOf(folder.path)).toEqual(before);
-  });
-
-  test("a torn last transaction is normal after a crash", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await crashed(file, 40);
-    const wal = readFileSync(`${file}-wal`);
-    wal.fill(0, wal.length - 2000);
-    writeFileSync(`${file}-wal`, wal);
-    await using service = await start(file);
-    expect(storedPlants(file)).toHaveLength(39);
-    expect(await create(service.url, 40)).toBe(200);
-  });
-
-  test("a data file that was cut off is refused as damaged", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    const service = await start(file);
-    for (let id = 1; id <= 50; id++) await create(service.url, id, "x".repeat(5000));
-    service.child.kill("SIGTERM");
-    await service.ended();
-    truncateSync(file, 65_536);
-    expect(await refusedStart(file)).toContain("is damaged");
-  });
-
-  test("a reader that stays does not keep the service from starting, and what it keeps in the WAL is durable", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await crashed(file, 10);
-    using reader = new Database(file);
-    reader.run("BEGIN");
-    reader.query("SELECT count(*) FROM plants").get();
-    await using service = await start(file);
-    expect(service.err()).toContain("another process has the data file open");
-    expect((await post(service.url, '{"id":1,"name":"fern"}')).headers.get("idempotent-replayed")).toBe(
-      "true",
-    );
-    expect(await create(service.url, 11)).toBe(200);
-    // As a second crash would leave it: the data file and the WAL, without the -shm that the reader keeps.
-    const copy = join(folder.path, "copy.db");
-    for (const end of ["", "-wal"]) copyFileSync(file + end, copy + end);
-    await using again = await start(copy);
-    expect(await create(again.url, 12)).toBe(200);
-    expect(storedPlants(copy)).toHaveLength(12);
-  });
-});
-
-test("nobody waits longer than five seconds for another process's write lock, however many wait", async () => {
-  await using running = await startTestService();
-  using other = new Database(running.database);
-  other.run("BEGIN IMMEDIATE");
-  const startMs = performance.now();
-  const answers: Promise<number>[] = [];
-  for (let id = 1; id <= 20; id++) {
-    answers.push(create(running.url, id));
-    await Bun.sleep(200);
+describe("verify", () => {
+  const disagreements: [what: string, sql: string, told: string][] = [
+    [
+      "a name",
+      "UPDATE plants SET name = 'Other' WHERE seq = 1500",
+      "the summary of names of block 1 (plants 1025 to 2048)",
+    ],
+    [
+      "a tag",
+      "UPDATE plants SET tag = 'new' WHERE seq = 7",
+      "the summary of tags of block 0 (plants 1 to 1024)",
+    ],
+    ["a time", "UPDATE plants SET created_at_ms = 5 WHERE seq = 2048", "the summary of times of block 1"],
+    [
+      "counts",
+      "UPDATE tag_windows SET plants = plants + 1 WHERE window = 1",
+      "the summary of tags of block 1",
+    ],
+    [
+      "bounds",
+      "UPDATE block_times SET max_ms = max_ms + 1 WHERE block = 0",
+      "the summary of times of block 0",
+    ],
+    ["a summary less", "DELETE FROM name_windows WHERE window = 1", "1 summaries of names for 2 blocks"],
+    ["the last plants", "DELETE FROM plants WHERE seq > 2000", "but the last plant is 2000"],
+    [
+      "plants in between",
+      "DELETE FROM plants WHERE seq IN (2500, 2501)",
+      "2 of the plants 2049 to 3000 are missing",
+    ],
+  ];
+  for (const [what, sql, told] of disagreements) {
+    test(`finds ${what} changed past the service, and says where`, async () => {
+      const { problems } = await verify(changed("disagrees.db", sql), () => {});
+      expect(problems.join("\n")).toContain(told);
+    });
   }
-  expect(new Set(await Promise.all(answers))).toEqual(new Set([503]));
-  expect(performance.now() - startMs).toBeLessThan(6500);
-  other.run("ROLLBACK");
-  expect(await create(running.url, 1)).toBe(200);
+
+  test("finds a row that is not of its table's types", async () => {
+    const { problems } = await verify(changedToBlob("blob.db"), () => {});
+    expect(problems).toEqual(["non-TEXT value in plants.name"]);
+  });
+
+  test("compares the file with the checksum beside it", async () => {
+    const file = join(folder.path, "summed.db");
+    expect((await plantStore(["backup", file, "--database", sound])).code).toBe(0);
+    expect(await plantStore(["verify", "--database", file])).toMatchObject({
+      code: 0,
+      err: expect.stringContaining("its checksum right"),
+    });
+    // Changed in a way that SQLite and the summaries cannot see.
+    {
+      using database = new Database(file);
+      database.run("UPDATE plants SET created_by = 'someone else' WHERE seq = 3000");
+    }
+    const { code, err } = await plantStore(["verify", "--database", file]);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/is damaged:\n {2}its checksum is not the one in .*\.sha256/),
+    ]);
+  });
+
+  test("says that a file is damaged, whichever of its bytes are", async () => {
+    const file = join(folder.path, "damaged.db");
+    const bytes = readFileSync(sound);
+    const pageBytes = 4096;
+    const pages = bytes.length / pageBytes;
+    const harm: [what: string, harmed: (copy: Buffer) => Buffer][] = [
+      ["cut off in the middle", (copy) => copy.subarray(0, copy.length / 2)],
+      ["cut off in a page", (copy) => copy.subarray(0, copy.length - 1000)],
+      ["no header", (copy) => copy.fill(0, 0, 100)],
+      ["page size", (copy) => copy.fill(0x7f, 16, 18)],
+      ["schema", (copy) => copy.fill(0xff, 100, 2000)],
+    ];
+    for (let page = 1; page < pages; page += Math.ceil(pages / 40)) {
+      const at = page * pageBytes;
+      harm.push([
+        `page ${page}`,
+        (copy) => copy.fill([0x00, 0x41, 0xff][page % 3] ?? 0, at, at + 500 + page),
+      ]);
+    }
+    for (const [what, harmed] of harm) {
+      writeFileSync(file, harmed(Buffer.from(bytes)));
+      const { problems } = await verify(file, () => {});
+      expect([what, problems.length > 0]).toEqual([what, true]);
+    }
+    const { code, err } = await plantStore(["verify", "--database", file]);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/^.*damaged\.db is damaged:\n(?: {2}.+\n)+Restore it from a backup\.\n$/),
+    ]);
+    writeFileSync(file, Buffer.from(bytes).fill(0, 0, 100));
+    expect(await plantStore(["verify", "--database", file])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("is damaged"),
+    });
+  }, 30_000);
 });
 
-test("the size of the WAL is in the metrics and the overview", async () => {
-  await using running = await startTestService();
-  await create(running.url, 1);
-  const ask = async (path: string) =>
-    (
-      await fetch(`${running.operatorUrl}${path}`, { headers: { Authorization: `Bearer ${operatorToken}` } })
-    ).text();
-  expect(await ask("/metrics")).toMatch(/^plant_store_wal_bytes [1-9]\d*$/m);
-  expect(JSON.parse(await ask("/api/overview")).store.walBytes).toBeGreaterThan(0);
+// A read-only file system needs a mount namespace of one's own, which some containers do not allow.
+const mayMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
+
+describe("on media that nobody can write to", () => {
+  const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+  const onReadOnly = (media: string, ...args: string[]) => {
+    const command = [process.execPath, main, ...args].map((word) => `'${word}'`).join(" ");
+    const script = `mount --bind ${media} ${media} && mount -o remount,ro,bind ${media} && exec ${command}`;
+    const { status, stdout, stderr } = spawnSync("unshare", ["-rm", "sh", "-c", script], {
+      encoding: "utf8",
+      env: { PATH: process.env["PATH"] ?? "" },
+    });
+    return { code: status, out: stdout, err: stderr };
+  };
+
+  test.skipIf(!mayMount)(
+    "a data file is verified, listed, exported, copied and backed up",
+    async () => {
+      const media = join(folder.path, "media, read only");
+      mkdirSync(media);
+      // A name that would mean something in a URI.
+      const file = join(media, "plants 100%?#.db");
+      copyFileSync(sound, file);
+      const database = ["--database", file];
+      expect(onReadOnly(`'${media}'`, "verify", ...database)).toMatchObject({
+        code: 0,
+        err: expect.stringContaining("is sound: 3,000 plants"),
+      });
+      expect(
+        onReadOnly(`'${media}'`, "list", "--tag", "indoor", "--name", "rosa", ...database),
+      ).toMatchObject({
+        code: 0,
+        out: expect.stringContaining("Rosa"),
+        err: "",
+      });
+      const exported = onReadOnly(`'${media}'`, "export", ...database)
+        .out.trimEnd()
+        .split("\n");
+      expect(exported).toHaveLength(plants);
+      // Ids beyond what a double holds come out exact.
+      expect(exported[2]).toContain(`{"id":${idOf(3)},`);
+      const backup = join(folder.path, "from-media.db");
+      expect(onReadOnly(`'${media}'`, "backup", backup, ...database)).toMatchObject({ code: 0 });
+      expect(storedPlants(backup)).toEqual(storedPlants(sound));
+      const copy = join(folder.path, "copied.db");
+      expect(onReadOnly(`'${media}'`, "copy", "--from", file, "--to", copy)).toMatchObject({ code: 0 });
+      expect(readdirSync(media)).toEqual([basename(file)]);
+    },
+    30_000,
+  );
+
+  test.skipIf(!mayMount)("a WAL that SQLite could not read there is not passed over", async () => {
+    const media = join(folder.path, "media-with-wal");
+    mkdirSync(media);
+    const file = join(media, "plants.db");
+    await leaveWal(join(folder.path, "written.db"), file);
+    const { code, err } = onReadOnly(media, "list", "--database", file);
+    expect([code, err]).toEqual([1, expect.stringContaining("copy both files into another folder")]);
+    expect(err.trimEnd().split("\n")).toHaveLength(1);
+  });
 });
 
-test("the lock file stays, and is empty", async () => {
-  using folder = temporaryFolder();
-  const file = join(folder.path, "plants.db");
-  const service = await start(file);
-  service.child.kill("SIGTERM");
-  await service.ended();
-  expect(existsSync(`${file}.lock`)).toBe(true);
-  expect(readFileSync(`${file}.lock`)).toHaveLength(0);
+/** Puts a data file somewhere as a crash leaves it: its last plants are in a WAL that is whole. */
+async function leaveWal(from: string, to: string, names: readonly string[] = ["in the WAL"]): Promise<void> {
+  await using store = new SqliteStore(from);
+  const arrivals = names.map((name, index) => ({
+    plant: { id: BigInt(index), name, tag: undefined },
+    createdBy: "crashed",
+  }));
+  await store.plants.create(arrivals, Date.now());
+  copyFileSync(from, to);
+  copyFileSync(`${from}-wal`, `${to}-wal`);
+}
+
+describe("reading commands", () => {
+  test("leave the WAL of a crashed service as it is", async () => {
+    const file = join(folder.path, "crashed.db");
+    await leaveWal(join(folder.path, "crashing.db"), file);
+    const wal = readFileSync(`${file}-wal`);
+    expect((await plantStore(["list", "--database", file])).out).toContain("in the WAL");
+    expect((await plantStore(["verify", "--database", file])).err).toContain("is sound: 1 plants");
+    expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
+  });
+
+  test("leave nothing beside a file that no service has open", async () => {
+    const place = join(folder.path, "alone");
+    mkdirSync(place);
+    copyFileSync(sound, join(place, "plants.db"));
+    for (const command of ["list", "verify"])
+      expect((await plantStore([command, "--database", join(place, "plants.db")])).code).toBe(0);
+    expect(readdirSync(place)).toEqual(["plants.db"]);
+  });
+
+  const older = () => {
+    const file = changed("older.db", "DROP TABLE block_times; PRAGMA user_version = 2");
+    return { file, bytes: readFileSync(file) };
+  };
+  for (const command of [["list"], ["export"], ["token", "list"], ["token", "create", "--name", "x"]]) {
+    test(`${command.join(" ")} never migrates an older file`, async () => {
+      const { file, bytes } = older();
+      const { code, err } = await plantStore([...command, "--database", file]);
+      expect([code, err]).toEqual([
+        1,
+        `plant-store: ${file} was written by an older plant-store (schema 2, this one has 3): start the service on it once to migrate it.\n`,
+      ]);
+      expect(readFileSync(file).equals(bytes)).toBe(true);
+    });
+  }
+
+  test("verify and backup take an older file as it is", async () => {
+    const { file, bytes } = older();
+    expect((await plantStore(["verify", "--database", file])).err).toContain("is sound: 3,000 plants");
+    const backup = join(folder.path, "older-backup.db");
+    expect((await plantStore(["backup", backup, "--database", file])).code).toBe(0);
+    expect(readFileSync(file).equals(bytes)).toBe(true);
+    const restored = join(folder.path, "restored-from-older.db");
+    expect((await plantStore(["restore", backup, "--database", restored])).code).toBe(0);
+    expect((await plantStore(["list", "--database", restored])).code).toBe(0);
+  });
+});
+
+test("serve refuses a file whose tables it does not know in one sentence", async () => {
+  const file = changed("unknown.db", "ALTER TABLE plants ADD COLUMN colour TEXT");
+  const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", file]);
+  expect([code, err]).toEqual([
+    1,
+    expect.stringMatching(
+      /^plant-store: .*unknown\.db says schema 3, but has other tables \(fingerprint [0-9a-f]{16}\): export its plants .*\.\n$/,
+    ),
+  ]);
+});
+
+describe("backup and restore", () => {
+  test("a copy that SQLite finds unsound is no backup, and is not restored", async () => {
+    const file = changedToBlob("unsound.db");
+    const backup = join(folder.path, "unsound-backup.db");
+    const { code, err } = await plantStore(["backup", backup, "--database", file]);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining("The copy is not sound: non-TEXT value in plants.name"),
+    ]);
+    const restored = join(folder.path, "unsound-restored.db");
+    expect((await plantStore(["restore", file, "--database", restored])).err).toContain(
+      "The copy is not sound",
+    );
+    for (const path of [backup, `${backup}.partial`, `${backup}.sha256`, restored])
+      expect(existsSync(path)).toBe(false);
+  });
+
+  test("a restored file does not get the plants of a WAL that another file left there", async () => {
+    const target = join(folder.path, "target.db");
+    await leaveWal(join(folder.path, "lost.db"), target, ["lost 1", "lost 2"]);
+    rmSync(target);
+    const wal = readFileSync(`${target}-wal`);
+    const backup = join(folder.path, "before-the-loss.db");
+    expect((await plantStore(["backup", backup, "--database", sound])).code).toBe(0);
+    expect((await plantStore(["restore", backup, "--database", target])).code).toBe(0);
+    expect(storedPlants(target)).toEqual(storedPlants(sound));
+    expect(readFileSync(`${target}-wal.left-behind`).equals(wal)).toBe(true);
+    expect((await plantStore(["verify", "--database", target])).code).toBe(0);
+  });
 });

@@ -58,14 +58,18 @@ export const verify: Command = {
     const path = dataFile(args, terminal, "pg_amcheck");
     let told = "checking the database and its indexes";
     using line = showLine(terminal, () => told);
-    const { plants, problems } = await verifyFile(path, (checked, of) => {
+    const { plants, checksummed, problems } = await verifyFile(path, (checked, of) => {
       told = `checking rows: ${grouped(checked)} of ${grouped(of)}`;
     });
     line[Symbol.dispose]();
     if (args.has("json"))
-      terminal.out(`${JSON.stringify({ path, plants, sound: problems.length === 0, problems }, null, 2)}\n`);
+      terminal.out(
+        `${JSON.stringify({ path, plants, checksummed, sound: problems.length === 0, problems }, null, 2)}\n`,
+      );
     else if (problems.length === 0)
-      terminal.err(`${path} is sound: ${grouped(plants)} plants, every row whole and in order.\n`);
+      terminal.err(
+        `${path} is sound: ${grouped(plants)} plants, every row whole and in order${checksummed ? ", its checksum right" : ""}.\n`,
+      );
     else
       terminal.err(
         `${path} is damaged:\n${problems.map((problem) => `  ${visible(problem)}\n`).join("")}Restore it from a backup.\n`,

@@ -6,6 +6,14 @@ export class DataFileProblem extends Error {
   override readonly name = "DataFileProblem";
 }
 
+// These tell of the file's surroundings. Whatever else SQLite fails with tells of its content.
+const notDamage = /^SQLITE_(?:CANTOPEN|READONLY|PERM|AUTH|BUSY|LOCKED|NOMEM|FULL)/;
+
+/** Whether reading a data file failed because of what is in it. */
+export function isDamage(error: unknown): error is SQLiteError {
+  return error instanceof SQLiteError && !notDamage.test(error.code ?? "");
+}
+
 /** An error of opening or reading a data file, as the sentence that the operator gets. */
 export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
   if (error instanceof DataFileProblem) return error;

@@ -1,5 +1,6 @@
-import { Database } from "bun:sqlite";
+import { isDamage } from "./data-file-problem.ts";
 import type { MaintenanceAnswer, MaintenanceTask } from "./maintenance.ts";
+import { connectReadOnly } from "./open-read-only.ts";
 
 declare const self: Worker;
 
@@ -12,8 +13,7 @@ self.onmessage = ({ data: task }: MessageEvent<MaintenanceTask>) => {
 
 function done(task: MaintenanceTask): MaintenanceAnswer {
   try {
-    using database = new Database(task.path, { readonly: true, strict: true });
-    database.run("PRAGMA busy_timeout = 5000");
+    using database = connectReadOnly(task.path);
     if (task.kind === "copy") {
       database.query("VACUUM INTO ?").run(task.to);
       return { problems: [] };
@@ -23,6 +23,7 @@ function done(task: MaintenanceTask): MaintenanceAnswer {
     const rows = database.query<{ integrity_check: string }, []>("PRAGMA integrity_check(20)").all();
     return { problems: rows.map(({ integrity_check }) => integrity_check).filter((text) => text !== "ok") };
   } catch (error) {
+    if (task.kind === "check" && isDamage(error)) return { problems: [error.message] };
     return { failed: error instanceof Error ? error.message : String(error) };
   }
 }

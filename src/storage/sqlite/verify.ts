@@ -1,75 +1,101 @@
 import type { Database } from "bun:sqlite";
 import { setImmediate as otherWork } from "node:timers/promises";
+import { BlockCheck } from "./block-check.ts";
+import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
+import { DataFileProblem, isDamage } from "./data-file-problem.ts";
 import { checkDatabase } from "./maintenance.ts";
 import { openReadOnly } from "./open-read-only.ts";
-import { windowPlants } from "./windows.ts";
+import { windowPlants as blockPlants } from "./windows.ts";
 
+/** A row as it is, which in a damaged file may be anything. */
 interface Row {
   seq: bigint;
-  id: bigint;
-  name: Uint8Array;
+  id: unknown;
+  name: Uint8Array | null;
   tag: Uint8Array | null;
-  created_at_ms: bigint;
-  created_by: string;
+  created_at_ms: unknown;
+  created_by: unknown;
 }
 
 export interface Verified {
   readonly plants: number;
+  /** Whether there was a checksum beside the file to compare it with. */
+  readonly checksummed: boolean;
   /** What is wrong, the first few of it. */
   readonly problems: readonly string[];
 }
 
-const rowsAtOnce = 5000;
 const problemsMax = 20;
 
-/** Checks the data file as SQLite does, and then every row: that it reads as text, has its number and its time. */
+/**
+ * Checks the data file against the checksum beside it, then as SQLite does, then every row, and the summary of every block.
+ * Damage is never an exception here, whatever it is.
+ * @throws DataFileProblem if there is no file of ours to check.
+ */
 export async function verify(path: string, onRows: (checked: number, of: number) => void): Promise<Verified> {
-  using database = openReadOnly(path);
-  const problems = [...(await checkDatabase(path))];
-  const last =
-    database.query<{ seq: bigint | null }, []>("SELECT max(seq) AS seq FROM plants").get()?.seq ?? 0n;
-  const read = database.query<Row, [bigint, number]>(
-    "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq > ? ORDER BY seq LIMIT ?",
-  );
-  if (!windowsAgree(database))
-    problems.push("what is written down of windows does not agree with the plants");
-  let before = { seq: 0n, created_at_ms: 0n };
+  const problems: string[] = [];
   let plants = 0;
-  while (problems.length < problemsMax) {
-    const rows = read.all(before.seq, rowsAtOnce);
-    if (rows.length === 0) break;
-    for (const row of rows) {
-      problems.push(...faultsOf(row, before).map((fault) => `the plant with the id ${row.id}: ${fault}`));
-      before = row;
+  const expected = expectedChecksum(path);
+  try {
+    if (expected !== undefined && (await checksum(path)) !== expected)
+      problems.push(`its checksum is not the one in ${checksumFile(path)}: it was changed or cut off`);
+    using database = openReadOnly(path, { older: true });
+    problems.push(...(await checkDatabase(path)));
+    plants = await checkPlants(database, path, problems, onRows);
+  } catch (error) {
+    // With a wrong checksum, a file that does not look like ours is one that no longer does.
+    const changed = problems.length > 0 && error instanceof DataFileProblem;
+    problems.push(changed ? error.message : damageOf(error));
+  }
+  return { plants, checksummed: expected !== undefined, problems: problems.slice(0, problemsMax) };
+}
+
+async function checkPlants(
+  database: Database,
+  path: string,
+  problems: string[],
+  onRows: (checked: number, of: number) => void,
+): Promise<number> {
+  const blocks = new BlockCheck(database, path);
+  const last = database.query<{ seq: bigint | null }, []>("SELECT max(seq) AS seq FROM plants").get()?.seq;
+  const count = Number(last ?? 0n);
+  problems.push(...blocks.problems(count));
+  const read = database.query<Row, [number, number]>(
+    "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq > ? AND seq <= ? ORDER BY seq",
+  );
+  let plants = 0;
+  // Block by block, so that one that cannot be read is named and the others are checked all the same.
+  for (let block = 0; block * blockPlants < count && problems.length < problemsMax; block++) {
+    const [low, high] = [block * blockPlants, Math.min((block + 1) * blockPlants, count)];
+    try {
+      const rows = read.all(low, high);
+      plants += rows.length;
+      if (rows.length < high - low)
+        problems.push(`${high - low - rows.length} of the plants ${low + 1} to ${high} are missing`);
+      for (const row of rows)
+        problems.push(...faultsOf(row).map((fault) => `the plant with the id ${row.id}: ${fault}`));
+      problems.push(...blocks.problemsOf(block));
+    } catch (error) {
+      problems.push(`the plants ${low + 1} to ${high} cannot be read: ${damageOf(error)}`);
     }
-    plants += rows.length;
-    onRows(plants, Number(last));
+    onRows(plants, count);
     await otherWork();
   }
-  return { plants, problems: problems.slice(0, problemsMax) };
+  return plants;
 }
 
-function windowsAgree(database: Database): boolean {
-  const wrong = database.query(
-    `SELECT 1 FROM (
-       SELECT tag, (seq - 1) / ${windowPlants} AS window, count(*) AS plants FROM plants
-        WHERE tag IS NOT NULL AND seq <= (SELECT seq FROM windows_end) GROUP BY window, tag
-     ) AS held FULL JOIN tag_windows AS kept USING (tag, window) WHERE held.plants IS NOT kept.plants LIMIT 1`,
-  );
-  const windows = database
-    .query<{ named: bigint; full: bigint }, []>(
-      `SELECT (SELECT count(*) FROM name_windows) AS named, seq / ${windowPlants} AS full FROM windows_end`,
-    )
-    .get();
-  return wrong.get() === null && windows?.named === windows?.full;
+function damageOf(error: unknown): string {
+  const cause = error instanceof DataFileProblem ? error.cause : error;
+  if (!isDamage(cause)) throw error;
+  return cause.message;
 }
 
-function faultsOf(row: Row, before: Pick<Row, "seq" | "created_at_ms">): string[] {
+function faultsOf({ name, tag, created_at_ms: createdAtMs, created_by: createdBy }: Row): string[] {
   const faults: string[] = [];
-  if (row.seq !== before.seq + 1n) faults.push(`${row.seq - before.seq - 1n} before it are gone`);
-  if (!isText(row.name)) faults.push("its name is not text");
-  if (row.tag !== null && !isText(row.tag)) faults.push("its tag is not text");
-  if (row.created_by === "") faults.push("it is not known who sent it");
+  if (name === null || !isText(name)) faults.push("its name is not text");
+  if (tag !== null && !isText(tag)) faults.push("its tag is not text");
+  if (typeof createdAtMs !== "bigint") faults.push("its time is not a number");
+  if (typeof createdBy !== "string" || createdBy === "") faults.push("it is not known who sent it");
   return faults;
 }
 

@@ -4,6 +4,8 @@ import type { Database, Statement } from "bun:sqlite";
 export const windowPlants = 1024;
 // Names longer than this on the average are looked through one by one.
 const namesCharactersMax = 128 * windowPlants;
+/** What name_windows has of a block, out of its plants. */
+export const namesOfBlock = `CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN group_concat(lower(name), char(10)) END`;
 // After a store was filled past the service there may be thousands of windows to count; a batch waits for these at most.
 const windowsAtOnce = 4;
 
@@ -22,8 +24,7 @@ export class Windows {
     this.#database = database;
     this.#names = database.query(
       `INSERT INTO name_windows (window, names)
-       SELECT ?, CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN group_concat(lower(name), char(10)) END
-         FROM plants WHERE seq > ? AND seq <= ?`,
+       SELECT ?, ${namesOfBlock} FROM plants WHERE seq > ? AND seq <= ?`,
     );
     this.#tags = database.query(
       "INSERT INTO tag_windows (tag, window, plants) SELECT tag, ?, count(*) FROM plants WHERE seq > ? AND seq <= ? AND tag IS NOT NULL GROUP BY tag",

@@ -1,0 +1,303 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { plantStore, type Serving, serve } from "./command.ts";
+import {
+  accessToken,
+  eventually,
+  operatorToken,
+  post,
+  startTestService,
+  storedPlants,
+  temporaryFolder,
+} from "./harness.ts";
+
+const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+const start = (file: string): Promise<Serving> => serve(["--database", file], { environment });
+const create = async (url: string, id: number, name = "fern") =>
+  (await post(url, JSON.stringify({ id, name }))).status;
+
+/** A data file with its WAL, as kill -9 leaves them, with so many plants of a transaction each. */
+async function crashed(file: string, plants: number): Promise<void> {
+  await using service = await start(file);
+  for (let id = 1; id <= plants; id++) expect(await create(service.url, id)).toBe(200);
+  service.child.kill("SIGKILL");
+  await service.ended();
+}
+
+async function refusedStart(file: string): Promise<string> {
+  const { code, err, out } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", file], {
+    environment,
+  });
+  expect([code, out]).toEqual([1, ""]);
+  expect(err).not.toContain("    at ");
+  expect(err.trim().split("\n")).toHaveLength(1);
+  return err;
+}
+
+function savedIn(log: string): string {
+  return /saved under a new name[^}]*"path":"([^"]+)"/.exec(log)?.[1] ?? "";
+}
+
+function bytesOf(folder: string): Record<string, string> {
+  return Object.fromEntries(
+    readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "hex")]),
+  );
+}
+
+describe("one data file has one writer", () => {
+  test("and a second serve, copy --to or restore is refused, while tokens and reads go on", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    await using service = await start(file);
+    await create(service.url, 1);
+    expect(await refusedStart(file)).toContain("is in use: another plant-store process writes to it");
+    const other = join(folder.path, "other.db");
+    expect((await plantStore(["backup", other, "--database", file])).code).toBe(0);
+    for (const args of [
+      ["copy", "--from", other, "--to", file],
+      ["restore", other, "--database", file],
+    ]) {
+      const { code, err } = await plantStore(args);
+      expect([args[0], code]).toEqual([args[0], 1]);
+      expect(err).toMatch(/is in use|is there already/);
+    }
+    expect((await plantStore(["token", "create", "--name", "a", "--database", file])).code).toBe(0);
+    expect((await plantStore(["token", "list", "--database", file])).out).toContain("a");
+    expect((await plantStore(["list", "--database", file])).out).toContain("fern");
+    expect(await create(service.url, 2)).toBe(200);
+  });
+
+  test("also by way of a symbolic link, and the lock ends with its process", async () => {
+    using folder = temporaryFolder();
+    const [file, link] = [join(folder.path, "plants.db"), join(folder.path, "link.db")];
+    await using service = await start(file);
+    symlinkSync(file, link);
+    expect(await refusedStart(link)).toContain("is in use");
+    service.child.kill("SIGKILL");
+    await service.ended();
+    await using again = await start(link);
+    expect(await create(again.url, 1)).toBe(200);
+  });
+
+  test("a restore is refused while another process holds the lock of a file that is not there yet", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const backup = join(folder.path, "backup.db");
+    {
+      await using service = await start(file);
+      expect((await plantStore(["backup", backup, "--database", file])).code).toBe(0);
+      await create(service.url, 1);
+    }
+    const other = join(folder.path, "other.db");
+    using holder = new Database(`${other}.lock`);
+    holder.run("BEGIN EXCLUSIVE");
+    expect((await plantStore(["restore", backup, "--database", other])).err).toContain("is in use");
+    holder.run("ROLLBACK");
+    expect((await plantStore(["restore", backup, "--database", other])).code).toBe(0);
+  });
+});
+
+describe("a data file that is lost while the service runs", () => {
+  test.each([
+    ["deleted", (file: string) => rmSync(file)],
+    ["renamed", (file: string) => renameSync(file, `${file}.elsewhere`)],
+    ["replaced", (file: string, other: string) => renameSync(other, file)],
+    ["deleted with its WAL", (file: string) => ["", "-wal", "-shm"].map((end) => rmSync(file + end))],
+    ["deleted with its folder", (file: string) => rmSync(join(file, ".."), { recursive: true })],
+  ])("(%s) is noticed, saved under a new name, and restored from there", async (_, lose) => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "data", "plants.db");
+    const other = join(folder.path, "other.db");
+    const service = await start(file);
+    for (let id = 1; id <= 50; id++) expect(await create(service.url, id)).toBe(200);
+    new Database(other).run("CREATE TABLE t (x)");
+    lose(file, other);
+    const lostMs = performance.now();
+    let acknowledged = 50;
+    while ((await create(service.url, acknowledged + 1).catch(() => 0)) === 200) acknowledged++;
+    expect(performance.now() - lostMs).toBeLessThan(2000);
+    const { code, err } = await service.ended();
+    expect(code).toBe(1);
+    const saved = savedIn(err);
+    expect(storedPlants(saved)).toHaveLength(acknowledged);
+
+    const refusal = await refusedStart(file);
+    expect(refusal).toContain(`plant-store restore ${saved}`);
+    rmSync(file, { force: true });
+    expect(await plantStore(["restore", saved, "--database", file])).toMatchObject({ code: 0 });
+    await using again = await start(file);
+    expect((await post(again.url, '{"id":1,"name":"fern"}')).headers.get("idempotent-replayed")).toBe("true");
+  });
+
+  test("by its WAL alone ends the service with everything in the data file", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const service = await start(file);
+    for (let id = 1; id <= 20; id++) await create(service.url, id);
+    rmSync(`${file}-wal`);
+    expect((await service.ended()).code).toBe(1);
+    await using again = await start(file);
+    expect(storedPlants(file).length).toBeGreaterThanOrEqual(20);
+    expect(await create(again.url, 21)).toBe(200);
+  });
+
+  test("just before a clean stop is saved all the same", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const service = await start(file);
+    await create(service.url, 1);
+    rmSync(file);
+    service.child.kill("SIGTERM");
+    const { code, err } = await service.ended();
+    expect(code).toBe(1);
+    expect(storedPlants(savedIn(err))).toHaveLength(1);
+  });
+
+  test("and cannot be saved keeps the service up, unready", async () => {
+    using folder = temporaryFolder();
+    const data = join(folder.path, "data");
+    const file = join(data, "plants.db");
+    await using service = await start(file);
+    await create(service.url, 1);
+    rmSync(data, { recursive: true });
+    writeFileSync(data, "in the way");
+    await eventually(() => service.err().includes("could not be saved"));
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${service.url}/livez`)).status).toBe(200);
+    expect(await create(service.url, 2)).toBe(503);
+    expect(service.child.exitCode).toBeNull();
+  });
+});
+
+describe("files that a start finds", () => {
+  test.each([
+    ["missing", (file: string) => rmSync(file)],
+    ["empty", (file: string) => truncateSync(file, 0)],
+  ])("a WAL whose data file is %s is refused and left as it is", async (_, lose) => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    await crashed(file, 5);
+    lose(file);
+    const before = bytesOf(folder.path);
+    expect(await refusedStart(file)).toContain("is missing or empty");
+    for (const args of [["token", "create", "--name", "a"], ["list"], ["verify"]])
+      expect((await plantStore([...args, "--database", file])).code).toBe(1);
+    expect(bytesOf(folder.path)).toEqual(before);
+  });
+
+  test("a bit flipped in the WAL is refused by every command, and nothing is touched", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    await crashed(file, 40);
+    const wal = readFileSync(`${file}-wal`);
+    wal[Math.floor(wal.length / 2)] = (wal[Math.floor(wal.length / 2)] ?? 0) ^ 1;
+    writeFileSync(`${file}-wal`, wal);
+    const before = bytesOf(folder.path);
+    expect(await refusedStart(file)).toMatch(/is damaged at frame \d+/);
+    for (const args of [
+      ["token", "create", "--name", "a"],
+      ["token", "list"],
+      ["list"],
+      ["export"],
+      ["backup", join(folder.path, "backup.db")],
+      ["verify"],
+    ]) {
+      const { code, err } = await plantStore([...args, "--database", file]);
+      expect([args[0], code, err]).toEqual([args[0], 1, expect.stringContaining("damaged")]);
+    }
+    expect(bytesOf(folder.path)).toEqual(before);
+  });
+
+  test("a torn last transaction is normal after a crash", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    await crashed(file, 40);
+    const wal = readFileSync(`${file}-wal`);
+    wal.fill(0, wal.length - 2000);
+    writeFileSync(`${file}-wal`, wal);
+    await using service = await start(file);
+    expect(storedPlants(file)).toHaveLength(39);
+    expect(await create(service.url, 40)).toBe(200);
+  });
+
+  test("a data file that was cut off is refused as damaged", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const service = await start(file);
+    for (let id = 1; id <= 50; id++) await create(service.url, id, "x".repeat(5000));
+    service.child.kill("SIGTERM");
+    await service.ended();
+    truncateSync(file, 65_536);
+    expect(await refusedStart(file)).toContain("is damaged");
+  });
+
+  test("a reader that stays does not keep the service from starting, and what it keeps in the WAL is durable", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    await crashed(file, 10);
+    using reader = new Database(file);
+    reader.run("BEGIN");
+    reader.query("SELECT count(*) FROM plants").get();
+    await using service = await start(file);
+    expect(service.err()).toContain("another process has the data file open");
+    expect((await post(service.url, '{"id":1,"name":"fern"}')).headers.get("idempotent-replayed")).toBe(
+      "true",
+    );
+    expect(await create(service.url, 11)).toBe(200);
+    // As a second crash would leave it: the data file and the WAL, without the -shm that the reader keeps.
+    const copy = join(folder.path, "copy.db");
+    for (const end of ["", "-wal"]) copyFileSync(file + end, copy + end);
+    await using again = await start(copy);
+    expect(await create(again.url, 12)).toBe(200);
+    expect(storedPlants(copy)).toHaveLength(12);
+  });
+});
+
+test("nobody waits longer than five seconds for another process's write lock, however many wait", async () => {
+  await using running = await startTestService();
+  using other = new Database(running.database);
+  other.run("BEGIN IMMEDIATE");
+  const startMs = performance.now();
+  const answers: Promise<number>[] = [];
+  for (let id = 1; id <= 20; id++) {
+    answers.push(create(running.url, id));
+    await Bun.sleep(200);
+  }
+  expect(new Set(await Promise.all(answers))).toEqual(new Set([503]));
+  expect(performance.now() - startMs).toBeLessThan(6500);
+  other.run("ROLLBACK");
+  expect(await create(running.url, 1)).toBe(200);
+});
+
+test("the size of the WAL is in the metrics and the overview", async () => {
+  await using running = await startTestService();
+  await create(running.url, 1);
+  const ask = async (path: string) =>
+    (
+      await fetch(`${running.operatorUrl}${path}`, { headers: { Authorization: `Bearer ${operatorToken}` } })
+    ).text();
+  expect(await ask("/metrics")).toMatch(/^plant_store_wal_bytes [1-9]\d*$/m);
+  expect(JSON.parse(await ask("/api/overview")).store.walBytes).toBeGreaterThan(0);
+});
+
+test("the lock file stays, and is empty", async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "plants.db");
+  const service = await start(file);
+  service.child.kill("SIGTERM");
+  await service.ended();
+  expect(existsSync(`${file}.lock`)).toBe(true);
+  expect(readFileSync(`${file}.lock`)).toHaveLength(0);
+});
