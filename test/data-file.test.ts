@@ -109,6 +109,15 @@ describe("verify", () => {
     ]);
   });
 
+  test("says in one sentence that there is no file, also where there is a checksum of one", async () => {
+    const file = join(folder.path, "gone.db");
+    writeFileSync(`${file}.sha256`, `${"0".repeat(64)}  gone.db\n`);
+    expect(await plantStore(["verify", "--database", file])).toMatchObject({
+      code: 1,
+      err: `plant-store: The data file ${file} does not exist.\n`,
+    });
+  });
+
   test("says that a file is damaged, whichever of its bytes are", async () => {
     const file = join(folder.path, "damaged.db");
     const bytes = readFileSync(sound);

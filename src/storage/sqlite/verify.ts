@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
 import { setImmediate as otherWork } from "node:timers/promises";
 import { BlockCheck } from "./block-check.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
@@ -33,12 +34,11 @@ const problemsMax = 20;
  * @throws DataFileProblem if there is no file of ours to check.
  */
 export async function verify(path: string, onRows: (checked: number, of: number) => void): Promise<Verified> {
-  const problems: string[] = [];
-  let plants = 0;
+  if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
   const expected = expectedChecksum(path);
+  const problems = expected === undefined ? [] : await checksumProblems(path, expected);
+  let plants = 0;
   try {
-    if (expected !== undefined && (await checksum(path)) !== expected)
-      problems.push(`its checksum is not the one in ${checksumFile(path)}: it was changed or cut off`);
     using database = openReadOnly(path, { older: true });
     problems.push(...(await checkDatabase(path)));
     plants = await checkPlants(database, path, problems, onRows);
@@ -48,6 +48,15 @@ export async function verify(path: string, onRows: (checked: number, of: number)
     problems.push(changed ? error.message : damageOf(error));
   }
   return { plants, checksummed: expected !== undefined, problems: problems.slice(0, problemsMax) };
+}
+
+async function checksumProblems(path: string, expected: string): Promise<string[]> {
+  try {
+    if ((await checksum(path)) === expected) return [];
+    return [`its checksum is not the one in ${checksumFile(path)}: it was changed or cut off`];
+  } catch (error) {
+    return [`it cannot be read: ${(error as Error).message}`];
+  }
 }
 
 async function checkPlants(
