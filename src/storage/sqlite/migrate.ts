@@ -3,7 +3,7 @@ import { DataFileProblem } from "./data-file-problem.ts";
 import { isEarly, migrateEarly } from "./early-schemas.ts";
 import { migrations as landed } from "./migrations.ts";
 import { readPragma } from "./read-pragma.ts";
-import { fingerprintAt, fingerprintOf } from "./schema.ts";
+import { fingerprints } from "./schema.ts";
 import { Windows } from "./windows.ts";
 
 // "PLNT", in the file's header: tells our files from other SQLite databases.
@@ -26,13 +26,12 @@ export function isNew(database: Database): boolean {
 
 /** Gives the file every migration that it lacks, all of them in one transaction. Only for the one writer of the file. */
 export function migrate(database: Database, path: string, migrations = landed): void {
-  if (schemaVersion(database, path, migrations) === migrations.length) return;
+  if (schemaOf(database, path, migrations).version === migrations.length) return;
   database
     .transaction(() => {
       // Asked again inside the lock: another process may have migrated while this one waited for it.
-      const version = schemaVersion(database, path, migrations);
+      const { version, early } = schemaOf(database, path, migrations);
       if (version === migrations.length) return;
-      const early = isEarly(version, fingerprintOf(database, migrations));
       if (early) migrateEarly(database, migrations[0] ?? "");
       for (const sql of migrations.slice(version)) database.run(sql);
       if (early) new Windows(database).catchUp();
@@ -44,7 +43,7 @@ export function migrate(database: Database, path: string, migrations = landed): 
 
 /** Refuses a file of a schema that is not known, or older where that is no use to who reads it. */
 export function checkSchema(database: Database, path: string, { older }: { readonly older: boolean }): void {
-  const version = schemaVersion(database, path, landed);
+  const { version } = schemaOf(database, path, landed);
   if (version === 0) throw new DataFileProblem(`${path} is empty: it is not a data file yet.`);
   if (version < landed.length && !older) throw olderProblem(path, version);
 }
@@ -55,14 +54,19 @@ export function olderProblem(path: string, version: number): DataFileProblem {
   );
 }
 
-/** How many migrations the file has. Its tables must be those that so many make. */
-function schemaVersion(database: Database, path: string, migrations: readonly string[]): number {
+/** How many migrations the file has. Its tables must be those that so many make, or of one of the early schemas. */
+function schemaOf(
+  database: Database,
+  path: string,
+  migrations: readonly string[],
+): { readonly version: number; readonly early: boolean } {
   const version = Number(readPragma(database, "user_version"));
   if (version > migrations.length)
     throw new DataFileProblem(`${path} was written by a newer plant-store; use that version or a newer one.`);
-  const fingerprint = fingerprintOf(database, migrations);
-  if (fingerprint === fingerprintAt(version, migrations) || isEarly(version, fingerprint)) return version;
+  const { actual, expected } = fingerprints(database, version, migrations);
+  const early = isEarly(version, actual);
+  if (early || actual === expected) return { version, early };
   throw new DataFileProblem(
-    `${path} says schema ${version}, but has other tables (fingerprint ${fingerprint}): export its plants with the version of plant-store that wrote it, and import them into a new file.`,
+    `${path} says schema ${version}, but has other tables (fingerprint ${actual}): export its plants with the version of plant-store that wrote it, and import them into a new file.`,
   );
 }

@@ -6,29 +6,32 @@ interface Table {
   sql: string;
 }
 
+export interface Fingerprints {
+  readonly actual: string;
+  readonly expected: string;
+}
+
 /**
- * A digest of the tables that the migrations make, as this database has them. Tables of others, such as Litestream's, and
- * an operator's own indexes do not count.
+ * Digests of the tables that the migrations make: as this database has them, and as the first so many migrations make them.
+ * Tables of others, such as Litestream's, and an operator's own indexes do not count.
  */
-export function fingerprintOf(database: Database, migrations: readonly string[]): string {
-  return fingerprint(tablesOf(database), migratedTables(migrations));
+export function fingerprints(
+  database: Database,
+  version: number,
+  migrations: readonly string[],
+): Fingerprints {
+  using model = new Database(":memory:");
+  for (const sql of migrations.slice(0, version)) model.run(sql);
+  const expected = tablesOf(model);
+  for (const sql of migrations.slice(version)) model.run(sql);
+  const ours = new Set(tablesOf(model).map(({ name }) => name));
+  return { actual: fingerprint(tablesOf(database), ours), expected: fingerprint(expected, ours) };
 }
 
-/** The digest of a database that has just these migrations, the first of all that there are. */
-export function fingerprintAt(version: number, migrations: readonly string[]): string {
-  return fingerprint(migratedTables(migrations.slice(0, version)), migratedTables(migrations));
-}
-
-function fingerprint(tables: readonly Table[], ours: readonly Table[]): string {
+function fingerprint(tables: readonly Table[], ours: ReadonlySet<string>): string {
   const hash = createHash("sha256");
-  for (const { name, sql } of tables) if (ours.some((own) => own.name === name)) hash.update(`${sql};\n`);
+  for (const { name, sql } of tables) if (ours.has(name)) hash.update(`${sql};\n`);
   return hash.digest("hex").slice(0, 16);
-}
-
-function migratedTables(migrations: readonly string[]): Table[] {
-  using database = new Database(":memory:");
-  for (const sql of migrations) database.run(sql);
-  return tablesOf(database);
 }
 
 function tablesOf(database: Database): Table[] {
