@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const require = createRequire(import.meta.url);
 // Before its install script has run, `bun/bin/bun.exe` is a placeholder of a few hundred bytes.
@@ -20,9 +21,24 @@ export function findBun() {
   return candidates.find(isBinary);
 }
 
+/**
+ * How Bun is always started. By itself it runs what bunfig.toml and tsconfig.json of the current folder name, reads its
+ * .env files, and downloads packages that it misses: any folder could then run its code with the user's tokens.
+ */
+export const bunFlags = [
+  `--config=${ownFile("bunfig.toml")}`,
+  `--tsconfig-override=${ownFile("tsconfig.json")}`,
+  "--no-env-file",
+  "--no-install",
+];
+
 export const bunMissing =
   `plant-store: npm brought no Bun binary for ${process.platform}-${process.arch}; ` +
   "run `npm ci` again without --omit=optional, on Linux, macOS or Windows with an x64 or arm64 processor.";
+
+function ownFile(name) {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
 
 function inPackage(name, path) {
   try {

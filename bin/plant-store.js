@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
-import { bunMissing, findBun } from "./find-bun.js";
+import { bunFlags, bunMissing, findBun } from "./find-bun.js";
 
 const bun = findBun();
 if (bun === undefined) {
@@ -13,7 +13,7 @@ if (bun === undefined) {
 }
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-const child = spawn(bun, [main, ...process.argv.slice(2)], { stdio: "inherit" });
+const child = spawn(bun, [...bunFlags, main, ...process.argv.slice(2)], { stdio: "inherit" });
 
 // Listening also keeps this process alive until the child is done.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));

@@ -2,7 +2,7 @@
 // Arguments go to the test runner: npm test -- test/framing.test.ts
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { bunMissing, findBun } from "../bin/find-bun.js";
+import { bunFlags, bunMissing, findBun } from "../bin/find-bun.js";
 
 // Far above what any test takes: a busy machine is slow, and only one that hangs is at fault.
 const testMsMax = 60_000;
@@ -23,7 +23,7 @@ runTests();
 function runTests() {
   const chosen = process.argv.slice(2);
   const paths = chosen.length > 0 ? chosen : ["./src", "./test"];
-  const tests = spawn(bun, ["test", "--timeout", String(testMsMax), ...paths], {
+  const tests = spawn(bun, [...bunFlags, "test", "--timeout", String(testMsMax), ...paths], {
     stdio: ["ignore", "inherit", "pipe"],
   });
   let said = "";

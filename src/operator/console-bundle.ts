@@ -20,7 +20,9 @@ const mediaTypes: Record<string, string> = {
  */
 export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>> {
   const built = await Bun.build({
-    entrypoints: [fileURLToPath(new URL("./console/main.tsx", import.meta.url))],
+    entrypoints: [ownFile("./console/main.tsx")],
+    // Said, because otherwise the bundler also obeys the tsconfig.json of the folder that the service was started in.
+    tsconfig: ownFile("./console/tsconfig.json"),
     target: "browser",
     format: "esm",
     minify: true,
@@ -42,4 +44,8 @@ export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>>
   const page = html.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => names[name] ?? "");
   files.set("/", { type: "text/html; charset=utf-8", bytes: new TextEncoder().encode(page) });
   return files;
+}
+
+function ownFile(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
 }

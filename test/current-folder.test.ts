@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { launcher, plantStore, serve } from "./command.ts";
+import { accessToken, temporaryFolder } from "./harness.ts";
+
+const withBun = join(import.meta.dir, "../scripts/with-bun.js");
+
+/** A folder as a stranger's archive unpacks it: every file that Bun looks for in the current folder is there, and runs code. */
+function hostileFolder() {
+  const folder = temporaryFolder();
+  const write = (name: string, text: string) => writeFileSync(join(folder.path, name), text);
+  const marker = join(folder.path, "marker");
+  write(
+    "hijack.ts",
+    `require("node:fs").appendFileSync(${JSON.stringify(marker)}, "ran\\n");
+     export const hijacked = "hijacked by the current folder"; export default hijacked; console.log(hijacked);`,
+  );
+  const preload = 'preload = ["./hijack.ts"]\n';
+  for (const name of ["bunfig.toml", ".bunfig.toml"])
+    write(name, `${preload}[run]\n${preload}[test]\n${preload}[define]\n"Math.max" = "hijacked"\n`);
+  const paths = { "*": ["./hijack.ts"] };
+  const tsconfig = JSON.stringify({ compilerOptions: { baseUrl: ".", paths, jsxImportSource: "hijack" } });
+  for (const name of ["tsconfig.json", "jsconfig.json"]) write(name, tsconfig);
+  for (const mode of ["", ".local", ".development", ".production", ".test", ".production.local"])
+    write(`.env${mode}`, "PLANT_STORE_DATABASE=hijacked.db\nPLANT_STORE_LOG_LEVEL=hijacked\n");
+  write(
+    "package.json",
+    '{"type":"commonjs","imports":{"#x":"./hijack.ts"},"browser":{"preact":"./hijack.ts"}}',
+  );
+  for (const name of ["pg", "preact"]) {
+    mkdirSync(join(folder.path, "node_modules", name), { recursive: true });
+    write(`node_modules/${name}/index.js`, 'import "../../hijack.ts";');
+  }
+  return { ...folder, ran: () => existsSync(marker) };
+}
+
+describe("in a folder with a bunfig.toml, a tsconfig.json and .env files of someone else's", () => {
+  let folder = hostileFolder();
+  beforeEach(() => {
+    folder = hostileFolder();
+  });
+  afterEach(() => {
+    folder[Symbol.dispose]();
+  });
+
+  const inside = (...args: string[]) => plantStore(args, { folder: folder.path });
+
+  test("no command runs its code or takes its settings", async () => {
+    expect((await inside("--help")).out).toContain("Examples");
+    const { out } = await inside("config", "--json");
+    const settings = JSON.parse(out) as { source: string }[];
+    // What this test's own environment sets is the one that is not a default.
+    expect(settings.filter(({ source }) => source !== "default")).toMatchObject([
+      { name: "operator-listen" },
+    ]);
+    const made = await inside("token", "create", "--name", "greenhouse", "--database", "plants.db");
+    expect([made.code, made.out]).toEqual([0, expect.stringMatching(/^pst_\w+\n$/)]);
+    expect((await inside("token", "list", "--database", "plants.db")).out).toContain("greenhouse");
+    expect(folder.ran()).toBe(false);
+  });
+
+  test("serve, its threads, its console and import are our own", async () => {
+    await using service = await serve(["--database", "plants.db", "--workers", "2"], {
+      folder: folder.path,
+      through: "launcher",
+      environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+    });
+    const operatorUrl = /"operatorUrl":"([^"]+)"/.exec(service.err())?.[1] ?? "";
+    const page = await (await fetch(operatorUrl)).text();
+    const script = await (await fetch(operatorUrl + /src="([^"]+\.js)"/.exec(page)?.[1])).text();
+    expect(script).not.toContain("hijacked");
+    expect(script.length).toBeGreaterThan(50_000);
+
+    writeFileSync(join(folder.path, "plants.ndjson"), '{"id":1,"name":"Fern"}\n');
+    const imported = await plantStore(["import", "plants.ndjson", "--url", service.url], {
+      folder: folder.path,
+      environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+    });
+    expect([imported.code, imported.err]).toEqual([0, expect.stringContaining("1 created")]);
+    expect(folder.ran()).toBe(false);
+  });
+
+  test("scripts of the repository are our own too, and download no package that is missing", async () => {
+    using elsewhere = temporaryFolder();
+    const script = join(elsewhere.path, "script.ts");
+    writeFileSync(
+      script,
+      'console.log(process.env["PLANT_STORE_DATABASE"], await import("missing-package").catch(() => "missing"));',
+    );
+    let asked = 0;
+    using registry = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch() {
+        asked++;
+        return new Response("", { status: 404 });
+      },
+    });
+    writeFileSync(join(folder.path, ".npmrc"), `registry=${registry.url}\n`);
+    const ran = Bun.spawn(["node", withBun, script], { cwd: folder.path, stderr: "pipe" });
+    expect([await ran.stdout.text(), await ran.stderr.text()]).toEqual(["undefined missing\n", ""]);
+    expect([folder.ran(), asked]).toEqual([false, 0]);
+  });
+});
+
+test("whatever starts Bun starts it with the same flags", () => {
+  for (const path of [launcher, withBun, join(import.meta.dir, "../scripts/check.js")])
+    expect([path, /\(bun, \[\.\.\.bunFlags, /.test(readFileSync(path, "utf8"))]).toEqual([path, true]);
+});
