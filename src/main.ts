@@ -5,8 +5,9 @@ import type { Terminal } from "./cli/terminal.ts";
 import { exitWithoutClosing } from "./storage/sqlite/exit-without-closing.ts";
 
 const { stdout, stderr, env } = process;
-// A signal to the whole process group comes twice: straight, and passed on by the launcher. That is one wish to stop.
-const sameSignalMs = 250;
+// A signal to the whole process group arrives up to three times: directly, from the launcher, and through npm, which a busy
+// machine may delay. That is one request to stop.
+const sameSignalMs = 1000;
 const columnsStandard = 80;
 
 // A reader that has seen enough (`plant-store errors | head -1`) is not a fault.

@@ -15,6 +15,8 @@ export interface RunOptions {
   readonly folder?: string;
   /** What standard input brings; nothing unless told. An open one is for the test to write to. */
   readonly input?: string | Uint8Array | "open";
+  /** Whether it leads a process group of its own, as a command typed into a shell does. */
+  readonly ownGroup?: boolean;
 }
 
 // Only what a process needs to run at all: a variable of the developer's own must not steer a test.
@@ -27,7 +29,7 @@ const bareEnvironment = {
 
 /** Runs a command of the launcher's to its end. */
 export async function plantStore(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  return listen(start("node", [launcher, ...args], options)).ended;
+  return watch(start("node", [launcher, ...args], options)).ended;
 }
 
 /** Starts a command of the launcher's, to be watched and signalled while it runs. */
@@ -36,7 +38,7 @@ export function startPlantStore(
   options: RunOptions = {},
 ): { readonly child: ChildProcess; err(): string; readonly ended: Promise<Finished> } {
   const child = start("node", [launcher, ...args], options);
-  return { child, ...listen(child) };
+  return { child, ...watch(child) };
 }
 
 export interface Serving extends AsyncDisposable {
@@ -55,7 +57,7 @@ export async function serve(
 ): Promise<Serving> {
   const [command, script] = options.through === "launcher" ? ["node", launcher] : [process.execPath, main];
   const child = start(command, [script, "serve", "--listen", "127.0.0.1:0", ...args], options);
-  const said = listen(child);
+  const said = watch(child);
   let url: string | undefined;
   while (url === undefined) {
     if (child.exitCode !== null) throw new Error(`serve ended at once: ${(await said.ended).err}`);
@@ -76,21 +78,26 @@ export async function serve(
   };
 }
 
-function start(
+export function start(
   command: string,
   args: readonly string[],
-  { environment = {}, folder, input }: RunOptions,
+  { environment = {}, folder, input, ownGroup = false }: RunOptions,
 ): ChildProcess {
   const child = spawn(command, args, {
     env: { ...bareEnvironment, ...environment },
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    detached: ownGroup,
     ...(folder === undefined ? {} : { cwd: folder }),
   });
   if (input !== undefined && input !== "open") child.stdin?.end(input);
   return child;
 }
 
-function listen(child: ChildProcess): { out(): string; err(): string; readonly ended: Promise<Finished> } {
+export function watch(child: ChildProcess): {
+  out(): string;
+  err(): string;
+  readonly ended: Promise<Finished>;
+} {
   let out = "";
   let err = "";
   child.stdout?.on("data", (text) => {

@@ -154,7 +154,7 @@ onEveryEngine((engine) => {
       });
       service.child.kill("SIGTERM");
       await eventually(() => service.err().includes("stopping"));
-      await Bun.sleep(300);
+      await Bun.sleep(1100);
       service.child.kill("SIGINT");
       expect((await service.ended()).code).toBe(130);
     });

@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { start, watch } from "./command.ts";
+import { eventually, temporaryFolder } from "./harness.ts";
+
+const root = join(import.meta.dir, "..");
+
+// What Docker, a supervisor or `kill` do is a signal to npm alone; Ctrl-C is one to npm and all below it.
+for (const [what, signal, toGroup] of [
+  ["SIGTERM to npm alone", "SIGTERM", false],
+  ["SIGINT to npm alone", "SIGINT", false],
+  ["Ctrl-C", "SIGINT", true],
+] as const) {
+  test(`npm start is stopped cleanly by ${what}`, async () => {
+    using folder = temporaryFolder();
+    const npm = start("npm", ["start"], {
+      folder: root,
+      ownGroup: true,
+      environment: {
+        PLANT_STORE_LISTEN: "127.0.0.1:0",
+        PLANT_STORE_DATABASE: join(folder.path, "plants.db"),
+        npm_config_update_notifier: "false",
+      },
+    });
+    const said = watch(npm);
+    using _ = { [Symbol.dispose]: () => void killGroup(npm.pid ?? 0) };
+    await eventually(() => said.err().includes('"listening"'));
+    const url = /"message":"listening","url":"([^"]+)"/.exec(said.err())?.[1] ?? "";
+    expect((await fetch(`${url}/livez`)).status).toBe(200);
+    const exited = new Promise((resolve) => npm.on("exit", resolve));
+    process.kill(toGroup ? -(npm.pid ?? 0) : (npm.pid ?? 0), signal);
+    // npm ends only once the service has: whoever waits for npm may then take the machine away.
+    await exited;
+    await expect(fetch(`${url}/livez`)).rejects.toThrow();
+    expect((await said.ended).err).toContain("stopped; everything answered is on disk");
+  });
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // All of it has ended, as it should.
+  }
+}
