@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Gate } from "./access/gate.ts";
+import { Gate, presetAmong } from "./access/gate.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
 import { createToken, type Token, type TokenStore } from "./access/tokens.ts";
 import type { Config } from "./config/read-config.ts";
@@ -47,6 +47,10 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const version = await store.tokens.version();
   const tokens = await store.tokens.all();
   gate.update(tokens);
+  for (const token of tokens) {
+    const preset = presetAmong([token], config.presetTokens);
+    if (preset !== undefined) events.presetIsStored(preset.name, token.name);
+  }
 
   const intake = new Intake({
     store: store.plants,
@@ -102,6 +106,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
           events,
           counters,
           parseDurationMs,
+          presetTokens,
           archive: store.archive,
           tokens: store.tokens,
           tokensChanged: async () => take(await store.tokens.all()),

@@ -76,6 +76,38 @@ onEveryEngine((engine) => {
       });
     }
 
+    test("rotate does not prolong a secret that expires before the overlap is over", async () => {
+      const database = ["--database", await engine.newDatabase()];
+      await plantStore(["token", "create", "--name", "short", "--expires", "10m", ...database]);
+      const list = async () => JSON.parse((await plantStore(["token", "list", "--json", ...database])).out);
+      const [{ expiresAt }] = await list();
+      const { err } = await plantStore(["token", "rotate", "short", "--overlap", "24h", ...database]);
+      expect(err).toContain(`The old secret works until ${expiresAt}.`);
+      expect(await list()).toMatchObject([{ expiresAt }, { state: "live" }]);
+    });
+
+    test("revoke and rotate say when the secret is also preset, and that it lives on as that", async () => {
+      const database = ["--database", await engine.newDatabase()];
+      const { out } = await plantStore([
+        "token",
+        "create",
+        "--name",
+        "both",
+        "--scope",
+        "operator",
+        ...database,
+      ]);
+      const environment = { PLANT_STORE_ACCESS_TOKEN: out.trim() };
+      for (const verb of ["rotate", "revoke"]) {
+        const { err } = await plantStore(["token", verb, "both", ...database], { environment });
+        expect(err).toContain("The secret is also preset, as preset-access, and keeps plants:create");
+        expect(err).not.toContain(out.trim());
+      }
+      await plantStore(["token", "create", "--name", "other", ...database]);
+      const { err } = await plantStore(["token", "revoke", "other", ...database], { environment });
+      expect(err).toMatch(/^Revoked other \(\w{8}\)\.\n$/);
+    });
+
     test("a name that is in use is not given twice", async () => {
       const args = ["token", "create", "--name", "x", "--database", await engine.newDatabase()];
       expect((await plantStore(args)).code).toBe(0);

@@ -286,3 +286,26 @@ test("from process start to the first 200 is a fraction of a second", async () =
   // Half a second here for machines under load; npm run bench measures it.
   expect(performance.now() - startMs).toBeLessThan(1000);
 });
+
+test("a stored token whose secret is preset is known by both sides, and revoking it says so", async () => {
+  using folder = temporaryFolder();
+  const database = join(folder.path, "p.db");
+  const args = ["token", "create", "--name", "both", "--scope", "operator", "--scope", "plants:create"];
+  const secret = (await plantStore([...args, "--database", database])).out.trim();
+  await using service = await serve(["--database", database], {
+    environment: { PLANT_STORE_OPERATOR_TOKEN: secret },
+  });
+  expect(service.err()).toContain('"preset":"preset-operator","stored":"both"');
+  expect(service.err()).not.toContain(secret);
+  const operatorUrl = /"operatorUrl":"([^"]+)"/.exec(service.err())?.[1] ?? "";
+  const headers = { Authorization: `Bearer ${secret}` };
+  const create = async () => (await post(service.url, '{"id":1,"name":"a"}', headers)).status;
+  const listed = (await (await fetch(`${operatorUrl}/api/tokens`, { headers })).json()) as {
+    tokens: { id: string }[];
+  };
+  expect(await create()).toBe(403);
+  const id = listed.tokens[0]?.id;
+  const revoked = await fetch(`${operatorUrl}/api/tokens/${id}/revoke`, { method: "POST", headers });
+  expect(await revoked.json()).toMatchObject({ token: { state: "revoked" }, alsoPreset: "preset-operator" });
+  expect([await create(), (await fetch(`${operatorUrl}/api/me`, { headers })).status]).toEqual([403, 200]);
+});

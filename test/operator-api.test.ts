@@ -229,6 +229,14 @@ onEveryEngine((engine) => {
       ]);
     });
 
+    test("that expire before the overlap is over are not prolonged by rotating", async () => {
+      const { body } = await send("/api/tokens", { name: "short", expiresIn: "10m" });
+      const { id, expiresAt } = body["token"] as { id: string; expiresAt: string };
+      expect((await send(`/api/tokens/${id}/rotate`, { overlap: "1d" })).body["oldUntil"]).toBe(expiresAt);
+      const { tokens } = (await call("/api/tokens")).body as unknown as { tokens: { id: string }[] };
+      expect(tokens.find((token) => token.id === id)).toMatchObject({ expiresAt });
+    });
+
     const wrong: [string, unknown, number][] = [
       ["/api/tokens", {}, 40031],
       ["/api/tokens", { name: " " }, 40031],

@@ -83,6 +83,26 @@ describe("the gate", () => {
   });
 });
 
+describe("a preset token", () => {
+  const preset = { name: "preset-access", scopes: ["plants:create"], expiresAtMs: undefined } as const;
+  const both: Token = { ...token, scopes: ["plants:create", "operator"], expiresAtMs: undefined };
+  const stored: [string, Token[]][] = [
+    ["is not stored", []],
+    ["is stored with more scopes", [both]],
+    ["is stored without the preset's scope", [{ ...both, scopes: ["operator"] }]],
+    ["is stored and revoked", [{ ...both, revokedAtMs: 1 }]],
+    ["is stored and expired", [{ ...both, expiresAtMs: 1 }]],
+  ];
+  for (const [what, tokens] of stored) {
+    test(`has its own scope and no other where its secret ${what}`, () => {
+      const made = new Gate([{ ...preset, digest: digestOf(secret) }]);
+      made.update(tokens);
+      expect(made.admit(`Bearer ${secret}`, "plants:create", 2)).toMatchObject({ name: "preset-access" });
+      expect(made.admit(`Bearer ${secret}`, "operator", 2)).toBe("lacks-scope");
+    });
+  }
+});
+
 describe("a rate limit", () => {
   test("lets a burst through, then a steady flow, each caller for itself", () => {
     const limit = new RateLimit({ count: 10, perMs: 1000 }, createRateMemory());

@@ -14,6 +14,14 @@ export interface PresetToken extends Caller {
   readonly digest: string;
 }
 
+/** The preset with the secret of one of these tokens, if there is one: it outlives them. */
+export function presetAmong(
+  tokens: readonly Pick<Token, "digest">[],
+  presets: readonly PresetToken[],
+): PresetToken | undefined {
+  return presets.find((preset) => tokens.some(({ digest }) => digest === preset.digest));
+}
+
 /** Unknown, revoked, expired and malformed credentials are one case on purpose: nobody learns which it was. */
 export type Denied = "no-credentials" | "bad-credentials" | "lacks-scope";
 
@@ -39,12 +47,9 @@ export class Gate {
     this.#callers = new Map();
     this.#remembered = new Map();
     for (const token of tokens) if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
-    for (const preset of this.#presets) {
-      // The same secret may be preset and stored; then it may do what either may.
-      const stored = this.#callers.get(preset.digest);
-      const scopes = [...new Set([...preset.scopes, ...(stored?.scopes ?? [])])];
-      this.#callers.set(preset.digest, { ...preset, scopes });
-    }
+    // Last, so that a secret which is also stored has the preset's scopes alone: those of a stored token can end, and the
+    // preset would keep them alive.
+    for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
   }
 
   admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied {

@@ -42,6 +42,11 @@ export interface Minted {
   readonly secret: string;
 }
 
+export interface Rotated extends Minted {
+  /** The tokens that end, each with the time at which it does. */
+  readonly ending: readonly (Token & { readonly expiresAtMs: number })[];
+}
+
 const idShape = /^[0-9a-f]{8}$/;
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * 86_400_000;
@@ -75,7 +80,7 @@ export async function rotateToken(
   nameOrId: string,
   overlapMs: number,
   nowMs: number,
-): Promise<Minted> {
+): Promise<Rotated> {
   const live = (await store.all()).filter((token) => isCalled(token, nameOrId) && isLive(token, nowMs));
   const newest = live.at(-1);
   if (newest === undefined) throw new TokenProblem(`No live token is called "${nameOrId}".`);
@@ -88,7 +93,7 @@ export async function rotateToken(
     expiresAtMs: Math.min(token.expiresAtMs ?? endsAtMs, endsAtMs),
   }));
   await store.add(minted.token, ending);
-  return minted;
+  return { ...minted, ending };
 }
 
 /** Ends every live token of that name, or the one with that id, and gives back those it ended. */

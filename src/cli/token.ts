@@ -1,3 +1,4 @@
+import { presetAmong } from "../access/gate.ts";
 import { isScope, scopes } from "../access/scopes.ts";
 import type { TokenStore } from "../access/tokens.ts";
 import {
@@ -8,7 +9,7 @@ import {
   type Token,
   tokenState,
 } from "../access/tokens.ts";
-import { readConfig } from "../config/read-config.ts";
+import { type Config, readConfig } from "../config/read-config.ts";
 import { BadValue, parseDurationMs } from "../config/values.ts";
 import { openTokens } from "../storage/open-store.ts";
 import type { Command } from "./command.ts";
@@ -80,10 +81,11 @@ export const tokenRevoke: Command = {
   settings: ["database", "allowUnsafeDatabase"],
   run: (args, terminal) => {
     const called = onlyWord(args, "token revoke needs the NAME or ID of a token");
-    return withTokens(args, terminal, async (tokens) => {
+    return withTokens(args, terminal, async (tokens, { presetTokens }) => {
       const revoked = await revokeTokens(tokens, called, Date.now());
       if (args.has("json")) terminal.out(`${JSON.stringify(revoked.map(shown), null, 2)}\n`);
       else terminal.err(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
+      warnOfPreset(revoked, presetTokens, terminal);
     });
   },
 };
@@ -100,10 +102,11 @@ export const tokenRotate: Command = {
   run: (args, terminal) => {
     const called = onlyWord(args, "token rotate needs the NAME or ID of a token");
     const overlapMs = duration(args, "overlap") ?? parseDurationMs(overlapStandard);
-    return withTokens(args, terminal, async (tokens) => {
-      const nowMs = Date.now();
-      const minted = await rotateToken(tokens, called, overlapMs, nowMs);
-      tellMinted(minted, args, terminal, [`The old secret works until ${isoTime(nowMs + overlapMs)}.`]);
+    return withTokens(args, terminal, async (tokens, { presetTokens }) => {
+      const rotated = await rotateToken(tokens, called, overlapMs, Date.now());
+      const untilMs = Math.max(...rotated.ending.map(({ expiresAtMs }) => expiresAtMs));
+      tellMinted(rotated, args, terminal, [`The old secret works until ${isoTime(untilMs)}.`]);
+      warnOfPreset(rotated.ending, presetTokens, terminal);
     });
   },
 };
@@ -112,12 +115,21 @@ export const tokenRotate: Command = {
 async function withTokens(
   args: Arguments,
   terminal: Terminal,
-  work: (tokens: TokenStore) => Promise<void>,
+  work: (tokens: TokenStore, config: Config) => Promise<void>,
 ): Promise<number> {
-  const setting = readConfig(surroundings(args, terminal));
-  await using opened = await openTokens(setting, { create: args.value("name") !== undefined });
-  await work(opened.tokens);
+  const config = readConfig(surroundings(args, terminal));
+  await using opened = await openTokens(config, { create: args.value("name") !== undefined });
+  await work(opened.tokens, config);
   return 0;
+}
+
+// This command sees the presets of its own environment only; the service logs those of its own when it starts.
+function warnOfPreset(ended: readonly Token[], presets: Config["presetTokens"], terminal: Terminal): void {
+  const preset = presetAmong(ended, presets);
+  if (preset !== undefined)
+    terminal.err(
+      `The secret is also preset, as ${preset.name}, and keeps ${preset.scopes.join(" and ")} until the service runs without it.\n`,
+    );
 }
 
 // The secret alone goes to standard output, so that `TOKEN=$(plant-store token create …)` just works.

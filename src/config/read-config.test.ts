@@ -111,6 +111,14 @@ describe("preset tokens", () => {
     expect(fromVariable).toMatchObject({ name: "preset-access", scopes: ["plants:create"] });
   });
 
+  test("have one scope each", () => {
+    const environment = { PLANT_STORE_ACCESS_TOKEN: secret, PLANT_STORE_OPERATOR_TOKEN: `other-${secret}` };
+    expect(read({}, environment).presetTokens.map(({ name, scopes }) => [name, scopes])).toEqual([
+      ["preset-access", ["plants:create"]],
+      ["preset-operator", ["operator"]],
+    ]);
+  });
+
   test("are one caller with both scopes where one secret is given for both", () => {
     const both = read(
       {},

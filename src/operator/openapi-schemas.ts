@@ -9,6 +9,9 @@ const object = (properties: Record<string, unknown>, optional: readonly string[]
 });
 
 const scopes = { type: "array", items: { type: "string", enum: ["plants:create", "operator"] } };
+const alsoPreset = string(
+  "The preset token with the same secret, where there is one. It still works, with its own scope.",
+);
 const count = (description: string) => ({ type: "integer", description });
 
 export const schemas = {
@@ -93,7 +96,7 @@ export const schemas = {
     ["expiresAt", "revokedAt"],
   ),
   Tokens: object({ tokens: list("Token") }),
-  TokenAnswer: object({ token: ref("Token") }),
+  TokenAnswer: object({ token: ref("Token"), alsoPreset }, ["alsoPreset"]),
   TokenRequest: object(
     {
       name: string("Who will hold it."),
@@ -111,8 +114,9 @@ export const schemas = {
       token: ref("Token"),
       secret: string("Shown once."),
       oldUntil: time("Until when the old secret works."),
+      alsoPreset,
     },
-    ["oldUntil"],
+    ["oldUntil", "alsoPreset"],
   ),
   Error: object({
     error: {

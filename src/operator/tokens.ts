@@ -1,3 +1,4 @@
+import { type PresetToken, presetAmong } from "../access/gate.ts";
 import { isScope, type Scope, scopes } from "../access/scopes.ts";
 import {
   createToken,
@@ -16,6 +17,7 @@ export interface TokenParts {
   /** Brings a change into force at once on this node; others see it within a second. */
   readonly tokensChanged: () => Promise<void>;
   readonly parseDurationMs: (text: string) => number;
+  readonly presetTokens: readonly PresetToken[];
 }
 
 const overlapStandard = "1h";
@@ -43,7 +45,8 @@ export function revokeToken(parts: TokenParts): Answer {
     const token = await known(parts, named);
     const [revoked] = await told(revokeTokens(parts.tokens, token.id, Date.now()));
     await parts.tokensChanged();
-    return json({ token: shownToken(revoked ?? token, Date.now()) });
+    const alsoPreset = presetAmong([token], parts.presetTokens)?.name;
+    return json({ token: shownToken(revoked ?? token, Date.now()), alsoPreset });
   };
 }
 
@@ -53,10 +56,11 @@ export function rotate(parts: TokenParts): Answer {
     const overlap = text(await readObject(request), "overlap");
     const overlapMs = duration(parts, "overlap", overlap ?? overlapStandard) ?? 0;
     const nowMs = Date.now();
-    const { token, secret } = await told(rotateToken(parts.tokens, id, overlapMs, nowMs));
+    const { token, secret, ending } = await told(rotateToken(parts.tokens, id, overlapMs, nowMs));
     await parts.tokensChanged();
-    const oldUntil = new Date(nowMs + overlapMs).toISOString();
-    return json({ token: shownToken(token, nowMs), secret, oldUntil }, 201);
+    const oldUntil = isoTime(Math.max(...ending.map(({ expiresAtMs }) => expiresAtMs)));
+    const alsoPreset = presetAmong(ending, parts.presetTokens)?.name;
+    return json({ token: shownToken(token, nowMs), secret, oldUntil, alsoPreset }, 201);
   };
 }
 

@@ -74,6 +74,11 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         clock: isoTime(nowMs),
         lastPlant: isoTime(lastMs),
       }),
+    presetIsStored: (preset: string, stored: string) =>
+      log.warn("a preset token has the secret of a stored one; it has the preset's scope alone", {
+        preset,
+        stored,
+      }),
     tokensChanged: (count: number) => log.debug("tokens were read anew", { count }),
     tokensUnreadable: (reason: unknown) =>
       log.error("tokens could not be read; the known ones stand", { reason: String(reason) }),

@@ -58,6 +58,11 @@ export interface Token {
   readonly state: "live" | "expired" | "revoked";
 }
 
+export interface RevokedToken {
+  /** The preset token with the same secret, which still works. */
+  readonly alsoPreset?: string;
+}
+
 export interface MintedToken {
   readonly token: Token;
   readonly secret: string;

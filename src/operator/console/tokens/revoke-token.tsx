@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
 import { wordsOf } from "../api.ts";
-import type { Token } from "../api-shapes.ts";
+import type { RevokedToken, Token } from "../api-shapes.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { useSurroundings } from "../surroundings.ts";
 
 interface RevokeTokenProps {
   readonly token: Token;
-  readonly onRevoked: () => void;
+  readonly onRevoked: (alsoPreset: string | undefined) => void;
   readonly onClose: () => void;
 }
 
@@ -17,8 +17,8 @@ export function RevokeToken({ token, onRevoked, onClose }: RevokeTokenProps) {
   const revoke = async (): Promise<void> => {
     setBusy(true);
     try {
-      await api.post(`/api/tokens/${token.id}/revoke`, {});
-      onRevoked();
+      const { alsoPreset } = await api.post<RevokedToken>(`/api/tokens/${token.id}/revoke`, {});
+      onRevoked(alsoPreset);
     } catch (reason) {
       setProblem(wordsOf(reason));
       setBusy(false);

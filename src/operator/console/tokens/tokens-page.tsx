@@ -67,8 +67,9 @@ export function TokensPage() {
       {open?.kind === "revoke" && (
         <RevokeToken
           token={open.token}
-          onRevoked={() => {
-            say(`The token ${open.token.name} is revoked.`);
+          onRevoked={(alsoPreset) => {
+            const still = ` Its secret is also preset, as ${alsoPreset}, and still works as that.`;
+            say(`The token ${open.token.name} is revoked.${alsoPreset === undefined ? "" : still}`);
             close();
             void load();
           }}
