@@ -247,7 +247,7 @@ onEveryEngine((engine) => {
       ["/api/tokens", { name: "a", expiresIn: "0s" }, 40031],
       ["/api/tokens", { name: "0123abcd" }, 40031],
       ["/api/tokens", { name: "a", expiresIn: "999999999d" }, 40031],
-      ["/api/tokens", [], 40031],
+      ["/api/tokens", [], 40004],
       ["/api/tokens", "x".repeat(70_000), 41301],
       ["/api/tokens/nope/revoke", {}, 40403],
       ["/api/tokens/nope/rotate", {}, 40403],
@@ -255,6 +255,43 @@ onEveryEngine((engine) => {
     for (const [path, body, error] of wrong) {
       test(`are refused for ${path} ${JSON.stringify(body).slice(0, 40)}`, async () => {
         expect((await send(path, body)).body.error).toBe(error);
+      });
+    }
+  });
+
+  describe("bodies are read as strictly as a plant is", () => {
+    const wrong: [string, string, number, string][] = [
+      [
+        "/api/tokens",
+        '{"name":"a","expires":"1d"}',
+        40031,
+        'no field "expires" here; there are name, scopes',
+      ],
+      ["/api/tokens", '{"name":"a","__proto__":{}}', 40031, 'no field "__proto__" here'],
+      ["/api/tokens", '{"name":"a","n\\u0061me":"b"}', 40005, 'The name "name" appears more than once'],
+      ["/api/tokens", '{"name":"a","expiresIn":"1d","expiresIn":"90d"}', 40005, '"expiresIn"'],
+      ["/api/tokens", '{"name":"a",}', 40002, "line 1, column 13"],
+      ["/api/tokens", '{"name":"a"} {}', 40002, "nothing after the value"],
+      ["/api/tokens", "\ufeff{}", 40003, "byte order mark"],
+      ["/api/tokens", '{"name":"\\ud800"}', 40003, "surrogate"],
+      ["/api/tokens", "null", 40004, "must be a JSON object, but is null"],
+      ["/api/tokens/ID/rotate", '{"overlapp":"0s"}', 40031, 'no field "overlapp" here; there is overlap'],
+      ["/api/tokens/ID/rotate", '{"overlap":"0s","overlap":"1d"}', 40005, '"overlap"'],
+      ["/api/tokens/ID/revoke", '{"when":"later"}', 40031, 'no field "when" here; there are none'],
+      ["/api/exports", '{"colour":"green"}', 40031, 'no field "colour" here; there are format, id'],
+      ["/api/exports", '{"tag":"a","tag":"b"}', 40005, '"tag"'],
+    ];
+    for (const [path, body, error, message] of wrong) {
+      test(`${path} does not take ${body}`, async () => {
+        const { tokens } = (await call("/api/tokens")).body as unknown as { tokens: { id: string }[] };
+        const target = path.replace("ID", tokens[0]?.id ?? "");
+        const answer = await call(target, { method: "POST", body });
+        expect([answer.status, answer.body.error, answer.body.message]).toEqual([
+          400,
+          error,
+          expect.stringContaining(message),
+        ]);
+        expect((await call("/api/tokens")).body["tokens"]).toEqual(tokens as never);
       });
     }
   });

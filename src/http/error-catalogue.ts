@@ -53,7 +53,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "not-an-object": {
     error: 40004,
     when: "the JSON is not an object",
-    remedy: "Send one plant as one JSON object; a list of plants is a request each.",
+    remedy: "Send one JSON object; a list of plants is a request each.",
     example: "The body must be a JSON object, but is an array.",
   },
   "name-repeated": {

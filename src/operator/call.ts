@@ -1,5 +1,7 @@
 import type { Caller } from "../access/gate.ts";
 import { catalogue, type ErrorKind, statusOf } from "../http/error-catalogue.ts";
+import { parseMembers } from "../plants/json-body.ts";
+import { Refusal } from "../plants/refusals.ts";
 
 /** One request to the operator's side, let in already. */
 export interface Call {
@@ -43,28 +45,35 @@ export function errorResponse(
   });
 }
 
-/** The request's body as a JSON object; none at all counts as an empty one. */
-export async function readObject(request: Request): Promise<Record<string, unknown>> {
-  const text = await readText(request);
-  if (text.trim() === "") return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new Refused("wrong-parameter", "The body is not JSON.");
+/**
+ * The request's body as a JSON object with no other members than these; no body at all counts as an empty one. A member that
+ * is misspelled must not be one that is left out: `expires` would make a token that never expires.
+ */
+export async function readObject(
+  request: Request,
+  known: readonly string[],
+): Promise<Readonly<Record<string, unknown>>> {
+  const body = new Uint8Array(await request.arrayBuffer());
+  if (body.length > bodyBytesMax)
+    throw new Refused("body-too-large", `The body is over the limit of ${bodyBytesMax} bytes.`);
+  if (body.length === 0) return {};
+  const members = strictMembers(body);
+  for (const name of members.keys()) {
+    if (known.includes(name)) continue;
+    const there =
+      known.length === 0 ? "are none" : `${known.length === 1 ? "is" : "are"} ${known.join(", ")}`;
+    throw new Refused(
+      "wrong-parameter",
+      `There is no field ${JSON.stringify(name.slice(0, 50))} here; there ${there}.`,
+    );
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Refused("wrong-parameter", "The body must be a JSON object.");
-  return value as Record<string, unknown>;
+  return Object.fromEntries(members);
 }
 
-async function readText(request: Request): Promise<string> {
-  const bytes = new Uint8Array(await request.arrayBuffer());
-  if (bytes.length > bodyBytesMax)
-    throw new Refused("body-too-large", `The body is over the limit of ${bodyBytesMax} bytes.`);
+function strictMembers(body: Uint8Array): ReadonlyMap<string, unknown> {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw new Refused("wrong-parameter", "The body is not UTF-8.");
+    return parseMembers(body);
+  } catch (error) {
+    throw error instanceof Refusal ? new Refused(error.kind, error.message) : error;
   }
 }

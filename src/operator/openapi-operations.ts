@@ -127,7 +127,7 @@ export const operations: readonly Operation[] = [
     summary: "Makes a link to an export that a browser can download from, once, within a minute.",
     body: { schema: "ExportRequest", required: false },
     result: { status: 201, description: "The link.", content: content("ExportLink") },
-    errors: ["body-too-large", "too-busy"],
+    errors: ["too-busy"],
   },
   {
     method: "get",
@@ -156,7 +156,6 @@ export const operations: readonly Operation[] = [
     summary: "Makes a token. Its secret is in this answer and nowhere else.",
     body: { schema: "TokenRequest", required: true },
     result: { status: 201, description: "The token and its secret.", content: content("Minted") },
-    errors: ["body-too-large"],
   },
   {
     method: "post",
@@ -177,6 +176,6 @@ export const operations: readonly Operation[] = [
     parameters: [tokenId],
     body: { schema: "RotateRequest", required: false },
     result: { status: 201, description: "The new token and its secret.", content: content("Minted") },
-    errors: ["no-such-token", "body-too-large"],
+    errors: ["no-such-token"],
   },
 ];

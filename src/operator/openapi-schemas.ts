@@ -8,6 +8,12 @@ const object = (properties: Record<string, unknown>, optional: readonly string[]
   properties,
 });
 
+/** What a request may hold: a member that is not listed is refused. */
+const closedObject = (properties: Record<string, unknown>, optional: readonly string[]) => ({
+  ...object(properties, optional),
+  additionalProperties: false,
+});
+
 const scopes = { type: "array", items: { type: "string", enum: ["plants:create", "operator"] } };
 const alsoPreset = string(
   "The preset token with the same secret, where there is one. It still works, with its own scope.",
@@ -67,7 +73,7 @@ export const schemas = {
     ["topTags"],
   ),
   TagCount: object({ tag: string("The tag."), plants: string("How many plants have it.") }),
-  ExportRequest: object(
+  ExportRequest: closedObject(
     {
       format: { type: "string", enum: ["ndjson", "csv"] },
       id: string("As the parameters of listPlants."),
@@ -97,7 +103,7 @@ export const schemas = {
   ),
   Tokens: object({ tokens: list("Token") }),
   TokenAnswer: object({ token: ref("Token"), alsoPreset }, ["alsoPreset"]),
-  TokenRequest: object(
+  TokenRequest: closedObject(
     {
       name: string("Who will hold it."),
       scopes,
@@ -105,7 +111,7 @@ export const schemas = {
     },
     ["scopes", "expiresIn"],
   ),
-  RotateRequest: object(
+  RotateRequest: closedObject(
     { overlap: string("How long the old secret lives on, such as 24h; 1h where absent.") },
     ["overlap"],
   ),

@@ -13,6 +13,14 @@ const everywhere: readonly ErrorKind[] = [
   "store-unavailable",
 ];
 
+const ofBodies: readonly ErrorKind[] = [
+  "not-json",
+  "not-text",
+  "not-an-object",
+  "name-repeated",
+  "body-too-large",
+];
+
 /** The operator's API as OpenAPI 3.1.0, for those who reach it at this address. */
 export function describeOperatorApi(url: string): string {
   const paths: Record<string, Record<string, unknown>> = {};
@@ -48,7 +56,11 @@ export function describeOperatorApi(url: string): string {
 
 function described(operation: Operation) {
   const { method: _, path: __, result, errors = [], body, open, ...rest } = operation;
-  const kinds = [...(open === true ? (["wrong-host", "fault"] as const) : everywhere), ...errors];
+  const kinds = [
+    ...(open === true ? (["wrong-host", "fault"] as const) : everywhere),
+    ...(body === undefined ? [] : ofBodies),
+    ...errors,
+  ];
   return {
     ...rest,
     ...(open === true ? { security: [] } : {}),

@@ -28,7 +28,7 @@ export function listTokens({ tokens }: TokenParts): Answer {
 
 export function addToken(parts: TokenParts): Answer {
   return async ({ request }) => {
-    const given = await readObject(request);
+    const given = await readObject(request, ["name", "scopes", "expiresIn"]);
     const name = text(given, "name");
     if (name === undefined)
       throw new Refused("wrong-parameter", 'Field "name" is missing; expected a string.');
@@ -41,8 +41,9 @@ export function addToken(parts: TokenParts): Answer {
 }
 
 export function revokeToken(parts: TokenParts): Answer {
-  return async ({ named }) => {
+  return async ({ request, named }) => {
     const token = await known(parts, named);
+    await readObject(request, []);
     const [revoked] = await told(revokeTokens(parts.tokens, token.id, Date.now()));
     await parts.tokensChanged();
     const alsoPreset = presetAmong([token], parts.presetTokens)?.name;
@@ -53,7 +54,7 @@ export function revokeToken(parts: TokenParts): Answer {
 export function rotate(parts: TokenParts): Answer {
   return async ({ request, named }) => {
     const { id } = await known(parts, named);
-    const overlap = text(await readObject(request), "overlap");
+    const overlap = text(await readObject(request, ["overlap"]), "overlap");
     const overlapMs = duration(parts, "overlap", overlap ?? overlapStandard) ?? 0;
     const nowMs = Date.now();
     const { token, secret, ending } = await told(rotateToken(parts.tokens, id, overlapMs, nowMs));

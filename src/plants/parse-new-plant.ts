@@ -1,13 +1,9 @@
 import { parseInt64 } from "./int64.ts";
+import { cut, decodeBody, described, notAnObject, repeatedNames } from "./json-body.ts";
 import { JsonReader, type JsonType } from "./json-reader.ts";
 import { scanPlainPlant } from "./plain-plant.ts";
 import type { NewPlant, PlantField } from "./plant.ts";
 import { Refusal, together } from "./refusals.ts";
-
-// The byte order mark is kept by the decoder (ignoreBOM) so that it is refused below and not silently dropped.
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const shownCharactersMax = 40;
-const shownRepeatedMax = 5;
 
 /** Reads a request body as the contract's NewPlant, strictly and exactly, or says why it is none. */
 export function parseNewPlant(body: Uint8Array): NewPlant | Refusal {
@@ -17,25 +13,9 @@ export function parseNewPlant(body: Uint8Array): NewPlant | Refusal {
       'The body is empty. Send a JSON object such as {"id": 1, "name": "Fern"}.',
     );
   }
-  if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {
-    return new Refusal(
-      "not-text",
-      "The body starts with a byte order mark (EF BB BF). Send plain UTF-8 without it.",
-    );
-  }
-  let text: string;
   try {
-    text = utf8.decode(body);
-  } catch {
-    return new Refusal(
-      "not-text",
-      `The body is not UTF-8: byte ${validLength(body) + 1} does not belong to any character.`,
-    );
-  }
-  const plain = scanPlainPlant(text);
-  if (plain !== undefined) return plain;
-  try {
-    return readNewPlant(new JsonReader(text));
+    const text = decodeBody(body);
+    return scanPlainPlant(text) ?? readNewPlant(new JsonReader(text));
   } catch (thrown) {
     if (thrown instanceof Refusal) return thrown;
     throw thrown;
@@ -44,12 +24,7 @@ export function parseNewPlant(body: Uint8Array): NewPlant | Refusal {
 
 // Faults of shape are collected and told together: duplicates first, then id, name and tag as the contract lists them.
 function readNewPlant(json: JsonReader): NewPlant | Refusal {
-  const type = json.peek();
-  if (type !== "object") {
-    const source = json.skip();
-    json.end();
-    return new Refusal("not-an-object", `The body must be a JSON object, but is ${described(type, source)}.`);
-  }
+  if (json.peek() !== "object") return notAnObject(json);
 
   let id: bigint | Refusal | undefined;
   let name: string | Refusal | undefined;
@@ -129,44 +104,4 @@ function wrongType(field: string, expected: string, type: JsonType, source: stri
     "wrong-type",
     `Field "${field}" must be ${expected}, but is ${described(type, source)}.${hint}`,
   );
-}
-
-function repeatedNames(names: ReadonlySet<string>): Refusal {
-  const shown = [...names].slice(0, shownRepeatedMax).map((name) => cut(JSON.stringify(name)));
-  const more = names.size > shown.length ? ` and ${names.size - shown.length} more` : "";
-  const which =
-    names.size === 1 ? `The name ${shown[0]} appears` : `The names ${shown.join(", ")}${more} each appear`;
-  return new Refusal("name-repeated", `${which} more than once in the object.`);
-}
-
-function described(type: JsonType, source: string): string {
-  if (type === "object" || type === "array") return `an ${type}`;
-  return type === "null" ? "null" : `the ${type} ${cut(source)}`;
-}
-
-function cut(source: string): string {
-  const shown = Array.from(source.slice(0, 2 * shownCharactersMax));
-  return shown.length > shownCharactersMax ? `${shown.slice(0, shownCharactersMax).join("")}…` : source;
-}
-
-/** How many bytes at the beginning are valid UTF-8, by halving: a prefix of valid text is valid. */
-function validLength(body: Uint8Array): number {
-  let valid = 0;
-  let invalid = body.length + 1;
-  while (invalid - valid > 1) {
-    const middle = (valid + invalid) >> 1;
-    if (isUtf8Prefix(body.subarray(0, middle))) valid = middle;
-    else invalid = middle;
-  }
-  return valid;
-}
-
-function isUtf8Prefix(bytes: Uint8Array): boolean {
-  try {
-    // In streaming mode a character cut off at the end is not yet an error.
-    new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: true });
-    return true;
-  } catch {
-    return false;
-  }
 }
