@@ -121,6 +121,24 @@ describe("a rate limit", () => {
     });
   }
 
+  test("is one budget for each caller, also where their names have one hash", () => {
+    const limit = new RateLimit({ count: 1, perMs: 1000 }, createRateMemory());
+    // These two are one in 32-bit FNV-1a.
+    for (const name of ["costarring", "liquid"]) expect([name, limit.take(name, 0)]).toEqual([name, 0]);
+  });
+
+  test("is one budget for each caller, as long as there is memory for all; the rest share one of their own", () => {
+    const limit = new RateLimit({ count: 1, perMs: 1000 }, createRateMemory());
+    const refused = (from: number, to: number, nowMs: number) =>
+      Array.from({ length: to - from }, (_, index) => limit.take(`caller ${from + index}`, nowMs)).filter(
+        Boolean,
+      );
+    expect(refused(0, 4096, 0)).toEqual([]);
+    expect(refused(4096, 4106, 0)).toHaveLength(9);
+    expect(refused(0, 4096, 1000)).toEqual([]);
+    expect(refused(0, 4096, 1000)).toHaveLength(4096);
+  });
+
   test("is one limit for all who share its memory", () => {
     const memory = createRateMemory();
     const [one, other] = [

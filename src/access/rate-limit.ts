@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 export interface Rate {
   readonly count: number;
   readonly perMs: number;
@@ -7,11 +9,13 @@ export interface Rate {
 export type RateMemory = SharedArrayBuffer;
 
 const callersMax = 4096;
-// Per caller: when its next request would be due if all had come evenly (8 bytes), and the hash of its name (4 bytes).
-const dueBytes = callersMax * 8;
+// Callers beyond that many share this one slot, and nobody else's.
+const sharedSlot = callersMax;
+// For each slot: when its caller's next request would be due if all had come evenly, and who its caller is.
+const partBytes = (callersMax + 1) * BigInt64Array.BYTES_PER_ELEMENT;
 
 export function createRateMemory(): RateMemory {
-  return new SharedArrayBuffer(dueBytes + callersMax * 4);
+  return new SharedArrayBuffer(2 * partBytes);
 }
 
 /**
@@ -22,18 +26,19 @@ export class RateLimit {
   readonly #intervalUs: bigint;
   readonly #burstUs: bigint;
   readonly #dueUs: BigInt64Array;
-  readonly #names: Int32Array;
+  readonly #owners: BigInt64Array;
+  readonly #slots = new Map<string, number>();
 
   constructor({ count, perMs }: Rate, memory: RateMemory) {
     this.#intervalUs = BigInt(Math.ceil((perMs * 1000) / count));
     this.#burstUs = this.#intervalUs * BigInt(count);
-    this.#dueUs = new BigInt64Array(memory, 0, callersMax);
-    this.#names = new Int32Array(memory, dueBytes, callersMax);
+    this.#dueUs = new BigInt64Array(memory, 0, callersMax + 1);
+    this.#owners = new BigInt64Array(memory, partBytes);
   }
 
   /** Takes one request of the caller's; gives 0 where it may go on, else how many milliseconds it should wait. */
   take(caller: string, nowMs: number): number {
-    const slot = this.#slotOf(caller);
+    const slot = this.#slots.get(caller) ?? this.#claimSlot(caller);
     const nowUs = BigInt(Math.round(nowMs * 1000));
     for (;;) {
       const due = Atomics.load(this.#dueUs, slot);
@@ -47,21 +52,22 @@ export class RateLimit {
     }
   }
 
-  // The first free place from the name's own on is claimed for good. Past the last, callers share one.
-  #slotOf(caller: string): number {
-    const hash = hashOf(caller);
-    for (let tried = 0; tried < callersMax; tried++) {
-      const slot = ((hash >>> 0) + tried) % callersMax;
-      const owner = Atomics.compareExchange(this.#names, slot, 0, hash);
-      if (owner === 0 || owner === hash) return slot;
+  // The first free slot from the caller's own on is claimed for good, for this thread and all that share the memory.
+  #claimSlot(caller: string): number {
+    const owner = ownerOf(caller);
+    const first = Number(BigInt.asUintN(32, owner));
+    let slot = sharedSlot;
+    for (let tried = 0; tried < callersMax && slot === sharedSlot; tried++) {
+      const candidate = (first + tried) % callersMax;
+      const before = Atomics.compareExchange(this.#owners, candidate, 0n, owner);
+      if (before === 0n || before === owner) slot = candidate;
     }
-    return 0;
+    this.#slots.set(caller, slot);
+    return slot;
   }
 }
 
-// FNV-1a, never 0, which marks a free place.
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  return hash | 1;
+// 64 bits of a hash that nobody finds two names for; never 0, which marks a free slot.
+function ownerOf(caller: string): bigint {
+  return createHash("sha256").update(caller).digest().readBigInt64LE() || 1n;
 }

@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test";
+import { Counters, createCounterMemory } from "./counters.ts";
+import { createEvents } from "./events.ts";
+import { createLog } from "./log.ts";
+
+const answered = { requestId: "r", method: "POST", path: "/plants", status: 400, error: 40002 };
+
+for (const [event, more] of [
+  ["refused", "more requests were refused than are logged"],
+  ["failed", "more requests failed than are logged"],
+] as const) {
+  test(`a flood of ${event} requests is logged in 20 lines per second, and the rest is counted`, () => {
+    const lines: Record<string, unknown>[] = [];
+    const write = (line: string) => lines.push(JSON.parse(line));
+    const log = createLog({ level: "debug", format: "json", colour: false, write });
+    let nowMs = 0;
+    const events = createEvents(log, new Counters([], createCounterMemory()), () => nowMs);
+    for (; nowMs < 1000; nowMs += 10) events[event](answered);
+    expect(lines).toHaveLength(20);
+    expect(lines.every(({ message }) => message === event)).toBe(true);
+    for (let count = 0; count < 100; count++) events[event](answered);
+    expect(lines).toHaveLength(41);
+    expect(lines[20]).toMatchObject({ message: more, unlogged: 80 });
+    expect(lines[21]).toMatchObject({ message: event, requestId: "r", error: 40002 });
+  });
+}
