@@ -62,6 +62,7 @@ function oursCommand(port: number, database: string, flags: readonly string[]): 
   return [
     process.execPath,
     join(here, "../src/main.ts"),
+    "serve",
     "--listen",
     `127.0.0.1:${port}`,
     "--database",

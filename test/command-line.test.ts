@@ -153,6 +153,11 @@ describe("the other commands", () => {
     expect(out).not.toContain("\u001b");
   });
 
+  test("without a command there is the help, and it is misuse", async () => {
+    const { code, out, err } = await plantStore([]);
+    expect([code, out, err]).toEqual([2, "", (await plantStore(["--help"])).out]);
+  });
+
   for (const words of Object.keys(commands)) {
     test(`${words} --help`, async () => {
       const { code, out } = await plantStore([...words.split(" "), "--help"]);

@@ -76,7 +76,7 @@ describe.each([
       const disk = join(folder.path, "disk");
       mkdirSync(disk);
       const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-      const script = `mount -t tmpfs -o size=${size} none ${disk} && exec ${process.execPath} ${main} --listen 127.0.0.1:0 --operator-listen off --database ${disk}/plants.db`;
+      const script = `mount -t tmpfs -o size=${size} none ${disk} && exec ${process.execPath} ${main} serve --listen 127.0.0.1:0 --operator-listen off --database ${disk}/plants.db`;
       const child = spawn("unshare", ["-rm", "sh", "-c", script], {
         env: { PATH: process.env["PATH"] ?? "", PLANT_STORE_ACCESS_TOKEN: accessToken },
         stdio: ["ignore", "ignore", "pipe"],
@@ -131,7 +131,7 @@ test("a write that fails in a way nobody can judge ends the service, and a resta
   const file = join(folder.path, "plants.db");
   const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
   // A file may grow to 200 KiB and no further: past that a write fails with EFBIG, which is no full disk.
-  const script = `trap '' XFSZ; ulimit -f 400; exec ${process.execPath} ${main} --listen 127.0.0.1:0 --operator-listen off --database ${file}`;
+  const script = `trap '' XFSZ; ulimit -f 400; exec ${process.execPath} ${main} serve --listen 127.0.0.1:0 --operator-listen off --database ${file}`;
   const child = spawn("sh", ["-c", script], {
     env: { PATH: process.env["PATH"] ?? "", PLANT_STORE_ACCESS_TOKEN: accessToken },
     stdio: ["ignore", "ignore", "pipe"],

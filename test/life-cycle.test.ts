@@ -42,7 +42,13 @@ describe("the first run", () => {
     using folder = temporaryFolder();
     const database = join(folder.path, "plants.db");
     await using other = await startTestService();
-    const { code, out } = await plantStore(["--listen", `127.0.0.1:${other.port}`, "--database", database]);
+    const { code, out } = await plantStore([
+      "serve",
+      "--listen",
+      `127.0.0.1:${other.port}`,
+      "--database",
+      database,
+    ]);
     expect([code, out]).toEqual([1, ""]);
     await using service = await serve(["--database", database]);
     expect(service.out()).toContain("pst_");
@@ -133,7 +139,7 @@ onEveryEngine((engine) => {
     });
 
     test("asked for by a signal to the whole process group is still a clean one", async () => {
-      const args = ["--listen", "127.0.0.1:0", "--database", await engine.newDatabase()];
+      const args = ["serve", "--listen", "127.0.0.1:0", "--database", await engine.newDatabase()];
       const child = spawn("node", [launcher, ...args], {
         detached: true,
         stdio: ["ignore", "ignore", "pipe"],
@@ -174,6 +180,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
     await new Promise((resolve) => server.on("listening", resolve));
     const { port } = server.address() as { port: number };
     const { code, err } = await plantStore([
+      "serve",
       "--listen",
       `127.0.0.1:${port}`,
       "--database",
@@ -189,6 +196,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
     using folder = temporaryFolder();
     await using running = await startTestService({ workers: "2" });
     const args = [
+      "serve",
       "--workers",
       "2",
       "--listen",
@@ -224,7 +232,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
       using folder = temporaryFolder();
       const path = join(folder.path, "p.db");
       make(path);
-      const { code, err } = await plantStore(["--listen", "127.0.0.1:0", "--database", path]);
+      const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", path]);
       expect([code, err]).toEqual([1, expect.stringContaining(message)]);
       oneSentence(err);
     });
@@ -239,7 +247,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
       "-e",
       `new (require("bun:sqlite").Database)(${JSON.stringify(path)}).run("PRAGMA user_version = 999")`,
     ]);
-    const { code, err } = await plantStore(["--listen", "127.0.0.1:0", "--database", path]);
+    const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", path]);
     expect([code, err]).toEqual([1, expect.stringContaining("newer plant-store")]);
   });
 
@@ -247,6 +255,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
     using folder = temporaryFolder();
     writeFileSync(join(folder.path, "file"), "");
     const { code, err } = await plantStore([
+      "serve",
       "--listen",
       "127.0.0.1:0",
       "--database",
@@ -257,17 +266,39 @@ describe("a start that cannot succeed says why in one sentence", () => {
   });
 
   test("when the data file cannot be written, even by root", async () => {
-    const { code, err } = await plantStore(["--listen", "127.0.0.1:0", "--database", "/proc/plants.db"]);
+    const { code, err } = await plantStore([
+      "serve",
+      "--listen",
+      "127.0.0.1:0",
+      "--database",
+      "/proc/plants.db",
+    ]);
     expect([code, err]).toEqual([1, expect.stringContaining("/proc/plants.db cannot be opened")]);
     oneSentence(err);
   });
 
   const misused: [string[], Record<string, string>, string][] = [
-    [["--listen", "3000"], {}, "--listen takes HOST:PORT"],
-    [["--listn", "x"], {}, "--listn"],
+    [["serve", "--listen", "3000"], {}, "--listen takes HOST:PORT"],
+    [["serve", "--listn", "x"], {}, "--listn"],
+    [["--listen", ":0"], {}, "there is no command before --listen; it comes first"],
+    [["--database=postgres://me:secret@x", "list"], {}, "there is no command before --database;"],
     [["sevre"], {}, 'there is no command "sevre"'],
-    [[], { PLANT_STORE_BODY_TIMEOUT: "soon" }, "PLANT_STORE_BODY_TIMEOUT takes"],
-    [[], { PLANT_STORE_ACCESS_TOKEN: "x".repeat(20), PLANT_STORE_ACCESS_TOKEN_FILE: "y" }, "are both set"],
+    ...["constructor", "__proto__", "toString", "hasOwnProperty", "__proto__ x"].map(
+      (words): [string[], Record<string, string>, string] => [words.split(" "), {}, "there is no command"],
+    ),
+    [["token", "constructor"], {}, "token takes create, list, rotate or revoke"],
+    [["serve", "--drain-delay", "30d"], {}, "--drain-delay takes a time of at most 24d"],
+    [
+      ["serve"],
+      { PLANT_STORE_DRAIN_TIMEOUT: "25d" },
+      "PLANT_STORE_DRAIN_TIMEOUT takes a time of at most 24d",
+    ],
+    [["serve"], { PLANT_STORE_BODY_TIMEOUT: "soon" }, "PLANT_STORE_BODY_TIMEOUT takes"],
+    [
+      ["serve"],
+      { PLANT_STORE_ACCESS_TOKEN: "x".repeat(20), PLANT_STORE_ACCESS_TOKEN_FILE: "y" },
+      "are both set",
+    ],
   ];
   for (const [args, environment, message] of misused) {
     test(`when used as ${JSON.stringify([...args, ...Object.keys(environment)])}`, async () => {

@@ -179,7 +179,7 @@ describe("a server that acknowledges too early", () => {
     test(`(${setting}=off) is refused at the start, unless the operator insists`, async () => {
       await configure(`SET ${setting} = off`);
       try {
-        const refused = await plantStore(["--listen", "127.0.0.1:0", "--database", database]);
+        const refused = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", database]);
         expect([refused.code, refused.err]).toEqual([1, expect.stringContaining(`has ${setting}=off`)]);
         expect(refused.err.trim().split("\n")).toHaveLength(1);
         await using running = await startTestService({ "allow-unsafe-database": "yes" }, database);

@@ -12,7 +12,7 @@ let server: PostgresServer;
 let toNowhere: Promise<Finished>;
 beforeAll(async () => {
   const nowhere = "postgres://me:secret@127.0.0.1:1/plants";
-  toNowhere = plantStore(["--listen", "127.0.0.1:0", "--database", nowhere]);
+  toNowhere = plantStore(["serve", "--listen", "127.0.0.1:0", "--database", nowhere]);
   server = await startPostgres({
     tls: true,
     access: [
@@ -140,7 +140,7 @@ describe("getting in", () => {
   ];
   for (const [what, host, by, options, says] of refused) {
     test(`with ${what} is refused in one sentence, without the password`, async () => {
-      const args = ["--listen", "127.0.0.1:0", "--database", await address(host, by, options)];
+      const args = ["serve", "--listen", "127.0.0.1:0", "--database", await address(host, by, options)];
       const { code, err } = await plantStore(args);
       expect([code, err]).toEqual([1, expect.stringContaining(says)]);
       expect(err.trim().split("\n")).toHaveLength(1);
@@ -189,7 +189,7 @@ describe("getting in", () => {
   test("to a database that has plants of someone else's fails, and changes nothing", async () => {
     const database = await server.newDatabase();
     await server.run("CREATE TABLE plants (leaf text)", database);
-    const { code, err } = await plantStore(["--listen", "127.0.0.1:0", "--database", database]);
+    const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", database]);
     expect([code, err]).toEqual([1, expect.stringContaining('relation "plants" already exists')]);
     expect(await server.run("SELECT * FROM plants", database)).toEqual([]);
   });
@@ -198,7 +198,7 @@ describe("getting in", () => {
     const database = await server.newDatabase();
     await (await open(database))[Symbol.asyncDispose]();
     await server.run("UPDATE plant_store_schema SET version = 999", database);
-    const { code, err } = await plantStore(["--listen", "127.0.0.1:0", "--database", database]);
+    const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", database]);
     expect([code, err]).toEqual([1, expect.stringContaining("newer plant-store")]);
   });
 });

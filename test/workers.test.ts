@@ -158,7 +158,7 @@ test("several workers all refuse, and the service ends, after a write in doubt",
   using folder = temporaryFolder();
   const main = join(import.meta.dir, "../src/main.ts");
   const file = join(folder.path, "p.db");
-  const script = `trap '' XFSZ; ulimit -f 400; exec ${process.execPath} ${main} --workers 3 --listen 127.0.0.1:0 --operator-listen off --database ${file}`;
+  const script = `trap '' XFSZ; ulimit -f 400; exec ${process.execPath} ${main} serve --workers 3 --listen 127.0.0.1:0 --operator-listen off --database ${file}`;
   const child = Bun.spawn(["sh", "-c", script], {
     env: { PLANT_STORE_ACCESS_TOKEN: accessToken, PATH: process.env["PATH"] ?? "" },
     stderr: "pipe",

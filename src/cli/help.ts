@@ -8,7 +8,7 @@ export function generalHelp(commands: readonly Command[], colour: boolean): stri
     heading("plant-store: a durable intake for plant records"),
     "",
     heading("Examples"),
-    "  plant-store                                  run the service on its embedded store",
+    "  plant-store serve                            run the service on its embedded store",
     "  plant-store token create --name greenhouse   make a token for a client",
     "  plant-store import plants.csv                send a file of plants",
     "  plant-store list --tag indoor                look at the newest ones",

@@ -59,6 +59,10 @@ export const commands: Readonly<Record<string, Command>> = {
 /** Runs what the command line asks for and gives the exit code: 0 done, 1 failed, 2 misused. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
+    if (args.length === 0) {
+      terminal.err(help(undefined, false, terminal.colourErr));
+      return exit.misused;
+    }
     const helpWanted = args.includes("--help") || args.includes("-h") || args[0] === "help";
     const words = args[0] === "help" ? args.slice(1) : args;
     const { command, rest } = chosen(words, helpWanted);
@@ -70,10 +74,9 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
       terminal.out(`${packageFile.version}\n`);
       return exit.done;
     }
-    const run = command ?? serve;
-    const parsed = readArguments(rest, run.flags, run.settings);
-    if (run === serve && parsed.words.length > 0) throw unknownCommand(parsed.words[0] ?? "");
-    return await run.run(parsed, terminal);
+    if (command === undefined)
+      throw new Misuse(`there is no command before ${flagName(args)}; it comes first, such as serve`);
+    return await command.run(readArguments(rest, command.flags, command.settings), terminal);
   } catch (error) {
     const code = told(error, terminal);
     return error instanceof StoreUncertain ? terminal.exitWithoutClosing(code) : code;
@@ -85,7 +88,9 @@ function chosen(
   helpWanted: boolean,
 ): { command: Command | undefined; rest: readonly string[] } {
   for (const count of [2, 1]) {
-    const command = commands[words.slice(0, count).join(" ")];
+    const name = words.slice(0, count).join(" ");
+    // Only its own: every object also has a `constructor`.
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (command !== undefined) return { command, rest: words.slice(count) };
   }
   const [word] = words;
@@ -99,6 +104,11 @@ function help(command: Command | undefined, ofTokens: boolean, colour: boolean):
   if (!ofTokens) return generalHelp(Object.values(commands), colour);
   const family = [tokenCreate, tokenList, tokenRotate, tokenRevoke];
   return family.map((each) => commandHelp(each, colour)).join("\n");
+}
+
+// Without its value, which may hold a password.
+function flagName([flag = ""]: readonly string[]): string {
+  return flag.split("=")[0] ?? "";
 }
 
 function unknownCommand(word: string): Misuse {

@@ -5,11 +5,11 @@ import { type Service, startService } from "../service.ts";
 import { createLog } from "../telemetry/log.ts";
 import type { Command } from "./command.ts";
 import { surroundings } from "./flags.ts";
-import { bold, columns, green, type Terminal } from "./terminal.ts";
+import { bold, columns, green, Misuse, type Terminal } from "./terminal.ts";
 
 export const serve: Command = {
   usage: "serve",
-  summary: "run the service (the default)",
+  summary: "run the service",
   examples: [
     "plant-store serve",
     "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plant-store/plants.db",
@@ -18,6 +18,7 @@ export const serve: Command = {
   settings: Object.keys(settings) as SettingName[],
 
   async run(args, terminal) {
+    if (args.words.length > 0) throw new Misuse(`"${args.words[0]}" is not expected here`);
     const stopSignal = terminal.stopSignal();
     const config = readConfig(surroundings(args, terminal));
     const format =

@@ -51,6 +51,8 @@ describe("settings", () => {
     [{ listen: "localhost:70000" }, {}, "--listen takes HOST:PORT"],
     [{}, { PLANT_STORE_BODY_TIMEOUT: "10" }, "PLANT_STORE_BODY_TIMEOUT takes a number with a unit"],
     [{ "body-timeout": "2h" }, {}, "--body-timeout takes a time from 1ms to 1h"],
+    [{ "drain-delay": "30d" }, {}, '--drain-delay takes a time of at most 24d, such as 10s; it is "30d".'],
+    [{ "drain-timeout": "25d" }, {}, "--drain-timeout takes a time of at most 24d"],
     [{ "max-body-bytes": "0x10" }, {}, "--max-body-bytes takes a whole number"],
     [{ "rate-limit": "0/s" }, {}, "--rate-limit takes a count"],
     [{ "log-level": "loud" }, {}, "--log-level takes debug, info, warn, error or off"],

@@ -19,6 +19,8 @@ export interface Setting<Value> {
 }
 
 const bodyTimeoutMsMax = 3_600_000;
+// A timer of JavaScript's that is longer than 2^31 - 1 ms, not quite 25 days, ends at once.
+const drainMsMax = 24 * 86_400_000;
 const bodyBytesMaxMax = 64 * 1024 * 1024;
 
 /** Every setting there is. The command line, its help, `config` and the settings page are all made from this table. */
@@ -84,14 +86,14 @@ export const settings = {
     "0s",
     "TIME",
     "how long to go on serving, unready, before stopping",
-    parseDurationMs,
+    parseDrainTime,
   ),
   drainTimeoutMs: setting(
     "drain-timeout",
     "10s",
     "TIME",
     "how long a stop waits for what is in flight",
-    parseDurationMs,
+    parseDrainTime,
   ),
   logLevel: setting("log-level", "info", "LEVEL", "debug, info, warn, error or off", (text) =>
     parseChoice(text, ["debug", "info", "warn", "error", "off"]),
@@ -144,4 +146,10 @@ function parseBodyTimeout(text: string): number {
   if (timeoutMs < 1 || timeoutMs > bodyTimeoutMsMax)
     throw new BadValue("takes a time from 1ms to 1h, such as 10s");
   return timeoutMs;
+}
+
+function parseDrainTime(text: string): number {
+  const timeMs = parseDurationMs(text);
+  if (timeMs > drainMsMax) throw new BadValue("takes a time of at most 24d, such as 10s");
+  return timeMs;
 }
