@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
+import { readConfig } from "../src/config/read-config.ts";
 import { secrets, settings } from "../src/config/settings.ts";
 import { catalogue } from "../src/http/error-catalogue.ts";
 
@@ -14,6 +15,11 @@ const pages = [
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
 ];
+
+interface Manifest {
+  readonly kind: string;
+  readonly stringData?: Record<string, string>;
+}
 
 /** The rows of every table on the page that begins with this cell, as cells. */
 function rows(page: string, firstCell: RegExp): string[][] {
@@ -80,6 +86,26 @@ describe("docs are held to the code", () => {
       for (const match of read(page).matchAll(/(?:npx|`)\s?plant-store ([a-z]\w+)/g))
         expect([page, known]).toEqual([page, expect.arrayContaining([match[1]])]);
     }
+  });
+
+  test("no secret that a deploy file shows is good for a token", () => {
+    const documents = (Bun.YAML.parse(read("deploy/kubernetes.yaml")) as Manifest[]).flat();
+    const shown = documents.flatMap(({ kind, stringData = {} }) =>
+      kind === "Secret" ? Object.values(stringData) : [],
+    );
+    expect(shown).toHaveLength(2);
+    for (const text of shown) {
+      for (const name of ["PLANT_STORE_ACCESS_TOKEN", "PLANT_STORE_OPERATOR_TOKEN"]) {
+        const config = { flags: {}, environment: { [`${name}_FILE`]: "secret" }, readFile: () => text };
+        expect(() => readConfig(config)).toThrow(`${name}_FILE must hold a token`);
+      }
+    }
+    // The others name files, and show no secret.
+    for (const file of readdirSync(join(root, "deploy")).filter((name) => name !== "kubernetes.yaml"))
+      expect([file, read(`deploy/${file}`)]).toEqual([
+        file,
+        expect.not.stringMatching(/_(?:TOKEN|PASSWORD)[:=]/),
+      ]);
   });
 
   test("every link to a file leads to one", () => {
