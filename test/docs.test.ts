@@ -83,9 +83,31 @@ describe("docs are held to the code", () => {
   test("every plant-store command that a page names exists", () => {
     const known = [...Object.keys(commands).map((words) => words.split(" ")[0]), "COMMAND"];
     for (const page of pages.filter((name) => name !== "CHANGELOG.md")) {
-      for (const match of read(page).matchAll(/(?:npx|`)\s?plant-store ([a-z]\w+)/g))
+      for (const match of read(page).matchAll(/(?:npx --no |`)plant-store ([a-z]\w+)/g))
         expect([page, known]).toEqual([page, expect.arrayContaining([match[1]])]);
     }
+  });
+
+  test("no text makes npm download a package: outside the clone, npx alone would fetch a name that is not ours", () => {
+    const texts = ["src", "bin", "scripts", "test", "examples", "deploy", "docs"]
+      .flatMap((folder) =>
+        readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map(
+          (name) => `${folder}/${name}`,
+        ),
+      )
+      .filter((path) => /\.(?:md|tsx?|js|sh|ya?ml|html|json|service)$|Dockerfile/.test(path))
+      .concat(pages, "package.json");
+    expect(texts.length).toBeGreaterThan(100);
+    // With --no, npx runs what is installed or nothing. Without a command before the first flag it would take the flag itself.
+    const unsafe = texts.flatMap((path) =>
+      [...read(path).matchAll(/\bnp(?:x|m exec|m x) .*/g)]
+        .map(([line]) => line)
+        .filter(
+          (line) => !/^npx --no(?:`| plant-store(?:`| [a-z]))/.test(line) && path !== "test/docs.test.ts",
+        )
+        .map((line) => `${path}: ${line}`),
+    );
+    expect(unsafe).toEqual([]);
   });
 
   test("no secret that a deploy file shows is good for a token", () => {

@@ -59,7 +59,7 @@ function greeting(
   if (firstSecret !== undefined) return opening + firstRun(publicUrl, firstSecret, colourOut);
   return config.presetTokens.length > 0
     ? opening
-    : `${opening}Another token: npx plant-store token create --name NAME\n\n`;
+    : `${opening}Another token: npx --no plant-store token create --name NAME\n\n`;
 }
 
 function firstRun(publicUrl: string, secret: string, colour: boolean): string {

@@ -5,7 +5,7 @@ import { CopyButton } from "./parts/copy-button.tsx";
 import { Field } from "./parts/field.tsx";
 import { Leaf } from "./parts/icons.tsx";
 
-const makeToken = "npx plant-store token create --name ops --scope operator --scope plants:create";
+const makeToken = "npx --no plant-store token create --name ops --scope operator --scope plants:create";
 const knownProblems: Record<number, string> = {
   40101: "Paste a token first.",
   40102: "The store does not know this token, or it has expired or was revoked.",
