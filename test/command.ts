@@ -23,7 +23,8 @@ export interface RunOptions {
 const bareEnvironment = {
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? "",
-  // Any free port: many of these run at once.
+  // Any free port: many of these run at once, and the usual ones may be in use.
+  PLANT_STORE_LISTEN: "127.0.0.1:0",
   PLANT_STORE_OPERATOR_LISTEN: "127.0.0.1:0",
 };
 

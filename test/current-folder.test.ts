@@ -50,9 +50,10 @@ describe("in a folder with a bunfig.toml, a tsconfig.json and .env files of some
     expect((await inside("--help")).out).toContain("Examples");
     const { out } = await inside("config", "--json");
     const settings = JSON.parse(out) as { source: string }[];
-    // What this test's own environment sets is the one that is not a default.
+    // The ports are what every test's environment sets.
     expect(settings.filter(({ source }) => source !== "default")).toMatchObject([
-      { name: "operator-listen" },
+      { name: "listen", value: "127.0.0.1:0" },
+      { name: "operator-listen", value: "127.0.0.1:0" },
     ]);
     const made = await inside("token", "create", "--name", "greenhouse", "--database", "plants.db");
     expect([made.code, made.out]).toEqual([0, expect.stringMatching(/^pst_\w+\n$/)]);

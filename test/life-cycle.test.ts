@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { launcher, plantStore, serve } from "./command.ts";
+import { plantStore, serve, startPlantStore } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
 import {
   accessToken,
@@ -139,19 +138,14 @@ onEveryEngine((engine) => {
     });
 
     test("asked for by a signal to the whole process group is still a clean one", async () => {
-      const args = ["serve", "--listen", "127.0.0.1:0", "--database", await engine.newDatabase()];
-      const child = spawn("node", [launcher, ...args], {
-        detached: true,
-        stdio: ["ignore", "ignore", "pipe"],
-      });
-      let err = "";
-      child.stderr.on("data", (text) => {
-        err += text;
-      });
-      await eventually(() => err.includes("listening"));
+      const args = ["serve", "--database", await engine.newDatabase()];
+      const { child, err, ended } = startPlantStore(args, { ownGroup: true });
+      await eventually(() => err().includes("listening"));
       process.kill(-(child.pid ?? 0), "SIGTERM");
-      expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
-      expect(err).toContain("everything answered is on disk");
+      expect(await ended).toMatchObject({
+        code: 0,
+        err: expect.stringContaining("everything answered is on disk"),
+      });
     });
 
     test("is cut short by a second signal", async () => {

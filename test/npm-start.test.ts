@@ -17,7 +17,6 @@ for (const [what, signal, toGroup] of [
       folder: root,
       ownGroup: true,
       environment: {
-        PLANT_STORE_LISTEN: "127.0.0.1:0",
         PLANT_STORE_DATABASE: join(folder.path, "plants.db"),
         npm_config_update_notifier: "false",
       },
