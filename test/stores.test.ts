@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
 import type { Token } from "../src/access/tokens.ts";
 import { CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
 import type { Arrival } from "../src/plants/plant-store.ts";
@@ -101,6 +102,31 @@ onEveryEngine((engine) => {
       const kinds = (await store.plants.create(batch, 1)).map(({ kind }) => kind);
       expect(kinds).toEqual([...Array(300).fill("created"), "replayed", "taken"]);
       expect((await store.archive.find(299n))?.name.length).toBe(60_004);
+    });
+
+    test("with the largest name and tag that a body allows are stored and found by their tag", async () => {
+      await using store = await openNew();
+      // Random, so that no engine can compress it below a limit of its own.
+      const text = (bytes: number) => randomBytes(bytes / 2).toString("hex");
+      const plants = [
+        arrival(1, "a", text(65_000)),
+        arrival(2, text(65_000), "b"),
+        arrival(3, "c", text(2700)),
+        arrival(4, "d", "🌱".repeat(16_000)),
+      ];
+      const kinds = (await store.plants.create(plants, 1)).map(({ kind }) => kind);
+      expect(kinds).toEqual(Array(4).fill("created"));
+      for (const { plant } of plants) {
+        expect(await store.archive.find(plant.id)).toMatchObject(plant);
+        const page = await store.archive.page({
+          filter: { tag: plant.tag },
+          order: "newest-first",
+          cursor: undefined,
+          limit: 10,
+          searchMsMax: 5000,
+        });
+        expect(page.plants.map(({ id }) => id)).toEqual([plant.id]);
+      }
     });
 
     test("a probe changes nothing", async () => {

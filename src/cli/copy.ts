@@ -35,7 +35,8 @@ export const copy: Command = {
     await using source = await openArchive(setting(fromName));
     await using target = await openStore(setting(toName));
     const total = await source.archive.total();
-    const counts: CopyCounts = { created: 0, replayed: 0, compared: 0, tokens: 0, problems: [] };
+    const counts: CopyCounts = { created: 0, replayed: 0, failed: 0, compared: 0, tokens: 0, problems: [] };
+    const failed = new Set<bigint>();
     const startMs = performance.now();
     const line = showLine(terminal, () => {
       const copied = counts.created + counts.replayed;
@@ -44,19 +45,24 @@ export const copy: Command = {
       return `${share}%  ${grouped(done)} of ${grouped(total)} ${word}  ${Math.floor((performance.now() - startMs) / 1000)} s`;
     });
     try {
-      await copyStore(source, target, counts);
-      await compareStores(source, target.archive, counts);
+      await copyStore(source, target, counts, (id, reason) => {
+        failed.add(id);
+        terminal.err(`the plant with the id ${id} cannot be stored: ${visible(reason)}\n`);
+      });
+      await compareStores(source, target.archive, counts, failed);
     } finally {
       line[Symbol.dispose]();
     }
     if (args.has("json")) terminal.out(`${JSON.stringify(counts, null, 2)}\n`);
     for (const problem of counts.problems) terminal.err(`${visible(problem)}\n`);
     const { created, replayed, tokens, compared, problems } = counts;
+    const allSame = problems.length === 0 && failed.size === 0;
     terminal.err(
-      `${grouped(created)} plants copied, ${grouped(replayed)} were there already, ${grouped(tokens)} tokens copied; ` +
-        `${grouped(compared)} compared, ${problems.length === 0 ? "all the same" : "not all the same"}.\n`,
+      `${grouped(created)} plants copied, ${grouped(replayed)} were there already, ` +
+        `${failed.size === 0 ? "" : `${grouped(failed.size)} cannot be stored, `}${grouped(tokens)} tokens copied; ` +
+        `${grouped(compared)} compared, ${allSame ? "all the same" : "not all the same"}.\n`,
     );
-    return problems.length === 0 ? 0 : 1;
+    return allSame ? 0 : 1;
   },
 };
 

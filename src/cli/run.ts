@@ -4,7 +4,7 @@ import { NotOfFormat } from "../client/rows/row.ts";
 import { ConfigProblem } from "../config/read-config.ts";
 import { ListenProblem } from "../http/public-listener.ts";
 import { StoreUnavailable, StoreUncertain } from "../plants/plant-store.ts";
-import { DatabaseProblem } from "../storage/postgres/database-url.ts";
+import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
 import { WorkerProblem } from "../workers/crew.ts";
 import { backup, restore, verify } from "./backup.ts";
@@ -121,7 +121,7 @@ function told(error: unknown, terminal: Terminal): number {
     terminal.err(`plant-store: ${message}. See plant-store --help.\n`);
     return exit.misused;
   }
-  if (error instanceof ConfigProblem) {
+  if (error instanceof ConfigProblem || error instanceof DatabaseMisuse) {
     terminal.err(`plant-store: ${message}\n`);
     return exit.misused;
   }

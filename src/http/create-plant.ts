@@ -5,6 +5,7 @@ import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant, PlantField } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
+import type { Events } from "../telemetry/events.ts";
 import { type Exchange, type Handler, retrySoon } from "./exchange.ts";
 import { isJsonMediaType } from "./media-type.ts";
 
@@ -14,10 +15,11 @@ export interface CreatePlantParts {
   readonly gate: Gate;
   readonly rateLimit: RateLimit | undefined;
   readonly intake: PlantIntake;
+  readonly events: Events;
 }
 
 /** POST /plants. The order of checks is the design's: credentials, media type, size, body. */
-export function createPlant({ gate, rateLimit, intake }: CreatePlantParts): Handler {
+export function createPlant({ gate, rateLimit, intake, events }: CreatePlantParts): Handler {
   // Callbacks and no promises: an await at each step of this path costs a tenth of the rate.
   return (exchange) => {
     const nowMs = Date.now();
@@ -34,15 +36,18 @@ export function createPlant({ gate, rateLimit, intake }: CreatePlantParts): Hand
     exchange.readBody((body) => {
       const plant = parseNewPlant(body);
       if (plant instanceof Refusal) return exchange.error(plant.kind, plant.message);
-      intake.create(plant, caller.name, (outcome) => present(exchange, plant, outcome));
+      intake.create(plant, caller.name, (outcome) => present(exchange, plant, outcome, events));
     });
   };
 }
 
-function present(exchange: Exchange, plant: NewPlant, outcome: Outcome | TurnedAway): void {
+function present(exchange: Exchange, plant: NewPlant, outcome: Outcome | TurnedAway, events: Events): void {
   if (typeof outcome === "string") exchange.error(outcome, undefined, retrySoon);
   else if (outcome.kind === "taken") exchange.error("id-taken", takenMessage(plant.id, outcome.differing));
-  else exchange.plant(plant, outcome.kind === "replayed");
+  else if (outcome.kind === "failed") {
+    events.faulted(exchange.requestId, outcome.reason);
+    exchange.error("fault");
+  } else exchange.plant(plant, outcome.kind === "replayed");
 }
 
 function denied(exchange: Exchange, why: Denied): void {

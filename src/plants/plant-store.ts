@@ -14,7 +14,9 @@ export type Outcome =
   /** The same plant was stored already. */
   | { readonly kind: "replayed" }
   /** The id belongs to a plant that differs in these fields; that plant stands. */
-  | { readonly kind: "taken"; readonly differing: readonly PlantField[] };
+  | { readonly kind: "taken"; readonly differing: readonly PlantField[] }
+  /** The engine refuses this plant alone, and nothing of it is stored. The reason is for the log. */
+  | { readonly kind: "failed"; readonly reason: string };
 
 /** Where plants are kept. Its one promise: an outcome is given only once it is durable. */
 export interface PlantStore {

@@ -11,6 +11,8 @@ export interface CopyCounts {
   created: number;
   /** There already, from an earlier run. */
   replayed: number;
+  /** The target refuses them; each was reported. */
+  failed: number;
   compared: number;
   tokens: number;
   /** What is not there as it should be, the first few of it. */
@@ -21,7 +23,12 @@ const rowsAtOnce = 1000;
 const problemsMax = 20;
 
 /** Copies tokens and plants, with when and by whom. What is there already is left as it is, so running it again resumes. */
-export async function copyStore(from: CopySource, to: Store, counts: CopyCounts): Promise<void> {
+export async function copyStore(
+  from: CopySource,
+  to: Store,
+  counts: CopyCounts,
+  onFailed: (id: bigint, reason: string) => void,
+): Promise<void> {
   await copyTokens(from.tokens, to.tokens, counts);
   for await (const { plants } of pagesOf(from.archive, {}, rowsAtOnce)) {
     const arrivals = plants.map((plant) => ({
@@ -30,9 +37,13 @@ export async function copyStore(from: CopySource, to: Store, counts: CopyCounts)
       createdAtMs: plant.createdAtMs,
     }));
     const outcomes = await to.plants.create(arrivals, Date.now());
-    for (const { kind } of outcomes) {
-      if (kind === "created") counts.created++;
-      else if (kind === "replayed") counts.replayed++;
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.kind === "created") counts.created++;
+      else if (outcome.kind === "replayed") counts.replayed++;
+      else if (outcome.kind === "failed") {
+        counts.failed++;
+        onFailed(plants[index]?.id ?? 0n, outcome.reason);
+      }
     }
   }
 }
@@ -50,11 +61,17 @@ async function copyTokens(from: TokenStore, to: TokenStore, counts: CopyCounts):
   }
 }
 
-/** Compares every plant of the one with what the other holds under its id. */
-export async function compareStores(from: CopySource, to: PlantArchive, counts: CopyCounts): Promise<void> {
+/** Compares every plant of the one, but those known to have failed, with what the other holds under its id. */
+export async function compareStores(
+  from: CopySource,
+  to: PlantArchive,
+  counts: CopyCounts,
+  failed: ReadonlySet<bigint>,
+): Promise<void> {
   for await (const { plants } of pagesOf(from.archive, {}, rowsAtOnce)) {
     const copies = new Map((await to.findAll(plants.map(({ id }) => id))).map((copy) => [copy.id, copy]));
     for (const plant of plants) {
+      if (failed.has(plant.id)) continue;
       const fault = faultOf(plant, copies.get(plant.id));
       if (fault !== undefined && counts.problems.length < problemsMax)
         counts.problems.push(`the plant with the id ${plant.id} ${fault}`);

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { TokenStore } from "../access/tokens.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
-import { type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
+import { type OpeningEvents, type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
 import type { OpenOptions } from "./sqlite/open.ts";
 import { openReadOnly } from "./sqlite/open-read-only.ts";
 import { openTokens as openTokenFile } from "./sqlite/open-tokens.ts";
@@ -9,6 +10,9 @@ import { SqliteArchive } from "./sqlite/sqlite-archive.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
 import { SqliteTokens } from "./sqlite/sqlite-tokens.ts";
 import type { Store, StoreEvents } from "./store.ts";
+
+// Long enough for any server that is there; an upgrade of its tables may take longer, and the service listens meanwhile.
+const openMsMax = 3000;
 
 export interface StoreSetting extends PostgresOptions {
   /** The path of a data file, or postgres://… */
@@ -18,7 +22,31 @@ export interface StoreSetting extends PostgresOptions {
 /** Opens the store that the setting names, and makes or mends its tables. */
 export async function openStore(setting: StoreSetting, events: StoreEvents = {}): Promise<Store> {
   const { database } = setting;
-  return isDatabaseUrl(database) ? PostgresStore.open(database, setting) : new SqliteStore(database, events);
+  return isDatabaseUrl(database)
+    ? PostgresStore.open(database, setting, "store")
+    : new SqliteStore(database, events);
+}
+
+/** The same for a service, which does not wait for a server that is away: the store is then opened later, by itself. */
+export async function openServiceStore(
+  setting: StoreSetting,
+  events: OpeningEvents & StoreEvents,
+): Promise<Store> {
+  const { database } = setting;
+  if (!isDatabaseUrl(database)) return new SqliteStore(database, events);
+  const waiting = Promise.withResolvers<void>();
+  const onWaiting = (reason: string): void => {
+    events.onWaiting(reason);
+    waiting.resolve();
+  };
+  const store = PostgresStore.start(database, setting, { ...events, onWaiting });
+  try {
+    await Promise.race([store.opened, waiting.promise, sleep(openMsMax, undefined, { ref: false })]);
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+  return store;
 }
 
 /** For reading a store, also while a service runs on it, and where nobody can write. */
@@ -26,7 +54,7 @@ export async function openArchive(
   setting: StoreSetting,
 ): Promise<{ readonly archive: PlantArchive; readonly tokens: TokenStore } & AsyncDisposable> {
   const { database } = setting;
-  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting);
+  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "look");
   const file = openReadOnly(database);
   return {
     archive: new SqliteArchive(file, database),
@@ -41,7 +69,7 @@ export async function openTokens(
   { create }: Pick<OpenOptions, "create">,
 ): Promise<{ readonly tokens: TokenStore } & AsyncDisposable> {
   const { database } = setting;
-  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting);
+  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "look");
   const file = openTokenFile(database, { create });
   return { tokens: file.tokens, [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
 }

@@ -10,6 +10,8 @@ export interface Store extends AsyncDisposable {
   readonly archive: PlantArchive;
   /** Settles if the store can no longer vouch for what it holds: the process must end without closing it. */
   readonly failure?: Promise<StoreUncertain>;
+  /** Where its server was away at the start: settles once it is open. Rejects with the problem that no waiting solves. */
+  readonly opened?: Promise<void> | undefined;
 }
 
 /** What a store reports besides what it returns. */

@@ -1,7 +1,7 @@
 import { connect as connectSocket } from "node:net";
 import pg from "pg";
 import pgpass, { type PassFileLogin } from "pgpass";
-import type { DatabaseAddress, Host } from "./database-url.ts";
+import { type DatabaseAddress, DatabaseMisuse, type Host } from "./database-url.ts";
 import { ConnectionLost, DoubtfulCommit } from "./faults.ts";
 
 /** A statement with a name is prepared once on each connection. */
@@ -40,28 +40,33 @@ export class Connection {
     });
   }
 
-  static async open(
-    address: DatabaseAddress,
-    host: Host,
-    timeoutMs: number,
-    tls: boolean,
-  ): Promise<Connection> {
-    const { user, password, database } = address;
+  static async open(address: DatabaseAddress, host: Host, tls: boolean): Promise<Connection> {
+    const { user, password, database, connectMsMax, channelBinding } = address;
     const client = new pg.Client({
       ...host,
       ...(user === undefined ? {} : { user }),
       password: password ?? (passFileEntry as () => Promise<string>),
       ...(database === undefined ? {} : { database }),
       ssl: tls ? { ...address.tls.options } : false,
-      application_name: "plant-store",
-      connectionTimeoutMillis: timeoutMs,
+      enableChannelBinding: tls && channelBinding !== "disable",
+      application_name: address.applicationName,
+      ...(address.options === undefined ? {} : { options: address.options }),
+      connectionTimeoutMillis: connectMsMax,
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveAfterMs,
       types: asText as never,
     });
     const connection = new Connection(client, host);
+    let bound = false;
+    client.connection.on("authenticationSASL", ({ mechanisms }: { mechanisms: readonly string[] }) => {
+      bound = tls && mechanisms.includes("SCRAM-SHA-256-PLUS");
+    });
     try {
-      await within(timeoutMs, client.connect(), "the server did not answer in time");
+      await within(connectMsMax, client.connect(), "the server did not answer in time");
+      if (channelBinding === "require" && !bound)
+        throw new DatabaseMisuse(
+          "The database URL has channel_binding=require, but the server offers no channel binding.",
+        );
     } catch (error) {
       connection.destroy();
       throw error;
@@ -99,7 +104,7 @@ export class Connection {
     }
   }
 
-  /** Runs several statements in one string, as a migration is. */
+  /** Runs one or several statements in one string, as a migration is. */
   async script(text: string, timeoutMs: number): Promise<void> {
     await within(timeoutMs, this.#client.query(text), "a migration was not answered in time");
   }
@@ -139,7 +144,8 @@ function passFileEntry(login: PassFileLogin): Promise<string | undefined> {
   return new Promise((resolve) => pgpass(login, resolve));
 }
 
-function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
+/** The result, or ConnectionLost once the time is over. */
+export function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new ConnectionLost(otherwise)), Math.max(1, timeoutMs));
     work.then(resolve, reject).finally(() => clearTimeout(timer));

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Connection, Row, Statement } from "./connection.ts";
-import { ConnectionLost, endsConnection, mayRetry } from "./faults.ts";
+import { type Connection, type Row, type Statement, within } from "./connection.ts";
+import { ConnectionLost, kindOf, mayRetry } from "./faults.ts";
 
 /** Runs one statement, as a transaction of its own, on the connection in hand. */
 export type Run = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
@@ -10,10 +10,12 @@ export interface ConnectionsOptions {
   readonly count: number;
   /** How long one statement may take before its connection is taken for dead. */
   readonly statementMsMax: number;
+  /** How long a lost connection is tried again; no longer than the work's own time unless given. */
+  readonly retryMsMax?: number;
 }
 
-const retryMsMin = 20;
-const retryMsMax = 500;
+const retryWaitMsMin = 20;
+const retryWaitMsMax = 500;
 const closeMsMax = 500;
 
 /** A few connections of one purpose: opened when needed, dropped once they are lost, lent to one user at a time. */
@@ -34,13 +36,15 @@ export class Connections implements AsyncDisposable {
    * The work must therefore bear being done twice.
    */
   async use<Result>(timeoutMs: number, work: (run: Run) => Promise<Result>): Promise<Result> {
-    const deadlineMs = performance.now() + timeoutMs;
+    const startMs = performance.now();
+    const deadlineMs = startMs + timeoutMs;
+    const retryUntilMs = startMs + Math.min(timeoutMs, this.#options.retryMsMax ?? timeoutMs);
     for (let attempt = 0; ; attempt++) {
       try {
         return await this.#once(deadlineMs, work);
       } catch (error) {
         const waitMs = retryWaitMs(attempt);
-        if (!mayRetry(error) || this.#closed || performance.now() + waitMs >= deadlineMs) throw error;
+        if (!mayRetry(error) || this.#closed || performance.now() + waitMs >= retryUntilMs) throw error;
         await sleep(waitMs);
       }
     }
@@ -53,25 +57,41 @@ export class Connections implements AsyncDisposable {
 
   async #once<Result>(deadlineMs: number, work: (run: Run) => Promise<Result>): Promise<Result> {
     await this.#turn(deadlineMs);
-    let connection: Connection | undefined;
+    const connection = this.#takeIdle() ?? (await this.#open(deadlineMs));
     try {
-      const lent = this.#takeIdle() ?? (await this.#options.open());
-      connection = lent;
       return await work((statement, values) => {
         const leftMs = Math.min(this.#options.statementMsMax, deadlineMs - performance.now());
-        return lent.run(statement, values, leftMs);
+        return connection.run(statement, values, leftMs);
       });
     } catch (error) {
-      if (endsConnection(error)) connection?.destroy();
+      if (kindOf(error) === "away") connection.destroy();
       throw error;
     } finally {
-      if (connection?.usable === true) {
-        if (this.#closed) void connection.close(closeMsMax);
-        else this.#idle.push(connection);
-      }
-      this.#free++;
-      this.#waiting.shift()?.();
+      this.#giveBack(connection);
     }
+  }
+
+  // The caller waits no longer than its deadline. The attempt continues, and what it opens serves the next caller.
+  async #open(deadlineMs: number): Promise<Connection> {
+    const opening = this.#options.open();
+    try {
+      return await within(deadlineMs - performance.now(), opening, "the server did not answer in time");
+    } catch (error) {
+      opening.then(
+        (connection) => this.#giveBack(connection),
+        () => this.#giveBack(undefined),
+      );
+      throw error;
+    }
+  }
+
+  #giveBack(connection: Connection | undefined): void {
+    if (connection?.usable === true) {
+      if (this.#closed) void connection.close(closeMsMax);
+      else this.#idle.push(connection);
+    }
+    this.#free++;
+    this.#waiting.shift()?.();
   }
 
   #takeIdle(): Connection | undefined {
@@ -101,5 +121,5 @@ export class Connections implements AsyncDisposable {
 
 /** Grows, up to a bound, and differs from one node to the next, so that they do not all come back at once. */
 export function retryWaitMs(attempt: number): number {
-  return Math.min(retryMsMax, retryMsMin * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
+  return Math.min(retryWaitMsMax, retryWaitMsMin * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 }

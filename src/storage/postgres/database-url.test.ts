@@ -45,6 +45,7 @@ describe("a database URL", () => {
   const modes: [string, string, boolean, boolean][] = [
     ["", "prefer", false, false],
     ["?sslmode=disable", "never", false, false],
+    ["?sslmode=allow", "allow", false, false],
     ["?sslmode=require", "always", false, false],
     ["?sslmode=verify-ca", "always", true, false],
     ["?sslmode=verify-full", "always", true, true],
@@ -57,6 +58,27 @@ describe("a database URL", () => {
     });
   }
 
+  test("may have the options that managed providers put there", () => {
+    const query =
+      "channel_binding=require&application_name=garden&connect_timeout=10&options=endpoint%3Dep-1&target_session_attrs=any&sslmode=allow";
+    expect(parseDatabaseUrl(`postgres://host/plants?${query}`)).toMatchObject({
+      channelBinding: "require",
+      applicationName: "garden",
+      connectMsMax: 10_000,
+      options: "endpoint=ep-1",
+      tls: { use: "allow" },
+      warnings: [],
+    });
+    const { warnings } = parseDatabaseUrl("postgres://host/plants?gssencmode=disable&sslnegotiation=direct");
+    expect(warnings).toHaveLength(2);
+    expect(warnings.join()).toMatch(/gssencmode.*sslnegotiation/);
+  });
+
+  test("names the option that it does not know, unless that may be a part of a password", () => {
+    expect(() => parseDatabaseUrl("postgres://me:x@host/plants?sslmod=require")).toThrow(/option sslmod,/);
+    expect(() => parseDatabaseUrl("postgres://me:pa?secret@host/plants")).not.toThrow(/secret/);
+  });
+
   const wrong = [
     "postgres://a b:c@host:x/plants",
     "postgres://host:99999999/plants",
@@ -65,6 +87,9 @@ describe("a database URL", () => {
     "postgres://me:secret@host/plants?sslmode=sometimes",
     "postgres://me:secret@host/plants?sslcert=x",
     "postgres://me:secret@host/plants?target_session_attrs=standby",
+    "postgres://me:secret@host/plants?connect_timeout=soon",
+    "postgres://me:secret@host/plants?channel_binding=maybe",
+    "postgres://me:pa?secret@host/plants",
     "postgres://me:secret@more@host/plants",
   ];
   for (const url of wrong) {

@@ -12,24 +12,55 @@ export interface DatabaseAddress {
   readonly hosts: readonly Host[];
   readonly database: string | undefined;
   readonly user: string | undefined;
-  readonly password: string | undefined;
+  /** A function where it may change between one connection and the next. */
+  readonly password: string | (() => string) | undefined;
   readonly tls: Tls;
+  readonly channelBinding: "disable" | "prefer" | "require";
+  readonly applicationName: string;
+  readonly connectMsMax: number;
+  /** Settings for the session, as `-c name=value`, or what a provider's proxy takes in their place. */
+  readonly options: string | undefined;
+  /** What of the URL is not honoured, in a sentence each. */
+  readonly warnings: readonly string[];
 }
 
 export interface Tls {
-  /** `prefer` goes on without TLS where the server has none. */
-  readonly use: "never" | "prefer" | "always";
+  /** `prefer` goes on without TLS where the server has none; `allow` uses it only where the server wants it. */
+  readonly use: "never" | "allow" | "prefer" | "always";
   readonly options: ConnectionOptions;
 }
 
 /** A database that cannot be used, in one sentence for the operator. Never holds the password. */
 export class DatabaseProblem extends Error {
-  override readonly name = "DatabaseProblem";
+  override readonly name: string = "DatabaseProblem";
 }
 
-const portStandard = 5432;
-const known = ["sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "user", "password"];
-const modes = ["disable", "prefer", "require", "verify-ca", "verify-full"];
+/** The same where no other try can help: a setting, of ours or of the database's, must change first. */
+export class DatabaseMisuse extends DatabaseProblem {
+  override readonly name = "DatabaseMisuse";
+}
+
+const portDefault = 5432;
+// A server that takes longer than this to let someone in is as good as away.
+const connectMsDefault = 2000;
+const connectMsMaxMax = 60_000;
+const honoured = [
+  "sslmode",
+  "sslrootcert",
+  "sslcert",
+  "sslkey",
+  "target_session_attrs",
+  "user",
+  "password",
+  "channel_binding",
+  "application_name",
+  "connect_timeout",
+  "options",
+];
+// Other options of libpq's, which managed providers put into their URLs. None of them changes what is stored.
+const ignored =
+  /^(?:client_encoding|fallback_application_name|gss\w+|keepalives\w*|krbsrvname|load_balance_hosts|max_protocol_version|min_protocol_version|passfile|pgbouncer|replication|require_auth|requirepeer|sslcompression|sslcrl|sslcrldir|sslnegotiation|sslsni|ssl_m\w+_protocol_version|tcp_user_timeout)$/;
+const modes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 
 export function isDatabaseUrl(text: string): boolean {
   return /^postgres(?:ql)?:\/\//i.test(text);
@@ -42,18 +73,10 @@ export function isDatabaseUrl(text: string): boolean {
 export function parseDatabaseUrl(text: string): DatabaseAddress {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/i.exec(text);
   if (match === null)
-    throw new DatabaseProblem("The database URL must look like postgres://user@host:5432/database.");
+    throw new DatabaseMisuse("The database URL must look like postgres://user@host:5432/database.");
   const [, login = "", hosts = "", database = "", query = ""] = match;
   const options = new URLSearchParams(query);
-  const unknown = [...options.keys()].find((name) => !known.includes(name));
-  if (unknown !== undefined)
-    // Not quoted: with a ? in a password that is not escaped, it would be a part of that.
-    throw new DatabaseProblem(`The database URL has an option that is none of ${known.join(", ")}.`);
-
-  // Said or not, it is what we do with several hosts; anything else would not take plants.
-  if (!["primary", "read-write"].includes(options.get("target_session_attrs") ?? "primary"))
-    throw new DatabaseProblem("The database URL's target_session_attrs can be primary or read-write alone.");
-
+  const warnings = warningsOf(options);
   const colon = login.indexOf(":");
   const user = decoded(colon < 0 ? login : login.slice(0, colon)) || options.get("user");
   const password = (colon < 0 ? "" : decoded(login.slice(colon + 1))) || options.get("password");
@@ -63,39 +86,92 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
     user: user || undefined,
     password: password || undefined,
     tls: readTls(options),
+    channelBinding: readChoice(options, "channel_binding", ["disable", "prefer", "require"]) ?? "disable",
+    applicationName: options.get("application_name") || "plant-store",
+    connectMsMax: readConnectTimeout(options),
+    options: options.get("options") || undefined,
+    warnings,
   };
+}
+
+function warningsOf(options: URLSearchParams): string[] {
+  const others = [...options.keys()].filter((name) => !honoured.includes(name));
+  const unknown = others.find((name) => !ignored.test(name));
+  if (unknown !== undefined) {
+    // With a ? in a password that is not escaped, the rest of the URL looks like an option, up to its @.
+    const named = options.toString().includes("%40")
+      ? "an option"
+      : `the option ${unknown.slice(0, 40)}, which`;
+    throw new DatabaseMisuse(`The database URL has ${named} is none of ${honoured.join(", ")}.`);
+  }
+  const attributes = readChoice(options, "target_session_attrs", [
+    "any",
+    "read-write",
+    "primary",
+    "prefer-standby",
+  ]);
+  const warnings = others.map((name) => `the database URL's ${name} is not supported and has no effect`);
+  // Whatever it says, it is the server that takes writes that is used.
+  if (attributes === "prefer-standby")
+    warnings.push(
+      "the database URL's target_session_attrs=prefer-standby has no effect: plants need a primary",
+    );
+  return warnings;
+}
+
+function readChoice<Choice extends string>(
+  options: URLSearchParams,
+  name: string,
+  choices: readonly Choice[],
+): Choice | undefined {
+  const given = options.get(name);
+  if (given === null) return undefined;
+  const choice = choices.find((one) => one === given);
+  if (choice === undefined)
+    throw new DatabaseMisuse(
+      `The database URL has ${name}=${given.slice(0, 40)}, which is none of ${choices.join(", ")}.`,
+    );
+  return choice;
+}
+
+// In seconds, as in libpq; there 0 and less mean no limit.
+function readConnectTimeout(options: URLSearchParams): number {
+  const given = options.get("connect_timeout");
+  if (given === null) return connectMsDefault;
+  if (!/^-?\d{1,9}$/.test(given))
+    throw new DatabaseMisuse("The database URL's connect_timeout must be a whole number of seconds.");
+  const timeoutMs = Number(given) * 1000;
+  return timeoutMs <= 0 ? connectMsMaxMax : Math.min(timeoutMs, connectMsMaxMax);
 }
 
 function parseHost(text: string): Host {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
   // Not quoted: with a / in a password that is not escaped, it would be a part of that.
   if (match === null)
-    throw new DatabaseProblem(
+    throw new DatabaseMisuse(
       "The database URL's host cannot be read. Write / ? # and @ in a password as %2F %3F %23 and %40.",
     );
   // A host that begins with a slash is the folder of a socket, written as %2Fvar%2Frun%2Fpostgresql.
   const host = match[1] ?? decoded(match[2] ?? "");
-  return { host: host || "localhost", port: Number(match[3] ?? portStandard) };
+  return { host: host || "localhost", port: Number(match[3] ?? portDefault) };
 }
 
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new DatabaseProblem("The database URL has a % that is not followed by two hexadecimal digits.");
+    throw new DatabaseMisuse("The database URL has a % that is not followed by two hexadecimal digits.");
   }
 }
 
 function readTls(options: URLSearchParams): Tls {
-  const mode = options.get("sslmode") ?? "prefer";
-  if (!modes.includes(mode))
-    throw new DatabaseProblem(`The database URL has sslmode=${mode}, which is none of ${modes.join(", ")}.`);
+  const mode = readChoice(options, "sslmode", modes) ?? "prefer";
   if (mode === "disable") return { use: "never", options: {} };
   const root = options.get("sslrootcert");
   // As in libpq, `require` alone encrypts and trusts anyone; with a root certificate it means verify-ca.
   const verifies = mode.startsWith("verify") || (mode === "require" && root !== null);
   return {
-    use: mode === "prefer" ? "prefer" : "always",
+    use: mode === "prefer" || mode === "allow" ? mode : "always",
     options: {
       rejectUnauthorized: verifies,
       ...(mode === "verify-full" ? {} : { checkServerIdentity: () => undefined }),
@@ -110,7 +186,7 @@ function clientCertificate(options: URLSearchParams): ConnectionOptions {
   const key = options.get("sslkey");
   if (cert === null && key === null) return {};
   if (cert === null || key === null)
-    throw new DatabaseProblem("The database URL needs sslcert and sslkey together.");
+    throw new DatabaseMisuse("The database URL needs sslcert and sslkey together.");
   return { cert: readCertificate(cert, "sslcert"), key: readCertificate(key, "sslkey") };
 }
 
@@ -118,6 +194,6 @@ function readCertificate(path: string, option: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    throw new DatabaseProblem(`The database URL's ${option} cannot be read: ${(error as Error).message}.`);
+    throw new DatabaseMisuse(`The database URL's ${option} cannot be read: ${(error as Error).message}.`);
   }
 }

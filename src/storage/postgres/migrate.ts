@@ -2,60 +2,83 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "./connection.ts";
 import { retryWaitMs } from "./connections.ts";
 import { DatabaseProblem } from "./database-url.ts";
-import { codeOf, mayRetry, reasonOf } from "./faults.ts";
-import { migrations } from "./migrations.ts";
+import { ConnectionLost, codeOf } from "./faults.ts";
+import { type Migration, migrations, readableVersion } from "./migrations.ts";
 
-// An index on a large table is made here too.
-const migrateMsMax = 600_000;
-// Whoever starts the service beside its database need not wait for it first.
-const startMsMax = 10_000;
+// An index on a large table is built here too.
+const migrateMsMax = 6 * 3_600_000;
 const createTriesMax = 20;
 // Even with IF NOT EXISTS, of two that create a table at once PostgreSQL fails one, with one of these.
 const createdMeanwhile = /^(?:23505|42(?:710|P07)|XX000)$/;
+const notSupported = "0A000";
+const lockNotAvailable = "55P03";
 
 const version = { text: "SELECT version FROM plant_store_schema" };
-const lock = { text: "SELECT version FROM plant_store_schema FOR UPDATE" };
+// Never waiting for the lock: a statement that waits keeps an old snapshot, and for those an index build would wait.
+const lock = { text: "SELECT version FROM plant_store_schema FOR UPDATE NOWAIT" };
+const isValid = { text: "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)" };
 const firstTable = `CREATE TABLE IF NOT EXISTS plant_store_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);
   INSERT INTO plant_store_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING`;
+// READ COMMITTED, so that the transaction holds no snapshot while an index is built beside it, however long that takes.
+const begin = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0";
+const unhurried = "SET statement_timeout = 0; SET lock_timeout = 0";
 
 /**
  * Brings the schema up to date. Nodes that start at once take turns: whoever holds the one row of plant_store_schema
- * migrates, and the others find it done.
- * @throws DatabaseProblem
+ * migrates, and the others come again until it is done. For looking alone, an older schema is left as it is.
+ * @throws DatabaseProblem the schema is newer than this version.
  */
-export async function migrate(open: () => Promise<Connection>): Promise<void> {
-  const deadlineMs = performance.now() + startMsMax;
-  for (let tries = 0; ; tries++) {
-    let connection: Connection | undefined;
-    try {
-      connection = await open();
-      return await migrateOnce(connection);
-    } catch (error) {
-      if (error instanceof DatabaseProblem) throw error;
-      if (!mayRetry(error) || performance.now() > deadlineMs)
-        throw new DatabaseProblem(`The database cannot be used: ${reasonOf(error)}.`);
-      await sleep(retryWaitMs(tries));
-    } finally {
-      // Whatever transaction was open ends with it.
-      connection?.destroy();
-    }
-  }
-}
-
-async function migrateOnce(connection: Connection): Promise<void> {
+export async function migrate(
+  connection: Connection,
+  open: () => Promise<Connection>,
+  upgrade: boolean,
+): Promise<void> {
   const read = async (statement: { text: string }): Promise<number> =>
     Number((await connection.run(statement, [], migrateMsMax))[0]?.[0] ?? 0);
   // Asked first without a lock: a node may start that has no right to change the schema.
-  if (upToDate(await read(version).catch(unlessMissing))) return;
+  const found = await read(version).catch(unlessMissing);
+  if (upToDate(found) || (!upgrade && found >= readableVersion)) return;
+  await connection.script(unhurried, migrateMsMax);
   await createFirstTable(connection);
-  await connection.script("BEGIN", migrateMsMax);
-  const have = await read(lock);
-  if (upToDate(have)) return;
-  for (const sql of migrations.slice(have)) await connection.script(sql, migrateMsMax);
-  await connection.script(
-    `UPDATE plant_store_schema SET version = ${migrations.length}; COMMIT`,
-    migrateMsMax,
-  );
+  for (;;) {
+    await connection.script(begin, migrateMsMax);
+    const have = await read(lock).catch(whileLocked("another process is upgrading the tables"));
+    const migration = migrations[have];
+    if (upToDate(have) || migration === undefined) return connection.script("COMMIT", migrateMsMax);
+    if (migration.buildsIndex === undefined) await connection.script(migration.sql, migrateMsMax);
+    else await buildIndex(migration, migration.buildsIndex, open);
+    await connection.script(`UPDATE plant_store_schema SET version = ${have + 1}; COMMIT`, migrateMsMax);
+  }
+}
+
+// On a connection of its own, as the other one holds the lock in a transaction, in which this cannot be done.
+async function buildIndex({ sql }: Migration, index: string, open: () => Promise<Connection>): Promise<void> {
+  const connection = await open();
+  try {
+    await connection.script(unhurried, migrateMsMax);
+    const [row] = await connection.run(isValid, [index], migrateMsMax);
+    if (row?.[0] === "f" || row?.[0] === "false") await dropInvalid(connection, index);
+    for (const statement of sql.split(/;\s*$/m)) {
+      if (statement.trim() === "") continue;
+      await connection.script(statement, migrateMsMax).catch((error: unknown) => {
+        if (codeOf(error) !== notSupported) throw error;
+        // Engines that have no such form change their schema without blocking writers anyway.
+        return connection.script(statement.replace("CONCURRENTLY ", ""), migrateMsMax);
+      });
+    }
+  } finally {
+    connection.destroy();
+  }
+}
+
+// Left behind by a build that was interrupted, unless its session still works on it, since the server continues for a while
+// after its client has died. A build holds this lock, so it is asked for first, without waiting.
+async function dropInvalid(connection: Connection, index: string): Promise<void> {
+  const tryLock = "BEGIN; LOCK TABLE plants IN SHARE UPDATE EXCLUSIVE MODE NOWAIT; COMMIT";
+  await connection
+    .script(tryLock, migrateMsMax)
+    .catch(whileLocked("an index of the table plants is being built"));
+  await connection.script(`DROP INDEX CONCURRENTLY IF EXISTS ${index}`, migrateMsMax);
 }
 
 async function createFirstTable(connection: Connection): Promise<void> {
@@ -76,6 +99,12 @@ function upToDate(have: number): boolean {
     );
   }
   return have === migrations.length;
+}
+
+function whileLocked(reason: string): (error: unknown) => never {
+  return (error) => {
+    throw codeOf(error) === lockNotAvailable ? new ConnectionLost(reason) : error;
+  };
 }
 
 function unlessMissing(error: unknown): number {

@@ -1,5 +1,21 @@
 import plants from "./migrations/001-plants.sql" with { type: "text" };
 import tokens from "./migrations/002-tokens.sql" with { type: "text" };
+import nodes from "./migrations/003-nodes.sql" with { type: "text" };
+import tagPrefix from "./migrations/004-tag-prefix.sql" with { type: "text" };
 
-/** In order; the table plant_store_schema counts how many the database has. One that has been released never changes. */
-export const migrations: readonly string[] = [plants, tokens];
+export interface Migration {
+  readonly sql: string;
+  /** The index that it builds beside running writers, statement by statement, outside a transaction. */
+  readonly buildsIndex?: string;
+}
+
+/** In order; the table plant_store_schema counts how many the database has. One that has landed never changes. */
+export const migrations: readonly Migration[] = [
+  { sql: plants },
+  { sql: tokens },
+  { sql: nodes },
+  { sql: tagPrefix, buildsIndex: "plants_by_tag_prefix" },
+];
+
+/** How many a store needs to be read. The rest make it faster, or are for writing alone. */
+export const readableVersion = 2;

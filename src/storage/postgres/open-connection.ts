@@ -1,20 +1,25 @@
 import { Connection } from "./connection.ts";
-import { type DatabaseAddress, DatabaseProblem, type Host } from "./database-url.ts";
+import { type DatabaseAddress, DatabaseMisuse, type Host } from "./database-url.ts";
 import { ConnectionLost, mayRetry } from "./faults.ts";
 
-// A server that takes longer than this to let someone in is as good as away.
-const connectMsMax = 2000;
+// Below the probe's own deadline. A statement that waits longer than this for a lock fails and is tried again.
+const lockMsMax = 1000;
 
+// The session keeps the synchronous_commit that was looked at, whatever the server's own becomes meanwhile. Its warnings
+// report a commit that was not replicated, so the role must not turn them off.
 const session = {
-  // The session keeps the setting that was looked at, whatever the server's own becomes meanwhile.
   text: `SELECT current_setting('transaction_read_only'),
                 set_config('synchronous_commit', current_setting('synchronous_commit'), false),
-                current_setting('fsync', true)`,
+                current_setting('fsync', true),
+                current_setting('server_encoding'),
+                set_config('client_min_messages', 'warning', false),
+                set_config('lock_timeout', '${lockMsMax}', false)`,
 };
 
 /**
  * Opens a connection to the host that takes writes. All are asked at once, so that one that hangs costs no time.
- * @throws DatabaseProblem the server would acknowledge what it can still lose, and nobody has allowed that.
+ * @throws DatabaseMisuse the server would acknowledge what it can still lose, and nobody has allowed that; or it cannot
+ * store every text.
  */
 export async function openConnection(address: DatabaseAddress, allowUnsafe: boolean): Promise<Connection> {
   const attempts = address.hosts.map((host) => openHost(address, host, allowUnsafe));
@@ -33,13 +38,17 @@ export async function openConnection(address: DatabaseAddress, allowUnsafe: bool
 async function openHost(address: DatabaseAddress, host: Host, allowUnsafe: boolean): Promise<Connection> {
   const connection = await openWithTls(address, host);
   try {
-    const [row = []] = await connection.run(session, [], connectMsMax);
-    const [readOnly, synchronousCommit, fsync] = row;
+    const [row = []] = await connection.run(session, [], address.connectMsMax);
+    const [readOnly, synchronousCommit, fsync, encoding] = row;
     if (readOnly === "on")
       throw new ConnectionLost(`${host.host}:${host.port} takes no writes: it is a standby`);
+    if (encoding !== "UTF8")
+      throw new DatabaseMisuse(
+        `The database has the encoding ${encoding}, which cannot store every text; create one with ENCODING 'UTF8'.`,
+      );
     const unsafe = synchronousCommit === "off" ? "synchronous_commit" : fsync === "off" ? "fsync" : undefined;
     if (unsafe !== undefined && !allowUnsafe) {
-      throw new DatabaseProblem(
+      throw new DatabaseMisuse(
         `The database has ${unsafe}=off, so it would acknowledge plants that a crash can still take; turn it on, or insist with --allow-unsafe-database yes.`,
       );
     }
@@ -53,12 +62,15 @@ async function openHost(address: DatabaseAddress, host: Host, allowUnsafe: boole
 async function openWithTls(address: DatabaseAddress, host: Host): Promise<Connection> {
   const { use } = address.tls;
   // A socket in a folder never leaves the machine, and PostgreSQL offers no TLS on it.
-  const tls = use !== "never" && !host.host.startsWith("/");
+  const tls = use !== "never" && use !== "allow" && !host.host.startsWith("/");
   try {
-    return await Connection.open(address, host, connectMsMax, tls);
+    return await Connection.open(address, host, tls);
   } catch (error) {
     const refused = error instanceof Error && error.message.includes("does not support SSL");
-    if (!(tls && use === "prefer" && refused)) throw error;
-    return Connection.open(address, host, connectMsMax, false);
+    if (use === "prefer" && tls && refused) return Connection.open(address, host, false);
+    // As libpq does: whatever it was that failed without TLS, it is tried once more with it.
+    if (use === "allow" && !host.host.startsWith("/") && !mayRetry(error))
+      return Connection.open(address, host, true);
+    throw error;
   }
 }

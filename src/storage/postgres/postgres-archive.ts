@@ -9,10 +9,9 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../../plants/plant-archive.ts";
-import { StoreUnavailable } from "../../plants/plant-store.ts";
 import type { Row } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { mayRetry, reasonOf } from "./faults.ts";
+import { readFailure } from "./faults.ts";
 
 // Counting reads the whole table, and people wait for it knowingly.
 const archiveMsMax = 30_000;
@@ -138,7 +137,7 @@ export class PostgresArchive implements PlantArchive {
     const [than, direction] = order === "newest-first" ? ["<", "DESC"] : [">", "ASC"];
     const conditions = [
       id !== undefined && `id = ${value(id)}`,
-      tag !== undefined && `tag = ${value(tag)}`,
+      tag !== undefined && tagIs(value(tag)),
       sinceMs !== undefined && `created_at_ms >= ${value(sinceMs)}`,
       untilMs !== undefined && `created_at_ms < ${value(untilMs)}`,
       after !== undefined && `(created_at_ms, id) ${than} (${value(after.createdAtMs)}, ${value(after.id)})`,
@@ -152,7 +151,7 @@ export class PostgresArchive implements PlantArchive {
     try {
       return await this.#connections.use(archiveMsMax, (run) => run({ text }, values));
     } catch (error) {
-      throw mayRetry(error) ? new StoreUnavailable(reasonOf(error), { cause: error }) : error;
+      throw readFailure(error);
     }
   }
 }
@@ -163,6 +162,11 @@ function searchOf({ namePart, createdBy }: PlantFilter): ((plant: StoredPlant) =
   const part = namePart?.toLowerCase() ?? "";
   return (plant) =>
     plant.name.toLowerCase().includes(part) && (createdBy === undefined || plant.createdBy === createdBy);
+}
+
+// The index holds the first characters alone, as an entry of it has a limit; see the fourth migration.
+function tagIs(given: string): string {
+  return `left(tag, 100) = left(${given}, 100) AND tag = ${given}`;
 }
 
 function placeOf({ createdAtMs, id }: StoredPlant): Place {

@@ -3,11 +3,11 @@ import { differingFields, type NewPlant, type Plant } from "../../plants/plant.t
 import { type Arrival, type Outcome, type PlantStore, StoreUnavailable } from "../../plants/plant-store.ts";
 import type { Row } from "./connection.ts";
 import { type Connections, type Run, retryWaitMs } from "./connections.ts";
-import { codeOf, mayRetry, reasonOf } from "./faults.ts";
+import { codeOf, mayRetry, maySplit, reasonOf } from "./faults.ts";
+import { WriteProbe } from "./write-probe.ts";
 
 // Below what a client waits for an answer; the database may restart or hand over within it unnoticed.
 const createMsMax = 5000;
-const probeMsMax = 1500;
 // One statement's worth. Plants as large as a body may be come in several; nearly always all fit into one.
 const statementCharactersMax = 4 * 1024 * 1024;
 // A plant that lost its id to another is there to be read, unless someone deletes it in between.
@@ -28,9 +28,8 @@ const read = {
   name: "read-plants",
   text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE",
 };
-const touch = { name: "touch", text: "UPDATE plant_store_schema SET version = version" };
-
 const notSupported = "0A000";
+const diskFull = "53100";
 
 const created: Outcome = { kind: "created" };
 const replayed: Outcome = { kind: "replayed" };
@@ -40,11 +39,13 @@ export class PostgresPlants implements PlantStore, Disposable {
   readonly batchesInFlightMax: number;
   readonly mayVanish = true;
   readonly #connections: Connections;
+  readonly #writeProbe: WriteProbe;
   #away: Error | undefined;
   #closed = false;
 
   constructor(connections: Connections, batchesInFlightMax: number) {
     this.#connections = connections;
+    this.#writeProbe = new WriteProbe(connections);
     this.batchesInFlightMax = batchesInFlightMax;
   }
 
@@ -55,8 +56,7 @@ export class PostgresPlants implements PlantStore, Disposable {
     try {
       const outcomes: Outcome[] = [];
       for (const slice of slices(batch)) {
-        const leftMs = deadlineMs - performance.now();
-        outcomes.push(...(await this.#connections.use(leftMs, (run) => store(run, slice, createdAtMs))));
+        outcomes.push(...(await this.#store(slice, createdAtMs, deadlineMs)));
       }
       return outcomes;
     } catch (error) {
@@ -67,19 +67,47 @@ export class PostgresPlants implements PlantStore, Disposable {
   async probe(): Promise<void> {
     if (this.#away !== undefined) throw new StoreUnavailable(this.#away.message);
     try {
-      await this.#connections.use(probeMsMax, (run) => run(touch, []));
+      await this.#writeProbe.run();
     } catch (error) {
       throw new StoreUnavailable(reasonOf(error), { cause: error });
     }
+  }
+
+  /** Until it is resumed, everything is refused at once. */
+  suspend(reason: string): void {
+    this.#away = new StoreUnavailable(reason);
+  }
+
+  resume(): void {
+    this.#away = undefined;
   }
 
   [Symbol.dispose](): void {
     this.#closed = true;
   }
 
+  // One row that the database refuses fails its whole statement, so the batch is halved, in order, until the row is alone.
+  async #store(
+    batch: readonly Arrival[],
+    createdAtMs: number,
+    deadlineMs: number,
+  ): Promise<readonly Outcome[]> {
+    const leftMs = deadlineMs - performance.now();
+    try {
+      return await this.#connections.use(leftMs, (run) => store(run, batch, createdAtMs));
+    } catch (error) {
+      if (!maySplit(error)) throw error;
+      if (batch.length === 1) return [{ kind: "failed", reason: reasonOf(error) }];
+      const middle = Math.ceil(batch.length / 2);
+      const first = await this.#store(batch.slice(0, middle), createdAtMs, deadlineMs);
+      return [...first, ...(await this.#store(batch.slice(middle), createdAtMs, deadlineMs))];
+    }
+  }
+
   // Never in doubt: whatever became of the batch, sending it again finds out, from any process.
   #failed(error: unknown): StoreUnavailable {
     const failure = new StoreUnavailable(reasonOf(error), { cause: error });
+    if (codeOf(error) === diskFull) this.#writeProbe.doubtRoom();
     if (mayRetry(error) && this.#away === undefined) {
       this.#away = failure;
       void this.#comeBack();
@@ -90,7 +118,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   async #comeBack(): Promise<void> {
     for (let attempt = 0; this.#away !== undefined && !this.#closed; attempt++) {
       try {
-        await this.#connections.use(probeMsMax, (run) => run(touch, []));
+        await this.#writeProbe.run();
         this.#away = undefined;
       } catch {
         await sleep(retryWaitMs(attempt), undefined, { ref: false });

@@ -1,9 +1,8 @@
 import { isScope } from "../../access/scopes.ts";
 import type { Token, TokenStore } from "../../access/tokens.ts";
-import { StoreUnavailable } from "../../plants/plant-store.ts";
 import type { Row, Statement } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { mayRetry, reasonOf } from "./faults.ts";
+import { readFailure } from "./faults.ts";
 
 // Shorter than the plants' deadline: whoever asks comes again soon, and keeps what is known meanwhile.
 const tokensMsMax = 2000;
@@ -56,7 +55,7 @@ export class PostgresTokens implements TokenStore {
     try {
       return await this.#connections.use(tokensMsMax, (run) => run(statement, values));
     } catch (error) {
-      throw mayRetry(error) ? new StoreUnavailable(reasonOf(error), { cause: error }) : error;
+      throw readFailure(error);
     }
   }
 }

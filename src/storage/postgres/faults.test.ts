@@ -1,0 +1,34 @@
+import { describe, expect, test } from "bun:test";
+import { ConnectionLost, DoubtfulCommit, type FaultKind, kindOf, maySplit, reasonOf } from "./faults.ts";
+
+const fromServer = (code: string) => Object.assign(new Error("it said so"), { severity: "ERROR", code });
+const fromNetwork = (code: string) => Object.assign(new Error("it said so"), { code });
+
+describe("a failure of PostgreSQL", () => {
+  const codes: [FaultKind, string[]][] = [
+    ["retry", ["40001", "40P01", "55P03"]],
+    ["away", ["08006", "57P01", "57P03", "25006", "53300", "42P05", "26000"]],
+    ["unavailable", ["53100", "53200", "57014", "28P01", "3D000", "42501", "42P01", "58030"]],
+    ["plant", ["22001", "22021", "23514", "54000", "P0001"]],
+    ["internal", ["42601", "XX000", "0A000", "25P02", "EPIPE"]],
+  ];
+  for (const [kind, all] of codes) {
+    test(`is ${kind} with ${all.join(", ")}`, () => {
+      expect(all.map((code) => kindOf(fromServer(code)))).toEqual(all.map(() => kind));
+      const splits = kind === "plant" || kind === "internal";
+      expect(all.map((code) => maySplit(fromServer(code)))).toEqual(all.map(() => splits));
+    });
+  }
+
+  test("of the network, or of the connection, is away", () => {
+    const errors = [fromNetwork("ECONNREFUSED"), fromNetwork("ENOTFOUND"), new ConnectionLost("x")];
+    expect(errors.map(kindOf)).toEqual(["away", "away", "away"]);
+    expect(kindOf(new DoubtfulCommit("x"))).toBe("unavailable");
+    // Splitting a batch because of a certificate would only ask as often as there are plants.
+    expect(maySplit(fromNetwork("CERT_HAS_EXPIRED"))).toBe(false);
+  });
+
+  test("that a pooler causes is called that", () => {
+    for (const code of ["42P05", "26000"]) expect(reasonOf(fromServer(code))).toContain("a pooler shares");
+  });
+});

@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Connection } from "./connection.ts";
+import { retryWaitMs } from "./connections.ts";
+import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
+import { codeOf, kindOf, reasonOf, sharedSessionReason } from "./faults.ts";
+import { migrate } from "./migrate.ts";
+
+export interface Preparation {
+  readonly open: () => Promise<Connection>;
+  /** `store` upgrades the tables and makes sure that it may write; `look` takes older tables as they are. */
+  readonly purpose: "store" | "look";
+  /** After this long a server that is away is a failure. A service waits for it. */
+  readonly timeoutMs: number;
+  /** Whether a wrong password may be right at the next try, because it is read from a file each time. */
+  readonly passwordMayChange: boolean;
+  /** Called with each reason to wait. */
+  readonly onWaiting: (reason: string) => void;
+  readonly signal: AbortSignal;
+}
+
+const checkMsMax = 5000;
+const wrongPassword = "28P01";
+// Logins, roles, rights, databases and settings that somebody has to change first; sessions that a pooler shares.
+const misused = /^(?:28...|3D000|42(?:501|704|P05)|22023|26000)$/;
+
+const setName = { text: "SELECT set_config('plant_store.session', $1, false)" };
+const readName = { text: "SELECT current_setting('plant_store.session', true)" };
+// FOR SHARE, which reads what was there already, needs UPDATE on plants too.
+const missing = {
+  text: `SELECT current_user, needed.name, needed.privilege
+           FROM (VALUES ('plant_store_schema', 'SELECT'),
+                        ('plants', 'SELECT'), ('plants', 'INSERT'), ('plants', 'UPDATE'),
+                        ('tokens', 'SELECT'), ('tokens', 'INSERT'), ('tokens', 'UPDATE'),
+                        ('plant_store_nodes', 'SELECT'), ('plant_store_nodes', 'INSERT'),
+                        ('plant_store_nodes', 'UPDATE'), ('plant_store_nodes', 'DELETE')) AS needed (name, privilege)
+          WHERE NOT has_table_privilege(needed.name, needed.privilege)`,
+};
+
+/**
+ * Makes the database ready for use, and waits for its server where it is away.
+ * @throws DatabaseMisuse a setting must change first.
+ * @throws DatabaseProblem it failed, or was away for too long.
+ */
+export async function prepare(preparation: Preparation): Promise<void> {
+  const deadlineMs = performance.now() + preparation.timeoutMs;
+  for (let tries = 0; ; tries++) {
+    try {
+      return await prepareOnce(preparation);
+    } catch (error) {
+      const fatal = problemOf(error, preparation.passwordMayChange);
+      if (fatal !== undefined) throw fatal;
+      const reason = reasonOf(error);
+      if (performance.now() > deadlineMs)
+        throw new DatabaseProblem(`The database cannot be used: ${reason}.`);
+      preparation.onWaiting(reason);
+      await sleep(retryWaitMs(tries), undefined, { signal: preparation.signal });
+    }
+  }
+}
+
+async function prepareOnce({ open, purpose }: Preparation): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const openOne = async (): Promise<Connection> =>
+    // Whatever transaction was open ends with it.
+    opened.adopt(await open(), (connection) => connection.destroy());
+  const connection = await openOne();
+  if (purpose === "store") await expectOwnSessions(connection, await openOne());
+  await migrate(connection, open, purpose === "store");
+  if (purpose === "store") await expectPrivileges(connection);
+}
+
+// Each gives its session a name. Where a pooler hands one session to both, the first finds the other's, or none.
+async function expectOwnSessions(one: Connection, other: Connection): Promise<void> {
+  await one.run(setName, ["one"], checkMsMax);
+  await other.run(setName, ["other"], checkMsMax);
+  const [row] = await one.run(readName, [], checkMsMax);
+  if (row?.[0] !== "one") throw new DatabaseMisuse(`The database cannot be used: ${sharedSessionReason}.`);
+}
+
+async function expectPrivileges(connection: Connection): Promise<void> {
+  const rows = await connection.run(missing, [], checkMsMax);
+  const [first] = rows;
+  if (first === undefined) return;
+  const lacks = rows.map(([, table, privilege]) => `${privilege} on the table ${table}`);
+  throw new DatabaseMisuse(`The database role ${first[0]} lacks ${lacks.join(", ")}; grant it.`);
+}
+
+function problemOf(error: unknown, passwordMayChange: boolean): DatabaseProblem | undefined {
+  if (error instanceof DatabaseProblem) return error;
+  const code = codeOf(error);
+  if (code === wrongPassword && passwordMayChange) return undefined;
+  const sentence = `The database cannot be used: ${reasonOf(error)}.`;
+  if (misused.test(code) || isMissingPassword(error)) return new DatabaseMisuse(sentence);
+  return ["retry", "away", "unavailable"].includes(kindOf(error)) ? undefined : new DatabaseProblem(sentence);
+}
+
+function isMissingPassword(error: unknown): boolean {
+  return error instanceof Error && /^SASL: .*client password must be/.test(error.message);
+}

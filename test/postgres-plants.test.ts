@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { openStore } from "../src/storage/open-store.ts";
+import { plantStore } from "./command.ts";
+import { eventually, post, startTestService, temporaryFolder } from "./harness.ts";
+import { type PostgresServer, startPostgres } from "./postgres.ts";
+
+let server: PostgresServer;
+let database: string;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  database = await server.newDatabase();
+});
+
+const open = () => openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+const refuseWeeds = "ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')";
+
+describe("a plant that the database itself refuses", () => {
+  for (const workers of ["1", "2"]) {
+    test(`gets 50001 alone, and its neighbours are stored (workers: ${workers})`, async () => {
+      await using running = await startTestService({ workers }, database);
+      await server.run(refuseWeeds, database);
+      const bodies = Array.from({ length: 300 }, (_, id) => {
+        const name = id % 100 === 7 ? "weed" : `plant ${id}`;
+        return { id, name };
+      });
+      const responses = await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
+      const statuses = responses.map(({ status }) => status);
+      expect(statuses).toEqual(bodies.map(({ name }) => (name === "weed" ? 500 : 200)));
+      const refused = (await responses[7]?.json()) as { error: number; message: string };
+      expect(refused.error).toBe(50001);
+      expect(refused.message).not.toMatch(/weed|constraint|plants/i);
+      const requestId = responses[7]?.headers.get("x-request-id") ?? "none";
+      const line = running.logged.find((one) => one.includes(requestId) && one.includes("no_weeds"));
+      expect(line).toContain("23514");
+      expect((await server.stored(database)).length).toBe(297);
+      expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
+      expect(running.logged.join("")).not.toContain("takes no writes");
+    }, 20_000);
+  }
+
+  test("keeps the order of arrivals with the same id", async () => {
+    await using store = await open();
+    await server.run(refuseWeeds, database);
+    const arrival = (id: number, name: string) => ({
+      plant: { id: BigInt(id), name, tag: undefined },
+      createdBy: "t",
+    });
+    const batch = [arrival(1, "weed"), arrival(1, "rose"), arrival(2, "fern"), arrival(1, "rose")];
+    const kinds = (await store.plants.create(batch, 1)).map(({ kind }) => kind);
+    expect(kinds).toEqual(["failed", "created", "created", "replayed"]);
+  });
+
+  test("is named by copy, which continues with the rest", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    {
+      await using running = await startTestService({}, file);
+      for (let id = 1; id <= 9; id++)
+        await post(running.url, JSON.stringify({ id, name: id === 5 ? "weed" : `plant ${id}` }));
+    }
+    await (await open())[Symbol.asyncDispose]();
+    await server.run(refuseWeeds, database);
+    const { code, err, out } = await plantStore(["copy", "--from", file, "--to", database, "--json"]);
+    expect(code).toBe(1);
+    expect(err.match(/the plant with the id 5/g)).toHaveLength(1);
+    expect(err).toContain("no_weeds");
+    expect(JSON.parse(out)).toMatchObject({ created: 8, failed: 1, compared: 9 });
+    expect((await server.stored(database)).map(({ id }) => Number(id))).toEqual([1, 2, 3, 4, 6, 7, 8, 9]);
+  }, 20_000);
+});
+
+describe("a database of the second version", () => {
+  const indexes = () =>
+    server.run<{ name: string; valid: boolean }>(
+      `SELECT relname AS name, indisvalid AS valid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+        WHERE indrelid = 'plants'::regclass ORDER BY relname`,
+      database,
+    );
+  const upgraded = [
+    { name: "plants_by_tag_prefix", valid: true },
+    { name: "plants_by_time", valid: true },
+    { name: "plants_pkey", valid: true },
+  ];
+  const version = async () =>
+    (await server.run<{ version: number }>("SELECT version FROM plant_store_schema", database))[0]?.version;
+  beforeEach(async () => {
+    const folder = join(import.meta.dir, "../src/storage/postgres/migrations");
+    for (const file of ["001-plants.sql", "002-tokens.sql"])
+      await server.run(readFileSync(join(folder, file), "utf8"), database);
+    await server.run(
+      `CREATE TABLE plant_store_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);
+       INSERT INTO plant_store_schema VALUES (1, 2);
+       INSERT INTO plants SELECT n, 'plant ' || n, 'tag ' || n % 10, n, 'old' FROM generate_series(1, 50000) n`,
+      database,
+    );
+  });
+
+  test("is upgraded once by nodes that start together, while others write to it", async () => {
+    let writing = true;
+    const writer = (async () => {
+      let id = 1_000_000;
+      while (writing)
+        await server.run(`INSERT INTO plants VALUES (${id++}, 'meanwhile', NULL, 1, 'old')`, database);
+      return id - 1_000_000;
+    })();
+    const stores = await Promise.all(Array.from({ length: 6 }, open));
+    writing = false;
+    const written = await writer;
+    expect(await indexes()).toEqual(upgraded);
+    expect(await version()).toBe(4);
+    expect(await stores[0]?.archive.total()).toBe(50_000 + written);
+    await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
+  }, 30_000);
+
+  test("is upgraded by the next start where one was interrupted and left an invalid index", async () => {
+    const statement = readFileSync(
+      join(import.meta.dir, "../src/storage/postgres/migrations/004-tag-prefix.sql"),
+      "utf8",
+    );
+    const build = /CREATE INDEX CONCURRENTLY[^;]+/.exec(statement)?.[0] ?? "";
+    const blocked = server.run(
+      "BEGIN; LOCK TABLE plants IN ROW EXCLUSIVE MODE; SELECT pg_sleep(60)",
+      database,
+    );
+    const ended = blocked.catch(() => {});
+    await eventually(async () => {
+      const locks = await server.run("SELECT 1 FROM pg_locks WHERE relation = 'plants'::regclass", database);
+      return locks.length > 0;
+    });
+    const building = server.run(build, database).catch((error: Error) => error.message);
+    const end = (what: string) =>
+      server.run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '${what}%'`);
+    await eventually(async () => (await indexes()).some(({ valid }) => !valid));
+    await end("CREATE INDEX CONCURRENTLY");
+    await end("BEGIN; LOCK");
+    expect(await building).toContain("terminat");
+    await ended;
+    expect(await indexes()).toContainEqual({ name: "plants_by_tag_prefix", valid: false });
+    await (await open())[Symbol.asyncDispose]();
+    expect(await indexes()).toEqual(upgraded);
+    expect(await version()).toBe(4);
+  }, 30_000);
+
+  test("is read as it is by commands that only look, and by those of tokens", async () => {
+    const listed = await plantStore([
+      "list",
+      "--tag",
+      "tag 3",
+      "--limit",
+      "2",
+      "--json",
+      "--database",
+      database,
+    ]);
+    expect([listed.code, listed.err]).toEqual([0, expect.any(String)]);
+    expect((await plantStore(["token", "list", "--database", database])).code).toBe(0);
+    expect(await version()).toBe(2);
+  }, 20_000);
+});
