@@ -8,7 +8,8 @@ import { claimPort, startPublicListener } from "./http/public-listener.ts";
 import { counterNames } from "./operator/metrics.ts";
 import { type OperatorListener, startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
-import { openStore } from "./storage/open-store.ts";
+import { StoreUnavailable } from "./plants/plant-store.ts";
+import { openServiceStore } from "./storage/open-store.ts";
 import { DataFileReplaced } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
@@ -21,7 +22,9 @@ export interface Service {
   readonly operatorUrl: string | undefined;
   /** The secret minted because the store had no token yet; undefined on every later start. */
   readonly firstSecret: string | undefined;
-  /** Settles if the service must stop by itself, because what is stored is in doubt. */
+  /** Where the database was away at the start: settles once it is there, with the secret minted then, if any. */
+  readonly opened: Promise<string | undefined> | undefined;
+  /** Settles if the service must stop by itself: what is stored is in doubt, or the database must not be used. */
   readonly failed: Promise<Error>;
   /** Whether it is so, or is about to be: the process must then end without closing the store. */
   readonly broken: boolean;
@@ -32,6 +35,7 @@ export interface Service {
 // Asked this often, a revoked token is out well within a second.
 const tokensLookEveryMs = 250;
 const saveAgainMs = 10_000;
+const beginAgainMs = 500;
 
 /** Wires everything, top to bottom. The command line runs this, and so do the tests. */
 export async function startService(config: Config, log: Log): Promise<Service> {
@@ -42,15 +46,21 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const failed = Promise.withResolvers<Error>();
   let broken = false;
 
-  const store = undo.use(await openStore(config, events));
+  let awaited = "";
+  const store = undo.use(
+    await openServiceStore(config, {
+      ...events,
+      onWaiting(reason) {
+        if (reason !== awaited) events.databaseAwaited(reason);
+        awaited = reason;
+      },
+      onWarning: events.databaseWarning,
+    }),
+  );
+  const { opened } = store;
   const gate = new Gate(config.presetTokens);
-  const version = await store.tokens.version();
-  const tokens = await store.tokens.all();
-  gate.update(tokens);
-  for (const token of tokens) {
-    const preset = presetAmong([token], config.presetTokens);
-    if (preset !== undefined) events.presetIsStored(preset.name, token.name);
-  }
+  const tokens = opened === undefined ? await store.tokens.all() : undefined;
+  if (tokens !== undefined) gate.update(tokens);
 
   const intake = new Intake({
     store: store.plants,
@@ -92,8 +102,24 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     gate.update(changed);
     crew.update(changed);
   };
+  const closing = new AbortController();
   let operator: OperatorListener | undefined;
   let firstSecret: string | undefined;
+  const begin = async (): Promise<string | undefined> => {
+    // Before the rows: a change in between is then seen as one that came after.
+    const version = await store.tokens.version();
+    // Minted once: what follows may fail, and the next attempt then finds the token in the store.
+    firstSecret ??= await mintFirstToken(store.tokens, config);
+    const known = await store.tokens.all();
+    take(known);
+    for (const token of known) {
+      const preset = presetAmong([token], config.presetTokens);
+      if (preset !== undefined) events.presetIsStored(preset.name, token.name);
+    }
+    const watch = setInterval(tokenWatch(store.tokens, version, take, events), tokensLookEveryMs);
+    closing.signal.addEventListener("abort", () => clearInterval(watch));
+    return firstSecret;
+  };
   try {
     await crew.start(workers - 1);
     operator =
@@ -114,20 +140,26 @@ export async function startService(config: Config, log: Log): Promise<Service> {
         { ...config.operatorListen, plantsUrl: listener.plantsUrl, bodyBytesMax, engine: store.engine },
       );
     // Last, when nothing else can fail any more: a secret that is made must also be shown.
-    firstSecret = await mintFirstToken(store.tokens, config);
-    if (firstSecret !== undefined) take(await store.tokens.all());
+    if (opened === undefined) await begin();
   } catch (error) {
     await Promise.all([listener.drain(0), crew.drain(0), operator?.close()]);
     throw error;
   }
-  const watch = setInterval(tokenWatch(store.tokens, version, take, events), tokensLookEveryMs);
-  undo.defer(() => clearInterval(watch));
+  const laterSecret =
+    opened &&
+    beginOnceOpen(opened, begin, closing.signal).then((secret) => {
+      events.databaseOpened();
+      return secret;
+    });
+  // While closing, the store itself ends what is under way.
+  laterSecret?.catch((error) => closing.signal.aborted || failed.resolve(error));
 
   const owned = undo.move();
   return {
     publicUrl: listener.url,
     operatorUrl: operator?.url,
     firstSecret,
+    opened: laterSecret,
     failed: failed.promise,
     get broken() {
       return broken;
@@ -141,6 +173,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       await Promise.all([listener.drain(config.drainTimeoutMs), crew.drain(config.drainTimeoutMs)]);
       await intake.close();
       await operator?.close();
+      closing.abort();
       await owned.disposeAsync();
       // Closing can find out that the data file is gone; the process then has the only copy until it is saved.
       if (broken) await failed.promise;
@@ -157,6 +190,22 @@ async function saveAll(replaced: DataFileReplaced, events: Events): Promise<void
       events.dataFileNotSaved(error);
     }
     await sleep(saveAgainMs);
+  }
+}
+
+async function beginOnceOpen<Result>(
+  opened: Promise<void>,
+  begin: () => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  await opened;
+  for (;;) {
+    try {
+      return await begin();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      await sleep(beginAgainMs, undefined, { signal });
+    }
   }
 }
 

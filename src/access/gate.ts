@@ -23,7 +23,12 @@ export function presetAmong(
 }
 
 /** Unknown, revoked, expired and malformed credentials are one case on purpose: nobody learns which it was. */
-export type Denied = "no-credentials" | "bad-credentials" | "lacks-scope";
+export type Denied =
+  | "no-credentials"
+  | "bad-credentials"
+  | "lacks-scope"
+  /** The store's tokens are not known yet, so nobody can say whether these credentials are among them. */
+  | "store-unavailable";
 
 const bearer = /^bearer(?: +(.*))?$/i;
 // A caller can spell one header in many ways; past this many the cache is simply begun anew.
@@ -33,23 +38,20 @@ const rememberedMax = 1000;
 export class Gate {
   readonly #presets: readonly PresetToken[];
   #callers = new Map<string, Caller>();
+  #storeRead = false;
   // Headers that have passed before, so that a caller's secret is hashed once and not on each request. Only headers
   // that were let in are kept, and all are forgotten whenever the tokens change.
   #remembered = new Map<string, Caller>();
 
   constructor(presets: readonly PresetToken[]) {
     this.#presets = presets;
-    this.update([]);
+    this.#admitOnly([]);
   }
 
   /** Takes the store's tokens as they are now; whoever is not among them is out from this moment. */
   update(tokens: readonly Token[]): void {
-    this.#callers = new Map();
-    this.#remembered = new Map();
-    for (const token of tokens) if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
-    // Last, so that a secret which is also stored has the preset's scopes alone: those of a stored token can end, and the
-    // preset would keep them alive.
-    for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
+    this.#storeRead = true;
+    this.#admitOnly(tokens);
   }
 
   admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied {
@@ -60,13 +62,22 @@ export class Gate {
     return caller.scopes.includes(scope) ? caller : "lacks-scope";
   }
 
+  #admitOnly(tokens: readonly Token[]): void {
+    this.#callers = new Map();
+    this.#remembered = new Map();
+    for (const token of tokens) if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
+    // Last, so that a secret which is also stored has the preset's scopes alone: those of a stored token can end, and the
+    // preset would keep them alive.
+    for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
+  }
+
   #lookUp(authorization: string): Caller | Denied {
     const match = bearer.exec(authorization);
     if (match === null) return "no-credentials";
     const secret = match[1] ?? "";
     if (!bearerShape.test(secret)) return "bad-credentials";
     const caller = this.#callers.get(digestOf(secret));
-    if (caller === undefined) return "bad-credentials";
+    if (caller === undefined) return this.#storeRead ? "bad-credentials" : "store-unavailable";
     if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
     this.#remembered.set(authorization, caller);
     return caller;

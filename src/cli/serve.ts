@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { type Config, readConfig, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings, withoutPassword } from "../config/settings.ts";
 import { type Service, startService } from "../service.ts";
+import { DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { createLog } from "../telemetry/log.ts";
 import type { Command } from "./command.ts";
 import { surroundings } from "./flags.ts";
@@ -34,10 +35,16 @@ export const serve: Command = {
 
     const service = await startService(config, log);
     terminal.out(greeting(service, config, terminal));
+    void service.opened?.then(
+      (secret) => terminal.out(openedNow(service.publicUrl, secret, terminal.colourOut)),
+      () => {},
+    );
     log.info("listening", { url: service.publicUrl, operatorUrl: service.operatorUrl });
 
     const end = await Promise.race([stopSignal, service.failed]);
-    await service.close(typeof end === "string" ? end : "write outcome unknown");
+    const unusable = end instanceof DatabaseProblem ? end : undefined;
+    await service.close(typeof end === "string" ? end : (unusable?.message ?? "write outcome unknown"));
+    if (unusable !== undefined) throw unusable;
     // It can also become unknown while stopping.
     if (!service.broken) return 0;
     return terminal.exitWithoutClosing(1);
@@ -45,7 +52,7 @@ export const serve: Command = {
 };
 
 function greeting(
-  { publicUrl, operatorUrl, firstSecret }: Service,
+  { publicUrl, operatorUrl, firstSecret, opened }: Service,
   config: Config,
   { colourOut }: Terminal,
 ): string {
@@ -56,10 +63,17 @@ function greeting(
     ["data", /^\w+:\/\//.test(config.database) ? withoutPassword(config.database) : resolve(config.database)],
   ];
   const opening = `${green("Plant Store", colourOut)} is running. Ctrl-C stops it.\n\n${columns(places, "  ")}\n\n`;
+  if (opened !== undefined)
+    return `${opening}The database cannot be used yet; the log says why. Until it can, plants are answered with 50302.\n\n`;
   if (firstSecret !== undefined) return opening + firstRun(publicUrl, firstSecret, colourOut);
   return config.presetTokens.length > 0
     ? opening
     : `${opening}Another token: npx --no plant-store token create --name NAME\n\n`;
+}
+
+function openedNow(publicUrl: string, secret: string | undefined, colour: boolean): string {
+  const opening = "The database is open now.\n\n";
+  return secret === undefined ? opening : opening + firstRun(publicUrl, secret, colour);
 }
 
 function firstRun(publicUrl: string, secret: string, colour: boolean): string {

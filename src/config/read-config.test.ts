@@ -79,10 +79,13 @@ describe("settings", () => {
 });
 
 describe("the database's password", () => {
-  test("comes from a variable or from a file", () => {
+  test("comes from a variable, or from a file that is read each time", () => {
     expect(read({}, { PLANT_STORE_DATABASE_PASSWORD: "hidden" }).databasePassword).toBe("hidden");
-    const fromFile = read({}, { PLANT_STORE_DATABASE_PASSWORD_FILE: "there" }, { there: "hidden\n" });
-    expect(fromFile.databasePassword).toBe("hidden");
+    const files = { there: "hidden\n" };
+    const { databasePassword } = read({}, { PLANT_STORE_DATABASE_PASSWORD_FILE: "there" }, files);
+    expect((databasePassword as () => string)()).toBe("hidden");
+    files.there = "changed\n";
+    expect((databasePassword as () => string)()).toBe("changed");
   });
 
   const urls = [

@@ -12,7 +12,8 @@ import { BadValue } from "./values.ts";
 
 export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> } & {
   readonly presetTokens: readonly PresetToken[];
-  readonly databasePassword: string | undefined;
+  /** A function where it comes from a file, which is read again each time it is needed. */
+  readonly databasePassword: string | (() => string) | undefined;
 };
 
 /** A setting that cannot be used; the message names it. */
@@ -61,9 +62,7 @@ export function readConfig(surroundings: Surroundings): Config {
   return {
     ...(Object.fromEntries(values) as Omit<Config, "presetTokens" | "databasePassword">),
     presetTokens: merged(presetTokens),
-    databasePassword:
-      findSecret("databasePassword", surroundings)?.text ??
-      (surroundings.environment["PGPASSWORD"] || undefined),
+    databasePassword: databasePassword(surroundings),
   };
 }
 
@@ -99,6 +98,14 @@ export function unknownVariables(environment: Surroundings["environment"]): stri
   return Object.keys(environment).filter(
     (name) => name.startsWith("PLANT_STORE_") && !known.includes(name) && !fromKubernetes.test(name),
   );
+}
+
+// Read here too, so that a file that cannot be read ends the start.
+function databasePassword(surroundings: Surroundings): Config["databasePassword"] {
+  const find = () => findSecret("databasePassword", surroundings);
+  const found = find();
+  if (found?.source === "file") return () => find()?.text ?? "";
+  return found?.text ?? (surroundings.environment["PGPASSWORD"] || undefined);
 }
 
 function findSetting(name: SettingName, { flags, environment }: Surroundings): Found {

@@ -51,6 +51,7 @@ function present(exchange: Exchange, plant: NewPlant, outcome: Outcome | TurnedA
 }
 
 function denied(exchange: Exchange, why: Denied): void {
+  if (why === "store-unavailable") return exchange.error(why, undefined, retrySoon);
   const challenge = 'Bearer realm="plant-store"';
   const authenticate = {
     "no-credentials": challenge,

@@ -192,10 +192,15 @@ function failure(error: unknown, { signal }: Request, requestId: string, events:
 function readiness(serving: boolean, storeReady: boolean): Response {
   const kind: ErrorKind | undefined = serving ? (storeReady ? undefined : "store-unavailable") : "closing";
   if (kind === undefined) return json({ status: "ready" });
+  return unready(kind);
+}
+
+function unready(kind: ErrorKind): Response {
   return errorResponse(kind, catalogue[kind].example, { "Retry-After": "1" });
 }
 
 function denied(reason: Denied, scope: Scope): Response {
+  if (reason === "store-unavailable") return unready(reason);
   const detail = {
     "no-credentials": "",
     "bad-credentials": ', error="invalid_token"',

@@ -79,6 +79,9 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         preset,
         stored,
       }),
+    databaseAwaited: (reason: string) => log.error("the database cannot be used yet; retrying", { reason }),
+    databaseOpened: () => log.info("the database is open"),
+    databaseWarning: (warning: string) => log.warn(warning),
     tokensChanged: (count: number) => log.debug("tokens were read anew", { count }),
     tokensUnreadable: (reason: unknown) =>
       log.error("tokens could not be read; the known ones stand", { reason: String(reason) }),

@@ -26,7 +26,7 @@ const replaceAfterMs = 1000;
 export class Crew {
   readonly #parts: CrewParts;
   readonly #workers = new Set<Worker>();
-  #tokens: readonly Token[];
+  #tokens: readonly Token[] | undefined;
   #stopping = false;
 
   constructor(parts: CrewParts) {

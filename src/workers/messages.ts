@@ -17,7 +17,8 @@ export interface WorkerSetting {
   readonly counterNames: readonly string[];
   readonly counterMemory: CounterMemory;
   readonly presetTokens: readonly PresetToken[];
-  readonly tokens: readonly Token[];
+  /** Undefined while the store has not been read. */
+  readonly tokens: readonly Token[] | undefined;
 }
 
 export type ToWorker =

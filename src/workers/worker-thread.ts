@@ -34,7 +34,7 @@ function start(setting: WorkerSetting): { gate: Gate; listener: PublicListener }
   const counters = new Counters(setting.counterNames, setting.counterMemory);
   const events = createEvents(mainThreadLog(), counters, Date.now);
   const gate = new Gate(setting.presetTokens);
-  gate.update(setting.tokens);
+  if (setting.tokens !== undefined) gate.update(setting.tokens);
   const rateLimit = setting.rateLimit && new RateLimit(setting.rateLimit, setting.rateMemory);
   const baseUrl = setting.baseUrl === undefined ? undefined : new URL(setting.baseUrl);
   const listener = startPublicListener(

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { plantStore, type Serving, serve } from "./command.ts";
+import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
+import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { startSharingPooler } from "./shared-sessions.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres({ access: ["host all gardener 127.0.0.1/32 scram-sha-256"] });
+  await server.run("CREATE ROLE gardener LOGIN SUPERUSER PASSWORD 'right'; CREATE ROLE helper LOGIN");
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const openWithinMs = 10_000;
+const status = async (url: string, path: string) => (await fetch(`${url}${path}`)).status;
+const bearer = (secret: string) => ({ Authorization: `Bearer ${secret}` });
+
+async function expectUnavailable(service: Serving, headers: Record<string, string>): Promise<void> {
+  const response = await post(service.url, '{"id":1,"name":"a"}', headers);
+  expect([response.status, await response.json()]).toMatchObject([503, { error: 50302 }]);
+  expect(response.headers.get("retry-after")).toBe("1");
+}
+
+/** The start is refused in one sentence. */
+async function expectRefused(args: readonly string[], code: number, says: string): Promise<void> {
+  const refused = await plantStore(["--listen", "127.0.0.1:0", ...args]);
+  expect([refused.code, refused.err]).toEqual([code, expect.stringContaining(says)]);
+  expect(refused.err.trim().split("\n")).toHaveLength(1);
+}
+
+describe("a database that is away at the start", () => {
+  test("is waited for: the service listens, unready, and mints the first token once it is there", async () => {
+    const database = await server.newDatabase();
+    await server.stop("fast");
+    await using service = await serve(["--database", database]);
+    expect(service.out()).toContain("The database cannot be used yet");
+    expect(service.out()).not.toContain("pst_");
+    expect([await status(service.url, "/livez"), await status(service.url, "/readyz")]).toEqual([200, 503]);
+    // Nobody can say yet whether such a token is stored.
+    await expectUnavailable(service, bearer("some-token-of-an-earlier-run"));
+    expect((await post(service.url, "{}", { Authorization: "" })).status).toBe(401);
+    await server.start();
+    await eventually(() => /pst_\w{49}/.test(service.out()), openWithinMs);
+    const [secret = ""] = /pst_\w{49}/.exec(service.out()) ?? [];
+    expect((await post(service.url, '{"id":1,"name":"a"}', bearer(secret))).status).toBe(200);
+    expect((await post(service.url, "{}", bearer("some-token-of-an-earlier-run"))).status).toBe(401);
+    await eventually(async () => (await status(service.url, "/readyz")) === 200);
+    expect(service.err().match(/cannot be used yet; retrying/g)?.length).toBeLessThan(5);
+  }, 40_000);
+
+  test("is found with its tokens, which every worker then knows", async () => {
+    const database = ["--database", await server.newDatabase()];
+    const secret = (await plantStore(["token", "create", "--name", "x", ...database])).out.trim();
+    await server.stop("fast");
+    await using service = await serve([...database, "--workers", "2"]);
+    await expectUnavailable(service, bearer(secret));
+    await server.start();
+    await eventually(() => service.out().includes("The database is open now"), openWithinMs);
+    expect(service.out()).not.toContain("pst_");
+    for (let id = 0; id < 20; id++)
+      expect((await post(service.url, `{"id":${id},"name":"a"}`, bearer(secret))).status).toBe(200);
+  }, 40_000);
+
+  test("ends the service with one sentence if it then turns out to be none that can be used", async () => {
+    const address = new URL(await server.newDatabase());
+    address.username = "gardener";
+    address.password = "wrong-and-secret";
+    await server.stop("fast");
+    const service = await serve(["--database", address.href]);
+    await server.start();
+    const { code, err } = await service.ended();
+    expect(code).toBe(2);
+    expect(err.trim().split("\n").at(-1)).toMatch(/^plant-store: The database cannot be used: password auth/);
+    expect(err).not.toContain("wrong-and-secret");
+  }, 40_000);
+
+  test("is a failure to a command, after some tries", async () => {
+    const nowhere = "postgres://me:secret@127.0.0.1:1/plants";
+    const { code, err } = await plantStore(["token", "list", "--database", nowhere]);
+    expect([code, err]).toEqual([1, expect.stringContaining("The database cannot be used")]);
+    expect(err.trim().split("\n")).toHaveLength(1);
+    expect(err).not.toContain("secret");
+  }, 30_000);
+});
+
+describe("a password", () => {
+  test("that is wrong in its file is tried again, until the file holds the right one", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "password");
+    writeFileSync(file, "wrong");
+    const address = new URL(await server.newDatabase());
+    address.username = "gardener";
+    const environment = {
+      PLANT_STORE_ACCESS_TOKEN: accessToken,
+      PLANT_STORE_DATABASE_PASSWORD_FILE: file,
+    };
+    await using service = await serve(["--database", address.href], { environment });
+    await expectUnavailable(service, {});
+    writeFileSync(file, "right\n");
+    await eventually(async () => (await status(service.url, "/readyz")) === 200, openWithinMs);
+    expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
+  }, 30_000);
+
+  test("that is wrong in the URL or the environment is refused at once", async () => {
+    const address = new URL(await server.newDatabase());
+    address.username = "gardener";
+    const args = ["--listen", "127.0.0.1:0", "--database", address.href];
+    const environment = { PLANT_STORE_DATABASE_PASSWORD: "wrong" };
+    expect((await plantStore(args, { environment })).code).toBe(2);
+    address.password = "wrong";
+    await expectRefused(["--database", address.href], 2, "password authentication failed");
+  }, 20_000);
+});
+
+describe("refused at the start", () => {
+  test("is an encoding that cannot store every text", async () => {
+    const options = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    await server.run(`CREATE DATABASE latin ${options}`);
+    const database = `postgres://postgres@127.0.0.1:${server.port}/latin`;
+    await expectRefused(["--database", database], 2, "has the encoding LATIN1");
+  });
+
+  test("is a role that lacks a privilege, which is named with its table", async () => {
+    const database = await server.newDatabase();
+    const asHelper = database.replace("postgres@", "helper@");
+    await expectRefused(["--database", asHelper], 2, "permission denied for schema public");
+    expect((await plantStore(["token", "create", "--name", "x", "--database", database])).code).toBe(0);
+    await server.run(
+      `GRANT SELECT ON plant_store_schema TO helper; GRANT SELECT, INSERT, UPDATE ON plants TO helper;
+       GRANT SELECT, INSERT ON tokens TO helper; GRANT ALL ON plant_store_nodes TO helper`,
+      database,
+    );
+    await expectRefused(["--database", asHelper], 2, "role helper lacks UPDATE on the table tokens");
+    await server.run("GRANT UPDATE ON tokens TO helper", database);
+    await using running = await startTestService({}, asHelper);
+    expect((await post(running.url, '{"id":1,"name":"a"}')).status).toBe(200);
+    expect((await post(running.url, '{"id":1,"name":"a"}')).status).toBe(200);
+  }, 20_000);
+
+  test("is a pooler that shares sessions, called that", async () => {
+    using pooler = await startSharingPooler(server.port);
+    const database = (await server.newDatabase()).replace(`:${server.port}`, `:${pooler.port}`);
+    await expectRefused(["--database", database], 2, "a pooler shares the database's sessions");
+  }, 20_000);
+});
