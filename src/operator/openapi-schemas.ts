@@ -46,7 +46,9 @@ export const schemas = {
   }),
   Overview: object(
     {
-      total: string("How many plants there are."),
+      total: string(
+        "How many plants there are. This and the figures after it are left out while they cannot be read.",
+      ),
       perMinute: object({
         from: time("The first minute."),
         creates: {
@@ -70,7 +72,7 @@ export const schemas = {
       version: string("Of the service."),
       startedAt: time("When the service started."),
     },
-    ["topTags"],
+    ["total", "perMinute", "ratePerSecond", "topTags"],
   ),
   TagCount: object({ tag: string("The tag."), plants: string("How many plants have it.") }),
   ExportRequest: closedObject(

@@ -72,7 +72,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     "/assets/*": { GET: { open: page } },
     "/api/me": { GET: forOperators(({ caller }) => json(shownCaller(caller))) },
     "/api/overview": {
-      GET: forOperators(overview({ archive, intake, engine: options.engine, startedAtMs })),
+      GET: forOperators(overview({ ...parts, engine: options.engine, startedAtMs })),
     },
     "/api/plants": { GET: forOperators(listPlants(archive)) },
     "/api/plants/*": { GET: forOperators(showPlant(archive)) },

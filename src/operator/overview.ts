@@ -1,13 +1,15 @@
 import packageFile from "../../package.json" with { type: "json" };
 import type { PlantIntake } from "../plants/intake.ts";
 import type { PlantArchive, TagCount } from "../plants/plant-archive.ts";
-import { type Answer, json } from "./call.ts";
+import type { Events } from "../telemetry/events.ts";
+import { type Answer, json, Refused } from "./call.ts";
 
 export interface OverviewParts {
   readonly archive: PlantArchive;
   readonly intake: PlantIntake;
   readonly engine: string;
   readonly startedAtMs: number;
+  readonly events: Pick<Events, "figureFailed">;
 }
 
 const minutesShown = 180;
@@ -18,30 +20,86 @@ const tagsShown = 10;
 const recountAfterMs = 30_000;
 const recountShare = 20;
 const firstCountWaitMs = 150;
+// A plant's time is taken before it is committed, and clocks of nodes differ; past this, a minute gets no more plants.
+const settledAfterMs = 30_000;
+// But for those that are copied from another store, so all minutes are counted again now and then.
+const recountMinutesAfterMs = 600_000;
 
-export function overview({ archive, intake, engine, startedAtMs }: OverviewParts): Answer {
+export function overview({ archive, intake, engine, startedAtMs, events }: OverviewParts): Answer {
   const tags = new TagCounts(archive);
+  const minutes = new MinuteCounts(archive);
+  const failing = new Set<string>();
+  // A figure that cannot be read is left out, and the others are shown.
+  const figure = async <Value>(name: string, asked: Promise<Value>): Promise<Value | undefined> => {
+    try {
+      const value = await asked;
+      failing.delete(name);
+      return value;
+    } catch (reason) {
+      if (!failing.has(name)) events.figureFailed(name, reason);
+      failing.add(name);
+      return undefined;
+    }
+  };
   return async () => {
     const nowMs = Date.now();
-    const fromMs = (Math.floor(nowMs / minuteMs) + 1 - minutesShown) * minuteMs;
-    const [total, creates, [recent = 0], diskUsage, ready, topTags] = await Promise.all([
-      archive.total(),
-      archive.createdPerMinute(fromMs, minutesShown),
-      archive.createdPerMinute(nowMs - rateOverMs, 1),
-      archive.diskUsage(),
+    const [total, perMinute, ratePerSecond, diskUsage, ready, topTags] = await Promise.all([
+      figure("total", archive.total().then(String)),
+      figure("perMinute", minutes.now(nowMs)),
+      figure("ratePerSecond", recentRate(archive, nowMs)),
+      figure("diskUsage", archive.diskUsage()),
       intake.ready(),
       tags.now(nowMs),
     ]);
+    if (total === undefined && perMinute === undefined && ratePerSecond === undefined)
+      throw new Refused("store-unavailable", "The store cannot be read right now.");
     return json({
-      total: String(total),
-      perMinute: { from: new Date(fromMs).toISOString(), creates },
-      ratePerSecond: recent / (rateOverMs / 1000),
+      total,
+      perMinute,
+      ratePerSecond,
       topTags,
       store: { engine, ready, ...diskUsage },
       version: packageFile.version,
       startedAt: new Date(startedAtMs).toISOString(),
     });
   };
+}
+
+async function recentRate(archive: PlantArchive, nowMs: number): Promise<number> {
+  const [recent = 0] = await archive.createdPerMinute(nowMs - rateOverMs, 1);
+  return recent / (rateOverMs / 1000);
+}
+
+/** Plants in each of the last minutes. A minute that is long over is counted once and not on each refresh. */
+export class MinuteCounts {
+  readonly #archive: PlantArchive;
+  readonly #settled = new Map<number, number>();
+  #countedAllAtMs = 0;
+
+  constructor(archive: PlantArchive) {
+    this.#archive = archive;
+  }
+
+  async now(nowMs: number): Promise<{ readonly from: string; readonly creates: readonly number[] }> {
+    const fromMs = (Math.floor(nowMs / minuteMs) + 1 - minutesShown) * minuteMs;
+    const untilMs = fromMs + minutesShown * minuteMs;
+    const all = nowMs - this.#countedAllAtMs >= recountMinutesAfterMs;
+    const kept: number[] = [];
+    for (let minute = fromMs; !all; minute += minuteMs) {
+      const count = this.#settled.get(minute);
+      if (count === undefined) break;
+      kept.push(count);
+    }
+    const startMs = fromMs + kept.length * minuteMs;
+    const fresh = await this.#archive.createdPerMinute(startMs, (untilMs - startMs) / minuteMs);
+    if (all) this.#countedAllAtMs = nowMs;
+    for (const [index, count] of fresh.entries()) {
+      const minute = startMs + index * minuteMs;
+      if (minute + minuteMs + settledAfterMs <= nowMs) this.#settled.set(minute, count);
+    }
+    for (const minute of this.#settled.keys()) if (minute < fromMs) this.#settled.delete(minute);
+    return { from: new Date(fromMs).toISOString(), creates: [...kept, ...fresh] };
+  }
 }
 
 interface Counted {

@@ -79,6 +79,8 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         preset,
         stored,
       }),
+    figureFailed: (figure: string, reason: unknown) =>
+      log.error("a figure of the overview cannot be read", { figure, reason: String(reason) }),
     databaseAwaited: (reason: string) => log.error("the database cannot be used yet; retrying", { reason }),
     databaseOpened: () => log.info("the database is open"),
     databaseWarning: (warning: string) => log.warn(warning),

@@ -20,9 +20,10 @@ export interface Me {
 }
 
 export interface Overview {
-  readonly total: string;
-  readonly perMinute: { readonly from: string; readonly creates: readonly number[] };
-  readonly ratePerSecond: number;
+  // What cannot be read at the moment is left out.
+  readonly total?: string;
+  readonly perMinute?: { readonly from: string; readonly creates: readonly number[] };
+  readonly ratePerSecond?: number;
   readonly topTags?: { readonly countedAt: string; readonly tags: readonly TagCount[] };
   readonly store: {
     readonly engine: string;

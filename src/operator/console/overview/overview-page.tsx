@@ -38,19 +38,23 @@ export function OverviewPage() {
 
 function Cards({ overview }: { readonly overview: Overview }) {
   const [hours, setHours] = useState(3);
-  const busiest = Math.max(...overview.perMinute.creates);
+  const { total, ratePerSecond, perMinute } = overview;
   return (
     <div class="cards">
       <section class="card figure lead-figure" aria-labelledby="total-title">
         <h2 id="total-title">Plants in the store</h2>
-        <LiveTotal known={Number(overview.total)} />
+        {total === undefined ? <Unread /> : <LiveTotal known={Number(total)} />}
       </section>
       <section class="card figure" aria-labelledby="rate-title">
         <h2 id="rate-title">Rate now</h2>
-        <p class="number">
-          {rate(overview.ratePerSecond)} <small>a second</small>
-        </p>
-        <p class="note">Busiest minute lately: {count(busiest)}</p>
+        {ratePerSecond === undefined ? (
+          <Unread />
+        ) : (
+          <p class="number">
+            {rate(ratePerSecond)} <small>a second</small>
+          </p>
+        )}
+        {perMinute && <p class="note">Busiest minute lately: {count(Math.max(...perMinute.creates))}</p>}
       </section>
       <Health store={overview.store} />
       <section class="card chart-card" aria-labelledby="chart-title">
@@ -69,12 +73,16 @@ function Cards({ overview }: { readonly overview: Overview }) {
             ))}
           </fieldset>
         </div>
-        <RateChart perMinute={overview.perMinute} minutes={hours * 60} />
+        {perMinute === undefined ? <Unread /> : <RateChart perMinute={perMinute} minutes={hours * 60} />}
       </section>
-      <TopTags topTags={overview.topTags} total={Number(overview.total)} />
+      <TopTags topTags={overview.topTags} total={Number(total)} />
       <LatestPlants />
     </div>
   );
+}
+
+function Unread() {
+  return <p class="note">Cannot be read at the moment. The service's log says why.</p>;
 }
 
 function Health({ store }: { readonly store: Overview["store"] }) {

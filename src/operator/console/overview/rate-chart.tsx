@@ -5,7 +5,7 @@ import { useThemeTurn } from "../parts/theme.tsx";
 import { count, plural } from "../words.ts";
 
 interface RateChartProps {
-  readonly perMinute: Overview["perMinute"];
+  readonly perMinute: NonNullable<Overview["perMinute"]>;
   readonly minutes: number;
 }
 
@@ -50,7 +50,10 @@ export function RateChart({ perMinute, minutes }: RateChartProps) {
   );
 }
 
-function seriesOf({ from, creates }: Overview["perMinute"], minutes: number): [number[], number[]] {
+function seriesOf(
+  { from, creates }: NonNullable<Overview["perMinute"]>,
+  minutes: number,
+): [number[], number[]] {
   const start = new Date(from).getTime() / 1000;
   // The running minute is not over; drawn too early it would look like a fall to nothing.
   const running = creates.at(-1) ?? 0;

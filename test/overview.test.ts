@@ -1,0 +1,98 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Call } from "../src/operator/call.ts";
+import { MinuteCounts, overview } from "../src/operator/overview.ts";
+import type { PlantArchive } from "../src/plants/plant-archive.ts";
+import { StoreUnavailable } from "../src/plants/plant-store.ts";
+import { openStore } from "../src/storage/open-store.ts";
+
+const minuteMs = 60_000;
+
+async function newStore() {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
+  const database = join(folder, "plants.db");
+  const store = await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+  const create = (id: number, createdAtMs: number) =>
+    store.plants.create(
+      [{ plant: { id: BigInt(id), name: "a", tag: undefined }, createdBy: "t" }],
+      createdAtMs,
+    );
+  return {
+    archive: store.archive,
+    create,
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** The archive itself, with some of its methods replaced. */
+function changed(archive: PlantArchive, methods: Partial<PlantArchive>): PlantArchive {
+  return new Proxy(archive, {
+    get(target, name) {
+      const method = Reflect.get(methods, name) ?? Reflect.get(target, name);
+      return typeof method === "function" ? method.bind(target) : method;
+    },
+  });
+}
+
+describe("plants per minute", () => {
+  test("are counted once for minutes that are over, and all again every ten minutes", async () => {
+    await using store = await newStore();
+    const asked: number[] = [];
+    const counts = new MinuteCounts(
+      changed(store.archive, {
+        createdPerMinute(fromMs, minutes) {
+          asked.push(minutes);
+          return store.archive.createdPerMinute(fromMs, minutes);
+        },
+      }),
+    );
+    const startMs = Math.floor(Date.now() / minuteMs) * minuteMs;
+    for (let minute = 0; minute < 3; minute++) await store.create(minute, startMs + minute * minuteMs);
+    const last = async (nowMs: number) => (await counts.now(nowMs)).creates.slice(-3);
+    expect(await last(startMs + 2 * minuteMs + 1000)).toEqual([1, 1, 1]);
+    await store.create(3, startMs + 2 * minuteMs + 2000);
+    // The minute before the running one may still get plants.
+    expect(await last(startMs + 2 * minuteMs + 3000)).toEqual([1, 1, 2]);
+    expect(await last(startMs + 2 * minuteMs + 40_000)).toEqual([1, 1, 2]);
+    expect(await last(startMs + 2 * minuteMs + 41_000)).toEqual([1, 1, 2]);
+    expect(await last(startMs + 3 * minuteMs + 41_000)).toEqual([1, 2, 0]);
+    expect((await counts.now(startMs + 13 * minuteMs)).creates.slice(-14, -9)).toEqual([1, 1, 2, 0, 0]);
+    expect(asked).toEqual([180, 2, 2, 1, 2, 180]);
+  });
+});
+
+describe("the overview", () => {
+  const broken = () => Promise.reject(new StoreUnavailable("canceling statement due to statement timeout"));
+  const show = (archive: PlantArchive, failures: string[]) =>
+    overview({
+      archive,
+      intake: { create() {}, ready: async () => true },
+      engine: "sqlite",
+      startedAtMs: 0,
+      events: { figureFailed: (figure) => void failures.push(figure) },
+    });
+
+  test("leaves out a figure that cannot be read, and reports it once", async () => {
+    await using store = await newStore();
+    await store.create(1, Date.now());
+    const failures: string[] = [];
+    const answer = show(changed(store.archive, { total: broken }), failures);
+    for (let refresh = 0; refresh < 2; refresh++) {
+      const shown = (await (await answer({} as Call)).json()) as Record<string, unknown>;
+      expect(shown).toMatchObject({ ratePerSecond: 0.1, store: { ready: true } });
+      expect(shown).not.toHaveProperty("total");
+    }
+    expect(failures).toEqual(["total"]);
+  });
+
+  test("is refused where no figure can be read", async () => {
+    await using store = await newStore();
+    const answer = show(changed(store.archive, { total: broken, createdPerMinute: broken }), []);
+    await expect((async () => answer({} as Call))()).rejects.toMatchObject({ kind: "store-unavailable" });
+  });
+});
