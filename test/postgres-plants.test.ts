@@ -146,6 +146,27 @@ describe("a database of the second version", () => {
     expect(await version()).toBe(4);
   }, 30_000);
 
+  test("is upgraded behind a service that listens and says so, however long it takes", async () => {
+    const blocked = server.run(
+      "BEGIN; LOCK TABLE plants IN ROW EXCLUSIVE MODE; SELECT pg_sleep(60)",
+      database,
+    );
+    const ended = blocked.catch(() => {});
+    await eventually(async () => {
+      const locks = await server.run("SELECT 1 FROM pg_locks WHERE relation = 'plants'::regclass", database);
+      return locks.length > 0;
+    });
+    await using running = await startTestService({}, database);
+    expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
+    expect(running.logged.join("")).toContain("the index plants_by_tag_prefix is being built");
+    await server.run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; LOCK%'",
+    );
+    await ended;
+    await eventually(async () => (await fetch(`${running.url}/readyz`)).status === 200);
+    expect(await indexes()).toEqual(upgraded);
+  }, 30_000);
+
   test("is read as it is by commands that only look, and by those of tokens", async () => {
     const listed = await plantStore([
       "list",

@@ -10,7 +10,7 @@ export interface ConnectionsOptions {
   readonly count: number;
   /** How long one statement may take before its connection is taken for dead. */
   readonly statementMsMax: number;
-  /** How long a lost connection is tried again; no longer than the work's own time unless given. */
+  /** How long a lost connection is tried again, if not as long as the work itself may take. */
   readonly retryMsMax?: number;
 }
 

@@ -7,6 +7,7 @@ import { type Migration, migrations, readableVersion } from "./migrations.ts";
 
 // An index on a large table is built here too.
 const migrateMsMax = 6 * 3_600_000;
+const slowAfterMs = 2000;
 const createTriesMax = 20;
 // Even with IF NOT EXISTS, of two that create a table at once PostgreSQL fails one, with one of these.
 const createdMeanwhile = /^(?:23505|42(?:710|P07)|XX000)$/;
@@ -23,21 +24,26 @@ const firstTable = `CREATE TABLE IF NOT EXISTS plant_store_schema (one INT PRIMA
 const begin = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0";
 const unhurried = "SET statement_timeout = 0; SET lock_timeout = 0";
 
+export interface MigrateOptions {
+  /** Opens another connection to the same database. */
+  readonly open: () => Promise<Connection>;
+  /** Whether older tables are upgraded; for looking alone, they are left as they are. */
+  readonly upgrade: boolean;
+  /** Called where it takes so long that somebody may wonder. */
+  readonly onWaiting: (reason: string) => void;
+}
+
 /**
  * Brings the schema up to date. Nodes that start at once take turns: whoever holds the one row of plant_store_schema
- * migrates, and the others come again until it is done. For looking alone, an older schema is left as it is.
+ * migrates, and the others come again until it is done.
  * @throws DatabaseProblem the schema is newer than this version.
  */
-export async function migrate(
-  connection: Connection,
-  open: () => Promise<Connection>,
-  upgrade: boolean,
-): Promise<void> {
+export async function migrate(connection: Connection, options: MigrateOptions): Promise<void> {
   const read = async (statement: { text: string }): Promise<number> =>
     Number((await connection.run(statement, [], migrateMsMax))[0]?.[0] ?? 0);
   // Asked first without a lock: a node may start that has no right to change the schema.
   const found = await read(version).catch(unlessMissing);
-  if (upToDate(found) || (!upgrade && found >= readableVersion)) return;
+  if (upToDate(found) || (!options.upgrade && found >= readableVersion)) return;
   await connection.script(unhurried, migrateMsMax);
   await createFirstTable(connection);
   for (;;) {
@@ -46,14 +52,19 @@ export async function migrate(
     const migration = migrations[have];
     if (upToDate(have) || migration === undefined) return connection.script("COMMIT", migrateMsMax);
     if (migration.buildsIndex === undefined) await connection.script(migration.sql, migrateMsMax);
-    else await buildIndex(migration, migration.buildsIndex, open);
+    else await buildIndex(migration, migration.buildsIndex, options);
     await connection.script(`UPDATE plant_store_schema SET version = ${have + 1}; COMMIT`, migrateMsMax);
   }
 }
 
 // On a connection of its own, as the other one holds the lock in a transaction, in which this cannot be done.
-async function buildIndex({ sql }: Migration, index: string, open: () => Promise<Connection>): Promise<void> {
+async function buildIndex(
+  { sql }: Migration,
+  index: string,
+  { open, onWaiting }: MigrateOptions,
+): Promise<void> {
   const connection = await open();
+  const slow = setTimeout(() => onWaiting(`the index ${index} is being built`), slowAfterMs);
   try {
     await connection.script(unhurried, migrateMsMax);
     const [row] = await connection.run(isValid, [index], migrateMsMax);
@@ -67,6 +78,7 @@ async function buildIndex({ sql }: Migration, index: string, open: () => Promise
       });
     }
   } finally {
+    clearTimeout(slow);
     connection.destroy();
   }
 }

@@ -30,8 +30,8 @@ const readers = 2;
 // A commit that takes longer is as likely never to come back; its connection is dropped and the batch tried again.
 const writeMsMax = 3000;
 const readMsMax = 30_000;
-// A person who waits for figures learns soon that the server is away.
-const readRetryMsMax = 2000;
+// Who looks at a service learns soon that its server is away; an export or a copy bears a restart of it.
+const serviceReadRetryMsMax = 2000;
 const tokensMsMax = 2000;
 // Whoever runs a command beside its database need not wait for it first.
 const commandMsMax = 10_000;
@@ -50,7 +50,11 @@ export class PostgresStore implements Store {
   readonly #closing = new AbortController();
   #opened: Promise<void> | undefined;
 
-  private constructor(url: string, { databasePassword, allowUnsafeDatabase }: PostgresOptions) {
+  private constructor(
+    url: string,
+    { databasePassword, allowUnsafeDatabase }: PostgresOptions,
+    readRetryMsMax: number,
+  ) {
     const parsed = parseDatabaseUrl(url);
     this.#address = { ...parsed, password: parsed.password ?? passwordOf(databasePassword) };
     const open = () => openConnection(this.#address, allowUnsafeDatabase);
@@ -75,14 +79,14 @@ export class PostgresStore implements Store {
     options: PostgresOptions,
     purpose: "store" | "look",
   ): Promise<PostgresStore> {
-    const store = new PostgresStore(url, options);
+    const store = new PostgresStore(url, options, readMsMax);
     await store.#prepare(purpose, commandMsMax, () => {});
     return store;
   }
 
   /** Gives the store at once, and opens it as soon as its server lets it. Until then it is unavailable. */
   static start(url: string, options: PostgresOptions, events: OpeningEvents): PostgresStore {
-    const store = new PostgresStore(url, options);
+    const store = new PostgresStore(url, options, serviceReadRetryMsMax);
     for (const warning of store.#address.warnings) events.onWarning(warning);
     store.plants.suspend("the database has not answered yet");
     const opened = store.#prepare("store", Number.POSITIVE_INFINITY, (reason) => {

@@ -58,14 +58,14 @@ export async function prepare(preparation: Preparation): Promise<void> {
   }
 }
 
-async function prepareOnce({ open, purpose }: Preparation): Promise<void> {
+async function prepareOnce({ open, purpose, onWaiting }: Preparation): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const openOne = async (): Promise<Connection> =>
     // Whatever transaction was open ends with it.
     opened.adopt(await open(), (connection) => connection.destroy());
   const connection = await openOne();
   if (purpose === "store") await expectOwnSessions(connection, await openOne());
-  await migrate(connection, open, purpose === "store");
+  await migrate(connection, { open, upgrade: purpose === "store", onWaiting });
   if (purpose === "store") await expectPrivileges(connection);
 }
 
