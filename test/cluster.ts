@@ -3,10 +3,10 @@
 // acknowledged. Nodes are killed with -9 and started again; the primary is killed with -9 and the standby promoted. At the
 // end everything acknowledged must be in the new primary, as it was sent.
 import { existsSync, writeFileSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { accessToken, temporaryFolder } from "./harness.ts";
 import { startPostgres } from "./postgres.ts";
+import { startWire } from "./wire.ts";
 
 const rounds = Number(process.argv[2] ?? 1);
 const clients = 24;
@@ -115,30 +115,6 @@ async function runRound() {
     awayBeyondDatabaseMs: Math.round(longestSilenceMs - (backMs - goneMs)),
     lastFailureAtMs: Math.round(lastFailureMs),
     through: proxy === undefined ? "three ports" : "nginx",
-  };
-}
-
-/** The line between primary and standby, which can be cut without either of them noticing. */
-async function startWire(to: number) {
-  let isCut = false;
-  const server = createServer((near) => {
-    const far = connect(to, "127.0.0.1");
-    const pass = (from: Socket, into: Socket) => {
-      from.on("data", (bytes) => void (isCut || into.write(bytes)));
-      from.on("close", () => into.destroy());
-      from.on("error", () => {});
-    };
-    pass(near, far);
-    pass(far, near);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  return {
-    port,
-    cut: () => {
-      isCut = true;
-    },
-    [Symbol.dispose]: () => void server.close(),
   };
 }
 
