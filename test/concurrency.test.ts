@@ -1,6 +1,7 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { onEveryEngine } from "./engines.ts";
-import { post } from "./harness.ts";
+import { eventually, post, startTestService, storedPlants } from "./harness.ts";
 
 onEveryEngine((engine) => {
   test("a hundred of the same plant at once are one plant, created by one and replayed to the rest", async () => {
@@ -31,16 +32,39 @@ onEveryEngine((engine) => {
     }
   });
 
-  test("past the queue's bound the answer is 50301 at once, and nothing is lost", async () => {
-    await using running = await engine.start({ "max-pending": "4" });
+  test("four times as many as may wait are each stored or refused, and nothing is lost", async () => {
+    await using running = await engine.start({ "max-pending": "16" });
     const responses = await Promise.all(
       Array.from({ length: 64 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`)),
     );
-    const busy = responses.filter(({ status }) => status === 503);
-    expect(busy.length).toBeGreaterThan(0);
-    expect(await busy[0]?.json()).toMatchObject({ error: 50301 });
-    expect(busy[0]?.headers.get("retry-after")).toBe("1");
+    expect(responses.filter(({ status }) => status !== 200 && status !== 503)).toEqual([]);
     const stored = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
+    expect(stored.length).toBeGreaterThanOrEqual(16);
     expect((await engine.stored(running.database)).map(({ id }) => id)).toEqual(stored);
   });
+});
+
+test("a full queue is committed rather than more refused, while the data file can be written", async () => {
+  await using running = await startTestService({ "max-pending": "16" });
+  const responses = await Promise.all(
+    Array.from({ length: 200 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`)),
+  );
+  expect(responses.filter(({ status }) => status !== 200)).toEqual([]);
+});
+
+test("past the queue's bound the answer is 50301, and what waits is stored once the data file is free", async () => {
+  await using running = await startTestService({ "max-pending": "4" });
+  const lock = new Database(running.database);
+  lock.run("BEGIN IMMEDIATE");
+  const asked = Array.from({ length: 64 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`));
+  await eventually(() => running.logged.filter((line) => line.includes("50301")).length >= 20);
+  lock.run("ROLLBACK");
+  lock.close();
+  const responses = await Promise.all(asked);
+  const busy = responses.filter(({ status }) => status === 503);
+  expect(await busy[0]?.json()).toMatchObject({ error: 50301 });
+  expect(busy[0]?.headers.get("retry-after")).toBe("1");
+  const stored = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
+  expect(stored.length).toBeGreaterThanOrEqual(4);
+  expect(storedPlants(running.database).map(({ id }) => id)).toEqual(stored);
 });

@@ -8,8 +8,13 @@ import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import { type Exchange, type Handler, retrySoon } from "./exchange.ts";
 import { isJsonMediaType } from "./media-type.ts";
+import { Pace } from "./pace.ts";
 
 const scope = "plants:create";
+// A refusal costs nearly what a create does, and a client that is refused may come back at once. So many a second leave
+// nine tenths of a core to the plants that are stored.
+const busyAnswersPerTick = 20;
+const busyTickMs = 10;
 
 export interface CreatePlantParts {
   readonly gate: Gate;
@@ -20,6 +25,7 @@ export interface CreatePlantParts {
 
 /** POST /plants. The order of checks is the design's: credentials, media type, size, body. */
 export function createPlant({ gate, rateLimit, intake, events }: CreatePlantParts): Handler {
+  const busyAnswers = new Pace(busyAnswersPerTick, busyTickMs);
   // Callbacks and no promises: an await at each step of this path costs a tenth of the rate.
   return (exchange) => {
     const nowMs = Date.now();
@@ -36,7 +42,10 @@ export function createPlant({ gate, rateLimit, intake, events }: CreatePlantPart
     exchange.readBody((body) => {
       const plant = parseNewPlant(body);
       if (plant instanceof Refusal) return exchange.error(plant.kind, plant.message);
-      intake.create(plant, caller.name, (outcome) => present(exchange, plant, outcome, events));
+      intake.create(plant, caller.name, (outcome) => {
+        if (outcome === "too-busy") busyAnswers.run(() => present(exchange, plant, outcome, events));
+        else present(exchange, plant, outcome, events);
+      });
     });
   };
 }

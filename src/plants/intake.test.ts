@@ -66,6 +66,16 @@ describe("the intake", () => {
     expect(await create(4)).toEqual(created);
   });
 
+  test("begins to write a full batch at once, before the turn goes on", async () => {
+    const { store, create } = setUp(2);
+    const all = [create(1), create(2)];
+    expect(store.batches).toEqual([2]);
+    expect(await Promise.all(all)).toEqual([created, created]);
+    const many = setUp(5000);
+    await Promise.all(Array.from({ length: 2500 }, (_, id) => many.create(id)));
+    expect(many.store.batches).toEqual([1000, 1000, 500]);
+  });
+
   test("refuses a batch that the store could not take, and heals with the next", async () => {
     const { store, heard, intake, create } = setUp();
     store.next = () => Promise.reject(new StoreUnavailable("full"));

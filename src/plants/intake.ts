@@ -43,9 +43,12 @@ const probeEveryMs = 500;
 export class Intake implements PlantIntake {
   readonly #options: IntakeOptions;
   readonly #drainsMax: number;
+  readonly #fullBatch: number;
   #queue: Waiting[] = [];
   #pending = 0;
   #drains = 0;
+  /** Drains that wait for the end of the turn. */
+  #scheduled = 0;
   #state: "open" | "unavailable" | "closing" | "uncertain" = "open";
   #probedAtMs = 0;
   #probing: Promise<void> | undefined;
@@ -54,6 +57,7 @@ export class Intake implements PlantIntake {
   constructor(options: IntakeOptions) {
     this.#options = options;
     this.#drainsMax = options.store.batchesInFlightMax;
+    this.#fullBatch = Math.min(batchArrivalsMax, options.pendingMax);
   }
 
   create(plant: NewPlant, createdBy: string, settle: Settle): void {
@@ -62,10 +66,14 @@ export class Intake implements PlantIntake {
     if (this.#state === "uncertain") return settle("store-unavailable");
     this.#pending++;
     this.#queue.push({ plant, createdBy, settle });
-    if (this.#drains >= this.#drainsMax) return;
-    this.#drains++;
-    // After the events of this turn: whatever else has already arrived on other connections joins the batch.
-    setImmediate(() => this.#drain());
+    if (this.#drains < this.#drainsMax) {
+      this.#drains++;
+      this.#scheduled++;
+      // After the events of this turn: whatever else has already arrived on other connections joins the batch.
+      setImmediate(() => this.#beginDrain());
+    }
+    // A full batch gains nothing by waiting, and under overload the turn may go on with refusals for half a second.
+    if (this.#queue.length >= this.#fullBatch) this.#beginDrain();
   }
 
   /**
@@ -107,6 +115,12 @@ export class Intake implements PlantIntake {
     return new Promise((resolve) => {
       this.#emptied = resolve;
     });
+  }
+
+  #beginDrain(): void {
+    if (this.#scheduled === 0) return;
+    this.#scheduled--;
+    void this.#drain();
   }
 
   async #drain(): Promise<void> {
