@@ -125,6 +125,13 @@ describe("requests arrive", () => {
   });
 });
 
+test("a host may be an address, and have a port", async () => {
+  for (const host of ["", "127.0.0.1:80", "[::1]", "[::ffff:1.2.3.4]:3000", "a%20b.example", "h:"]) {
+    const { text } = await sendRaw(running.port, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`], 50);
+    expect([host, statuses(text)]).toEqual([host, [200]]);
+  }
+});
+
 describe("a connection is kept", () => {
   test("after a refusal by the head alone, whose body is read past", async () => {
     const refused = "POST /plants HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n";
@@ -165,6 +172,20 @@ describe("a connection is closed, with an Error body,", () => {
       `${head}Transfer-Encoding: chunked\r\n\r\n${`1;${"x".repeat(1000)}\r\na\r\n`.repeat(50)}`,
     ],
     ["bare line feeds", "GET /livez HTTP/1.1\nHost: h\n\n\r\n\r\n"],
+    ["bare line feeds alone", "GET /livez HTTP/1.1\nHost: h\n\n"],
+    ["bare carriage returns", "GET /livez HTTP/1.1\rHost: h\r\r"],
+    ...["x:80:80", "[", "x:abc", "%zz", "[::1", "::1", "[:::]", "a/b"].map((host): [string, string] => [
+      `the host ${host}`,
+      `GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+    ]),
+    ["a target whose host is none", "GET http://x:abc/livez HTTP/1.1\r\nHost: h\r\n\r\n"],
+    ...["5 ", "5;", "5;[", " 5", "5 ;x", "5; x", "5;x=", '5;x="', "0x5", "000000005"].map(
+      (size): [string, string] => [
+        `the chunk size ${size}`,
+        `${head}Transfer-Encoding: chunked\r\n\r\n${size}\r\n{"a":\r\n0\r\n\r\n`,
+      ],
+    ),
+    ["a length as a trailer", `${head}Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n`],
   ];
   for (const [what, text] of notHttp) {
     test(`for ${what}`, async () => {
@@ -180,6 +201,14 @@ describe("a connection is closed, with an Error body,", () => {
       `GET / HTTP/1.1\r\nHost: h\r\nX: ${"x".repeat(17_000)}\r\n\r\n`,
     ]);
     expect([errors(answer.text), answer.closed]).toEqual([[43101], true]);
+  });
+
+  test("for the 101st header", async () => {
+    const answer = await sendRaw(running.port, [
+      `GET /livez HTTP/1.1\r\nHost: h\r\n${"A: b\r\n".repeat(100)}\r\n`,
+    ]);
+    expect([statuses(answer.text), errors(answer.text), answer.closed]).toEqual([[431], [43101], true]);
+    expect(answer.text).toContain("There are more than 100 headers.");
   });
 
   test("for a length over the limit, before the body comes", async () => {

@@ -190,7 +190,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   },
   "head-too-large": {
     error: 43101,
-    when: "the request's line and headers are over the limit of 16 KiB",
+    when: "the request's line and headers are over the limit of 16 KiB, or there are more than 100 headers",
     remedy: "Send fewer or shorter headers.",
     example: "The request's line and headers are over the limit of 16384 bytes.",
   },

@@ -162,7 +162,7 @@ function faultMessage(
   if (fault === "body-too-large") return `The body is over the limit of ${bodyBytesMax} bytes.`;
   if (fault === "body-too-slow") return `The body did not arrive within ${bodyTimeoutMs / 1000} s.`;
   if (fault === "not-http") return `This is not an HTTP/1.1 request: ${reason}.`;
-  return catalogue[fault].example;
+  return reason || catalogue[fault].example;
 }
 
 function told({ requestId, head }: Exchange) {

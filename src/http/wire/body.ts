@@ -1,6 +1,8 @@
 import { NotHttp, parseTrailer } from "./head.ts";
 
-const sizeLine = /^([0-9a-fA-F]{1,8})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
+// A size, and extensions without the blanks that RFC 9112 calls bad: `;name`, `;name=value` or `;name="value"`.
+const sizeLine =
+  /^([0-9a-fA-F]{1,8})(?:;[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:=(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+|"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*$/;
 const lineBytesMax = 1024;
 // Sizes, extensions and trailers together: enough for a body sent byte by byte, not for one that is a pretext.
 const framingBytesMin = 8192;
@@ -98,7 +100,8 @@ export class ChunkedBody implements ArrivingBody {
 
   #line(): string | NotHttp | undefined {
     const end = this.#pending.indexOf("\r\n");
-    if (end > lineBytesMax || (end < 0 && this.#pending.length > lineBytesMax)) {
+    // The same line is too long whether its end has arrived with it or not.
+    if (end > lineBytesMax || (end < 0 && this.#pending.length >= lineBytesMax + 2)) {
       return new NotHttp("a line of the chunked body is too long");
     }
     if (end < 0) return undefined;

@@ -1,6 +1,6 @@
 import type { Socket } from "bun";
 import { type ArrivingBody, ChunkedBody, SizedBody } from "./body.ts";
-import { type Head, NotHttp } from "./head.ts";
+import { faultSoFar, type Head, NotHttp } from "./head.ts";
 import { HeadReader } from "./head-reader.ts";
 
 /** Why a request went wrong before its handler could tell. */
@@ -57,6 +57,8 @@ export class Connection {
   #state: State = "idle";
   #deadlineMs: number;
   #input: Buffer = nothing;
+  // So many of them are known to be without fault, while their head is not whole.
+  #faultlessBytes = 0;
   readonly #heads = new HeadReader();
   #head: Head | undefined;
   #advancing = false;
@@ -203,28 +205,23 @@ export class Connection {
     // A client may send an empty line behind a request (RFC 9112, 2.2).
     if (this.#input[0] === 0x0d && this.#input[1] === 0x0a) {
       this.#input = this.#input.subarray(2);
+      this.#faultlessBytes = 0;
       return true;
     }
     const end = this.#input.indexOf(emptyLine);
-    if (end > headBytesMax || (end < 0 && this.#input.length > headBytesMax)) {
-      this.#fail("head-too-large", "");
-      return false;
-    }
-    if (end < 0) {
-      // Anything but a method's first letter, such as a TLS greeting, will never become a request.
-      const first = this.#input[0] ?? 0;
-      if (first !== 0x0d && (first < 0x21 || first > 0x7e))
-        this.#fail("not-http", "it does not begin with a method");
-      else if (this.#state !== "head") this.#enter("head", headTimeoutMs);
+    if (end < 0 || end > headBytesMax) {
+      this.#headNotWhole();
       return false;
     }
     const text = this.#input.toString("latin1", 0, end);
-    this.#input = this.#input.subarray(end + emptyLine.length);
     const head = this.#heads.read(text);
     if (head instanceof NotHttp) {
-      this.#fail("not-http", head.reason);
+      const { fault, reason } = faultSoFar(this.#input.subarray(0, end + emptyLine.length), 0) ?? head;
+      this.#fail(fault, reason);
       return false;
     }
+    this.#input = this.#input.subarray(end + emptyLine.length);
+    this.#faultlessBytes = 0;
     this.#head = head;
     this.#enter("handling", handlingTimeoutMs);
     this.#bodyUnread = head.chunked || (head.contentLength ?? 0) > 0;
@@ -236,10 +233,21 @@ export class Connection {
     return true;
   }
 
+  // Every answer here must be the same however the bytes were cut: a fault counts where it stands, not when it is seen.
+  #headNotWhole(): void {
+    const seen = this.#input.subarray(0, headBytesMax + emptyLine.length);
+    const fault = faultSoFar(seen, this.#faultlessBytes);
+    if (fault !== undefined) return this.#fail(fault.fault, fault.reason);
+    if (seen.length === headBytesMax + emptyLine.length) return this.#fail("head-too-large", "");
+    this.#faultlessBytes = seen.length;
+    // A CR alone may be half of an empty line, which is no request and begins none.
+    if (this.#state === "idle" && seen[0] !== 0x0d) this.#enter("head", headTimeoutMs);
+  }
+
   #takeBody(bytes: Buffer): void {
     const result = this.#body?.push(bytes);
     if (result === undefined) return;
-    if (result instanceof NotHttp) return this.#fail("not-http", result.reason);
+    if (result instanceof NotHttp) return this.#fail(result.fault, result.reason);
     if (typeof result === "string") return this.#fail(result, "");
     const done = this.#bodyDone;
     this.#input = result.rest;

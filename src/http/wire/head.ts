@@ -1,3 +1,5 @@
+import { isIPv6 } from "node:net";
+
 /** A request's line and headers, as RFC 9110 and 9112 define them. */
 export interface Head {
   readonly method: string;
@@ -14,12 +16,14 @@ export interface Head {
   readonly expectsContinue: boolean;
 }
 
-/** Why something is not HTTP, in words for the one who sent it. */
+/** Why something is not HTTP, or more of it than we read, in words for the one who sent it. */
 export class NotHttp {
   readonly reason: string;
+  readonly fault: "not-http" | "head-too-large";
 
-  constructor(reason: string) {
+  constructor(reason: string, fault: NotHttp["fault"] = "not-http") {
     this.reason = reason;
+    this.fault = fault;
   }
 }
 
@@ -29,8 +33,12 @@ const requestLine =
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 // Visible characters, spaces, tabs and bytes above ASCII. No CR, LF or NUL: those are how requests are smuggled.
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
-const hostShape = /^[A-Za-z0-9\-._~!$&'()*+,;=%:[\]]*$/;
+// A name or an IPv4 address, or an IPv6 address in brackets, and a port (RFC 3986, 3.2.2).
+const hostShape = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
+const absoluteTarget = /^https?:\/\/([^/?#]*)/i;
 const headerCountMax = 100;
+const carriageReturn = 0x0d;
+const lineFeed = 0x0a;
 /** How a content-length may be written. */
 export const lengthShape = /^\d{1,15}$/;
 
@@ -48,28 +56,47 @@ export function parseHead(text: string): Head | NotHttp {
   // Names do not mind their case. All at once: one by one is a quarter of the work.
   const lowered = text.toLowerCase();
   for (let start = firstEnd + 2, count = 1, end = 0; start <= text.length; start = end + 2, count++) {
-    if (count > headerCountMax) return new NotHttp(`there are more than ${headerCountMax} headers`);
+    if (count > headerCountMax)
+      return new NotHttp(`There are more than ${headerCountMax} headers.`, "head-too-large");
     end = endOfLine(text, start);
     const field = parseField(text, lowered, start, end);
     if (field instanceof NotHttp) return field;
     const { name, value } = field;
     const earlier = headers.get(name);
     // Of these, two are never a list but always an attempt at confusion.
-    if (
-      earlier !== undefined &&
-      (name === "host" || name === "content-length" || name === "transfer-encoding")
-    ) {
-      return new NotHttp(`the header ${name} appears twice`);
-    }
+    if (earlier !== undefined && isFraming(name)) return new NotHttp(`the header ${name} appears twice`);
     headers.set(name, earlier === undefined ? value : `${earlier}, ${value}`);
   }
-  return framed(method, pathOf(target), minor === "1", headers);
+  const absolute = target.startsWith("/") ? null : absoluteTarget.exec(target);
+  if (absolute !== null && !isHost(absolute[1] ?? "")) return new NotHttp("the target names no host");
+  const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
+  const query = origin.indexOf("?");
+  return framed(method, query < 0 ? origin : origin.slice(0, query), minor === "1", headers);
+}
+
+/**
+ * What is wrong with a head that is not whole yet and that no further byte can put right. Whatever has such a fault,
+ * `parseHead` refuses. The bytes before `from` are known to have none.
+ */
+export function faultSoFar(bytes: Uint8Array, from: number): NotHttp | undefined {
+  const first = bytes[0] ?? carriageReturn;
+  // A TLS greeting, for example.
+  if (first !== carriageReturn && (first < 0x21 || first > 0x7e))
+    return new NotHttp("it does not begin with a method");
+  for (let at = from; at < bytes.length; at++) {
+    const isLineFeed = bytes[at] === lineFeed;
+    if (isLineFeed === (bytes[at - 1] === carriageReturn)) continue;
+    return new NotHttp(isLineFeed ? "a line ends in LF without CR" : "there is a CR without LF");
+  }
+  return undefined;
 }
 
 /** One line of the trailers behind a chunked body. */
 export function parseTrailer(line: string): NotHttp | undefined {
   const field = parseField(line, line.toLowerCase(), 0, line.length);
-  return field instanceof NotHttp ? field : undefined;
+  if (field instanceof NotHttp) return field;
+  // RFC 9110, 6.5.1: whoever reads these as headers finds another length or another host.
+  return isFraming(field.name) ? new NotHttp(`the header ${field.name} is no trailer`) : undefined;
 }
 
 function endOfLine(text: string, start: number): number {
@@ -99,7 +126,7 @@ function framed(
 ): Head | NotHttp {
   const host = headers.get("host");
   if (isHttp11 && host === undefined) return new NotHttp("the header host is missing");
-  if (host !== undefined && !hostShape.test(host)) return new NotHttp("the header host is no host");
+  if (host !== undefined && !isHost(host)) return new NotHttp("the header host is no host");
   const length = headers.get("content-length");
   if (length !== undefined && !lengthShape.test(length))
     return new NotHttp("the header content-length is not a number");
@@ -123,11 +150,13 @@ function framed(
   };
 }
 
-function pathOf(target: string): string {
-  const absolute = /^https?:\/\/[^/?#]*/i.exec(target);
-  const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
-  const query = origin.indexOf("?");
-  return query < 0 ? origin : origin.slice(0, query);
+function isFraming(name: string): boolean {
+  return name === "host" || name === "content-length" || name === "transfer-encoding";
+}
+
+function isHost(text: string): boolean {
+  const match = hostShape.exec(text);
+  return match !== null && (match[1] === undefined || isIPv6(match[1]));
 }
 
 // By hand: only space and tab count here, and a pattern for both ends can be made to take quadratic time.

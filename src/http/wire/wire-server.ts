@@ -5,6 +5,8 @@ export interface WireServerOptions extends WireLimits {
   readonly host: string;
   readonly port: number;
   readonly sharePort: boolean;
+  /** Milliseconds that never go back; the platform's own unless given. */
+  readonly now?: () => number;
 }
 
 // Past this many a new connection is closed at once, so that those there are go on being served.
@@ -14,12 +16,15 @@ const drainLookEveryMs = 5;
 
 /** An HTTP/1.1 server on plain TCP: it accepts connections, keeps their deadlines, and lets them finish. */
 export class WireServer implements CoarseClock {
-  nowMs = performance.now();
+  nowMs: number;
+  readonly #now: () => number;
   readonly #connections = new Set<Connection>();
   readonly #listener: TCPSocketListener<Connection>;
   readonly #sweeper: NodeJS.Timeout;
 
   constructor(options: WireServerOptions, handlers: WireHandlers) {
+    this.#now = options.now ?? (() => performance.now());
+    this.nowMs = this.#now();
     // Bun takes reusePort here, though its types do not say so.
     const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean } = {
       hostname: options.host,
@@ -71,7 +76,7 @@ export class WireServer implements CoarseClock {
   }
 
   #sweep(): void {
-    this.nowMs = performance.now();
+    this.nowMs = this.#now();
     for (const connection of this.#connections) connection.sweep();
   }
 }

@@ -1,0 +1,133 @@
+import { afterEach, expect, test } from "bun:test";
+import type { Socket } from "bun";
+import type { Connection } from "./connection.ts";
+import { WireServer } from "./wire-server.ts";
+
+// The server's own clock is set forward here, so that its real limits are seen without waiting for them.
+let clockMs = 0;
+const huge = "x".repeat(16 * 1024 * 1024);
+const server = () =>
+  new WireServer(
+    {
+      host: "127.0.0.1",
+      port: 0,
+      sharePort: false,
+      bodyBytesMax: 1000,
+      bodyTimeoutMs: 5_000,
+      now: () => clockMs,
+    },
+    {
+      handle: (connection, { path }) => answer(connection, path === "/huge" ? huge : "ok"),
+      fault,
+      crash: fault,
+    },
+  );
+const started: AsyncDisposableStack[] = [];
+afterEach(async () => {
+  for (const stack of started.splice(0)) await stack.disposeAsync();
+});
+
+function answer(connection: Connection, body: string): void {
+  const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  connection.send(text, text.length);
+}
+
+function fault(connection: Connection): void {
+  answer(connection, "fault");
+}
+
+interface Client {
+  readonly socket: Socket;
+  received: number;
+  closed: boolean;
+}
+
+async function connected() {
+  const running = server();
+  const stack = new AsyncDisposableStack();
+  stack.defer(async () => void (await running.drain(0)));
+  started.push(stack);
+  const seen = { received: 0, closed: false };
+  const socket = await Bun.connect({
+    hostname: "127.0.0.1",
+    port: running.port,
+    socket: {
+      data(_, bytes) {
+        seen.received += bytes.length;
+      },
+      close() {
+        seen.closed = true;
+      },
+      error() {},
+    },
+  });
+  stack.defer(() => socket.terminate());
+  const client: Client = Object.assign(seen, { socket });
+  const passSeconds = async (seconds: number) => {
+    clockMs += seconds * 1000;
+    while (running.nowMs !== clockMs) await Bun.sleep(5);
+    await Bun.sleep(20);
+  };
+  const send = async (text: string) => {
+    socket.write(text);
+    await Bun.sleep(30);
+  };
+  return { client, passSeconds, send };
+}
+
+test("a connection without a request is closed after 75 seconds", async () => {
+  const { client, passSeconds } = await connected();
+  await passSeconds(70);
+  expect(client.closed).toBe(false);
+  await passSeconds(6);
+  expect(client.closed).toBe(true);
+});
+
+test("an empty line in two segments is no request, and leaves the connection its time", async () => {
+  const { client, passSeconds, send } = await connected();
+  await send("\r");
+  await passSeconds(20);
+  expect(client.closed).toBe(false);
+  await send("\n");
+  await passSeconds(40);
+  expect(client.closed).toBe(false);
+  await send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  expect(client.received).toBeGreaterThan(0);
+});
+
+test("a head that does not become whole is given up after 10 seconds", async () => {
+  const { client, passSeconds, send } = await connected();
+  await send("GET / HTTP/1.1\r\nHost: h\r\n");
+  await passSeconds(9);
+  await send("X: y\r\n");
+  expect(client.closed).toBe(false);
+  await passSeconds(2);
+  expect(client.closed).toBe(true);
+});
+
+test("a client that does not read its answer is cut off after 30 seconds", async () => {
+  const { client, passSeconds, send } = await connected();
+  client.socket.pause();
+  await send("GET /huge HTTP/1.1\r\nHost: h\r\n\r\n");
+  await passSeconds(29);
+  await passSeconds(2);
+  client.socket.resume();
+  await eventuallyClosed(client);
+  expect(client.received).toBeLessThan(huge.length);
+});
+
+test("a client that reads late, but in time, gets its whole answer", async () => {
+  const { client, passSeconds, send } = await connected();
+  client.socket.pause();
+  await send("GET /huge HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  await passSeconds(29);
+  client.socket.resume();
+  await eventuallyClosed(client);
+  expect(client.received).toBeGreaterThan(huge.length);
+});
+
+async function eventuallyClosed(client: Client): Promise<void> {
+  const deadlineMs = performance.now() + 10_000;
+  while (!client.closed && performance.now() < deadlineMs) await Bun.sleep(10);
+  expect(client.closed).toBe(true);
+}
