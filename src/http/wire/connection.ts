@@ -95,10 +95,7 @@ export class Connection {
     if (this.#state === "skipping") return this.#skip(bytes);
     this.#input = this.#input.length === 0 ? bytes : Buffer.concat([this.#input, bytes]);
     if (this.#state === "idle" || this.#state === "head") this.#advance();
-    if (this.#input.length > aheadBytesMax && !this.#paused) {
-      this.#paused = true;
-      this.#socket.pause();
-    }
+    if (this.#input.length > aheadBytesMax) this.#pause();
   }
 
   /** Reads the body of the request being handled; where it cannot be had, `fault` answers and this is never called. */
@@ -132,6 +129,10 @@ export class Connection {
     const written = this.#socket.write(text);
     if (written < bytes) {
       this.#output = Buffer.from(text).subarray(Math.max(0, written));
+      // Nothing more is read from a client that does not read, and what was read is copied: a view of it would keep alive
+      // the whole of what arrived with it, up to half a megabyte.
+      this.#pause();
+      this.#input = Buffer.from(this.#input);
       return this.#enter("writing", writeTimeoutMs);
     }
     this.#answered();
@@ -193,7 +194,9 @@ export class Connection {
       this.#advancing = false;
     }
     if (this.#peerEnded && (this.#state === "idle" || this.#state === "head")) this.#socket.end();
-    else if (this.#input.length <= aheadBytesMax) this.#resume();
+    // Not before all of it has been used: what arrives is joined to what is there by a copy of both.
+    else if (this.#output === undefined && (this.#input.length === 0 || this.#state !== "handling"))
+      this.#resume();
   }
 
   #mayBegin(): boolean {
@@ -314,6 +317,12 @@ export class Connection {
     this.#input = nothing;
     this.#resume();
     this.#socket.shutdown();
+  }
+
+  #pause(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#socket.pause();
   }
 
   #resume(): void {

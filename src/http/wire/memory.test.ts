@@ -1,0 +1,59 @@
+import { heapStats } from "bun:jsc";
+import { expect, test } from "bun:test";
+import type { Socket } from "bun";
+import { WireServer } from "./wire-server.ts";
+
+const clients = 40;
+const bytesPerClientMax = 500_000;
+
+// A store answers later, when more may have arrived; a page is answered at once.
+test.each(["later", "at once"])(
+  "a client that never reads what is answered %s costs little memory",
+  async (when) => {
+    const server = new WireServer(
+      { host: "127.0.0.1", port: 0, sharePort: false, bodyBytesMax: 65_536, bodyTimeoutMs: 10_000 },
+      {
+        handle: (connection) =>
+          connection.readBody((body) => {
+            const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+            if (when === "later") setImmediate(() => connection.send(text, text.length));
+            else connection.send(text, text.length);
+          }),
+        fault() {},
+        crash() {},
+      },
+    );
+    const body = "x".repeat(60_000);
+    const flood = Buffer.from(
+      `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n${body}`.repeat(400),
+    );
+    let sent = 0;
+    const sendMore = (socket: Socket<{ at: number }>): void => {
+      const written = Math.max(0, socket.write(flood.subarray(socket.data.at)));
+      socket.data.at += written;
+      sent += written;
+    };
+    const extraBytes = () => {
+      Bun.gc(true);
+      return heapStats().extraMemorySize;
+    };
+    const before = extraBytes();
+    const sockets: Socket<{ at: number }>[] = [];
+    for (let count = 0; count < clients; count++) {
+      const socket = await Bun.connect<{ at: number }>({
+        hostname: "127.0.0.1",
+        port: server.port,
+        data: { at: 0 },
+        socket: { data() {}, drain: sendMore, error() {} },
+      });
+      socket.pause();
+      sendMore(socket);
+      sockets.push(socket);
+    }
+    for (let last = -1; last !== sent; await Bun.sleep(300)) last = sent;
+    expect(sent).toBeLessThan(clients * flood.length);
+    expect((extraBytes() - before) / clients).toBeLessThan(bytesPerClientMax);
+    for (const socket of sockets) socket.terminate();
+    await server.drain(0);
+  },
+);
