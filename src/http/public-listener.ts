@@ -8,7 +8,7 @@ import { catalogue } from "./error-catalogue.ts";
 import { Clock, Exchange, type Handler, type Listening, RequestIds, retrySoon } from "./exchange.ts";
 import { live, ready } from "./health.ts";
 import { openapi } from "./openapi.ts";
-import type { WireFault } from "./wire/connection.ts";
+import type { WireFault, WireHandlers } from "./wire/connection.ts";
 import { WireServer } from "./wire/wire-server.ts";
 
 /** The address cannot be listened on, in one sentence for the operator. */
@@ -32,6 +32,8 @@ export interface PublicListenerOptions {
   readonly logRequests: "all" | "errors" | "none";
   /** Whether other threads listen on the same port, each taking its share of the connections. */
   readonly sharePort: boolean;
+  /** How many connections this thread may have open. */
+  readonly connectionsMax: number;
 }
 
 export interface PublicListener {
@@ -91,7 +93,7 @@ export function startPublicListener(
         : (exchange, status) =>
             events.answered({ ...told(exchange), status, tookMs: performance.now() - exchange.startedMs }),
   };
-  const server = listen(options, {
+  const handlers: WireHandlers = {
     handle(connection, head) {
       dispatch(new Exchange(connection, head, listening), head.path, head.method);
     },
@@ -103,7 +105,8 @@ export function startPublicListener(
       events.faulted(exchange.requestId, error);
       exchange.error("fault");
     },
-  });
+  };
+  const server = listen(options, handlers, events.idleConnectionClosed);
   const url = publicUrl(options.baseUrl, options.host, server.port);
 
   return {
@@ -129,10 +132,11 @@ export function publicUrl(baseUrl: URL | undefined, host: string, port: number):
 
 function listen(
   options: PublicListenerOptions,
-  handlers: ConstructorParameters<typeof WireServer>[1],
+  handlers: WireHandlers,
+  onIdleClosed: () => void,
 ): WireServer {
   try {
-    return new WireServer(options, handlers);
+    return new WireServer({ ...options, onIdleClosed }, handlers);
   } catch (error) {
     const address = `${options.host}:${options.port}`;
     const { code, message } = error as NodeJS.ErrnoException;
@@ -151,7 +155,7 @@ function listen(
  */
 export async function claimPort(options: PublicListenerOptions): Promise<void> {
   const nobody = { handle() {}, fault() {}, crash() {} };
-  await listen({ ...options, sharePort: false }, nobody).drain(0);
+  await listen({ ...options, sharePort: false }, nobody, () => {}).drain(0);
 }
 
 function faultMessage(

@@ -13,7 +13,12 @@ export interface MetricsParts {
 
 /** What can be counted on the way of a plant, besides each error by its number. */
 export const outcomeNames = ["created", "replayed", "batches"] as const;
-export const counterNames = [...outcomeNames, ...publicKinds.map((kind) => String(catalogue[kind].error))];
+const idleClosed = "idle-closed";
+export const counterNames = [
+  ...outcomeNames,
+  idleClosed,
+  ...publicKinds.map((kind) => String(catalogue[kind].error)),
+];
 
 const startedAtSeconds = "plant_store_start_time_seconds";
 
@@ -45,6 +50,12 @@ export function metrics({ counters, archive, intake, pending }: MetricsParts, st
       "# HELP plant_store_refusals_total Error answers of the public listener, by their number.",
       "# TYPE plant_store_refusals_total counter",
       ...errors.map(([error, count]) => `plant_store_refusals_total{error="${error}"} ${count}`),
+      ...metric(
+        "plant_store_idle_connections_closed_total",
+        "counter",
+        "Idle connections closed because the connection limit was reached.",
+        counts.get(idleClosed),
+      ),
       ...metric("plant_store_pending_plants", "gauge", "Plants waiting to be written.", pending()),
       ...metric("plant_store_ready", "gauge", "1 while plants can be stored.", ready ? 1 : 0),
       ...metric(startedAtSeconds, "gauge", "When this process began to serve.", startedAtMs / 1000),

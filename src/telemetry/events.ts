@@ -16,13 +16,17 @@ export type Events = ReturnType<typeof createEvents>;
 
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
 const linesPerSecond = 20;
+const idleClosedLinesPerSecond = 1;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
-  const mayLogRefusal = lineLimit(now, (unlogged) =>
+  const mayLogRefusal = lineLimit(now, linesPerSecond, (unlogged) =>
     log.warn("more requests were refused than are logged", { unlogged }),
   );
-  const mayLogFailure = lineLimit(now, (unlogged) =>
+  const mayLogFailure = lineLimit(now, linesPerSecond, (unlogged) =>
     log.error("more requests failed than are logged", { unlogged }),
+  );
+  const mayLogIdleClosed = lineLimit(now, idleClosedLinesPerSecond, (unlogged) =>
+    log.warn("more idle connections were closed than are logged", { unlogged }),
   );
 
   return {
@@ -84,6 +88,11 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     databaseAwaited: (reason: string) => log.error("the database cannot be used yet; retrying", { reason }),
     databaseOpened: () => log.info("the database is open"),
     databaseWarning: (warning: string) => log.warn(warning),
+    idleConnectionClosed() {
+      counters.add("idle-closed");
+      if (mayLogIdleClosed())
+        log.warn("the connection limit is reached; the longest idle connection was closed");
+    },
     tokensChanged: (count: number) => log.debug("tokens were read anew", { count }),
     tokensUnreadable: (reason: unknown) =>
       log.error("tokens could not be read; the known ones stand", { reason: String(reason) }),
@@ -103,16 +112,20 @@ function isoTime(atMs: number): string {
   return Number.isNaN(time.getTime()) ? String(atMs) : time.toISOString();
 }
 
-function lineLimit(now: () => number, tellOfRest: (unlogged: number) => void): () => boolean {
+function lineLimit(
+  now: () => number,
+  linesMax: number,
+  tellOfRest: (unlogged: number) => void,
+): () => boolean {
   let second = 0;
   let lines = 0;
   return () => {
     const thisSecond = Math.floor(now() / 1000);
     if (thisSecond !== second) {
-      if (lines > linesPerSecond) tellOfRest(lines - linesPerSecond);
+      if (lines > linesMax) tellOfRest(lines - linesMax);
       second = thisSecond;
       lines = 0;
     }
-    return ++lines <= linesPerSecond;
+    return ++lines <= linesMax;
   };
 }

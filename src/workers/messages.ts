@@ -12,6 +12,7 @@ export interface WorkerSetting {
   readonly bodyBytesMax: number;
   readonly bodyTimeoutMs: number;
   readonly logRequests: "all" | "errors" | "none";
+  readonly connectionsMax: number;
   readonly rateLimit: Rate | undefined;
   readonly rateMemory: RateMemory;
   readonly counterNames: readonly string[];

@@ -84,6 +84,13 @@ export class Connection {
     return this.#state === "handling" || this.#state === "body" || this.#state === "writing";
   }
 
+  /** Since when no request has been in progress; a head that is not whole yet does not count as one. */
+  get idleSinceMs(): number | undefined {
+    if (this.#state === "idle") return this.#deadlineMs - idleTimeoutMs;
+    if (this.#state === "head") return this.#deadlineMs - headTimeoutMs;
+    return this.#state === "lingering" ? this.#deadlineMs - lingerMs : undefined;
+  }
+
   /** The connection closes behind the answer under way. */
   get closing(): boolean {
     return this.#lastAnswer || this.#head?.keepAlive !== true || (this.#bodyUnread && !this.#mayLeaveBody());

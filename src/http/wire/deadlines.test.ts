@@ -12,6 +12,7 @@ const server = () =>
       host: "127.0.0.1",
       port: 0,
       sharePort: false,
+      connectionsMax: 1000,
       bodyBytesMax: 1000,
       bodyTimeoutMs: 5_000,
       now: () => clockMs,

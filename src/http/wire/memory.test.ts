@@ -11,7 +11,14 @@ test.each(["later", "at once"])(
   "a client that never reads what is answered %s costs little memory",
   async (when) => {
     const server = new WireServer(
-      { host: "127.0.0.1", port: 0, sharePort: false, bodyBytesMax: 65_536, bodyTimeoutMs: 10_000 },
+      {
+        host: "127.0.0.1",
+        port: 0,
+        sharePort: false,
+        connectionsMax: 1000,
+        bodyBytesMax: 65_536,
+        bodyTimeoutMs: 10_000,
+      },
       {
         handle: (connection) =>
           connection.readBody((body) => {

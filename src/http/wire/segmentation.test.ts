@@ -6,7 +6,7 @@ import { WireServer } from "./wire-server.ts";
 // TCP may cut a stream anywhere. The answers must not tell where.
 const bodyBytesMax = 300;
 const server = new WireServer(
-  { host: "127.0.0.1", port: 0, sharePort: false, bodyBytesMax, bodyTimeoutMs: 20_000 },
+  { host: "127.0.0.1", port: 0, sharePort: false, connectionsMax: 1000, bodyBytesMax, bodyTimeoutMs: 20_000 },
   {
     handle(connection, { method, path, headers, keepAlive }) {
       if (method === "HEAD") return answer(connection, `left ${path}`);

@@ -5,12 +5,18 @@ export interface WireServerOptions extends WireLimits {
   readonly host: string;
   readonly port: number;
   readonly sharePort: boolean;
+  /** With one more than this, the longest idle connection is closed. */
+  readonly connectionsMax: number;
+  readonly onIdleClosed?: () => void;
   /** Milliseconds that never go back; the platform's own unless given. */
   readonly now?: () => number;
 }
 
-// Past this many a new connection is closed at once, so that those there are go on being served.
-const connectionsMax = 10_000;
+interface Idle {
+  readonly connection: Connection;
+  readonly sinceMs: number;
+}
+
 const sweepEveryMs = 100;
 const drainLookEveryMs = 5;
 
@@ -19,10 +25,14 @@ export class WireServer implements CoarseClock {
   nowMs: number;
   readonly #now: () => number;
   readonly #connections = new Set<Connection>();
+  readonly #options: WireServerOptions;
+  // The longest idle last. Sorted once for many closings: whatever became idle since then has been idle for less long.
+  #idle: Idle[] = [];
   readonly #listener: TCPSocketListener<Connection>;
   readonly #sweeper: NodeJS.Timeout;
 
   constructor(options: WireServerOptions, handlers: WireHandlers) {
+    this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.nowMs = this.#now();
     // Bun takes reusePort here, though its types do not say so.
@@ -37,7 +47,7 @@ export class WireServer implements CoarseClock {
         open: (socket: Socket<Connection>) => {
           socket.data = new Connection(socket, handlers, options, this);
           this.#connections.add(socket.data);
-          if (this.#connections.size > connectionsMax) socket.terminate();
+          if (this.#connections.size > options.connectionsMax) this.#closeLongestIdle();
         },
         data: (socket, bytes) => socket.data.receive(bytes),
         drain: (socket) => socket.data.drained(),
@@ -70,6 +80,29 @@ export class WireServer implements CoarseClock {
     return finished;
   }
 
+  // There always is one: the connection that has just been opened.
+  #closeLongestIdle(): void {
+    let longest = this.#idle.pop();
+    while (longest !== undefined && longest.connection.idleSinceMs !== longest.sinceMs)
+      longest = this.#idle.pop();
+    if (longest === undefined) {
+      this.#idle = this.#byIdleTime();
+      longest = this.#idle.pop();
+    }
+    longest?.connection.close();
+    this.#options.onIdleClosed?.();
+  }
+
+  #byIdleTime(): Idle[] {
+    const idle: Idle[] = [];
+    for (const connection of this.#connections) {
+      const sinceMs = connection.idleSinceMs;
+      if (sinceMs !== undefined) idle.push({ connection, sinceMs });
+    }
+    // Reversed after a stable sort: of two that are equal, the one that was opened first is closed first.
+    return idle.sort((a, b) => a.sinceMs - b.sinceMs).reverse();
+  }
+
   #busy(): boolean {
     for (const connection of this.#connections) if (connection.busy) return true;
     return false;
@@ -77,6 +110,7 @@ export class WireServer implements CoarseClock {
 
   #sweep(): void {
     this.nowMs = this.#now();
+    if (this.#connections.size < this.#options.connectionsMax) this.#idle = [];
     for (const connection of this.#connections) connection.sweep();
   }
 }

@@ -1,0 +1,79 @@
+import { expect, test } from "bun:test";
+import type { Socket } from "bun";
+import { connectionLimit } from "./connection-limit.ts";
+import { WireServer } from "./wire-server.ts";
+
+test("a reserve of file descriptors is left, however few there are", () => {
+  expect(connectionLimit(1024)).toBe(824);
+  expect(connectionLimit(64)).toBe(32);
+  expect(connectionLimit(1)).toBe(1);
+  expect(connectionLimit(1_048_576)).toBe(10_000);
+  expect(connectionLimit(Number.POSITIVE_INFINITY)).toBe(10_000);
+  expect(connectionLimit()).toBeGreaterThan(1);
+});
+
+test("past the limit the longest idle connection is closed, never one whose request is in progress", async () => {
+  let clockMs = 0;
+  let idleClosed = 0;
+  const server = new WireServer(
+    {
+      host: "127.0.0.1",
+      port: 0,
+      sharePort: false,
+      connectionsMax: 4,
+      onIdleClosed: () => idleClosed++,
+      bodyBytesMax: 1000,
+      bodyTimeoutMs: 60_000,
+      now: () => clockMs,
+    },
+    {
+      handle(connection, { path }) {
+        const text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        // Anything else is never answered.
+        if (path === "/answer") connection.send(text, text.length);
+      },
+      fault() {},
+      crash() {},
+    },
+  );
+  const sockets: Socket[] = [];
+  const closed: string[] = [];
+  const connect = async (name: string, text = "") => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const socket = await Bun.connect({
+      hostname: "127.0.0.1",
+      port: server.port,
+      socket: { data: () => resolve(), error() {}, close: () => void closed.push(name) },
+    });
+    sockets.push(socket);
+    if (text !== "") socket.write(text);
+    if (text.includes("/answer")) await promise;
+    clockMs += 1000;
+    while (server.nowMs !== clockMs) await Bun.sleep(5);
+    await Bun.sleep(20);
+    return socket;
+  };
+
+  await connect("working", "GET /wait HTTP/1.1\r\nHost: h\r\n\r\n");
+  const used = await connect("used", "GET /answer HTTP/1.1\r\nHost: h\r\n\r\n");
+  await connect("silent");
+  await connect("half a head", "GET / HTTP/1.1\r\n");
+  used.write("GET /answer HTTP/1.1\r\nHost: h\r\n\r\n");
+  await Bun.sleep(50);
+  expect(closed).toEqual([]);
+  await connect("fifth");
+  expect(closed).toEqual(["silent"]);
+  await connect("sixth");
+  expect(closed).toEqual(["silent", "half a head"]);
+  await connect("seventh");
+  expect(closed).toEqual(["silent", "half a head", "used"]);
+  expect(idleClosed).toBe(3);
+
+  // With nothing but requests in progress, whoever comes next is the one that is closed.
+  for (const socket of sockets.slice(-3)) socket.write("GET /wait HTTP/1.1\r\nHost: h\r\n\r\n");
+  await Bun.sleep(50);
+  await connect("eighth");
+  expect(closed.at(-1)).toBe("eighth");
+  for (const socket of sockets) socket.terminate();
+  await server.drain(0);
+});
