@@ -29,8 +29,8 @@ export interface Service {
   readonly failed: Promise<Error>;
   /** Whether it is so, or is about to be: the process must then end without closing the store. */
   readonly broken: boolean;
-  /** Goes unready, finishes what is in flight, and closes the store. */
-  close(reason: string): Promise<void>;
+  /** Goes unready, finishes what is in flight within the configured time or the one given, and closes the store. */
+  close(reason: string, drainTimeoutMs?: number): Promise<void>;
 }
 
 // Asked this often, a revoked token is out well within a second.
@@ -167,13 +167,13 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     get broken() {
       return broken;
     },
-    async close(reason) {
+    async close(reason, drainTimeoutMs = config.drainTimeoutMs) {
       events.stopping(reason);
       listener.goUnready();
       crew.goUnready();
       operator?.goUnready();
       if (!broken) await sleep(config.drainDelayMs);
-      await Promise.all([listener.drain(config.drainTimeoutMs), crew.drain(config.drainTimeoutMs)]);
+      await Promise.all([listener.drain(drainTimeoutMs), crew.drain(drainTimeoutMs)]);
       await intake.close();
       await operator?.close();
       closing.abort();

@@ -42,8 +42,8 @@ export async function startTestService(
   const service = await startService(config, log);
   const port = Number(new URL(service.publicUrl).port);
   let closed: Promise<void> | undefined;
-  const close = (): Promise<void> => {
-    closed ??= service.close("test");
+  const close = (reason: string, drainTimeoutMs?: number): Promise<void> => {
+    closed ??= service.close(reason, drainTimeoutMs);
     return closed;
   };
   return {
@@ -54,7 +54,8 @@ export async function startTestService(
     database: file,
     logged,
     async [Symbol.asyncDispose]() {
-      await close();
+      // At once: the connections that fetch keeps are idle, and no test is interested in them any more.
+      await close("test", 0);
       folder[Symbol.dispose]();
     },
   };

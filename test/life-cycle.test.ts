@@ -95,7 +95,7 @@ onEveryEngine((engine) => {
         [`${head}Content-Length: 19\r\n\r\n{"id":5,`, 200, '"name":"a"}'],
         300,
       );
-      const kept = sendRaw(running.port, ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"], 300);
+      const kept = sendRaw(running.port, ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"], 1500);
       await Bun.sleep(50);
       const closed = running.service.close("test");
       const answer = await slow;
@@ -116,13 +116,13 @@ onEveryEngine((engine) => {
       await closed;
     });
 
-    test("does not wait for a request that has not begun", async () => {
+    test("waits a second for a request whose head has not arrived, and no longer", async () => {
       await using running = await engine.start();
-      const begun = sendRaw(running.port, ["GET /li"], 300);
+      const begun = sendRaw(running.port, ["GET /li"], 1500);
       await Bun.sleep(50);
       const startMs = performance.now();
       await running.service.close("test");
-      expect(performance.now() - startMs).toBeLessThan(500);
+      expect(performance.now() - startMs).toBeLessThan(2000);
       await begun;
     });
 

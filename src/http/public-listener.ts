@@ -5,7 +5,7 @@ import type { Events } from "../telemetry/events.ts";
 import { createPlant } from "./create-plant.ts";
 import { docsPage } from "./docs-page.ts";
 import { catalogue } from "./error-catalogue.ts";
-import { Clock, Exchange, type Handler, type Listening, RequestIds, retrySoon } from "./exchange.ts";
+import { Clock, Exchange, type Handler, type Listening, RequestIds } from "./exchange.ts";
 import { live, ready } from "./health.ts";
 import { openapi } from "./openapi.ts";
 import type { WireFault, WireHandlers } from "./wire/connection.ts";
@@ -44,7 +44,7 @@ export interface PublicListener {
   readonly port: number;
   /** Answers `readyz` with 503 from now on, and all else as before. */
   goUnready(): void;
-  /** Takes no new request, waits for those in flight, and cuts off what is left after the timeout. */
+  /** Accepts no new connection, answers what was sent on those there are, and cuts off what is left after the timeout. */
   drain(timeoutMs: number): Promise<void>;
 }
 
@@ -54,14 +54,14 @@ export function startPublicListener(
 ): PublicListener {
   const { intake, events } = parts;
   const basePath = options.baseUrl?.pathname.replace(/\/+$/, "") ?? "";
-  let state: "serving" | "unready" | "draining" = "serving";
+  let stopping = false;
 
   const routes: Record<string, Record<string, Handler>> = {
     "/plants": { POST: createPlant(parts) },
     "/openapi.json": { GET: openapi(() => url) },
     "/docs": { GET: docsPage(() => url) },
     "/livez": { GET: live },
-    "/readyz": { GET: ready(intake, () => state !== "serving") },
+    "/readyz": { GET: ready(intake, () => stopping) },
   };
   // Maps, because a request may name any method, also one that every object has, such as `constructor`.
   const table = new Map(
@@ -74,7 +74,6 @@ export function startPublicListener(
     if (methods === undefined) return noSuchPath(exchange, path, basePath);
     const handler = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
     if (handler === undefined) return noSuchMethod(exchange, path, method, [...methods.keys()]);
-    if (state === "draining" && handler !== live) return exchange.error("closing", undefined, retrySoon);
     handler(exchange);
   };
 
@@ -114,10 +113,10 @@ export function startPublicListener(
     plantsUrl: `${publicUrl(undefined, options.host, server.port)}${basePath}/plants`,
     port: server.port,
     goUnready() {
-      state = "unready";
+      stopping = true;
     },
     async drain(timeoutMs) {
-      state = "draining";
+      stopping = true;
       if (!(await server.drain(timeoutMs))) events.cutOff();
     },
   };

@@ -64,6 +64,7 @@ export class Connection {
   #advancing = false;
   #paused = false;
   #lastAnswer = false;
+  #draining = false;
   #peerEnded = false;
   #bodyUnread = false;
   #bytesToSkip = 0;
@@ -91,9 +92,15 @@ export class Connection {
     return this.#state === "lingering" ? this.#deadlineMs - lingerMs : undefined;
   }
 
+  /** A request may still arrive whole. */
+  get waiting(): boolean {
+    return this.#state === "idle" || this.#state === "head" || this.#state === "skipping";
+  }
+
   /** The connection closes behind the answer under way. */
   get closing(): boolean {
-    return this.#lastAnswer || this.#head?.keepAlive !== true || (this.#bodyUnread && !this.#mayLeaveBody());
+    if (this.#lastAnswer || (this.#draining && this.#input.length === 0)) return true;
+    return this.#head?.keepAlive !== true || (this.#bodyUnread && !this.#mayLeaveBody());
   }
 
   receive(bytes: Buffer): void {
@@ -169,10 +176,9 @@ export class Connection {
     this.#forgetBody();
   }
 
-  /** The answer under way, if any, is the last. */
-  lastAnswer(): void {
-    this.#lastAnswer = true;
-    if (this.#state === "idle") this.#socket.end();
+  /** What has been sent, and what may be on its way, is still answered; behind the last answer the connection closes. */
+  drain(): void {
+    this.#draining = true;
   }
 
   /** Closes the connection. What is already on its way to a slow reader still arrives. */
