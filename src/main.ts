@@ -11,11 +11,11 @@ const sameSignalMs = 1000;
 const columnsStandard = 80;
 
 // A reader that has seen enough (`plant-store errors | head -1`) is not a fault.
-for (const stream of [stdout, stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
-  });
-}
+stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
+// A log that cannot be written, on a full disk for example, must not change what the command does or its exit code.
+stderr.on("error", () => {});
 
 const terminal: Terminal = {
   environment: env,

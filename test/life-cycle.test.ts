@@ -161,6 +161,29 @@ onEveryEngine((engine) => {
   });
 });
 
+// Linux has a device that is always full.
+describe.if(process.platform === "linux")("a log on a full disk", () => {
+  const bun = `${process.execPath} ${join(import.meta.dir, "../src/main.ts")}`;
+
+  test("does not change how a stop ends", async () => {
+    using folder = temporaryFolder();
+    const args = `serve --listen 127.0.0.1:0 --operator-listen off --database ${folder.path}/p.db`;
+    const child = Bun.spawn(["sh", "-c", `exec ${bun} ${args} 2>/dev/full`], { env: preset, stdout: "pipe" });
+    const reader = child.stdout.getReader();
+    const greeting = new TextDecoder().decode((await reader.read()).value);
+    const url = /(http:\/\/\S+)\/plants/.exec(greeting)?.[1] ?? "";
+    expect((await fetch(`${url}/nowhere`)).status).toBe(404);
+    expect((await post(url, '{"id":1,"name":"a"}')).status).toBe(200);
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+  });
+
+  test("does not change the exit code of a command that was misused", async () => {
+    const child = Bun.spawn(["sh", "-c", `exec ${bun} sevre 2>/dev/full`], { env: {} });
+    expect(await child.exited).toBe(2);
+  });
+});
+
 describe("a start that cannot succeed says why in one sentence", () => {
   const oneSentence = (err: string) => {
     expect(err.trim().split("\n")).toHaveLength(1);
