@@ -5,6 +5,7 @@ import { onEveryEngine } from "./engines.ts";
 import {
   accessToken,
   eventually,
+  operatorToken,
   post,
   rawPost,
   sendRaw,
@@ -151,6 +152,62 @@ onEveryEngine((engine) => {
       await eventually(() => hired.workers.length === 3);
       expect(await answered()).toBe(true);
     }, 20_000);
+  });
+});
+
+/** From now on the system has no thread to give, as under a limit of processes. */
+function noMoreThreads(): Disposable {
+  const RealWorker = globalThis.Worker;
+  globalThis.Worker = function failing() {
+    throw new TypeError("Failed to spawn worker thread");
+  } as unknown as typeof Worker;
+  return {
+    [Symbol.dispose]: () => {
+      globalThis.Worker = RealWorker;
+    },
+  };
+}
+
+describe("where no thread can be started", () => {
+  test("a start with workers says so in one sentence", async () => {
+    using _ = noMoreThreads();
+    const problem = await startTestService(three).then(
+      () => undefined,
+      (error: Error) => error,
+    );
+    expect(problem?.name).toBe("WorkerProblem");
+    expect(problem?.message).toContain("A worker could not be started: Failed to spawn worker thread.");
+  });
+
+  test("a worker that died is tried again later, and the others go on", async () => {
+    using hired = watchHiring();
+    await using running = await startTestService({ workers: "2" });
+    using _ = noMoreThreads();
+    hired.workers[0]?.terminate();
+    await eventually(() => running.logged.filter((line) => line.includes("a worker died")).length >= 2);
+    expect(running.logged.join("")).toContain("could not be started");
+    await eventually(
+      async () =>
+        (await post(running.url, '{"id":1,"name":"a"}', apart).catch(() => undefined))?.status === 200,
+    );
+  });
+
+  test("plants are stored all the same, and no write is called unknown", async () => {
+    await using running = await startTestService();
+    using _ = noMoreThreads();
+    // Enough for the WAL to be checkpointed several times over.
+    const name = "x".repeat(60_000);
+    for (let first = 0; first < 1200; first += 100) {
+      const ids = Array.from({ length: 100 }, (__, index) => first + index);
+      const responses = await Promise.all(ids.map((id) => post(running.url, JSON.stringify({ id, name }))));
+      expect(responses.filter(({ status }) => status !== 200)).toEqual([]);
+    }
+    expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
+    expect(running.logged.join("")).not.toContain("in doubt");
+    const overview = await fetch(`${running.operatorUrl}/api/plants`, {
+      headers: { Authorization: `Bearer ${operatorToken}` },
+    });
+    expect(overview.status).toBe(503);
   });
 });
 

@@ -17,6 +17,12 @@ export interface CrewParts {
 /** A worker that could not begin to serve. */
 export class WorkerProblem extends Error {
   override readonly name = "WorkerProblem";
+
+  constructor(reason: string) {
+    super(
+      `A worker could not be started: ${reason.replace(/\.$/, "")}. Use fewer --workers, or raise the limits of processes, files and memory.`,
+    );
+  }
 }
 
 // A worker that dies is replaced, but not faster than this, lest one that cannot start spin.
@@ -56,9 +62,10 @@ export class Crew {
     await Promise.all([...this.#workers].map((worker) => this.#drainOne(worker, timeoutMs)));
   }
 
-  // Settles once the worker serves, and rejects where it dies before; after that, its death is mended here.
-  #hire(): Promise<void> {
-    const worker = new Worker(new URL("./worker-thread.ts", import.meta.url).href);
+  // Settles once the worker serves, and rejects where it dies before; after that, its death is mended here. Async, so that
+  // a system that has no thread left to give rejects it, too.
+  async #hire(): Promise<void> {
+    const worker = startThread();
     this.#workers.add(worker);
     const serving = Promise.withResolvers<void>();
     worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => {
@@ -69,7 +76,7 @@ export class Crew {
     });
     const lost = (reason: string): void => {
       if (!this.#workers.delete(worker) || this.#stopping) return;
-      serving.reject(new WorkerProblem(`A worker could not begin to serve: ${reason}`));
+      serving.reject(new WorkerProblem(reason));
       serving.promise.then(() => this.#replace(reason)).catch(() => {});
     };
     worker.addEventListener("error", (event) => {
@@ -121,5 +128,13 @@ export class Crew {
   // What was meant for a worker that has died meanwhile is for nobody.
   #tell(worker: Worker, message: ToWorker): void {
     if (this.#workers.has(worker)) worker.postMessage(message);
+  }
+}
+
+function startThread(): Worker {
+  try {
+    return new Worker(new URL("./worker-thread.ts", import.meta.url).href);
+  } catch (error) {
+    throw new WorkerProblem(error instanceof Error ? error.message : String(error));
   }
 }

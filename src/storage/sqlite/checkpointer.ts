@@ -125,8 +125,14 @@ export class Checkpointer {
     this.#thread?.postMessage(request);
   }
 
-  #start(setting: CheckpointSetting): Worker {
-    const thread = new Worker(new URL("./checkpoint-thread.ts", import.meta.url).href, { ref: false });
+  #start(setting: CheckpointSetting): Worker | undefined {
+    let thread: Worker;
+    try {
+      thread = new Worker(new URL("./checkpoint-thread.ts", import.meta.url).href, { ref: false });
+    } catch {
+      // The system has no thread left to give; the writer can checkpoint by itself.
+      return undefined;
+    }
     thread.postMessage(setting);
     thread.onmessage = ({ data }: MessageEvent<CheckpointReply | typeof endThread>) =>
       data !== endThread && this.#answered(data);

@@ -93,12 +93,25 @@ export class ThreadedArchive implements PlantArchive {
 
   #next(): void {
     if (this.#closed || this.#waiting.length === 0) return;
-    const thread = this.#idle.pop() ?? (this.#busy.size < threadsMax ? this.#start() : undefined);
+    const thread = this.#idle.pop() ?? this.#another();
     const asked = thread && this.#waiting.shift();
     if (thread === undefined || asked === undefined) return;
     this.#busy.set(thread, asked);
     const question: ArchiveQuestion = { method: asked.method, values: asked.values };
     thread.postMessage(question);
+  }
+
+  #another(): Worker | undefined {
+    if (this.#busy.size >= threadsMax) return undefined;
+    try {
+      return this.#start();
+    } catch {
+      // The system has no thread left to give. Those there are go on with what waits; without any, nobody would.
+      const unanswered = this.#busy.size === 0 ? this.#waiting.splice(0) : [];
+      for (const { settled } of unanswered)
+        settled.reject(new StoreUnavailable("no thread could be started"));
+      return undefined;
+    }
   }
 
   #start(): Worker {
