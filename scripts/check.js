@@ -1,14 +1,19 @@
 // Everything that must hold, in one command: format, lint, types, tests. `npm test` and CI run this and nothing else.
 // Arguments go to the test runner: npm test -- test/framing.test.ts
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { bunFlags, bunMissing, findBun } from "../bin/find-bun.js";
+import { bringChromium } from "./chromium.js";
 
 // Far above what any test takes: a busy machine is slow, and only one that hangs is at fault.
 const testMsMax = 60_000;
 
 const bun = findBun();
 if (bun === undefined) fail(bunMissing);
+
+const noBrowser = bringChromium();
+const browserAdvice = "Install a Chromium, or name one in the variable CHROMIUM.";
+if (noBrowser !== undefined && process.env.CI)
+  fail(`There is no browser for the tests (${noBrowser}), and under CI they must all run. ${browserAdvice}`);
 
 step("Format and lint", "node", ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."]);
 step("Types", "node", ["node_modules/typescript/bin/tsc"]);
@@ -17,7 +22,6 @@ step("Types of the console", "node", [
   "--project",
   "src/operator/console",
 ]);
-bringChromium();
 runTests();
 
 function runTests() {
@@ -37,31 +41,10 @@ function runTests() {
     console.log(
       `${count("pass")} passed, ${count("fail")} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`,
     );
+    if (noBrowser !== undefined)
+      console.log(`The browser tests were skipped: there is no browser (${noBrowser}). ${browserAdvice}`);
     process.exit(code ?? 1);
   });
-}
-
-// The docs page is tested in a real browser. Where we may, we install Debian's.
-function bringChromium() {
-  const places = [
-    process.env.CHROMIUM,
-    "/usr/bin/chromium",
-    "/usr/bin/chromium-browser",
-    "/usr/bin/google-chrome",
-  ];
-  if (places.some((place) => place && existsSync(place)) || process.platform !== "linux") return;
-  if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) {
-    fail("The tests need a Chromium: install your system's package, or name one in the variable CHROMIUM.");
-  }
-  console.log("Installing Chromium from Debian's packages for the browser tests; this takes a minute, once.");
-  const quiet = { env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } };
-  step("apt-get update", "apt-get", ["update", "-qq"], quiet);
-  step(
-    "apt-get install chromium",
-    "apt-get",
-    ["install", "-y", "-qq", "--no-install-recommends", "chromium"],
-    quiet,
-  );
 }
 
 function step(name, command, args, options = {}) {

@@ -1,6 +1,7 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import axe, { type AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
+import { describe, test } from "./browser.ts";
 import { useConsole } from "./console-session.ts";
 import { eventually, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from "bun:test";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { openBrowser } from "./browser.ts";
+import { browserMissing, openBrowser } from "./browser.ts";
 import { operatorToken, startTestService, type TestService, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
 
@@ -26,6 +26,7 @@ export function useConsole(plants: number): ConsoleSession {
   const session: { running?: TestService; browser?: Browser; secret?: string } = {};
   const complaints: string[] = [];
   beforeAll(async () => {
+    if (browserMissing) return;
     const file = join(folder.path, "plants.db");
     const untilMs = Date.now() - 60_000;
     await seedStore(file, { plants, fromMs: untilMs - 7_200_000, untilMs });

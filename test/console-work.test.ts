@@ -1,6 +1,7 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
+import { describe, test } from "./browser.ts";
 import { useConsole } from "./console-session.ts";
 import { post, storedPlants } from "./harness.ts";
 

@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import type { Browser, Page } from "playwright-core";
-import { openBrowser } from "./browser.ts";
+import { browserMissing, describe, openBrowser, test } from "./browser.ts";
 import { accessToken, startTestService, storedPlants, type TestService } from "./harness.ts";
 
 let running: TestService;
 let browser: Browser;
 beforeAll(async () => {
+  if (browserMissing) return;
   running = await startTestService();
   browser = await openBrowser();
 }, 60_000);
