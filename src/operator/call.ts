@@ -12,6 +12,8 @@ export interface Call {
   readonly caller: Caller;
   /** Whether the same token would be let in now: for what goes on for long. */
   readonly stillAllowed: () => boolean;
+  /** Closes the connection within a few seconds, whether its client reads or not. */
+  readonly cut: () => void;
 }
 
 export type Answer = (call: Call) => Response | Promise<Response>;

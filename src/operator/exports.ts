@@ -1,7 +1,8 @@
-import { formatNames, type RowFormat, rowFormats } from "../plants/export-rows.ts";
+import { formatNames, rowFormats } from "../plants/export-rows.ts";
 import { type PlantArchive, type PlantFilter, pagesOf } from "../plants/plant-archive.ts";
 import { type Answer, errorResponse, json, Refused, readObject } from "./call.ts";
 import { filterNames, readChoice, readFilter, readQuery } from "./read-filter.ts";
+import { RowStream } from "./row-stream.ts";
 
 interface Wanted {
   readonly format: (typeof formatNames)[number];
@@ -10,11 +11,20 @@ interface Wanted {
   readonly stillAllowed: () => boolean;
 }
 
+interface Running {
+  readonly rows: RowStream;
+  readonly stillAllowed: () => boolean;
+  readonly cut: () => void;
+}
+
 const rowsAtOnce = 1000;
 const linkMsMax = 60_000;
 // Links nobody follows are forgotten in a minute; this keeps a runaway script from piling them up meanwhile.
 const linksMax = 1000;
 const runningMax = 8;
+const lookEveryMs = 250;
+// For one piece of 256 KB: whoever needs longer reads less than 5 KB per second, or not at all.
+const stalledMsMax = 60_000;
 
 /**
  * Exports, whole or filtered, as streams of pages: never more than one page of each is in memory. A browser cannot send a
@@ -22,16 +32,19 @@ const runningMax = 8;
  */
 export class Exports {
   readonly #archive: PlantArchive;
+  readonly #now: () => number;
   readonly #links = new Map<string, Wanted & { readonly untilMs: number }>();
-  #running = 0;
+  readonly #running = new Set<Running>();
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(archive: PlantArchive) {
+  constructor(archive: PlantArchive, now: () => number = Date.now) {
     this.#archive = archive;
+    this.#now = now;
   }
 
-  straight: Answer = ({ query, stillAllowed }) => {
+  straight: Answer = ({ query, stillAllowed, cut }) => {
     const given = readQuery(query, [...filterNames, "format"]);
-    return this.#download({ ...readWanted(given), stillAllowed });
+    return this.#download({ ...readWanted(given), stillAllowed }, cut);
   };
 
   createLink: Answer = async ({ request, stillAllowed }) => {
@@ -44,7 +57,7 @@ export class Exports {
     return json({ url: `/api/exports/${secret}` }, 201);
   };
 
-  follow({ method }: Request, secret: string): Response {
+  follow = ({ method }: Request, secret: string, cut: () => void): Response => {
     // Asking about it does not use it up, and there is nothing to tell before the rows come.
     if (method !== "GET")
       return errorResponse("no-such-method", "A link to an export takes GET alone.", { Allow: "GET" });
@@ -55,79 +68,57 @@ export class Exports {
         "no-such-path",
         "This link has been used, or its minute is over. Ask for the export again.",
       );
-    return this.#download(wanted);
+    return this.#download(wanted, cut);
+  };
+
+  close(): void {
+    for (const running of this.#running) this.#stop(running, "the service is stopping");
   }
 
-  #download({ format, filter, stillAllowed }: Wanted): Response {
-    if (this.#running >= runningMax)
+  #download({ format, filter, stillAllowed }: Wanted, cut: () => void): Response {
+    if (this.#running.size >= runningMax)
       throw new Refused(
         "too-busy",
         `${runningMax} exports are running already. Try again when one has ended.`,
       );
-    this.#running++;
     const day = new Date().toISOString().slice(0, 10);
-    const ended = (): void => {
-      this.#running--;
-    };
-    return new Response(rows(this.#archive, rowFormats[format], { filter, stillAllowed, ended }), {
+    const rows = new RowStream(pagesOf(this.#archive, filter, rowsAtOnce), rowFormats[format], {
+      now: this.#now,
+      onEnd: () => this.#ended(running),
+    });
+    const running: Running = { rows, stillAllowed, cut };
+    this.#running.add(running);
+    this.#timer ??= setInterval(() => this.#look(), lookEveryMs);
+    return new Response(rows.body, {
       headers: {
         "Content-Type": rowFormats[format].contentType,
         "Content-Disposition": `attachment; filename="plants-${day}.${format}"`,
       },
     });
   }
+
+  // Also of those that are not read, as nothing else would ever end them.
+  #look(): void {
+    for (const running of this.#running) {
+      const { waitingSinceMs = Number.POSITIVE_INFINITY } = running.rows;
+      if (!running.stillAllowed()) this.#stop(running, "the token has ended");
+      else if (this.#now() - waitingSinceMs > stalledMsMax) this.#stop(running, "the client does not read");
+    }
+  }
+
+  #stop({ rows, cut }: Running, reason: string): void {
+    rows.stop(reason);
+    cut();
+  }
+
+  #ended(running: Running): void {
+    this.#running.delete(running);
+    if (this.#running.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
 }
 
 function readWanted(given: Readonly<Record<string, unknown>>): Omit<Wanted, "stillAllowed"> {
   return { format: readChoice(given, "format", formatNames) ?? "ndjson", filter: readFilter(given) };
-}
-
-interface RowsWanted {
-  readonly filter: PlantFilter;
-  readonly stillAllowed: () => boolean;
-  readonly ended: () => void;
-}
-
-function rows(
-  archive: PlantArchive,
-  { header, row }: RowFormat,
-  { filter, stillAllowed, ended }: RowsWanted,
-): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  const pages = pagesOf(archive, filter, rowsAtOnce);
-  let wanted = true;
-  const end = (): void => {
-    if (wanted) ended();
-    wanted = false;
-  };
-  return new ReadableStream<Uint8Array>(
-    {
-      cancel: end,
-      start(controller) {
-        if (header !== "") controller.enqueue(encoder.encode(header));
-      },
-      async pull(controller) {
-        try {
-          // A page of a search can be empty and not be the last; a pull must give something or end.
-          while (wanted) {
-            if (!stillAllowed()) throw new Error("the token has ended");
-            const { value: page } = await pages.next();
-            if (!wanted) return;
-            const found = page?.plants ?? [];
-            if (found.length > 0) controller.enqueue(encoder.encode(found.map(row).join("")));
-            if (page?.next === undefined) {
-              end();
-              return controller.close();
-            }
-            if (found.length > 0) return;
-          }
-        } catch (error) {
-          // The file ends without its last chunk, so whoever reads it knows that it is not whole.
-          end();
-          controller.error(error);
-        }
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }

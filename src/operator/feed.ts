@@ -36,7 +36,7 @@ export class Feed {
     this.#archive = archive;
   }
 
-  watch: Answer = ({ request, stillAllowed }) => {
+  watch: Answer = ({ request, stillAllowed, cut }) => {
     if (this.#watchers.size >= watchersMax)
       throw new Refused("too-busy", `There are ${watchersMax} who watch already. Try again later.`);
     let watcher: Watcher | undefined;
@@ -44,12 +44,16 @@ export class Feed {
     const source = {
       start: (controller: ReadableStreamDefaultController<Uint8Array>) => {
         const leave = (): void => {
-          if (this.#forget(watcher)) controller.close();
+          if (!this.#forget(watcher)) return;
+          controller.close();
+          cut();
         };
         const tell = (event: Uint8Array): void => {
-          // One that does not read is let go rather than fed without end.
-          if ((controller.desiredSize ?? 0) <= 0) return leave();
-          controller.enqueue(event);
+          if ((controller.desiredSize ?? 0) > 0) return controller.enqueue(event);
+          // One that does not read is cut off rather than fed without end, and what waits for it is dropped.
+          this.#forget(watcher);
+          controller.error(new Error("the client does not read"));
+          cut();
         };
         watcher = { tell, leave, stillAllowed };
         this.#watchers.add(watcher);

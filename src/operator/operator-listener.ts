@@ -43,8 +43,10 @@ export interface OperatorListener {
 const bodyBytesOver = 1_048_576;
 // Above what the slowest question to a database may take.
 const idleSeconds = 60;
+// The shortest there is. Bun has no other way to close a connection whose client does not read.
+const cutSeconds = 1;
 
-type Open = (request: Request, named: string) => Response | Promise<Response>;
+type Open = (request: Request, named: string, cut: () => void) => Response | Promise<Response>;
 type Route = { readonly open: Open } | { readonly scope: Scope; readonly answer: Answer };
 
 const forOperators = (answer: Answer): Route => ({ scope: "operator", answer });
@@ -79,7 +81,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     "/api/feed": { GET: forOperators(feed.watch) },
     "/api/export": { GET: forOperators(exports.straight) },
     "/api/exports": { POST: forOperators(exports.createLink) },
-    "/api/exports/*": { GET: { open: (request, secret) => exports.follow(request, secret) } },
+    "/api/exports/*": { GET: { open: exports.follow } },
     "/api/tokens": { GET: forOperators(listTokens(parts)), POST: forOperators(addToken(parts)) },
     "/api/tokens/*/revoke": { POST: forOperators(revokeToken(parts)) },
     "/api/tokens/*/rotate": { POST: forOperators(rotate(parts)) },
@@ -94,7 +96,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
   }));
 
   // The order of checks: host, path, method, credentials, and then the route's own.
-  const answer = async (request: Request): Promise<Response> => {
+  const answer = async (request: Request, cut: () => void): Promise<Response> => {
     if (!isOwnHost(request.headers.get("host"), options.host)) throw wrongHost(request);
     const target = URL.parse(request.url);
     if (target === null) throw wrongHost(request);
@@ -105,12 +107,12 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
       const route = methods.get(request.method === "HEAD" ? "GET" : request.method);
       if (route === undefined) return noSuchMethod(pathname, request.method, [...methods.keys()]);
       const named = decoded(match[1] ?? "");
-      if ("open" in route) return route.open(request, named);
+      if ("open" in route) return route.open(request, named, cut);
       const authorization = request.headers.get("authorization") ?? undefined;
       const caller = admit(authorization, route.scope);
       if (typeof caller === "string") return denied(caller, route.scope);
       const stillAllowed = () => typeof admit(authorization, route.scope) !== "string";
-      return route.answer({ request, query: searchParams, named, caller, stillAllowed });
+      return route.answer({ request, query: searchParams, named, caller, stillAllowed, cut });
     }
     throw new Refused(
       "no-such-path",
@@ -118,13 +120,13 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     );
   };
 
-  const server = listen(options, async (request, timeoutOff) => {
+  const server = listen(options, async (request, closeAfter) => {
     const requestId = requestIds.of(request.headers.get("x-request-id") ?? undefined);
-    const response = await answer(request).catch((error: unknown) =>
+    const response = await answer(request, () => closeAfter(cutSeconds)).catch((error: unknown) =>
       failure(error, request, requestId, parts.events),
     );
-    // A feed or an export may be silent for longer than an answer that is stuck.
-    if (isStream(response)) timeoutOff();
+    // A feed or an export may be silent for longer than an answer that is stuck; each ends by itself one that is.
+    if (isStream(response)) closeAfter(0);
     response.headers.set("X-Request-Id", response.headers.get("X-Request-Id") ?? requestId);
     response.headers.set("X-Content-Type-Options", "nosniff");
     if (!response.headers.has("Cache-Control")) response.headers.set("Cache-Control", "no-store");
@@ -139,6 +141,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     },
     async close() {
       feed.close();
+      exports.close();
       await server.stop(true);
     },
   };
@@ -148,7 +151,8 @@ const jsonType = { headers: { "Content-Type": "application/json" } };
 
 function listen(
   { host, port, bodyBytesMax }: OperatorOptions,
-  respond: (request: Request, timeoutOff: () => void) => Promise<Response>,
+  /** `closeAfter` sets how long the connection may be idle, in seconds; 0 is for as long as it likes. */
+  respond: (request: Request, closeAfter: (seconds: number) => void) => Promise<Response>,
 ) {
   try {
     return Bun.serve({
@@ -159,7 +163,7 @@ function listen(
       development: false,
       maxRequestBodySize: bodyBytesMax + bodyBytesOver,
       idleTimeout: idleSeconds,
-      fetch: (request, server) => respond(request, () => server.timeout(request, 0)),
+      fetch: (request, server) => respond(request, (seconds) => server.timeout(request, seconds)),
       error: () => errorResponse("fault", catalogue.fault.example),
     });
   } catch (error) {
