@@ -5,6 +5,7 @@ import { openStore } from "../src/storage/open-store.ts";
 import { plantStore } from "./command.ts";
 import { eventually, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { startWire } from "./wire.ts";
 
 let server: PostgresServer;
 let database: string;
@@ -72,6 +73,23 @@ describe("a plant that the database itself refuses", () => {
     expect(JSON.parse(out)).toMatchObject({ created: 8, failed: 1, compared: 9 });
     expect((await server.stored(database)).map(({ id }) => Number(id))).toEqual([1, 2, 3, 4, 6, 7, 8, 9]);
   }, 20_000);
+});
+
+describe("a plant far larger than others", () => {
+  test("is stored over a slow line, and nobody else is refused meanwhile", async () => {
+    using line = await startWire(server.port, 2_000_000);
+    const slowly = database.replace(`:${server.port}/`, `:${line.port}/`);
+    await using running = await startTestService({ "max-body-bytes": "16000000" }, slowly);
+    // Over this line it takes four seconds, more than an ordinary statement is given.
+    const large = post(running.url, JSON.stringify({ id: 1, name: "x".repeat(8_000_000) }));
+    const small = Array.from({ length: 20 }, async (_, index) => {
+      await Bun.sleep(index * 200);
+      return (await post(running.url, JSON.stringify({ id: 10 + index, name: "small" }))).status;
+    });
+    expect(await Promise.all(small)).toEqual(Array(20).fill(200));
+    const response = await large;
+    expect([response.status, (await response.text()).length]).toEqual([200, 8_000_011]);
+  }, 40_000);
 });
 
 describe("a database of the second version", () => {

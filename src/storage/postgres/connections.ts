@@ -33,15 +33,15 @@ export class Connections implements AsyncDisposable {
 
   /**
    * Does the work on a connection, and does it again while it fails for reasons that pass, until the time is over.
-   * The work must therefore bear being done twice.
+   * The work must therefore bear being done twice. A statement may take `extraMs` longer than usual.
    */
-  async use<Result>(timeoutMs: number, work: (run: Run) => Promise<Result>): Promise<Result> {
+  async use<Result>(timeoutMs: number, work: (run: Run) => Promise<Result>, extraMs = 0): Promise<Result> {
     const startMs = performance.now();
     const deadlineMs = startMs + timeoutMs;
     const retryUntilMs = startMs + Math.min(timeoutMs, this.#options.retryMsMax ?? timeoutMs);
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#once(deadlineMs, work);
+        return await this.#once(deadlineMs, work, extraMs);
       } catch (error) {
         const waitMs = retryWaitMs(attempt);
         if (!mayRetry(error) || this.#closed || performance.now() + waitMs >= retryUntilMs) throw error;
@@ -55,12 +55,16 @@ export class Connections implements AsyncDisposable {
     await Promise.all(this.#idle.splice(0).map((connection) => connection.close(closeMsMax)));
   }
 
-  async #once<Result>(deadlineMs: number, work: (run: Run) => Promise<Result>): Promise<Result> {
+  async #once<Result>(
+    deadlineMs: number,
+    work: (run: Run) => Promise<Result>,
+    extraMs: number,
+  ): Promise<Result> {
     await this.#turn(deadlineMs);
     const connection = this.#takeIdle() ?? (await this.#open(deadlineMs));
     try {
       return await work((statement, values) => {
-        const leftMs = Math.min(this.#options.statementMsMax, deadlineMs - performance.now());
+        const leftMs = Math.min(this.#options.statementMsMax + extraMs, deadlineMs - performance.now());
         return connection.run(statement, values, leftMs);
       });
     } catch (error) {

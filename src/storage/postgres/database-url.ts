@@ -100,7 +100,7 @@ function warningsOf(options: URLSearchParams): string[] {
   if (unknown !== undefined) {
     // With a ? in a password that is not escaped, the rest of the URL looks like an option, up to its @.
     const named = options.toString().includes("%40")
-      ? "an option"
+      ? "an option that"
       : `the option ${unknown.slice(0, 40)}, which`;
     throw new DatabaseMisuse(`The database URL has ${named} is none of ${honoured.join(", ")}.`);
   }

@@ -10,6 +10,8 @@ import { WriteProbe } from "./write-probe.ts";
 const createMsMax = 5000;
 // One statement's worth. Plants as large as a body may be come in several; nearly always all fit into one.
 const statementCharactersMax = 4 * 1024 * 1024;
+// A plant of several megabytes is slow because of its size, and not because the server is away.
+const charactersPerExtraSecond = 1024 * 1024;
 // A plant that lost its id to another is there to be read, unless someone deletes it in between.
 const readTriesMax = 5;
 
@@ -52,7 +54,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   async create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]> {
     // Whoever waits in the queue behind a batch that has used up its time is answered at once.
     if (this.#away !== undefined) throw new StoreUnavailable(this.#away.message);
-    const deadlineMs = performance.now() + createMsMax;
+    const deadlineMs = performance.now() + createMsMax + extraMsOf(batch);
     try {
       const outcomes: Outcome[] = [];
       for (const slice of slices(batch)) {
@@ -94,7 +96,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   ): Promise<readonly Outcome[]> {
     const leftMs = deadlineMs - performance.now();
     try {
-      return await this.#connections.use(leftMs, (run) => store(run, batch, createdAtMs));
+      return await this.#connections.use(leftMs, (run) => store(run, batch, createdAtMs), extraMsOf(batch));
     } catch (error) {
       if (!maySplit(error)) throw error;
       if (batch.length === 1) return [{ kind: "failed", reason: reasonOf(error) }];
@@ -179,6 +181,14 @@ function slices(batch: readonly Arrival[]): (readonly Arrival[])[] {
     found.at(-1)?.push(arrival);
   }
   return found;
+}
+
+// None for plants of an ordinary size, however many: with the server away, they wait no longer than promised.
+function extraMsOf(batch: readonly Arrival[]): number {
+  let seconds = 0;
+  for (const { plant } of batch)
+    seconds += Math.floor((plant.name.length + (plant.tag?.length ?? 0)) / charactersPerExtraSecond);
+  return seconds * 1000;
 }
 
 function firstOfEachId(batch: readonly Arrival[]): Map<bigint, Arrival> {
