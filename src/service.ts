@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Gate, presetAmong } from "./access/gate.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
+import { watchTokens } from "./access/token-watch.ts";
 import { createToken, type Token, type TokenStore } from "./access/tokens.ts";
 import type { Config } from "./config/read-config.ts";
 import { parseDurationMs } from "./config/values.ts";
@@ -119,7 +120,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       const preset = presetAmong([token], config.presetTokens);
       if (preset !== undefined) events.presetIsStored(preset.name, token.name);
     }
-    const watch = setInterval(tokenWatch(store.tokens, version, take, events), tokensLookEveryMs);
+    const watch = setInterval(watchTokens(store.tokens, version, take, events), tokensLookEveryMs);
     closing.signal.addEventListener("abort", () => clearInterval(watch));
     return firstSecret;
   };
@@ -216,36 +217,4 @@ async function mintFirstToken(tokens: TokenStore, { presetTokens }: Config): Pro
   if (presetTokens.length > 0 || (await tokens.all()).length > 0) return undefined;
   const request = { name: "first", scopes: ["plants:create", "operator"] as const, lifetimeMs: undefined };
   return (await createToken(tokens, request, Date.now())).secret;
-}
-
-function tokenWatch(
-  tokens: TokenStore,
-  firstSeen: string,
-  take: (changed: readonly Token[]) => void,
-  events: Events,
-): () => Promise<void> {
-  let seen = firstSeen;
-  let looking = false;
-  let readable = true;
-  return async () => {
-    // A database that is slow to answer is not asked again meanwhile, and an outage is told once.
-    if (looking) return;
-    looking = true;
-    try {
-      // Before the rows: a change in between is then seen as one that came after.
-      const version = await tokens.version();
-      if (version !== seen) {
-        const all = await tokens.all();
-        take(all);
-        seen = version;
-        events.tokensChanged(all.length);
-      }
-      readable = true;
-    } catch (error) {
-      if (readable) events.tokensUnreadable(error);
-      readable = false;
-    } finally {
-      looking = false;
-    }
-  };
 }
