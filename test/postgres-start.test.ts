@@ -28,7 +28,7 @@ async function expectUnavailable(service: Serving, headers: Record<string, strin
 
 /** The start is refused in one sentence. */
 async function expectRefused(args: readonly string[], code: number, says: string): Promise<void> {
-  const refused = await plantStore(["--listen", "127.0.0.1:0", ...args]);
+  const refused = await plantStore(["serve", "--listen", "127.0.0.1:0", ...args]);
   expect([refused.code, refused.err]).toEqual([code, expect.stringContaining(says)]);
   expect(refused.err.trim().split("\n")).toHaveLength(1);
 }

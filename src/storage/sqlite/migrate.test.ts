@@ -15,6 +15,9 @@ import { verify } from "./verify.ts";
 const frozen: Readonly<Record<string, string>> = {
   "postgres/migrations/001-plants.sql": "3cfada6e9959e5fa1020208bdcbf758e463f111a8654eb65b64b516098dc5888",
   "postgres/migrations/002-tokens.sql": "4bcd50a588a93b2e5bd1dbd143f8e9759a250829f635f7dff1eb2362fda16ada",
+  "postgres/migrations/003-nodes.sql": "b230ecce8a1e19e7bbdc0753eb6a9f20d7770d567061d08811237205292f9cc5",
+  "postgres/migrations/004-tag-prefix.sql":
+    "faa82e7e3d04bbb09dd2b41f43c1287bae0b34bf68d6abcea6e2a96c7d720d2a",
   "sqlite/migrations/001-plants.sql": "d29b5e79f0b13a857e0fe4621d0270cde3f10c4f8d133a03ba61334f3351ab3d",
   "sqlite/migrations/002-tokens.sql": "76da98f6565545fae88648ddea249334d50e41ce7dbdcae24b3ef9892f05f279",
   "sqlite/migrations/003-block-times.sql": "d5a85f4abf5ff5d1669fc8193227f660b13fb253fed1ee59351cefaca5bf95fe",
