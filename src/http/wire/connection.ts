@@ -89,6 +89,8 @@ export class Connection {
   get idleSinceMs(): number | undefined {
     if (this.#state === "idle") return this.#deadlineMs - idleTimeoutMs;
     if (this.#state === "head") return this.#deadlineMs - headTimeoutMs;
+    // Answered already: a client without a token could hold all connections by bodies that never come.
+    if (this.#state === "skipping") return this.#deadlineMs - this.#limits.bodyTimeoutMs;
     return this.#state === "lingering" ? this.#deadlineMs - lingerMs : undefined;
   }
 
