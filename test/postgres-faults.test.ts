@@ -20,6 +20,8 @@ beforeEach(async () => {
 const answeredWithinMs = 5900;
 const backWithinMs = 4000;
 
+const cancelWaits = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+
 const create = (running: TestService, id: number) => post(running.url, `{"id":${id},"name":"plant ${id}"}`);
 const ready = async (running: TestService) => (await fetch(`${running.url}/readyz`)).status;
 
@@ -47,6 +49,21 @@ function sessionsOf(postmaster: number): number[] {
 async function configure(setting: string): Promise<void> {
   await server.run(`ALTER SYSTEM ${setting}`);
   await server.run("SELECT pg_reload_conf()");
+}
+
+/** From here on every commit waits for a standby that is not there. */
+async function waitForStandby(): Promise<void> {
+  await configure("SET synchronous_standby_names = 'nobody'");
+  // The server applies the setting a moment after the reload, so a write of the test's own must be seen to wait.
+  for (let waits = false; !waits; ) {
+    let ended = false;
+    const write = "CREATE TABLE IF NOT EXISTS standby_test (n INT); INSERT INTO standby_test VALUES (1)";
+    const writing = server.run(write).finally(() => {
+      ended = true;
+    });
+    while (!ended && !waits) waits = (await server.run(cancelWaits)).length > 0;
+    await writing;
+  }
 }
 
 /** Sends plants without pause until told to stop; gives back what was acknowledged, and any answer but 200 and 503. */
@@ -300,11 +317,10 @@ describe("a standby that does not confirm", () => {
   test("makes a cancelled wait a failure, and a retry waits for it too before it is answered", async () => {
     await using running = await startTestService({}, database);
     expect((await create(running, 1)).status).toBe(200);
-    await configure("SET synchronous_standby_names = 'nobody'");
+    await waitForStandby();
     try {
       const waiting = create(running, 2);
-      const cancelled = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-      await eventually(async () => (await server.run(cancelled)).length > 0);
+      await eventually(async () => (await server.run(cancelWaits)).length > 0);
       const refused = await waiting;
       expect([refused.status, await refused.json()]).toMatchObject([503, { error: 50302 }]);
       expect(running.logged.join("")).toContain("canceling wait for synchronous replication");
@@ -324,11 +340,10 @@ describe("a standby that does not confirm", () => {
     await server.run("CREATE ROLE deaf LOGIN SUPERUSER; ALTER ROLE deaf SET client_min_messages = error");
     await using running = await startTestService({}, database.replace("postgres@", "deaf@"));
     expect((await create(running, 1)).status).toBe(200);
-    await configure("SET synchronous_standby_names = 'nobody'");
+    await waitForStandby();
     try {
       const waiting = create(running, 2);
-      const cancelled = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-      await eventually(async () => (await server.run(cancelled)).length > 0);
+      await eventually(async () => (await server.run(cancelWaits)).length > 0);
       expect((await waiting).status).toBe(503);
     } finally {
       await configure("RESET synchronous_standby_names");
@@ -337,7 +352,7 @@ describe("a standby that does not confirm", () => {
 
   test("does not use up the server's connections", async () => {
     await using running = await startTestService({}, database);
-    await configure("SET synchronous_standby_names = 'nobody'");
+    await waitForStandby();
     try {
       await expectUnavailable(running, 1);
       await Bun.sleep(3000);
