@@ -49,9 +49,10 @@ export function startBare(workers = 1): Promise<Server> {
   return start("bare Bun.serve", { command });
 }
 
-export function startOurs(flags: readonly string[] = []): Promise<Server> {
+/** `checkout`: the folder of another version of this project, to compare with. */
+export function startOurs(flags: readonly string[] = [], checkout = join(here, "..")): Promise<Server> {
   return start("plant-store", {
-    command: (port, folder) => oursCommand(port, join(folder, "plants.db"), flags),
+    command: (port, folder) => oursCommand(port, join(folder, "plants.db"), flags, checkout),
   });
 }
 
@@ -60,10 +61,15 @@ export function startOursOn(database: string, environment: Record<string, string
   return start("plant-store", { command: (port) => oursCommand(port, database, []), environment });
 }
 
-function oursCommand(port: number, database: string, flags: readonly string[]): string[] {
+function oursCommand(
+  port: number,
+  database: string,
+  flags: readonly string[],
+  checkout = join(here, ".."),
+): string[] {
   return [
     process.execPath,
-    join(here, "../src/main.ts"),
+    join(checkout, "src/main.ts"),
     "serve",
     "--listen",
     `127.0.0.1:${port}`,
