@@ -1,14 +1,11 @@
 // Everything that must hold, in one command: format, lint, types, tests. `npm test` and CI run this and nothing else.
 // Arguments go to the test runner: npm test -- test/framing.test.ts
-import { spawn, spawnSync } from "node:child_process";
-import { bunFlags, bunMissing, findBun } from "../bin/find-bun.js";
+import { spawnSync } from "node:child_process";
+import { bunMissing, findBun } from "../bin/find-bun.js";
 import { bringChromium } from "./chromium.js";
+import { inParallel, runTests } from "./run-tests.js";
 
-// Far above what any test takes: a busy machine is slow, and only one that hangs is at fault.
-const testMsMax = 60_000;
-
-const bun = findBun();
-if (bun === undefined) fail(bunMissing);
+if (findBun() === undefined) fail(bunMissing);
 
 const noBrowser = bringChromium();
 const browserAdvice = "Install a Chromium, or name one in the variable CHROMIUM.";
@@ -22,30 +19,12 @@ step("Types of the console", "node", [
   "--project",
   "src/operator/console",
 ]);
-runTests();
-
-function runTests() {
-  const chosen = process.argv.slice(2);
-  const paths = chosen.length > 0 ? chosen : ["./src", "./test"];
-  const tests = spawn(bun, [...bunFlags, "test", "--timeout", String(testMsMax), ...paths], {
-    stdio: ["ignore", "inherit", "pipe"],
-  });
-  let said = "";
-  tests.stderr.on("data", (text) => {
-    said += text;
-    process.stderr.write(text);
-  });
-  tests.on("close", (code) => {
-    const count = (word) => Number(new RegExp(`^\\s*(\\d+) ${word}$`, "m").exec(said)?.[1] ?? 0);
-    const skipped = count("skip");
-    console.log(
-      `${count("pass")} passed, ${count("fail")} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`,
-    );
-    if (noBrowser !== undefined)
-      console.log(`The browser tests were skipped: there is no browser (${noBrowser}). ${browserAdvice}`);
-    process.exit(code ?? 1);
-  });
-}
+const chosen = process.argv.slice(2);
+const code =
+  chosen.length > 0 ? await runTests(chosen) : await runTests(["./src", "./test"], { flags: inParallel });
+if (noBrowser !== undefined)
+  console.log(`The browser tests were skipped: there is no browser (${noBrowser}). ${browserAdvice}`);
+process.exit(code);
 
 function step(name, command, args, options = {}) {
   const startMs = performance.now();

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { printIfWaitFails } from "./harness.ts";
 
 export const launcher = fileURLToPath(new URL("../bin/plant-store.js", import.meta.url));
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
@@ -59,6 +60,7 @@ export async function serve(
   const [command, script] = options.through === "launcher" ? ["node", launcher] : [process.execPath, main];
   const child = start(command, [script, "serve", "--listen", "127.0.0.1:0", ...args], options);
   const said = watch(child);
+  said.ended.finally(printIfWaitFails(said.err));
   let url: string | undefined;
   while (url === undefined) {
     if (child.exitCode !== null) throw new Error(`serve ended at once: ${(await said.ended).err}`);

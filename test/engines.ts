@@ -33,6 +33,7 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
     });
   });
 
+  if (process.env["PLANT_STORE_TEST_ENGINES"] === "sqlite") return;
   describe("on PostgreSQL", () => {
     let server: PostgresServer;
     beforeAll(async () => {

@@ -40,6 +40,7 @@ export async function startTestService(
     write: (line) => logged.push(line),
   });
   const service = await startService(config, log);
+  const forget = printIfWaitFails(() => logged.join(""));
   const port = Number(new URL(service.publicUrl).port);
   let closed: Promise<void> | undefined;
   const close = (reason: string, drainTimeoutMs?: number): Promise<void> => {
@@ -57,6 +58,7 @@ export async function startTestService(
       // At once: the connections that fetch keeps are idle, and no test is interested in them any more.
       await close("test", 0);
       folder[Symbol.dispose]();
+      forget();
     },
   };
 }
@@ -152,14 +154,29 @@ export function rawPost(body: string, extraHeaders = ""): string {
   );
 }
 
-/** Waits until the condition holds, and fails once it has not for too long. */
+// What the services that a test has started said so far, for a wait that fails.
+const logs = new Set<() => string>();
+const tailCharacters = 2000;
+
+/** From now on a wait that fails prints the end of this too. Gives how to end that. */
+export function printIfWaitFails(said: () => string): () => void {
+  logs.add(said);
+  return () => logs.delete(said);
+}
+
+/** Waits until the condition holds, and fails once it has not for too long, with what the services said. */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
   withinMs = 15_000,
 ): Promise<void> {
   const deadlineMs = performance.now() + withinMs;
   while (!(await condition())) {
-    if (performance.now() > deadlineMs) throw new Error(`not so within ${withinMs} ms`);
+    if (performance.now() > deadlineMs) {
+      const said = [...logs].map((log) => log().slice(-tailCharacters)).join("\n");
+      throw new Error(
+        `The condition did not hold within ${withinMs} ms. The services said:\n${said || "(nothing)"}`,
+      );
+    }
     await Bun.sleep(10);
   }
 }
