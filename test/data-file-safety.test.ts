@@ -1,6 +1,8 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   readdirSync,
@@ -11,7 +13,9 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { plantStore, type Serving, serve } from "./command.ts";
 import {
   accessToken,
@@ -141,6 +145,43 @@ describe("a data file that is lost while the service runs", () => {
     expect((await post(again.url, '{"id":1,"name":"fern"}')).headers.get("idempotent-replayed")).toBe("true");
   });
 
+  test("leaves what replaced it alone, also when the operator goes on with that", async () => {
+    using folder = temporaryFolder();
+    const [file, other] = [join(folder.path, "plants.db"), join(folder.path, "other.db")];
+    {
+      await using second = await start(other);
+      for (let id = 1; id <= 30; id++) await create(second.url, id, "of the other file");
+      second.child.kill("SIGTERM");
+      await second.ended();
+    }
+    const service = await start(file);
+    for (let id = 1; id <= 5; id++) await create(service.url, id);
+    renameSync(other, file);
+    await service.ended();
+    expect((await plantStore(["list", "--database", file])).err).toContain("was deleted or replaced");
+    rmSync(`${file}.failure.json`);
+    await using again = await start(file);
+    expect(storedPlants(file).map(({ name }) => name)).toEqual(Array(30).fill("of the other file"));
+    expect(await create(again.url, 31)).toBe(200);
+  });
+
+  test("while a plant waits for another process's lock does not acknowledge that plant", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const service = await start(file);
+    await create(service.url, 1);
+    const other = new Database(file);
+    other.run("BEGIN IMMEDIATE");
+    const waiting = create(service.url, 2);
+    rmSync(file);
+    await eventually(() => service.err().includes("saved under a new name"));
+    other.run("ROLLBACK");
+    expect(await waiting).toBe(503);
+    const { err } = await service.ended();
+    expect(storedPlants(savedIn(err)).map(({ id }) => id)).toEqual([1n]);
+    other.close();
+  });
+
   test("by its WAL alone ends the service with everything in the data file", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
@@ -178,6 +219,28 @@ describe("a data file that is lost while the service runs", () => {
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);
     expect(await create(service.url, 2)).toBe(503);
     expect(service.child.exitCode).toBeNull();
+  });
+});
+
+describe("a symbolic link", () => {
+  test("leads to the WAL of its target, damaged or without a data file", async () => {
+    using folder = temporaryFolder();
+    const [file, link] = [join(folder.path, "plants.db"), join(folder.path, "link.db")];
+    await crashed(file, 40);
+    symlinkSync(file, link);
+    const wal = readFileSync(`${file}-wal`);
+    const flipped = Buffer.from(wal);
+    flipped[wal.length / 2] = (flipped[wal.length / 2] ?? 0) ^ 1;
+    writeFileSync(`${file}-wal`, flipped);
+    for (const args of [["list"], ["token", "list"], ["verify"]]) {
+      const { code, err } = await plantStore([...args, "--database", link]);
+      expect([args[0], code, err]).toEqual([args[0], 1, expect.stringContaining("is damaged at frame")]);
+    }
+    expect(await refusedStart(link)).toContain("is damaged at frame");
+    writeFileSync(`${file}-wal`, wal);
+    rmSync(file);
+    expect(await refusedStart(link)).toContain("is missing or empty");
+    expect(readFileSync(`${file}-wal`)).toEqual(wal);
   });
 });
 
@@ -264,6 +327,25 @@ describe("files that a start finds", () => {
     expect(storedPlants(copy)).toHaveLength(12);
   });
 });
+
+test.skipIf(userInfo().uid !== 0)(
+  "a lock file that may not be written to is refused, not taken for a lock",
+  async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    writeFileSync(`${file}.lock`, "", { mode: 0o444 });
+    chmodSync(folder.path, 0o777);
+    const asNobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+    const ran = spawnSync(
+      asNobody[0] ?? "",
+      [...asNobody.slice(1), process.execPath, main, "serve", "--listen", "127.0.0.1:0", "--database", file],
+      { encoding: "utf8", timeout: 10_000, env: { PATH: process.env["PATH"], ...environment } },
+    );
+    expect([ran.status, ran.stderr]).toEqual([1, expect.stringContaining("permission denied")]);
+    expect(ran.stderr.trim().split("\n")).toHaveLength(1);
+  },
+);
 
 test("nobody waits longer than five seconds for another process's write lock, however many wait", async () => {
   await using running = await startTestService();

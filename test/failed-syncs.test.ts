@@ -69,6 +69,32 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails", () => {
   });
 });
 
+describe.skipIf(!maySeeSyncs)("an fsync that fails while the service stops", () => {
+  test("is no clean stop: the WAL stays, and the next start rebuilds the data file", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const syncs = watchSyncs(folder.path, ".db");
+    const service = await serve(["--database", file], {
+      environment: { ...withToken, ...syncs.environment },
+    });
+    await post(service.url, '{"id":1,"name":"fern"}');
+    syncs.failFromNowOn();
+    service.child.kill("SIGTERM");
+    const { code, err } = await service.ended();
+    expect(code).toBe(1);
+    expect(err).not.toContain("everything answered is on disk");
+    expect(existsSync(`${file}.failure.json`)).toBe(true);
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    syncs.failNoMore();
+    const before = statSync(file).ino;
+    await using healed = await serve(["--database", file], { environment: withToken });
+    expect(statSync(file).ino).not.toBe(before);
+    expect((await post(healed.url, '{"id":1,"name":"fern"}')).headers.get("idempotent-replayed")).toBe(
+      "true",
+    );
+  });
+});
+
 describe.skipIf(!maySeeSyncs)("what is synced", () => {
   test("is the WAL before every answer, and every new folder before the first", async () => {
     using folder = temporaryFolder();

@@ -11,7 +11,7 @@ import {
 } from "../access/tokens.ts";
 import { type Config, readConfig } from "../config/read-config.ts";
 import { BadValue, parseDurationMs } from "../config/values.ts";
-import { openTokens } from "../storage/open-store.ts";
+import { openArchive, openTokens } from "../storage/open-store.ts";
 import type { Command } from "./command.ts";
 import { type Arguments, type Flag, surroundings } from "./flags.ts";
 import { columns, Misuse, type Terminal } from "./terminal.ts";
@@ -61,15 +61,15 @@ export const tokenList: Command = {
   examples: ["plant-store token list", "plant-store token list --json"],
   flags: { json },
   settings: ["database", "allowUnsafeDatabase"],
-  run: (args, terminal) => {
+  async run(args, terminal) {
     noWords(args);
-    return withTokens(args, terminal, async (tokens) => {
-      const all = await tokens.all();
-      if (args.has("json")) terminal.out(`${JSON.stringify(all.map(shown), null, 2)}\n`);
-      else if (all.length === 0)
-        terminal.err("There is no token yet; plant-store token create --name NAME makes one.\n");
-      else terminal.out(`${columns([["ID", "NAME", "SCOPES", "CREATED", "STATE"], ...all.map(row)])}\n`);
-    });
+    await using opened = await openArchive(readConfig(surroundings(args, terminal)));
+    const all = await opened.tokens.all();
+    if (args.has("json")) terminal.out(`${JSON.stringify(all.map(shown), null, 2)}\n`);
+    else if (all.length === 0)
+      terminal.err("There is no token yet; plant-store token create --name NAME makes one.\n");
+    else terminal.out(`${columns([["ID", "NAME", "SCOPES", "CREATED", "STATE"], ...all.map(row)])}\n`);
+    return 0;
   },
 };
 

@@ -5,19 +5,22 @@ import {
   linkSync,
   openSync,
   readSync,
-  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
+import { checkpointWhole } from "./checkpoint-whole.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
+import { realDataFile } from "./data-file-path.ts";
+import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
+import { fileMode, makeDirectory, syncDirectory } from "./data-folder.ts";
 import { removeMarker } from "./failure-marker.ts";
 import { checkDatabase, copyDatabase } from "./maintenance.ts";
-import { fileMode, makeDirectory, openDatabase, syncDirectory } from "./open.ts";
+import { openDatabase } from "./open.ts";
 import { openReadOnly } from "./open-read-only.ts";
+import { setWalAside } from "./set-wal-aside.ts";
 import { lockForWriting } from "./writer-lock.ts";
 
 export type Step = "copying" | "checking" | "summing up";
@@ -68,7 +71,8 @@ export async function backUp(database: string, to: string, onStep: (step: Step) 
  * Puts a backup in the place of a data file that is not there.
  * @throws DataFileProblem
  */
-export async function restore(from: string, database: string, onStep: (step: Step) => void): Promise<Kept> {
+export async function restore(from: string, named: string, onStep: (step: Step) => void): Promise<Kept> {
+  const database = realDataFile(named);
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
   refuseExisting(database, "restoring never overwrites; move it away first");
   onStep("summing up");
@@ -84,11 +88,13 @@ export async function restore(from: string, database: string, onStep: (step: Ste
     await copyBytes(from, partial);
     onStep("checking");
     await refuseUnsound(partial);
-    // Opening also checks that it is one of ours, and migrates an older one.
-    const plants = countPlants(openDatabase(partial, { create: false, migrate: true }));
-    setLogAside(database);
-    removeMarker(database);
+    const plants = migrateCopy(partial);
+    await refuseUnsound(partial);
+    await syncFile(partial);
+    refuseExisting(database, "restoring never overwrites; move it away first");
+    setWalAside(database);
     putInPlace(partial, database);
+    removeMarker(database);
     for (const folder of [dirname(resolve(database)), ...made]) syncDirectory(folder);
     return { path: database, bytes: statSync(database).size, plants, sha256 };
   } finally {
@@ -119,13 +125,6 @@ function putInPlace(partial: string, path: string): void {
   }
 }
 
-// A log left behind by the file that was here before would be taken for this one's. It may hold plants, so it is kept.
-function setLogAside(database: string): void {
-  refuseExisting(database, "restoring never overwrites; move it away first");
-  rmSync(`${database}-shm`, { force: true });
-  if (existsSync(`${database}-wal`)) renameSync(`${database}-wal`, `${database}-wal.left-behind`);
-}
-
 function refuseExisting(path: string, why: string): void {
   if (existsSync(path)) throw new DataFileProblem(`${path} is there already; ${why}.`);
 }
@@ -143,8 +142,24 @@ function refuseWrongSum(path: string, sha256: string): void {
     );
 }
 
+/** Opening also checks that it is one of ours. */
+function migrateCopy(path: string): number {
+  try {
+    using database = openDatabase(path, { create: false, migrate: true });
+    // Closing would checkpoint too, and ignore a full disk.
+    checkpointWhole(database);
+    return plantsIn(database);
+  } catch (error) {
+    throw asDataFileProblem(error, path);
+  }
+}
+
 function countPlants(opened: Database): number {
   using database = opened;
+  return plantsIn(database);
+}
+
+function plantsIn(database: Database): number {
   return Number(
     database.query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants").get()?.plants ?? 0n,
   );

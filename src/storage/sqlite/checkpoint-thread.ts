@@ -29,7 +29,7 @@ self.onmessage = ({ data: setting }: MessageEvent<CheckpointSetting>) => {
       return self.postMessage(endThread);
     }
     self.postMessage(
-      reply(() => {
+      reply(request.kind, () => {
         if (request.kind === "copy") return void database.query("VACUUM INTO ?").run(request.to);
         checkpoint.get();
         // SQLite leaves the fsync to whoever checkpoints the last frame, which is the writer; done here, little is left to it.
@@ -39,12 +39,12 @@ self.onmessage = ({ data: setting }: MessageEvent<CheckpointSetting>) => {
   };
 };
 
-function reply(work: () => void): CheckpointReply {
+function reply(to: CheckpointRequest["kind"], work: () => void): CheckpointReply {
   try {
     work();
-    return { kind: "done" };
+    return { to, kind: "done" };
   } catch (error) {
-    return { kind: "failed", code: codeOf(error), message: String(error) };
+    return { to, kind: "failed", code: codeOf(error), message: String(error) };
   }
 }
 

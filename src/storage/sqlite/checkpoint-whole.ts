@@ -1,9 +1,26 @@
 import type { Database } from "bun:sqlite";
-import { StoreUnavailable } from "../../plants/plant-store.ts";
+import { StoreUnavailable, StoreUncertain } from "../../plants/plant-store.ts";
+import { codeOf, isFullOrBusy } from "./lock-wait.ts";
 
-/** Puts all of the WAL into the data file, synced, and empties it. For a connection that reads integers as bigint. */
+/**
+ * Puts all of the WAL into the data file, synced, and empties it. For a connection that reads integers as bigint.
+ * @throws StoreUnavailable another connection keeps the WAL.
+ */
 export function checkpointWhole(database: Database): void {
   const row = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
   if (row?.busy !== 0n)
     throw new StoreUnavailable("The WAL cannot be checkpointed: the data file is in use.");
+}
+
+/** For before a close, which checkpoints too but ignores every error. Gives the failure after which nothing may be closed. */
+export function checkpointBeforeClose(database: Database): StoreUncertain | undefined {
+  try {
+    database.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    return undefined;
+  } catch (error) {
+    if (isFullOrBusy(codeOf(error))) return undefined;
+    return new StoreUncertain(`The last checkpoint failed: ${codeOf(error) || String(error)}.`, {
+      cause: error,
+    });
+  }
 }

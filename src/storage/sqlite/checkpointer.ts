@@ -2,7 +2,7 @@ import type { Database, Statement } from "bun:sqlite";
 import { fstatSync, statSync } from "node:fs";
 import { StoreUncertain } from "../../plants/plant-store.ts";
 import { ended, endThread } from "./end-thread.ts";
-import { codeOf } from "./lock-wait.ts";
+import { codeOf, isFullOrBusy } from "./lock-wait.ts";
 
 interface WalProgress {
   /** Frames in the WAL, and how many of them the data file has. */
@@ -19,9 +19,10 @@ export interface CheckpointSetting {
 export type CheckpointRequest =
   | { readonly kind: "checkpoint" }
   | { readonly kind: "copy"; readonly to: string };
-export type CheckpointReply =
+export type CheckpointReply = { readonly to: CheckpointRequest["kind"] } & (
   | { readonly kind: "done" }
-  | { readonly kind: "failed"; readonly code: string; readonly message: string };
+  | { readonly kind: "failed"; readonly code: string; readonly message: string }
+);
 
 export interface CheckpointHooks {
   /** A checkpoint or its fsync failed, so what the data file holds is unknown. */
@@ -152,9 +153,12 @@ export class Checkpointer {
   }
 
   #answered(reply: CheckpointReply): void {
-    if (this.#copying !== undefined && reply.kind === "failed")
-      return this.#copying.reject(new Error(reply.message));
-    if (this.#copying !== undefined) return this.#copying.resolve();
+    // A checkpoint may have been under way when the copy was asked for: its reply says nothing about the copy.
+    if (reply.to === "copy") {
+      if (reply.kind === "done") this.#copying?.resolve();
+      else this.#copying?.reject(new Error(reply.message));
+      return;
+    }
     if (this.#stopped) return;
     if (reply.kind === "failed" && !isFullOrBusy(reply.code)) return this.#fail(reply.code || reply.message);
     const { log, checkpointed } = this.#length?.get() ?? { log: 0n, checkpointed: 0n };
@@ -197,10 +201,6 @@ export class Checkpointer {
     if (bytes >= this.#walBytesWarn && !this.#warned) this.#hooks.walGrown(bytes);
     this.#warned = bytes >= this.#walBytesWarn;
   }
-}
-
-function isFullOrBusy(code: string): boolean {
-  return code === "SQLITE_FULL" || code.startsWith("SQLITE_BUSY");
 }
 
 function isOld(database: Database): boolean {

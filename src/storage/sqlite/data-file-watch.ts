@@ -33,6 +33,11 @@ export class DataFileWatch {
     return true;
   }
 
+  /** Whether the WAL beside the path is the one that is open here. */
+  hasWal(): Promise<boolean> {
+    return isSame(`${this.#path}-wal`, this.#wal);
+  }
+
   stop(): void {
     clearInterval(this.#timer);
   }

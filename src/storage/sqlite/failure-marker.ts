@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { fileMode } from "./open.ts";
+import { fileMode } from "./data-folder.ts";
 
 /** Why the last process could not vouch for the data file. */
 export type Failure =

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { DataFileProblem } from "./data-file-problem.ts";
+import { readMarker, refuseReplaced } from "./failure-marker.ts";
 import { inspectWal } from "./wal-file.ts";
 import { WriterLock } from "./writer-lock.ts";
 
@@ -24,15 +25,17 @@ export function refuseDamaged(path: string): void {
 
 /** The same for a command beside the service: while another process holds the writer lock, the files are in its care. */
 export function refuseDamagedUnlessServed(path: string): void {
-  if (!existsSync(`${path}-wal`)) return;
+  const failure = readMarker(path);
+  if (!existsSync(`${path}-wal`) && failure === undefined) return;
   let lock: WriterLock | undefined;
   try {
     lock = WriterLock.tryShared(path);
     if (lock === undefined) return;
   } catch {
-    // On a medium that cannot be written to there is no lock file, and nobody who writes.
+    // Without a lock file, as on a medium that cannot be written to, there is nobody who writes.
   }
   try {
+    refuseReplaced(path, failure);
     refuseDamaged(path);
   } finally {
     lock?.[Symbol.dispose]();

@@ -2,6 +2,7 @@ import { Database, SQLiteError, type Statement, constants as sqlite } from "bun:
 import { accessSync, existsSync, constants as modes, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { openUnmoved, realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { refuseDamagedUnlessServed } from "./inspect-files.ts";
 import { lockWaitMsMax } from "./lock-wait.ts";
@@ -11,7 +12,8 @@ import { checkOwner, checkSchema } from "./migrate.ts";
  * Opens a data file to read it, and never migrates it. Works beside a service, and on media that nobody can write to.
  * @throws DataFileProblem
  */
-export function openReadOnly(path: string, { older = false } = {}): Database {
+export function openReadOnly(named: string, { older = false } = {}): Database {
+  const path = realDataFile(named);
   refuseDamagedUnlessServed(path);
   if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
   try {
@@ -30,13 +32,18 @@ export function openReadOnly(path: string, { older = false } = {}): Database {
 }
 
 /** The connection alone, to whatever database it is. It leaves the WAL as it finds it. */
-export function connectReadOnly(path: string): Database {
+export function connectReadOnly(named: string): Database {
+  const path = realDataFile(named);
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   // A connection that may not write leaves behind the -wal and -shm files that it had to make; one that may removes them.
   if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(resolve(path))))
-    return readable(new Database(path, { readwrite: true, strict: true, safeIntegers: true }));
+    return openUnmoved(path, () =>
+      readable(new Database(path, { readwrite: true, strict: true, safeIntegers: true })),
+    );
   try {
-    return readable(new Database(path, { readonly: true, strict: true, safeIntegers: true }));
+    return openUnmoved(path, () =>
+      readable(new Database(path, { readonly: true, strict: true, safeIntegers: true })),
+    );
   } catch (error) {
     if (!(error instanceof SQLiteError) || !/^SQLITE_(?:CANTOPEN|READONLY)/.test(error.code ?? ""))
       throw error;

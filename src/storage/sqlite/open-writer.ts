@@ -1,8 +1,10 @@
 import type { Database } from "bun:sqlite";
-import { realpathSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { makeDirectory, openDatabase, syncDirectory } from "./open.ts";
+import { makeDirectory, syncDirectory } from "./data-folder.ts";
+import { openDatabase } from "./open.ts";
 import { readPragma } from "./read-pragma.ts";
 import { recover } from "./recovery.ts";
 import { lockForWriting, type WriterLock } from "./writer-lock.ts";
@@ -20,7 +22,8 @@ export interface OpenedWriter {
  * Opens the data file as its one writer: locked, recovered, up to date, and looked at.
  * @throws DataFileProblem, StoreUnavailable, StoreUncertain
  */
-export function openWriter(path: string): OpenedWriter {
+export function openWriter(named: string): OpenedWriter {
+  const path = realDataFile(named);
   const made = makeDirectory(dirname(resolve(path)));
   const lock = lockForWriting(path);
   try {
@@ -28,10 +31,9 @@ export function openWriter(path: string): OpenedWriter {
     const database = openDatabase(path, { create: true, migrate: true });
     // A power loss may not take away the folders that were just made for the file.
     for (const folder of made) syncDirectory(folder);
-    const real = realpathSync(path);
-    asProblem(path, () => refuseMalformed(database, real));
+    asProblem(path, () => refuseMalformed(database, path));
     database.run("PRAGMA busy_timeout = 0");
-    return { database, path: real, lock, shared };
+    return { database, path, lock, shared };
   } catch (error) {
     lock[Symbol.dispose]();
     throw error;
@@ -54,6 +56,7 @@ function refuseMalformed(database: Database, path: string): void {
     throw new DataFileProblem(
       `${path} is damaged: it has ${statSync(path).size} of ${bytes} bytes; restore it from a backup.`,
     );
+  for (const table of ["windows_end", "tokens"]) database.query(`SELECT * FROM ${table}`).all();
   for (const order of ["seq", "seq DESC", "id", "id DESC"]) {
     const row = database
       .query<{ seq: bigint; id: bigint }, []>(

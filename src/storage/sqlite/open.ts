@@ -1,15 +1,13 @@
 import { Database } from "bun:sqlite";
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from "node:fs";
-import { platform } from "node:os";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { openUnmoved, realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
+import { fileMode, makeDirectory, syncDirectory } from "./data-folder.ts";
 import { refuseDamagedUnlessServed } from "./inspect-files.ts";
 import { codeOf, lockWaitMsMax } from "./lock-wait.ts";
 import { checkOwner, checkSchema, isNew, migrate } from "./migrate.ts";
-
-// Plants and token digests are for the service's own user. SQLite gives its log the same mode.
-const folderMode = 0o700;
-export const fileMode = 0o600;
+import { syncFailure, UnclosedFailure } from "./unclosed-failure.ts";
 
 export interface OpenOptions {
   /** Whether a missing file is made. */
@@ -19,7 +17,8 @@ export interface OpenOptions {
 }
 
 /** Opens a data file as durable as SQLite can, and checks that it is one of ours with the schema of this version. */
-export function openDatabase(path: string, options: OpenOptions): Database {
+export function openDatabase(named: string, options: OpenOptions): Database {
+  const path = realDataFile(named);
   const { create } = options;
   const made = create ? makeDirectory(dirname(resolve(path))) : [];
   if (!create) {
@@ -28,20 +27,28 @@ export function openDatabase(path: string, options: OpenOptions): Database {
   }
   try {
     if (create && !existsSync(path)) closeSync(openSync(path, "a", fileMode));
-    const database = new Database(path, { create, readwrite: true, strict: true, safeIntegers: true });
+    const database = openUnmoved(path, () => connect(path, create));
     try {
       prepare(database, path, options);
     } catch (error) {
-      // Closing checkpoints, which after a failed sync would make things worse.
-      if (!codeOf(error).startsWith("SQLITE_IOERR")) database.close();
+      // Closing would checkpoint and delete the WAL, which after a failed sync is the only sound copy.
+      if (codeOf(error).startsWith("SQLITE_IOERR")) throw syncFailure(path, codeOf(error), database);
+      database.close();
       throw error;
     }
     // A power loss may not take away the folders that were just made for the file.
     for (const folder of made) syncDirectory(folder);
     return database;
   } catch (error) {
+    if (error instanceof UnclosedFailure) throw error;
     throw asDataFileProblem(error, path);
   }
+}
+
+function connect(path: string, create: boolean): Database {
+  const database = new Database(path, { create, readwrite: true, strict: true, safeIntegers: true });
+  database.run(`PRAGMA busy_timeout = ${lockWaitMsMax}`);
+  return database;
 }
 
 function prepare(database: Database, path: string, options: OpenOptions): void {
@@ -68,29 +75,4 @@ function prepare(database: Database, path: string, options: OpenOptions): void {
 
 function waitUntil(database: Database, deadlineMs: number): void {
   database.run(`PRAGMA busy_timeout = ${Math.max(0, Math.ceil(deadlineMs - performance.now()))}`);
-}
-
-/** Makes the folder and those above it where missing; gives back each folder whose listing changed. */
-export function makeDirectory(folder: string): string[] {
-  let topmost: string | undefined;
-  try {
-    topmost = mkdirSync(folder, { recursive: true, mode: folderMode });
-  } catch (error) {
-    throw new DataFileProblem(`The folder ${folder} cannot be made: ${(error as Error).message}.`);
-  }
-  if (topmost === undefined) return [];
-  const changed = [folder];
-  for (let at = folder; at !== dirname(topmost); at = dirname(at)) changed.push(dirname(at));
-  return changed;
-}
-
-export function syncDirectory(folder: string): void {
-  // Windows has no such call, and its file systems keep their own order.
-  if (platform() === "win32") return;
-  const handle = openSync(folder, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import {
   closeSync,
   fchmodSync,
+  fchownSync,
   fstatSync,
   fsyncSync,
   openSync,
@@ -10,10 +11,11 @@ import {
   rmSync,
   writeSync,
 } from "node:fs";
+import { userInfo } from "node:os";
 import { dirname } from "node:path";
 import { checkpointWhole } from "./checkpoint-whole.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { syncDirectory } from "./open.ts";
+import { syncDirectory } from "./data-folder.ts";
 
 const chunkBytes = 1_048_576;
 
@@ -52,7 +54,7 @@ function recoverCopy(copy: string, path: string): void {
   const check = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get();
   if (check?.quick_check !== "ok")
     throw new DataFileProblem(
-      `${path} is damaged (${check?.quick_check}) after a failed fsync; restore it from a backup.`,
+      `${path} is damaged (${check?.quick_check}) and must be restored from a backup.`,
     );
 }
 
@@ -70,10 +72,11 @@ function copyWal(path: string, copy: string): void {
 
 /** Byte by byte: a copy by the file system could share the extents that are not to be trusted. */
 function copyBytes(from: number, to: string): void {
-  const { mode } = fstatSync(from);
+  const { mode, uid, gid } = fstatSync(from);
   const target = openSync(to, "wx", mode);
   try {
     fchmodSync(target, mode);
+    if (userInfo().uid === 0) fchownSync(target, uid, gid);
     const chunk = Buffer.alloc(chunkBytes);
     for (let at = 0; ; ) {
       const count = readSync(from, chunk, 0, chunkBytes, at);

@@ -1,22 +1,14 @@
 import { Database } from "bun:sqlite";
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  realpathSync,
-  statSync,
-} from "node:fs";
-import { StoreUnavailable, StoreUncertain } from "../../plants/plant-store.ts";
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, statSync } from "node:fs";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { checkpointWhole } from "./checkpoint-whole.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { type Failure, readMarker, refuseReplaced, removeMarker, writeMarker } from "./failure-marker.ts";
+import { type Failure, readMarker, refuseReplaced, removeMarker } from "./failure-marker.ts";
 import { refuseDamaged } from "./inspect-files.ts";
 import { codeOf, isLocked, lockWaitMsMax } from "./lock-wait.ts";
 import { checkOwner } from "./migrate.ts";
 import { rebuild } from "./rebuild.ts";
+import { syncFailure, UnclosedFailure } from "./unclosed-failure.ts";
 import { inspectWal } from "./wal-file.ts";
 
 // Long enough for a command that is just ending; a reader that stays is not waited for.
@@ -29,8 +21,7 @@ const aloneWaitMs = 500;
  * @throws StoreUnavailable nothing was done; a later attempt may succeed.
  * @throws StoreUncertain a sync failed. The process must end without closing the database.
  */
-export function recover(named: string): { readonly shared: boolean } {
-  const path = existsSync(named) ? realpathSync(named) : named;
+export function recover(path: string): { readonly shared: boolean } {
   const failure = readMarker(path);
   refuseReplaced(path, failure);
   refuseDamaged(path);
@@ -127,27 +118,6 @@ function guarded<Result>(path: string, database: Database, work: () => Result): 
       throw new UnclosedFailure(`${path} cannot be recovered: the disk is full.`, database);
     if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))
       throw new UnclosedFailure(asDataFileProblem(error, path).message, database);
-    throw new UnclosedFailure(
-      `${path} cannot be recovered: ${code || String(error)}.${marked(path)}`,
-      database,
-    );
-  }
-}
-
-function marked(path: string): string {
-  try {
-    writeMarker(path, { reason: "sync-failed" });
-    return "";
-  } catch (error) {
-    return ` The failure could not be noted beside it either: ${String(error)}.`;
-  }
-}
-
-/** Holds on to the connection: collected as garbage it would be closed, which checkpoints and deletes the WAL. */
-class UnclosedFailure extends StoreUncertain {
-  readonly database: Database;
-  constructor(message: string, database: Database) {
-    super(message);
-    this.database = database;
+    throw syncFailure(path, code || String(error), database);
   }
 }

@@ -1,7 +1,9 @@
 import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { DataFileProblem } from "./data-file-problem.ts";
+import { fileMode, makeDirectory, syncDirectory } from "./data-folder.ts";
 import { writeMarker } from "./failure-marker.ts";
-import { fileMode, makeDirectory, syncDirectory } from "./open.ts";
+import { checkDatabase } from "./maintenance.ts";
 
 /** Saves under a new name what only the open connections can still read, and gives that name once it is on disk. */
 export async function saveCopy(path: string, copyTo: (to: string) => Promise<void>): Promise<string> {
@@ -12,14 +14,16 @@ export async function saveCopy(path: string, copyTo: (to: string) => Promise<voi
     // Created first, so that nobody else may read it at any moment. SQLite takes an empty file.
     closeSync(openSync(to, "wx", fileMode));
     await copyTo(to);
-    const file = openSync(to, "r+");
-    fsyncSync(file);
-    closeSync(file);
-    for (const folder of folders) syncDirectory(folder);
   } catch (error) {
     rmSync(to, { force: true });
     throw error;
   }
+  const [problem] = await checkDatabase(to);
+  if (problem !== undefined) throw new DataFileProblem(`The copy ${to} is not sound: ${problem}.`);
+  const file = openSync(to, "r+");
+  fsyncSync(file);
+  closeSync(file);
+  for (const folder of folders) syncDirectory(folder);
   writeMarker(path, { reason: "replaced", copy: to });
   return to;
 }

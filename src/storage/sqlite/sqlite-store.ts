@@ -1,11 +1,13 @@
 import type { Database } from "bun:sqlite";
 import { StoreUncertain } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type StoreEvents } from "../store.ts";
+import { checkpointBeforeClose } from "./checkpoint-whole.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { DataFileWatch, type WatchedFile } from "./data-file-watch.ts";
 import { type Failure, writeMarker } from "./failure-marker.ts";
 import { openWriter } from "./open-writer.ts";
 import { saveCopy } from "./save-copy.ts";
+import { setWalAside } from "./set-wal-aside.ts";
 import { SqlitePlants } from "./sqlite-plants.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
 import { ThreadedArchive } from "./threaded-archive.ts";
@@ -26,6 +28,7 @@ export class SqliteStore implements AsyncDisposable {
   readonly #lock: WriterLock;
   readonly #watch: DataFileWatch;
   readonly #checkpointer: Checkpointer;
+  readonly #writer: Writer;
   #failed = false;
 
   constructor(path: string, events: StoreEvents = {}) {
@@ -41,12 +44,12 @@ export class SqliteStore implements AsyncDisposable {
       failed: (reason) => this.#fail(reason, { reason: "sync-failed" }),
       walGrown: (bytes) => events.walGrown?.(bytes),
     });
-    const writer = new Writer(database, {
+    this.#writer = new Writer(database, {
       committed: () => this.#checkpointer.committed(),
       outcomeUnknown: (reason) => this.#fail(reason, { reason: "sync-failed" }),
     });
-    this.plants = new SqlitePlants(database, writer, events);
-    this.tokens = new SqliteTokens(database, writer);
+    this.plants = new SqlitePlants(database, this.#writer, events);
+    this.tokens = new SqliteTokens(database, this.#writer);
     this.archive = new ThreadedArchive(real);
   }
 
@@ -58,7 +61,9 @@ export class SqliteStore implements AsyncDisposable {
     // Closing syncs again and is told that all is well, checkpoints, and deletes the WAL, the one sound copy there is.
     if (this.#failed) return;
     await this.#checkpointer.end();
-    // The last connection to close checkpoints the WAL and deletes it.
+    const failure = checkpointBeforeClose(this.#database);
+    if (failure !== undefined) return this.#fail(failure, { reason: "sync-failed" });
+    // The last connection to close deletes the WAL.
     this.#database.close();
     this.#watch.closeFiles();
     this.#lock[Symbol.dispose]();
@@ -70,7 +75,12 @@ export class SqliteStore implements AsyncDisposable {
       return this.#fail(
         new StoreUncertain("The WAL file was deleted or replaced; everything is in the data file."),
       );
-    const rescue = (): Promise<string> => saveCopy(this.#path, (to) => this.#checkpointer.copyTo(to));
+    const rescue = async (): Promise<string> => {
+      const copy = await saveCopy(this.#path, (to) => this.#checkpointer.copyTo(to));
+      // Whatever has the data file's name now must not get the WAL of the one that was lost.
+      if (file === "data" && (await this.#watch.hasWal())) setWalAside(this.#path);
+      return copy;
+    };
     const what = file === "wal" ? "WAL file" : "data file";
     const reason = new DataFileReplaced(`The ${what} was deleted or replaced while it was open.`, rescue);
     this.#fail(reason, { reason: "replaced" });
@@ -79,6 +89,7 @@ export class SqliteStore implements AsyncDisposable {
   #fail(reason: StoreUncertain, marker?: Failure): void {
     if (this.#failed) return;
     this.#failed = true;
+    this.#writer.stop(reason);
     this.#watch.stop();
     try {
       if (marker !== undefined) writeMarker(this.#path, marker);

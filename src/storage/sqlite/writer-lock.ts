@@ -1,7 +1,9 @@
 import { Database } from "bun:sqlite";
-import { existsSync, realpathSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { accessSync, chownSync, closeSync, constants, existsSync, openSync, statSync } from "node:fs";
+import { userInfo } from "node:os";
+import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
+import { fileMode } from "./data-folder.ts";
 import { isLocked } from "./lock-wait.ts";
 
 // A process that is just stopping, or a command that looks at the files, lets go within this.
@@ -21,10 +23,13 @@ export class WriterLock implements Disposable {
 
   /** The lock, or undefined where another process holds it. */
   static tryAcquire(path: string): WriterLock | undefined {
+    createLockFile(path);
+    // SQLite would open a file that may not be written to for reading, and lock nothing.
+    accessSync(lockFile(path), constants.W_OK);
     return WriterLock.#locked(path, (database) => database.run("BEGIN EXCLUSIVE"));
   }
 
-  /** Keeps a writer out for as long as the files are inspected; several processes may do so at once. */
+  /** Keeps a writer out for as long as the files are inspected; several processes may do so at once. Creates no file. */
   static tryShared(path: string): WriterLock | undefined {
     return WriterLock.#locked(path, (database) => {
       database.run("BEGIN");
@@ -33,7 +38,7 @@ export class WriterLock implements Disposable {
   }
 
   static #locked(path: string, lock: (database: Database) => void): WriterLock | undefined {
-    const database = new Database(lockFile(path), { create: true, readwrite: true });
+    const database = new Database(lockFile(path), { readwrite: true, create: false });
     try {
       database.run("PRAGMA busy_timeout = 0");
       // Nothing is ever written, so no journal needs to be on the disk.
@@ -69,7 +74,8 @@ export function lockForWriting(path: string): WriterLock {
   }
 }
 
-function tryLock(path: string): WriterLock | undefined {
+/** @throws DataFileProblem there can be no lock file. */
+export function tryLock(path: string): WriterLock | undefined {
   try {
     return WriterLock.tryAcquire(path);
   } catch (error) {
@@ -79,7 +85,14 @@ function tryLock(path: string): WriterLock | undefined {
 
 /** By the real path, so that a symbolic link leads to the same lock. */
 function lockFile(path: string): string {
-  const whole = resolve(path);
-  const real = existsSync(whole) ? realpathSync(whole) : join(realpathSync(dirname(whole)), basename(whole));
-  return `${real}.lock`;
+  return `${realDataFile(path)}.lock`;
+}
+
+/** Of the data file's own user, so that a command of root's does not keep the service out. */
+function createLockFile(path: string): void {
+  const file = lockFile(path);
+  if (existsSync(file)) return;
+  closeSync(openSync(file, "a", fileMode));
+  const data = statSync(realDataFile(path), { throwIfNoEntry: false });
+  if (data !== undefined && userInfo().uid === 0) chownSync(file, data.uid, data.gid);
 }

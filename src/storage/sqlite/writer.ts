@@ -17,6 +17,8 @@ export class Writer {
   readonly #begin: Statement;
   readonly #commit: Statement;
   #lockedSinceMs: number | undefined;
+  #lockedAtMs = 0;
+  #stopped: StoreUncertain | undefined;
 
   constructor(database: Database, hooks: WriterHooks) {
     this.#database = database;
@@ -33,10 +35,7 @@ export class Writer {
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
     // Waiting inside SQLite would stall every request, so its connection has no busy_timeout, and this comes back instead.
     while (!this.#tryBegin()) {
-      // Counted from the first attempt of whoever came first, so that no request waits for its turn to wait.
-      this.#lockedSinceMs ??= performance.now();
-      if (performance.now() - this.#lockedSinceMs >= lockWaitMsMax)
-        throw new StoreUnavailable("Another process keeps the data file locked.");
+      this.#waitedFor();
       await sleep(lockRetryMs);
     }
     this.#lockedSinceMs = undefined;
@@ -64,7 +63,24 @@ export class Writer {
     }
   }
 
+  /** From now on nothing is written: not what waits for the lock either. */
+  stop(reason: StoreUncertain): void {
+    this.#stopped = reason;
+  }
+
+  /** Counted from the first attempt of whoever came first, so that no request waits for its turn to wait. */
+  #waitedFor(): void {
+    const nowMs = performance.now();
+    // Nobody has tried for a while, so this is another lock than the last one.
+    if (nowMs - this.#lockedAtMs > lockWaitMsMax) this.#lockedSinceMs = undefined;
+    this.#lockedAtMs = nowMs;
+    this.#lockedSinceMs ??= nowMs;
+    if (nowMs - this.#lockedSinceMs >= lockWaitMsMax)
+      throw new StoreUnavailable("Another process keeps the data file locked.");
+  }
+
   #tryBegin(): boolean {
+    if (this.#stopped !== undefined) throw this.#stopped;
     try {
       this.#begin.run();
       return true;

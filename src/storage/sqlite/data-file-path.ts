@@ -1,0 +1,44 @@
+import type { Database } from "bun:sqlite";
+import { existsSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+
+const linksMax = 40;
+const attemptsMax = 10;
+
+/** The data file itself where the path is a symbolic link, also to a file that is missing: SQLite puts the WAL beside that. */
+export function realDataFile(path: string): string {
+  let at = resolve(path);
+  for (let links = 0; links < linksMax; links++) {
+    try {
+      at = resolve(dirname(at), readlinkSync(at));
+    } catch {
+      // Not a link, or not there: this is it.
+      break;
+    }
+  }
+  return existsSync(dirname(at)) ? join(realpathSync(dirname(at)), basename(at)) : at;
+}
+
+/**
+ * Opens a connection by which the file at the path is read. A start after a failed sync puts a new file in its place; a connection
+ * to the old one would write into the new one's WAL. Once it has read, it holds a lock that keeps the file from being replaced.
+ */
+export function openUnmoved(path: string, open: () => Database): Database {
+  for (let attempt = 1; ; attempt++) {
+    const before = inode(path);
+    const database = open();
+    try {
+      database.query("SELECT count(*) FROM sqlite_schema").get();
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+    if (before === undefined || inode(path) === before || attempt === attemptsMax) return database;
+    // SQLite sees by itself that this file was moved, and leaves the WAL alone.
+    database.close();
+  }
+}
+
+function inode(path: string): bigint | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
+}
