@@ -15,15 +15,16 @@ export interface Sync {
 }
 
 /** The syncs of a process that is started with this environment: all are recorded, and some can be made to fail. */
-export function watchSyncs(folder: string, failSuffix: string) {
+export function watchSyncs(folder: string, failSuffix: string, only?: "once" | "main thread") {
   const library = join(folder, "syncs.so");
   const built = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], {
     encoding: "utf8",
   });
   if (built.status !== 0) throw new Error(built.stderr);
+  const limit = { once: { FAIL_ONCE: "1" }, "main thread": { FAIL_MAIN: "1" }, all: {} }[only ?? "all"];
   const [log, when] = [join(folder, "syncs.log"), join(folder, "fail-now")];
   return {
-    environment: { LD_PRELOAD: library, SYNC_LOG: log, FAIL_SUFFIX: failSuffix, FAIL_WHEN: when },
+    environment: { LD_PRELOAD: library, SYNC_LOG: log, FAIL_SUFFIX: failSuffix, FAIL_WHEN: when, ...limit },
     seen(): Sync[] {
       if (!existsSync(log)) return [];
       const lines = readFileSync(log, "utf8").trim().split("\n");
@@ -33,6 +34,6 @@ export function watchSyncs(folder: string, failSuffix: string) {
       });
     },
     failFromNowOn: () => writeFileSync(when, ""),
-    failNoMore: () => rmSync(when),
+    failNoMore: () => rmSync(when, { force: true }),
   };
 }

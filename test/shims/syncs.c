@@ -1,5 +1,6 @@
 /* Preloaded into a service: writes a line "THREAD CALL PATH" into $SYNC_LOG for every sync, and fails with EIO those of files whose
-   path ends in $FAIL_SUFFIX while the file $FAIL_WHEN exists. */
+   path ends in $FAIL_SUFFIX while the file $FAIL_WHEN exists. With $FAIL_ONCE only the first of them, as Linux reports a failed
+   write-back; with $FAIL_MAIN only those of the main thread. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,7 +26,9 @@ static int watched(int fd, const char *call) {
   }
   if (!suffix || !when || access(when, F_OK)) return 0;
   size_t end = strlen(suffix);
-  return (size_t)length >= end && !strcmp(path + length - end, suffix);
+  if ((size_t)length < end || strcmp(path + length - end, suffix)) return 0;
+  if (getenv("FAIL_MAIN") && syscall(SYS_gettid) != getpid()) return 0;
+  return !getenv("FAIL_ONCE") || !unlink(when);
 }
 
 #define SYNC(name)                                       \
