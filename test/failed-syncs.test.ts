@@ -351,5 +351,6 @@ async function createUntilRefused(service: Serving, name: string): Promise<numbe
 async function failedStart(file: string, environment: Record<string, string>) {
   const service = await serve(["--database", file], { environment }).catch((error: Error) => error);
   if (service instanceof Error) return { code: 1, err: service.message };
+  service.child.kill("SIGKILL");
   return service.ended();
 }

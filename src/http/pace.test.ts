@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { Pace } from "./pace.ts";
 
 test("work is done at once up to the limit, then tick by tick and in order", async () => {
@@ -28,4 +28,12 @@ test("after a quiet while there is room again, but never for more than one tick'
   await Bun.sleep(100);
   for (let times = 0; times < 5; times++) pace.run(work);
   expect(done).toBe(3);
+});
+
+test("with nothing left to do it stops its timer", async () => {
+  using stopped = spyOn(globalThis, "clearInterval");
+  const pace = new Pace(1, 1);
+  for (let times = 0; times < 3; times++) pace.run(() => {});
+  await Bun.sleep(100);
+  expect(stopped).toHaveBeenCalledTimes(1);
 });

@@ -110,6 +110,57 @@ describe("the intake", () => {
     });
   }
 
+  test("stores nothing that waits behind a batch in doubt, and refuses all that follows at once", async () => {
+    const { store, heard, intake, create } = setUp();
+    const writing = Promise.withResolvers<void>();
+    store.next = () => writing.promise;
+    const begun = create(1);
+    await new Promise((resolve) => setImmediate(resolve));
+    const waiting = create(2);
+    writing.reject(new StoreUncertain("fsync failed"));
+    expect(await Promise.all([begun, waiting])).toEqual(["store-unavailable", "store-unavailable"]);
+    expect(store.batches).toEqual([1]);
+    let outcome: Outcome | TurnedAway | undefined;
+    const settle = (settled: Outcome | TurnedAway): void => {
+      outcome = settled;
+    };
+    intake.create({ id: 3n, name: "a", tag: undefined }, "test", settle);
+    expect(outcome).toBe("store-unavailable");
+    expect(heard).toEqual(["uncertain"]);
+  });
+
+  test("reports only the first failure of the store, and closing does not change what it answers", async () => {
+    const { heard, intake, create } = setUp();
+    intake.fail(new StoreUncertain("fsync failed"));
+    intake.fail(new StoreUncertain("the data file was deleted"));
+    await intake.close();
+    intake.fail(new StoreUncertain("once more"));
+    expect(heard).toEqual(["uncertain"]);
+    expect(await create(1)).toBe("store-unavailable");
+  });
+
+  test("writes a full batch that began at once as the only one", async () => {
+    const { store, create } = setUp(5000);
+    const writing = Promise.withResolvers<void>();
+    store.next = () => writing.promise;
+    const all = Array.from({ length: 1000 }, (_, id) => create(id));
+    await Bun.sleep(0);
+    all.push(create(1000));
+    await Bun.sleep(5);
+    expect(store.batches).toEqual([1000]);
+    writing.resolve();
+    expect(await Promise.all(all)).toEqual(Array(1001).fill(created));
+    expect(store.batches).toEqual([1000, 1]);
+  });
+
+  test("takes a write that has just succeeded for an answer, and does not ask the store", async () => {
+    const { store, intake, create } = setUp();
+    store.mayVanish = true;
+    expect(await create(1)).toEqual(created);
+    store.next = () => Promise.reject(new StoreUnavailable("gone"));
+    expect(await intake.ready()).toBe(true);
+  });
+
   test("hands in as many batches at once as the store takes, and no more", async () => {
     const { store, create } = setUp(100, 2);
     const writing = Promise.withResolvers<void>();

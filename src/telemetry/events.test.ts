@@ -24,3 +24,16 @@ for (const [event, more] of [
     expect(lines[21]).toMatchObject({ message: event, requestId: "r", error: 40002 });
   });
 }
+
+test("a flood of internal errors is logged in 20 lines per second", () => {
+  const lines: string[] = [];
+  const log = createLog({
+    level: "debug",
+    format: "json",
+    colour: false,
+    write: (line) => void lines.push(line),
+  });
+  const events = createEvents(log, new Counters([], createCounterMemory()), () => 0);
+  for (let count = 0; count < 100; count++) events.faulted("r", new Error("the database refused it"));
+  expect(lines).toHaveLength(20);
+});

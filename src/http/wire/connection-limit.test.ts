@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import type { Socket } from "bun";
 import { connectionLimit } from "./connection-limit.ts";
 import { WireServer } from "./wire-server.ts";
@@ -10,6 +11,15 @@ test("a reserve of file descriptors is left, however few there are", () => {
   expect(connectionLimit(1_048_576)).toBe(10_000);
   expect(connectionLimit(Number.POSITIVE_INFINITY)).toBe(10_000);
   expect(connectionLimit()).toBeGreaterThan(1);
+});
+
+test.skipIf(process.platform === "win32")("the limit is the process's own", () => {
+  const module = new URL("./connection-limit.ts", import.meta.url).pathname;
+  const script = `import { connectionLimit } from ${JSON.stringify(module)}; console.log(connectionLimit());`;
+  const { stdout } = spawnSync("sh", ["-c", 'ulimit -n 600; exec "$0" -e "$1"', process.execPath, script], {
+    encoding: "utf8",
+  });
+  expect(stdout.trim()).toBe("400");
 });
 
 test("past the limit the longest idle connection is closed, never one whose request is in progress", async () => {

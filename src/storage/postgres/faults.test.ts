@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { ConnectionLost, DoubtfulCommit, type FaultKind, kindOf, maySplit, reasonOf } from "./faults.ts";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
+import {
+  ConnectionLost,
+  DoubtfulCommit,
+  type FaultKind,
+  kindOf,
+  maySplit,
+  readFailure,
+  reasonOf,
+} from "./faults.ts";
 
 const fromServer = (code: string) => Object.assign(new Error("it said so"), { severity: "ERROR", code });
 const fromNetwork = (code: string) => Object.assign(new Error("it said so"), { code });
@@ -26,6 +35,13 @@ describe("a failure of PostgreSQL", () => {
     expect(kindOf(new DoubtfulCommit("x"))).toBe("unavailable");
     // Splitting a batch because of a certificate would only ask as often as there are plants.
     expect(maySplit(fromNetwork("CERT_HAS_EXPIRED"))).toBe(false);
+  });
+
+  test("of a read is thrown as it is where it is internal, and else as one that may pass", () => {
+    const internal = fromServer("42601");
+    expect(readFailure(internal)).toBe(internal);
+    for (const error of [fromServer("57014"), fromServer("40001"), new ConnectionLost("x")])
+      expect(readFailure(error)).toBeInstanceOf(StoreUnavailable);
   });
 
   test("that a pooler causes is called that", () => {
