@@ -3,11 +3,13 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Checkpointer } from "./checkpointer.ts";
+import { Checkpointer, type CheckpointReply, type CheckpointRequest } from "./checkpointer.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
 import { openWriter } from "./open-writer.ts";
 
 const largeName = "x".repeat(60_000);
+// One plant that fills the WAL to where it is checkpointed.
+const hugeName = "x".repeat(17_000_000);
 
 /** A data file with its checkpointer, and a way to write as much as makes it work. */
 function opened(walBytesWarn: number) {
@@ -32,6 +34,14 @@ function opened(walBytesWarn: number) {
     path,
     grown,
     failed,
+    checkpointer,
+    /** One commit, large enough for a checkpoint or not. */
+    commit(size: "huge" | "small"): void {
+      insert.run(id++, size === "huge" ? hugeName : "fern");
+      checkpointer.committed();
+    },
+    checkpointed: () =>
+      database.query<{ checkpointed: bigint }, []>("PRAGMA wal_checkpoint(NOOP)").get()?.checkpointed,
     async write(plants: number): Promise<void> {
       for (let count = 0; count < plants; count++) {
         insert.run(id++, largeName);
@@ -74,5 +84,83 @@ describe("the WAL", () => {
     await store.write(1000);
     expect(store.grown).toHaveLength(2);
     expect(store.failed).toEqual([]);
+  });
+});
+
+/** A checkpoint thread that answers on cue; it stands in for one whose disk or whose life fails. */
+function cuedThread(): {
+  requests: CheckpointRequest[];
+  answer(reply: CheckpointReply): void;
+  end(): void;
+} & Disposable {
+  const RealWorker = globalThis.Worker;
+  const requests: CheckpointRequest[] = [];
+  const thread = Object.assign(new EventTarget(), {
+    onmessage: (_event: { data: CheckpointReply }) => {},
+    postMessage: (request: CheckpointRequest) => {
+      if ("kind" in request) requests.push(request);
+    },
+  });
+  globalThis.Worker = function started() {
+    return thread;
+  } as unknown as typeof Worker;
+  return {
+    requests,
+    answer: (data) => thread.onmessage({ data }),
+    end: () => thread.dispatchEvent(new Event("close")),
+    [Symbol.dispose]: () => {
+      globalThis.Worker = RealWorker;
+    },
+  };
+}
+
+describe("a checkpoint thread", () => {
+  test("that reports a failure is never asked again", async () => {
+    using thread = cuedThread();
+    await using store = opened(1_000_000_000);
+    store.commit("huge");
+    expect(thread.requests).toEqual([{ kind: "checkpoint" }]);
+    thread.answer({ kind: "failed", code: "SQLITE_IOERR_FSYNC", message: "disk I/O error" });
+    store.commit("huge");
+    expect(store.failed).toEqual(["A checkpoint failed: SQLITE_IOERR_FSYNC."]);
+    expect(thread.requests).toHaveLength(1);
+    thread.end();
+  });
+
+  for (const code of ["SQLITE_BUSY", "SQLITE_BUSY_RECOVERY", "SQLITE_FULL"]) {
+    test(`that reports ${code} has not failed, and is asked again later`, async () => {
+      using thread = cuedThread();
+      await using store = opened(1_000_000_000);
+      store.commit("huge");
+      thread.answer({ kind: "failed", code, message: code });
+      store.commit("huge");
+      store.commit("huge");
+      expect(store.failed).toEqual([]);
+      expect(thread.requests).toHaveLength(2);
+      thread.end();
+    });
+  }
+
+  test("that ends leaves its work to the writer", async () => {
+    using thread = cuedThread();
+    await using store = opened(1_000_000_000);
+    store.commit("huge");
+    thread.end();
+    expect(store.checkpointed()).toBe(0n);
+    for (let commits = 0; commits < 64; commits++) store.commit("small");
+    expect(store.checkpointed()).toBeGreaterThan(4000n);
+  });
+
+  test("that ends while it copies, or cannot copy, makes the copy fail", async () => {
+    using thread = cuedThread();
+    const copied = (store: ReturnType<typeof opened>) =>
+      store.checkpointer.copyTo(`${store.path}.copy`).catch((error: Error) => error.message);
+    await using first = opened(1_000_000_000);
+    const refused = copied(first);
+    thread.answer({ kind: "failed", code: "SQLITE_CANTOPEN", message: "unable to open" });
+    expect(await refused).toBe("unable to open");
+    const ended = copied(first);
+    thread.end();
+    expect(await ended).toBe("the thread ended");
   });
 });

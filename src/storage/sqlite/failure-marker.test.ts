@@ -1,0 +1,37 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { markerFile, readMarker, removeMarker, writeMarker } from "./failure-marker.ts";
+import { saveCopy } from "./save-copy.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "plant-store-marker-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+test("a failure is read as it was written, and gone once it is removed", () => {
+  const path = join(folder, "plants.db");
+  expect(readMarker(path)).toBeUndefined();
+  writeMarker(path, { reason: "replaced", copy: "somewhere" });
+  expect(readMarker(path)).toEqual({ reason: "replaced", copy: "somewhere" });
+  removeMarker(path);
+  expect(readMarker(path)).toBeUndefined();
+});
+
+test("a marker that was cut short is a failed sync, and one that cannot be read is not passed over", () => {
+  const path = join(folder, "cut.db");
+  for (const text of ["", '{"reason":"repl']) {
+    writeFileSync(markerFile(path), text);
+    expect(readMarker(path)).toEqual({ reason: "sync-failed" });
+  }
+  rmSync(markerFile(path));
+  mkdirSync(markerFile(path));
+  expect(() => readMarker(path)).toThrow("EISDIR");
+});
+
+test("a copy that fails leaves neither a file nor a marker that names it", async () => {
+  const data = join(folder, "data");
+  mkdirSync(data);
+  const failing = () => Promise.reject(new Error("the disk is full"));
+  await expect(saveCopy(join(data, "plants.db"), failing)).rejects.toThrow("the disk is full");
+  expect(readdirSync(data)).toEqual([]);
+});

@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DataFileProblem } from "./data-file-problem.ts";
+import { refuseDamaged, refuseDamagedUnlessServed } from "./inspect-files.ts";
+import { openWriter } from "./open-writer.ts";
+import { lockForWriting, WriterLock } from "./writer-lock.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "plant-store-lock-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+function isFree(path: string): boolean {
+  using lock = WriterLock.tryAcquire(path);
+  return lock !== undefined;
+}
+
+test("several may inspect the files at once, and keep a writer out", () => {
+  const path = join(folder, "inspected.db");
+  using one = WriterLock.tryShared(path);
+  using other = WriterLock.tryShared(path);
+  expect([one === undefined, other === undefined, isFree(path)]).toEqual([false, false, false]);
+});
+
+test("a data file that is not there yet has one lock, whichever way its folder is named", () => {
+  mkdirSync(join(folder, "real"));
+  symlinkSync(join(folder, "real"), join(folder, "linked"));
+  using _lock = lockForWriting(join(folder, "real", "plants.db"));
+  expect(isFree(join(folder, "linked", "plants.db"))).toBe(false);
+});
+
+test("a lock that is about to be released is waited for", async () => {
+  const path = join(folder, "stopping.db");
+  const script = `
+    import { WriterLock } from ${JSON.stringify(join(import.meta.dir, "writer-lock.ts"))};
+    globalThis.lock = WriterLock.tryAcquire(${JSON.stringify(path)});
+    console.log("locked");
+    setTimeout(() => process.exit(), 200);`;
+  const holder = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+  await new Promise((resolve) => holder.stdout.once("data", resolve));
+  lockForWriting(path)[Symbol.dispose]();
+});
+
+test("a start that is refused releases the lock", () => {
+  const path = join(folder, "refused.db");
+  writeFileSync(path, "not a database, but long enough to be looked at".repeat(100));
+  expect(() => openWriter(path)).toThrow(DataFileProblem);
+  expect(isFree(path)).toBe(true);
+});
+
+test("a WAL is not judged while its writer has it, and the lock of whoever judges it is released", () => {
+  const path = join(folder, "judged.db");
+  writeFileSync(path, "a data file");
+  writeFileSync(`${path}-wal`, "damaged");
+  expect(() => refuseDamaged(path)).toThrow(DataFileProblem);
+  {
+    using _writer = lockForWriting(path);
+    refuseDamagedUnlessServed(path);
+  }
+  expect(() => refuseDamagedUnlessServed(path)).toThrow(DataFileProblem);
+  expect(isFree(path)).toBe(true);
+});
