@@ -219,6 +219,11 @@ describe("a data file that is lost while the service runs", () => {
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);
     expect(await create(service.url, 2)).toBe(503);
     expect(service.child.exitCode).toBeNull();
+    // It tries again by itself, and ends once it has succeeded.
+    rmSync(data);
+    const { code, err } = await service.ended();
+    expect(code).toBe(1);
+    expect(storedPlants(savedIn(err))).toHaveLength(1);
   });
 });
 
@@ -303,6 +308,24 @@ describe("files that a start finds", () => {
     service.child.kill("SIGTERM");
     await service.ended();
     truncateSync(file, 65_536);
+    expect(await refusedStart(file)).toContain("is damaged");
+  });
+
+  test.each([
+    // The id in the table differs from the one in the index.
+    ["whose index leads to another plant", (bytes: Buffer, name: number) => (bytes[name - 1] = 0x7f)],
+    ["with a page of zeros", (bytes: Buffer, name: number) => bytes.fill(0, name - (name % 4096), name)],
+  ])("a data file %s at its end is refused as damaged", async (_, harm) => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const service = await start(file);
+    await create(service.url, 1);
+    await post(service.url, '{"id":72623859790382856,"name":"the last plant"}');
+    service.child.kill("SIGTERM");
+    await service.ended();
+    const bytes = readFileSync(file);
+    harm(bytes, bytes.lastIndexOf("the last plant"));
+    writeFileSync(file, bytes);
     expect(await refusedStart(file)).toContain("is damaged");
   });
 

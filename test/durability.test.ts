@@ -1,9 +1,10 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { start, watch } from "./command.ts";
 import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runKillRounds } from "./kill-rounds.ts";
 
@@ -31,6 +32,41 @@ describe("what was acknowledged is stored", () => {
     expect(statSync(`${file}-wal`, { throwIfNoEntry: false })).toBeUndefined();
     expect(storedPlants(file)).toHaveLength(1);
   });
+});
+
+describe("a process that ends where it stands leaves the WAL for the next start", () => {
+  const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+  const ends: [what: string, code: number, end: (child: ChildProcess) => Promise<unknown>][] = [
+    [
+      "after a second signal",
+      143,
+      async (child) => {
+        child.kill("SIGTERM");
+        await Bun.sleep(1200);
+        child.kill("SIGTERM");
+      },
+    ],
+    ["after an exception that nobody caught", 1, async (child) => child.kill("SIGUSR2")],
+  ];
+  for (const [what, code, end] of ends) {
+    test(what, async () => {
+      using folder = temporaryFolder();
+      const file = join(folder.path, "plants.db");
+      const throwing = join(folder.path, "throw-on-signal.ts");
+      writeFileSync(throwing, 'process.on("SIGUSR2", () => { throw new Error("unexpected"); });');
+      const flags = ["--database", file, "--drain-delay", "60s"];
+      const child = start(process.execPath, ["--preload", throwing, main, "serve", ...flags], {
+        environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+      });
+      const { err, ended } = watch(child);
+      await eventually(() => err().includes("listening"));
+      const url = /"url":"([^"]+)"/.exec(err())?.[1] ?? "";
+      expect((await post(url, '{"id":1,"name":"a"}')).status).toBe(200);
+      await end(child);
+      expect((await ended).code).toBe(code);
+      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    });
+  }
 });
 
 describe("another process that holds the write lock", () => {

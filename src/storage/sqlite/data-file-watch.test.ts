@@ -1,0 +1,58 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DataFileWatch } from "./data-file-watch.ts";
+
+/** A data file and its WAL, watched only when asked to. */
+function watched() {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-watch-"));
+  const data = join(folder, "data");
+  mkdirSync(data);
+  const path = join(data, "plants.db");
+  writeFileSync(path, "");
+  writeFileSync(`${path}-wal`, "");
+  const lost: string[] = [];
+  const watch = new DataFileWatch(path, (file) => lost.push(file));
+  watch.stop();
+  return {
+    data,
+    path,
+    lost,
+    check: () => watch.check(),
+    [Symbol.dispose]() {
+      watch.closeFiles();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+for (const [file, end] of [
+  ["data", ""],
+  ["wal", "-wal"],
+] as const) {
+  for (const how of ["deleted", "replaced"]) {
+    test(`the ${file} file is reported where it was ${how}`, async () => {
+      using files = watched();
+      expect([await files.check(), files.lost]).toEqual([true, []]);
+      if (how === "deleted") rmSync(files.path + end);
+      else {
+        writeFileSync(`${files.path}-other`, "");
+        renameSync(`${files.path}-other`, files.path + end);
+      }
+      expect([await files.check(), files.lost]).toEqual([false, [file]]);
+    });
+  }
+}
+
+test("a folder that cannot be read says nothing about the file; one that is gone, or a file now, does", async () => {
+  using files = watched();
+  const away = `${files.data}-away`;
+  renameSync(files.data, away);
+  symlinkSync(files.data, files.data);
+  expect([await files.check(), files.lost]).toEqual([true, []]);
+  rmSync(files.data);
+  expect(await files.check()).toBe(false);
+  writeFileSync(files.data, "");
+  expect(await files.check()).toBe(false);
+});
