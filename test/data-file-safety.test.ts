@@ -7,6 +7,7 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -16,6 +17,9 @@ import {
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readMarker } from "../src/storage/sqlite/failure-marker.ts";
+import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
+import { DataFileReplaced } from "../src/storage/store.ts";
 import { plantStore, type Serving, serve } from "./command.ts";
 import {
   accessToken,
@@ -48,6 +52,21 @@ async function refusedStart(file: string): Promise<string> {
   expect(err).not.toContain("    at ");
   expect(err.trim().split("\n")).toHaveLength(1);
   return err;
+}
+
+/** It opens the files a moment after the store, which has opened the WAL twice. */
+async function checkpointThreadOpened(file: string): Promise<void> {
+  if (process.platform !== "linux") return Bun.sleep(500);
+  const links = () => readdirSync("/proc/self/fd").map((name) => readLink(`/proc/self/fd/${name}`));
+  await eventually(() => links().filter((link) => link === `${file}-wal`).length >= 3);
+}
+
+function readLink(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
 }
 
 function savedIn(log: string): string {
@@ -204,6 +223,35 @@ describe("a data file that is lost while the service runs", () => {
     const { code, err } = await service.ended();
     expect(code).toBe(1);
     expect(storedPlants(savedIn(err))).toHaveLength(1);
+  });
+
+  // The marker says so from the start: the process may be killed before everything is saved.
+  test("leaves a marker before anything is saved", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const store = new SqliteStore(file);
+    await checkpointThreadOpened(file);
+    rmSync(file);
+    const reason = await store.failure;
+    expect(reason).toBeInstanceOf(DataFileReplaced);
+    expect(readMarker(file)).toEqual({ reason: "replaced" });
+    const copy = await (reason as DataFileReplaced).rescue();
+    expect(readMarker(file)).toEqual({ reason: "replaced", copy });
+    await store[Symbol.asyncDispose]();
+  });
+
+  // So late that only closing can notice it: the next look at the files would be half a second later.
+  test("while the service is closed is saved before the service has stopped", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const running = await startTestService({}, file);
+    await create(running.url, 1);
+    await checkpointThreadOpened(file);
+    rmSync(file);
+    await running.service.close("test", 0);
+    const log = running.logged.join("");
+    expect(storedPlants(savedIn(log))).toHaveLength(1);
+    expect(log).not.toContain("everything answered is on disk");
   });
 
   test("and cannot be saved keeps the service up, unready", async () => {

@@ -33,3 +33,26 @@ test("each wait for another process's write lock has its five seconds, however l
   lock[Symbol.dispose]();
   rmSync(folder, { recursive: true });
 });
+
+test("a transaction that the disk has no room for is rolled back, and the next one is stored", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
+  const { database, lock } = openWriter(join(folder, "plants.db"));
+  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: () => {} });
+  // Of several rows, so that SQLite undoes the statement alone and leaves the transaction open.
+  const insert = () =>
+    database.run(
+      "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (1, 'fern', 1, 'test'), (2, ?, 1, 'test')",
+      ["x".repeat(100_000)],
+    );
+  let rolledBack = 0;
+  // SQLite says the same of a limit of its own as of a full disk.
+  database.run("PRAGMA max_page_count = 1");
+  const refused = writer.transaction(insert, () => rolledBack++).catch((error: Error) => error);
+  expect(await refused).toBeInstanceOf(StoreUnavailable);
+  expect([rolledBack, database.inTransaction]).toEqual([1, false]);
+  database.run("PRAGMA max_page_count = 1000000");
+  expect((await writer.transaction(insert)).changes).toBe(2);
+  database.close();
+  lock[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
+});
