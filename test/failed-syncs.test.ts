@@ -198,7 +198,10 @@ describe.skipIf(!maySeeSyncs)("the start after a failed fsync", () => {
     writeFileSync(file, bytes.fill(0, at, at + 4096));
     mark(file);
     const refused = await failedStart(file, withToken);
-    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("after a failed fsync")]);
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      expect.stringContaining("must be restored from a backup"),
+    ]);
     expect(readFileSync(file).equals(bytes)).toBe(true);
     expect(existsSync(`${file}.rebuilt`)).toBe(false);
   });

@@ -54,7 +54,7 @@ function recoverCopy(copy: string, path: string): void {
   const check = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get();
   if (check?.quick_check !== "ok")
     throw new DataFileProblem(
-      `${path} is damaged (${check?.quick_check}) and must be restored from a backup.`,
+      `${path} is damaged and must be restored from a backup: ${check?.quick_check.replaceAll("\n", " ")}.`,
     );
 }
 
