@@ -143,8 +143,10 @@ export class Connection {
   send(text: string, bytes: number): void {
     if (this.#state === "closed") return;
     const written = this.#socket.write(text);
+    // A client that does not read makes it 0. Below that the client has reset the connection, and no event may follow.
+    if (written < 0) return void this.#socket.terminate();
     if (written < bytes) {
-      this.#output = Buffer.from(text).subarray(Math.max(0, written));
+      this.#output = Buffer.from(text).subarray(written);
       // Nothing more is read from a client that does not read, and what was read is copied: a view of it would keep alive
       // the whole of what arrived with it, up to half a megabyte.
       this.#pause();
@@ -158,7 +160,8 @@ export class Connection {
   drained(): void {
     if (this.#output === undefined) return;
     const written = this.#socket.write(this.#output);
-    if (written < this.#output.length) this.#output = this.#output.subarray(Math.max(0, written));
+    if (written < 0) return void this.#socket.terminate();
+    if (written < this.#output.length) this.#output = this.#output.subarray(written);
     else {
       this.#output = undefined;
       this.#answered();
