@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
 import { Intake, type TurnedAway } from "./intake.ts";
 import {
   type Arrival,
@@ -190,6 +190,20 @@ describe("the intake", () => {
       false,
     ]);
     expect([asked, heard]).toEqual([1, ["unavailable"]]);
+  });
+
+  test("asks the store also after the clock was set back", async () => {
+    const { store, intake, create } = setUp();
+    store.mayVanish = true;
+    await create(1);
+    store.next = () => Promise.reject(new StoreUnavailable("gone"));
+    try {
+      setSystemTime(Date.now() - 3_600_000);
+      await Bun.sleep(550);
+      expect(await intake.ready()).toBe(false);
+    } finally {
+      setSystemTime();
+    }
   });
 
   test("closes once the batch in hand is answered; what was not begun is turned away", async () => {

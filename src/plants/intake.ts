@@ -50,7 +50,8 @@ export class Intake implements PlantIntake {
   /** Drains that wait for the end of the turn. */
   #scheduled = 0;
   #state: "open" | "unavailable" | "closing" | "uncertain" = "open";
-  #probedAtMs = 0;
+  // By the clock that is never set back.
+  #probedAtMs = Number.NEGATIVE_INFINITY;
   #probing: Promise<void> | undefined;
   #emptied: (() => void) | undefined;
 
@@ -83,8 +84,8 @@ export class Intake implements PlantIntake {
   async ready(): Promise<boolean> {
     const doubtful =
       this.#state === "unavailable" || (this.#state === "open" && this.#options.store.mayVanish);
-    if (doubtful && Date.now() - this.#probedAtMs >= probeEveryMs) {
-      this.#probedAtMs = Date.now();
+    if (doubtful && performance.now() - this.#probedAtMs >= probeEveryMs) {
+      this.#probedAtMs = performance.now();
       this.#probing = this.#options.store.probe().then(
         () => this.#available(),
         (reason) => this.#failed(reason),
@@ -149,7 +150,7 @@ export class Intake implements PlantIntake {
       return this.#turnAway(batch);
     }
     this.#available();
-    this.#probedAtMs = Date.now();
+    this.#probedAtMs = performance.now();
     // Before they are settled: an answer can bring in the next plant at once, which must find the room.
     this.#pending -= batch.length;
     let created = 0;
