@@ -10,25 +10,8 @@ const clients = 1100;
 
 for (const workers of [1, 2]) {
   test(`${clients} idle connections within ${descriptors} descriptors do not keep a plant out, with ${workers} worker(s)`, async () => {
-    using folder = temporaryFolder();
-    const flags = `--listen 127.0.0.1:0 --operator-listen 127.0.0.1:0 --workers ${workers}`;
-    const script = `ulimit -n ${descriptors}; exec ${process.execPath} ${main} serve ${flags} --database ${folder.path}/p.db`;
-    const child = Bun.spawn(["sh", "-c", script], {
-      env: {
-        PATH: process.env["PATH"] ?? "",
-        PLANT_STORE_ACCESS_TOKEN: accessToken,
-        PLANT_STORE_OPERATOR_TOKEN: operatorToken,
-      },
-      stdout: "ignore",
-      stderr: "pipe",
-    });
-    let err = "";
-    const reading = (async () => {
-      for await (const bytes of child.stderr) err += new TextDecoder().decode(bytes);
-    })();
-    await eventually(() => err.includes("listening"));
-    const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
-    const operatorUrl = /"operatorUrl":"([^"]+)"/.exec(err)?.[1] ?? "";
+    await using service = await startWithDescriptors(descriptors, workers);
+    const { child, url, operatorUrl } = service;
 
     const sockets: Socket[] = [];
     let closed = 0;
@@ -46,8 +29,8 @@ for (const workers of [1, 2]) {
     });
     const counted = /^plant_store_idle_connections_closed_total (\d+)$/m.exec(await metrics.text())?.[1];
     expect(Number(counted)).toBeGreaterThan(200);
-    expect(err).toContain("the connection limit is reached");
-    expect(err.split("\n").length).toBeLessThan(40);
+    expect(service.logged()).toContain("the connection limit is reached");
+    expect(service.logged().split("\n").length).toBeLessThan(40);
 
     if (process.platform === "linux") {
       const before = cpuTicks(child.pid);
@@ -58,8 +41,62 @@ for (const workers of [1, 2]) {
     for (const socket of sockets) socket.destroy();
     child.kill("SIGTERM");
     expect(await child.exited).toBe(0);
-    await reading;
   }, 60_000);
+}
+
+test("clients without a token that never read their answers do not keep a plant out", async () => {
+  // Half of them are left for connections.
+  await using service = await startWithDescriptors(64, 1);
+  const sockets: Socket[] = [];
+  for (let count = 0; count < 32; count++) {
+    const socket = connect({ port: Number(new URL(service.url).port), host: "127.0.0.1" });
+    socket.on("error", () => {});
+    await new Promise((resolve) => socket.once("connect", resolve));
+    socket.pause();
+    socket.write("GET /docs HTTP/1.1\r\nHost: test\r\n\r\n".repeat(1500));
+    sockets.push(socket);
+  }
+  // Until the socket buffers are full; one that is not yet blocked is no worse.
+  await Bun.sleep(1500);
+  for (let id = 1; id <= 5; id++) {
+    const answer = await post(service.url, `{"id":${id},"name":"a"}`, { Connection: "close" });
+    expect(answer.status).toBe(200);
+  }
+  expect(service.logged()).not.toContain("the new connection was closed");
+  for (const socket of sockets) socket.destroy();
+}, 60_000);
+
+/** The service as a process of its own, with so many file descriptors. */
+async function startWithDescriptors(descriptors: number, workers: number) {
+  const folder = temporaryFolder();
+  const flags = `--listen 127.0.0.1:0 --operator-listen 127.0.0.1:0 --workers ${workers}`;
+  const script = `ulimit -n ${descriptors}; exec ${process.execPath} ${main} serve ${flags} --database ${folder.path}/p.db`;
+  const child = Bun.spawn(["sh", "-c", script], {
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      PLANT_STORE_ACCESS_TOKEN: accessToken,
+      PLANT_STORE_OPERATOR_TOKEN: operatorToken,
+    },
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  let err = "";
+  const reading = (async () => {
+    for await (const bytes of child.stderr) err += new TextDecoder().decode(bytes);
+  })();
+  await eventually(() => err.includes("listening"));
+  return {
+    child,
+    url: /"url":"([^"]+)"/.exec(err)?.[1] ?? "",
+    operatorUrl: /"operatorUrl":"([^"]+)"/.exec(err)?.[1] ?? "",
+    logged: () => err,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.exited;
+      await reading;
+      folder[Symbol.dispose]();
+    },
+  };
 }
 
 /** Time on the processor, in hundredths of a second. */

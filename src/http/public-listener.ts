@@ -9,7 +9,7 @@ import { Clock, Exchange, type Handler, type Listening, RequestIds } from "./exc
 import { live, ready } from "./health.ts";
 import { openapi } from "./openapi.ts";
 import type { WireFault, WireHandlers } from "./wire/connection.ts";
-import { WireServer } from "./wire/wire-server.ts";
+import { type ClosedAtLimit, WireServer } from "./wire/wire-server.ts";
 
 /** The address cannot be listened on, in one sentence for the operator. */
 export class ListenProblem extends Error {
@@ -105,7 +105,7 @@ export function startPublicListener(
       exchange.error("fault");
     },
   };
-  const server = listen(options, handlers, events.idleConnectionClosed);
+  const server = listen(options, handlers, events.connectionLimitReached);
   const url = publicUrl(options.baseUrl, options.host, server.port);
 
   return {
@@ -132,10 +132,10 @@ export function publicUrl(baseUrl: URL | undefined, host: string, port: number):
 function listen(
   options: PublicListenerOptions,
   handlers: WireHandlers,
-  onIdleClosed: () => void,
+  onLimitReached: (closed: ClosedAtLimit) => void,
 ): WireServer {
   try {
-    return new WireServer({ ...options, onIdleClosed }, handlers);
+    return new WireServer({ ...options, onLimitReached }, handlers);
   } catch (error) {
     const address = `${options.host}:${options.port}`;
     const { code, message } = error as NodeJS.ErrnoException;

@@ -53,7 +53,7 @@ export function metrics({ counters, archive, intake, pending }: MetricsParts, st
       ...metric(
         "plant_store_idle_connections_closed_total",
         "counter",
-        "Idle connections closed because the connection limit was reached.",
+        "Idle or new connections closed because the connection limit was reached.",
         counts.get(idleClosed),
       ),
       ...metric("plant_store_pending_plants", "gauge", "Plants waiting to be written.", pending()),

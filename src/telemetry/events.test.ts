@@ -37,3 +37,18 @@ test("a flood of internal errors is logged in 20 lines per second", () => {
   for (let count = 0; count < 100; count++) events.faulted("r", new Error("the database refused it"));
   expect(lines).toHaveLength(20);
 });
+
+test("the log says which connection was closed at the limit", () => {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string) => lines.push(JSON.parse(line));
+  const log = createLog({ level: "debug", format: "json", colour: false, write });
+  let nowMs = 0;
+  const events = createEvents(log, new Counters(["idle-closed"], createCounterMemory()), () => nowMs);
+  events.connectionLimitReached("longest-idle");
+  nowMs = 1000;
+  events.connectionLimitReached("newest");
+  expect(lines.map(({ message }) => message)).toEqual([
+    "the connection limit is reached; the longest idle connection was closed",
+    "the connection limit is reached and none is idle; the new connection was closed",
+  ]);
+});

@@ -16,7 +16,7 @@ export type Events = ReturnType<typeof createEvents>;
 
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
 const linesPerSecond = 20;
-const idleClosedLinesPerSecond = 1;
+const limitReachedLinesPerSecond = 1;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
   const mayLogRefusal = lineLimit(now, linesPerSecond, (unlogged) =>
@@ -25,8 +25,8 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
   const mayLogFailure = lineLimit(now, linesPerSecond, (unlogged) =>
     log.error("more requests failed than are logged", { unlogged }),
   );
-  const mayLogIdleClosed = lineLimit(now, idleClosedLinesPerSecond, (unlogged) =>
-    log.warn("more idle connections were closed than are logged", { unlogged }),
+  const mayLogLimitReached = lineLimit(now, limitReachedLinesPerSecond, (unlogged) =>
+    log.warn("more connections were closed at the limit than are logged", { unlogged }),
   );
 
   return {
@@ -88,10 +88,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     databaseAwaited: (reason: string) => log.error("the database cannot be used yet; retrying", { reason }),
     databaseOpened: () => log.info("the database is open"),
     databaseWarning: (warning: string) => log.warn(warning),
-    idleConnectionClosed() {
+    connectionLimitReached(closed: "longest-idle" | "newest") {
       counters.add("idle-closed");
-      if (mayLogIdleClosed())
+      if (!mayLogLimitReached()) return;
+      if (closed === "longest-idle")
         log.warn("the connection limit is reached; the longest idle connection was closed");
+      else log.warn("the connection limit is reached and none is idle; the new connection was closed");
     },
     tokensChanged: (count: number) => log.debug("tokens were read anew", { count }),
     tokensUnreadable: (reason: unknown) =>

@@ -24,14 +24,14 @@ test.skipIf(process.platform === "win32")("the limit is the process's own", () =
 
 test("past the limit the longest idle connection is closed, never one whose request is in progress", async () => {
   let clockMs = 0;
-  let idleClosed = 0;
+  const limitReached: string[] = [];
   const server = new WireServer(
     {
       host: "127.0.0.1",
       port: 0,
       sharePort: false,
       connectionsMax: 4,
-      onIdleClosed: () => idleClosed++,
+      onLimitReached: (which) => limitReached.push(which),
       bodyBytesMax: 1000,
       bodyTimeoutMs: 60_000,
       now: () => clockMs,
@@ -78,13 +78,74 @@ test("past the limit the longest idle connection is closed, never one whose requ
   expect(closed).toEqual(["silent", "half a head"]);
   await connect("seventh");
   expect(closed).toEqual(["silent", "half a head", "used"]);
-  expect(idleClosed).toBe(3);
+  expect(limitReached).toEqual(["longest-idle", "longest-idle", "longest-idle"]);
 
   // With nothing but requests in progress, whoever comes next is the one that is closed.
   for (const socket of sockets.slice(-3)) socket.write("GET /wait HTTP/1.1\r\nHost: h\r\n\r\n");
   await Bun.sleep(50);
   await connect("eighth");
   expect(closed.at(-1)).toBe("eighth");
+  expect(limitReached.at(-1)).toBe("newest");
   for (const socket of sockets) socket.terminate();
+  await server.drain(0);
+});
+
+test("past the limit a connection whose client does not read its answer counts as idle", async () => {
+  const long = `HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 24}\r\n\r\n${"x".repeat(2 ** 24)}`;
+  const limitReached: string[] = [];
+  let clockMs = 0;
+  const server = new WireServer(
+    {
+      host: "127.0.0.1",
+      port: 0,
+      sharePort: false,
+      connectionsMax: 3,
+      onLimitReached: (which) => limitReached.push(which),
+      bodyBytesMax: 1000,
+      bodyTimeoutMs: 60_000,
+      now: () => clockMs,
+    },
+    {
+      handle(connection, { path }) {
+        const text = path === "/long" ? long : "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        connection.send(text, text.length);
+        if (path === "/long") begun++;
+      },
+      fault() {},
+      crash() {},
+    },
+  );
+  let begun = 0;
+  const connect = async (path: string) => {
+    const ended = Promise.withResolvers<number>();
+    const client = { received: 0, ended: ended.promise };
+    const socket = await Bun.connect({
+      hostname: "127.0.0.1",
+      port: server.port,
+      socket: {
+        data(_, bytes) {
+          client.received += bytes.length;
+          if (client.received >= long.length) ended.resolve(client.received);
+        },
+        close: () => ended.resolve(client.received),
+        error() {},
+      },
+    });
+    if (path === "/long") socket.pause();
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`);
+    return Object.assign(client, { socket });
+  };
+
+  const [first, second, third] = [await connect("/long"), await connect("/long"), await connect("/long")];
+  while (begun < 3) await Bun.sleep(5);
+  clockMs += 1000;
+  while (server.nowMs !== clockMs) await Bun.sleep(5);
+  const newcomer = await connect("/");
+  while (newcomer.received === 0 && limitReached[0] !== "newest") await Bun.sleep(5);
+  expect(limitReached).toEqual(["longest-idle"]);
+  for (const { socket } of [first, second, third]) socket.resume();
+  expect(await first.ended).toBeLessThan(long.length);
+  expect([await second.ended, await third.ended]).toEqual([long.length, long.length]);
+  for (const { socket } of [newcomer, second, third]) socket.terminate();
   await server.drain(0);
 });

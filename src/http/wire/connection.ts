@@ -85,11 +85,13 @@ export class Connection {
     return this.#state === "handling" || this.#state === "body" || this.#state === "writing";
   }
 
-  /** Since when no request has been in progress; a head that is not whole yet does not count as one. */
+  /** Since when this connection only waits for its client: for a whole head, or for the client to read its answer. */
   get idleSinceMs(): number | undefined {
     if (this.#state === "idle") return this.#deadlineMs - idleTimeoutMs;
     if (this.#state === "head") return this.#deadlineMs - headTimeoutMs;
-    // Answered already: a client without a token could hold all connections by bodies that never come.
+    // Answered already: otherwise clients without a token could hold all connections, by bodies that never come or by
+    // answers that they never read.
+    if (this.#state === "writing") return this.#deadlineMs - writeTimeoutMs;
     if (this.#state === "skipping") return this.#deadlineMs - this.#limits.bodyTimeoutMs;
     return this.#state === "lingering" ? this.#deadlineMs - lingerMs : undefined;
   }

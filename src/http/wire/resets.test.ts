@@ -18,7 +18,7 @@ test("a connection that its client resets is released at once", async () => {
       port: 0,
       sharePort: false,
       connectionsMax,
-      onIdleClosed: () => closedForAnother++,
+      onLimitReached: () => closedForAnother++,
       bodyBytesMax: 1000,
       bodyTimeoutMs: 60_000,
     },

@@ -1,13 +1,16 @@
 import type { Socket, TCPSocketListener, TCPSocketListenOptions } from "bun";
 import { type CoarseClock, Connection, type WireHandlers, type WireLimits } from "./connection.ts";
 
+/** The connection that was closed at the limit: the newest only if all others have a request in progress. */
+export type ClosedAtLimit = "longest-idle" | "newest";
+
 export interface WireServerOptions extends WireLimits {
   readonly host: string;
   readonly port: number;
   readonly sharePort: boolean;
   /** With one more than this, the longest idle connection is closed. */
   readonly connectionsMax: number;
-  readonly onIdleClosed?: () => void;
+  readonly onLimitReached?: (closed: ClosedAtLimit) => void;
   /** Milliseconds that never go back; the platform's own unless given. */
   readonly now?: () => number;
 }
@@ -49,7 +52,7 @@ export class WireServer implements CoarseClock {
         open: (socket: Socket<Connection>) => {
           socket.data = new Connection(socket, handlers, options, this);
           this.#connections.add(socket.data);
-          if (this.#connections.size > options.connectionsMax) this.#closeLongestIdle();
+          if (this.#connections.size > options.connectionsMax) this.#closeLongestIdle(socket.data);
         },
         data: (socket, bytes) => socket.data.receive(bytes),
         drain: (socket) => socket.data.drained(),
@@ -90,7 +93,7 @@ export class WireServer implements CoarseClock {
   }
 
   // There always is one: the connection that has just been opened.
-  #closeLongestIdle(): void {
+  #closeLongestIdle(newest: Connection): void {
     let longest = this.#idle.pop();
     while (longest !== undefined && longest.connection.idleSinceMs !== longest.sinceMs)
       longest = this.#idle.pop();
@@ -99,7 +102,7 @@ export class WireServer implements CoarseClock {
       longest = this.#idle.pop();
     }
     longest?.connection.close();
-    this.#options.onIdleClosed?.();
+    this.#options.onLimitReached?.(longest?.connection === newest ? "newest" : "longest-idle");
   }
 
   #byIdleTime(): Idle[] {
