@@ -69,6 +69,48 @@ describe("a store moves house", () => {
     expect(JSON.parse(out)).toMatchObject({ created: 0, replayed: 6, compared: 7 });
   }, 60_000);
 
+  test("again, and a token that has ended in either store stays ended", async () => {
+    using folder = temporaryFolder();
+    const file = ["--database", join(folder.path, "first.db")];
+    const target = ["--database", await server.newDatabase()];
+    const copy = () => plantStore(["copy", "--from", file[1] ?? "", "--to", target[1] ?? "", "--json"]);
+    const token = (...args: string[]) => plantStore(["token", ...args]);
+    const states = async () => {
+      const { out } = await token("list", "--json", ...target);
+      const tokens = JSON.parse(out) as { id: string; name: string; state: string }[];
+      return Object.fromEntries(
+        tokens.map(({ id, name, state }) => [firsts.get(id) ?? `new ${name}`, state]),
+      );
+    };
+    const names = ["rotated there", "shortened there", "revoked there", "rotated here", "revoked here"];
+    for (const name of names) {
+      const life = name === "shortened there" ? ["--expires", "30d"] : [];
+      expect((await token("create", "--name", name, ...life, ...file)).code).toBe(0);
+    }
+    const listed = JSON.parse((await token("list", "--json", ...file)).out) as { id: string; name: string }[];
+    const firsts = new Map(listed.map(({ id, name }) => [id, name]));
+    expect((await copy()).code).toBe(0);
+    await token("rotate", "rotated there", "--overlap", "0s", ...target);
+    await token("rotate", "shortened there", "--overlap", "0s", ...target);
+    await token("revoke", "revoked there", ...target);
+    await token("rotate", "rotated here", "--overlap", "0s", ...file);
+    await token("revoke", "revoked here", ...file);
+    const expected = {
+      "rotated there": "expired",
+      "new rotated there": "live",
+      "shortened there": "expired",
+      "new shortened there": "live",
+      "revoked there": "revoked",
+      "rotated here": "expired",
+      "new rotated here": "live",
+      "revoked here": "revoked",
+    };
+    expect(JSON.parse((await copy()).out)).toMatchObject({ tokens: 3 });
+    expect(await states()).toEqual(expected);
+    expect(JSON.parse((await copy()).out)).toMatchObject({ tokens: 0 });
+    expect(await states()).toEqual(expected);
+  }, 60_000);
+
   test("not without two names", async () => {
     for (const args of [[], ["--from", "a.db"], ["--from", "a.db", "--to", "a.db"]])
       expect((await plantStore(["copy", ...args])).code).toBe(2);

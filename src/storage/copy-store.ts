@@ -48,17 +48,24 @@ export async function copyStore(
   }
 }
 
-// One that has ended in the source since an earlier run ends in the target too.
+// A token that has ended in either store stays ended: a copy only ever shortens what is in the target.
 async function copyTokens(from: TokenStore, to: TokenStore, counts: CopyCounts): Promise<void> {
   const known = new Map((await to.all()).map((token) => [token.digest, token]));
   for (const token of await from.all()) {
     const copy = known.get(token.digest);
     if (copy === undefined) await to.add(token);
-    else if (copy.revokedAtMs === undefined && (token.revokedAtMs ?? token.expiresAtMs) !== copy.expiresAtMs)
-      await to.change([{ ...copy, expiresAtMs: token.expiresAtMs, revokedAtMs: token.revokedAtMs }]);
-    else continue;
+    else {
+      const expiresAtMs = earliest(copy.expiresAtMs, token.expiresAtMs);
+      const revokedAtMs = copy.revokedAtMs ?? token.revokedAtMs;
+      if (expiresAtMs === copy.expiresAtMs && revokedAtMs === copy.revokedAtMs) continue;
+      await to.change([{ ...copy, expiresAtMs, revokedAtMs }]);
+    }
     counts.tokens++;
   }
+}
+
+function earliest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
 /** Compares every plant of the one, but those known to have failed, with what the other holds under its id. */
