@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readConfig } from "../src/config/read-config.ts";
+import type { Result } from "../src/plants/plant-store.ts";
 import { type Service, startService } from "../src/service.ts";
 import { createLog } from "../src/telemetry/log.ts";
 
@@ -87,6 +88,11 @@ export interface StoredPlant {
   readonly tag: string | null;
   readonly created_at_ms: bigint;
   readonly created_by: string;
+}
+
+/** What a store did with each plant of a batch, in a word. */
+export function kindsOf(results: readonly Result[]): string[] {
+  return results.map((result) => (typeof result === "string" ? result : result.kind));
 }
 
 /** What the data file itself holds, read by another connection. */

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import pg from "pg";
 import { openStore } from "../src/storage/open-store.ts";
 import { plantStore } from "./command.ts";
-import { eventually, post, startTestService, temporaryFolder } from "./harness.ts";
+import { eventually, kindsOf, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startWire } from "./wire.ts";
 
@@ -52,7 +53,7 @@ describe("a plant that the database itself refuses", () => {
       createdBy: "t",
     });
     const batch = [arrival(1, "weed"), arrival(1, "rose"), arrival(2, "fern"), arrival(1, "rose")];
-    const kinds = (await store.plants.create(batch, 1)).map(({ kind }) => kind);
+    const kinds = kindsOf(await store.plants.create(batch, 1));
     expect(kinds).toEqual(["failed", "created", "created", "replayed"]);
   });
 
@@ -72,6 +73,72 @@ describe("a plant that the database itself refuses", () => {
     expect(err).toContain("no_weeds");
     expect(JSON.parse(out)).toMatchObject({ created: 8, failed: 1, compared: 9 });
     expect((await server.stored(database)).map(({ id }) => Number(id))).toEqual([1, 2, 3, 4, 6, 7, 8, 9]);
+  }, 20_000);
+});
+
+/** A transaction that stays open in another session until it is released. */
+async function openTransaction(sql: string) {
+  const client = new pg.Client({ connectionString: database });
+  await client.connect();
+  await client.query(`BEGIN; ${sql}`);
+  return { [Symbol.asyncDispose]: () => client.end() };
+}
+
+const arrivals = (ids: readonly number[], name = "fern") =>
+  ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
+const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
+
+describe("a row that another session has locked", () => {
+  const locks = {
+    "FOR UPDATE": "SELECT id FROM plants WHERE id = 7 FOR UPDATE",
+    "by an INSERT that is not committed": "INSERT INTO plants VALUES (1007, 'fern', NULL, 1, 't')",
+  };
+  for (const [how, sql] of Object.entries(locks)) {
+    test(`${how} is unavailable alone, and its neighbours are stored in time`, async () => {
+      await using store = await open();
+      await store.plants.create(arrivals(upTo(500)), 1);
+      await using _lock = await openTransaction(sql);
+      const kinds = kindsOf(await store.plants.create(arrivals(upTo(1500)), 1));
+      const locked = how === "FOR UPDATE" ? 7 : 1007;
+      // Another try of the same batch finds what the first one stored, and calls that a replay.
+      const stored = ["created", "replayed"];
+      expect(upTo(1500).filter((id) => !stored.includes(kinds[id] ?? ""))).toEqual([locked]);
+      expect(kinds[locked]).toBe("store-unavailable");
+      // The store is not away because of it.
+      expect(await store.plants.create(arrivals([2000]), 1)).toEqual([{ kind: "created" }]);
+    }, 20_000);
+  }
+
+  test("does not turn requests of others into 503 while a client replays it", async () => {
+    await using running = await startTestService({}, database);
+    expect((await post(running.url, '{"id":7,"name":"fern"}')).status).toBe(200);
+    await using _lock = await openTransaction(locks["FOR UPDATE"]);
+    let replaying = true;
+    const replayer = (async () => {
+      const statuses = [];
+      while (replaying) statuses.push((await post(running.url, '{"id":7,"name":"fern"}')).status);
+      return new Set(statuses);
+    })();
+    const endMs = performance.now() + 6500;
+    const clients = upTo(8).map(async (client) => {
+      const statuses = new Set<number>();
+      for (let id = 1000 + client; performance.now() < endMs; id += 8)
+        statuses.add((await post(running.url, `{"id":${id},"name":"fern"}`)).status);
+      return [...statuses];
+    });
+    expect((await Promise.all(clients)).flat()).toEqual(Array(8).fill(200));
+    expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
+    replaying = false;
+    expect([...(await replayer)]).toEqual([503]);
+  }, 30_000);
+
+  test("is told from a lock on the table, which the whole batch waits for", async () => {
+    await using store = await open();
+    const lock = await openTransaction("LOCK TABLE plants IN SHARE MODE");
+    const creating = store.plants.create(arrivals(upTo(20)), 1);
+    await Bun.sleep(2500);
+    await lock[Symbol.asyncDispose]();
+    expect(await creating).toEqual(Array(20).fill({ kind: "created" }));
   }, 20_000);
 });
 

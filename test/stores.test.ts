@@ -6,6 +6,7 @@ import type { Arrival } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
 import type { Store } from "../src/storage/store.ts";
 import { onEveryEngine } from "./engines.ts";
+import { kindsOf } from "./harness.ts";
 
 const arrival = (id: bigint | number, name: string, tag?: string, createdBy = "test"): Arrival => ({
   plant: { id: BigInt(id), name, tag },
@@ -39,7 +40,7 @@ onEveryEngine((engine) => {
         arrival(3, "d"),
         arrival(2, "a"),
       ];
-      expect((await store.plants.create(again, 2)).map(({ kind }) => kind)).toEqual([
+      expect(kindsOf(await store.plants.create(again, 2))).toEqual([
         "taken",
         "created",
         "replayed",
@@ -90,16 +91,14 @@ onEveryEngine((engine) => {
       ]);
       await store.plants.create(batch, 1);
       for (const { plant } of batch) expect(await store.archive.find(plant.id)).toMatchObject(plant);
-      expect(new Set((await store.plants.create(batch, 2)).map(({ kind }) => kind))).toEqual(
-        new Set(["replayed"]),
-      );
+      expect(new Set(kindsOf(await store.plants.create(batch, 2)))).toEqual(new Set(["replayed"]));
     });
 
     test("as large as a body may be come in any number, still judged in order", async () => {
       await using store = await openNew();
       const large = (id: number) => arrival(id, `${id} ${"x".repeat(60_000)}`);
       const batch = [...Array.from({ length: 300 }, (_, id) => large(id)), large(0), arrival(299, "other")];
-      const kinds = (await store.plants.create(batch, 1)).map(({ kind }) => kind);
+      const kinds = kindsOf(await store.plants.create(batch, 1));
       expect(kinds).toEqual([...Array(300).fill("created"), "replayed", "taken"]);
       expect((await store.archive.find(299n))?.name.length).toBe(60_004);
     });
@@ -114,7 +113,7 @@ onEveryEngine((engine) => {
         arrival(3, "c", text(2700)),
         arrival(4, "d", "🌱".repeat(16_000)),
       ];
-      const kinds = (await store.plants.create(plants, 1)).map(({ kind }) => kind);
+      const kinds = kindsOf(await store.plants.create(plants, 1));
       expect(kinds).toEqual(Array(4).fill("created"));
       for (const { plant } of plants) {
         expect(await store.archive.find(plant.id)).toMatchObject(plant);

@@ -1,5 +1,5 @@
 import type { NewPlant } from "./plant.ts";
-import { type Arrival, type Outcome, type PlantStore, StoreUnavailable } from "./plant-store.ts";
+import { type Arrival, type Outcome, type PlantStore, type Result, StoreUnavailable } from "./plant-store.ts";
 
 /** Why an arrival was turned away before it was stored. Sending it again later is safe. */
 export type TurnedAway = "too-busy" | "store-unavailable" | "closing";
@@ -142,7 +142,7 @@ export class Intake implements PlantIntake {
 
   async #store(batch: readonly Waiting[]): Promise<void> {
     if (this.#state === "uncertain") return this.#turnAway(batch);
-    let outcomes: readonly Outcome[];
+    let outcomes: readonly Result[];
     try {
       outcomes = await this.#options.store.create(batch, Date.now());
     } catch (reason) {

@@ -18,6 +18,9 @@ export type Outcome =
   /** The engine refuses this plant alone, and nothing of it is stored. The reason is for the log. */
   | { readonly kind: "failed"; readonly reason: string };
 
+/** What a store gives back for one arrival. An unavailable one is not acknowledged; sending it again is safe. */
+export type Result = Outcome | "store-unavailable";
+
 /** Where plants are kept. Its one promise: an outcome is given only once it is durable. */
 export interface PlantStore {
   /** How many batches may be handed in at once, the others still being written. */
@@ -26,12 +29,12 @@ export interface PlantStore {
   readonly mayVanish: boolean;
 
   /**
-   * Stores the batch in one transaction and gives the outcomes in its order, all of them durable. Arrivals with the
+   * Stores the batch in one transaction and gives the results in its order, all outcomes durable. Arrivals with the
    * same id are judged in order, so the first wins.
    * @throws StoreUnavailable nothing of the batch is acknowledged; a later try may succeed, and is safe.
    * @throws StoreUncertain the batch may or may not be stored; only a restart finds out.
    */
-  create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]>;
+  create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]>;
 
   /**
    * Writes durably and harmlessly, to find out whether the store takes writes.

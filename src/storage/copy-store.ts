@@ -1,5 +1,6 @@
 import type { TokenStore } from "../access/tokens.ts";
 import { type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
+import type { Result } from "../plants/plant-store.ts";
 import type { Store } from "./store.ts";
 
 export interface CopySource {
@@ -38,14 +39,21 @@ export async function copyStore(
     }));
     const outcomes = await to.plants.create(arrivals, Date.now());
     for (const [index, outcome] of outcomes.entries()) {
-      if (outcome.kind === "created") counts.created++;
-      else if (outcome.kind === "replayed") counts.replayed++;
-      else if (outcome.kind === "failed") {
+      const kind = outcome === "store-unavailable" ? outcome : outcome.kind;
+      if (kind === "created") counts.created++;
+      else if (kind === "replayed") counts.replayed++;
+      else if (kind !== "taken") {
         counts.failed++;
-        onFailed(plants[index]?.id ?? 0n, outcome.reason);
+        onFailed(plants[index]?.id ?? 0n, reasonOf(outcome));
       }
     }
   }
+}
+
+function reasonOf(result: Result): string {
+  return typeof result !== "string" && result.kind === "failed"
+    ? result.reason
+    : "the store is unavailable for it, or another session has locked it; run the copy again";
 }
 
 // A token that has ended in either store stays ended: a copy only ever shortens what is in the target.

@@ -10,6 +10,11 @@ export class DoubtfulCommit extends Error {
   override readonly name = "DoubtfulCommit";
 }
 
+/** Another session has locked a row of the batch, though not the whole table. */
+export class RowLocked extends Error {
+  override readonly name = "RowLocked";
+}
+
 /**
  * What a failure means: `retry`, the transaction lost a race or waited too long for a lock; `away`, the session is of no
  * more use, and another one may do; `unavailable`, the store refuses everyone for now; `plant`, the values of one row are
@@ -68,6 +73,11 @@ export function isSharedSession(error: unknown): boolean {
 
 export const sharedSessionReason =
   "a pooler shares the database's sessions among its clients; it must give each connection a session of its own (PgBouncer: pool_mode = session)";
+
+/** Whether a statement waited for a lock until lock_timeout. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === "55P03";
+}
 
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;

@@ -2,8 +2,8 @@ import { Connection } from "./connection.ts";
 import { type DatabaseAddress, DatabaseMisuse, type Host } from "./database-url.ts";
 import { ConnectionLost, mayRetry } from "./faults.ts";
 
-// Below the probe's own deadline. A statement that waits longer than this for a lock fails and is tried again.
-const lockMsMax = 1000;
+/** Below the probe's own deadline. A statement that waits longer than this for a lock fails with 55P03. */
+export const lockMsMax = 1000;
 
 // The session keeps the synchronous_commit that was looked at, whatever the server's own becomes meanwhile. Its warnings
 // report a commit that was not replicated, so the role must not turn them off.

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { Connections, Run } from "./connections.ts";
 
 const probeMsMax = 1500;
-// Stores nothing, and takes the lock on the table that an INSERT takes, so it waits for whatever that would wait for.
-const takeWriteLock = {
+/** Stores nothing, and takes the lock on the table that an INSERT takes, so it waits for whatever that would wait for. */
+export const takeWriteLock = {
   name: "take-write-lock",
   text: `INSERT INTO plants (id, name, created_at_ms, created_by)
          SELECT 0, '', 0, '' WHERE false`,
