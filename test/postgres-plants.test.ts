@@ -19,6 +19,9 @@ beforeEach(async () => {
 });
 
 const open = () => openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+const arrivals = (ids: readonly number[], name = "fern") =>
+  ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
+const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
 const refuseWeeds = "ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')";
 
 describe("a plant that the database itself refuses", () => {
@@ -57,6 +60,33 @@ describe("a plant that the database itself refuses", () => {
     expect(kinds).toEqual(["failed", "created", "created", "replayed"]);
   });
 
+  test("many times over leaves what there is no time for unavailable, and the store open", async () => {
+    await using store = await open();
+    await server.run(
+      `CREATE FUNCTION refuse_slowly() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM pg_sleep(0.1); RAISE EXCEPTION 'no weeds'; END $$;
+       CREATE TRIGGER no_weeds BEFORE INSERT ON plants FOR EACH ROW WHEN (NEW.name = 'weed')
+         EXECUTE FUNCTION refuse_slowly()`,
+      database,
+    );
+    const sessions = () =>
+      server.run(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'plant-store' ORDER BY pid",
+        database,
+      );
+    await store.plants.create(arrivals([1000]), 1);
+    const before = await sessions();
+    // Halving all of it would take more than twenty seconds.
+    const batch = [...arrivals([0, 1]), ...arrivals(upTo(126).slice(2), "weed"), ...arrivals([126, 127])];
+    const kinds = kindsOf(await store.plants.create(batch, 1));
+    const rest = kinds.indexOf("store-unavailable");
+    expect(rest).toBeGreaterThan(3);
+    expect(kinds.slice(0, rest)).toEqual(["created", "created", ...Array(rest - 2).fill("failed")]);
+    expect(kinds.slice(rest)).toEqual(Array(128 - rest).fill("store-unavailable"));
+    expect(kindsOf(await store.plants.create(arrivals([0, 127]), 1))).toEqual(["replayed", "created"]);
+    expect(await sessions()).toEqual(before);
+  }, 20_000);
+
   test("is named by copy, which continues with the rest", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
@@ -83,10 +113,6 @@ async function openTransaction(sql: string) {
   await client.query(`BEGIN; ${sql}`);
   return { [Symbol.asyncDispose]: () => client.end() };
 }
-
-const arrivals = (ids: readonly number[], name = "fern") =>
-  ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
-const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
 
 describe("a row that another session has locked", () => {
   const locks = {

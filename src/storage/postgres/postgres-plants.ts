@@ -11,6 +11,8 @@ const createMsMax = 5000;
 const statementCharactersMax = 4 * 1024 * 1024;
 // A plant of several megabytes is slow because of its size, and not because the server is away.
 const charactersPerExtraSecond = 1024 * 1024;
+// A healthy server answers within this. A statement that is cut off by the deadline costs its connection.
+const partMsMin = 500;
 const diskFull = "53100";
 
 /** Plants in PostgreSQL. Any number of processes may write; the database decides between them. */
@@ -34,8 +36,12 @@ export class PostgresPlants implements PlantStore, Disposable {
     const deadlineMs = performance.now() + createMsMax + extraMsOf(batch);
     try {
       const results: Result[] = [];
-      for (const slice of slices(batch)) {
-        results.push(...(await this.#store(slice, createdAtMs, deadlineMs)));
+      for (const [index, slice] of slices(batch).entries()) {
+        const stored =
+          index === 0
+            ? this.#store(slice, createdAtMs, deadlineMs)
+            : this.#storePart(slice, createdAtMs, deadlineMs, false);
+        results.push(...(await stored));
       }
       return results;
     } catch (error) {
@@ -86,8 +92,25 @@ export class PostgresPlants implements PlantStore, Disposable {
       const halves = [batch.slice(0, middle), batch.slice(middle)];
       const results: Result[] = [];
       for (const half of halves)
-        results.push(...(await this.#store(half, createdAtMs, deadlineMs, searching || isLocked)));
+        results.push(...(await this.#storePart(half, createdAtMs, deadlineMs, searching || isLocked)));
       return results;
+    }
+  }
+
+  // What is stored of the batch is answered, also where its time is over before the rest is.
+  async #storePart(
+    part: readonly Arrival[],
+    createdAtMs: number,
+    deadlineMs: number,
+    searching: boolean,
+  ): Promise<readonly Result[]> {
+    const unavailable = () => part.map((): Result => "store-unavailable");
+    if (deadlineMs - performance.now() < partMsMin) return unavailable();
+    try {
+      return await this.#store(part, createdAtMs, deadlineMs, searching);
+    } catch (error) {
+      if (performance.now() < deadlineMs) throw error;
+      return unavailable();
     }
   }
 
