@@ -31,17 +31,29 @@ function roomOf(path: string): string {
 /** Which rooms each room may import, besides itself. */
 const arrows: Record<string, readonly string[]> = {
   "main.ts": ["cli", "storage"],
-  cli: ["service.ts", "workers", "http", "storage", "telemetry", "config", "access", "plants", "client"],
+  cli: [
+    "service.ts",
+    "workers",
+    "http",
+    "storage",
+    "telemetry",
+    "config",
+    "access",
+    "plants",
+    "files",
+    "client",
+  ],
   "service.ts": ["workers", "operator", "http", "storage", "telemetry", "config", "access", "plants"],
   workers: ["http", "telemetry", "access", "plants"],
   // The catalogue of errors stands in http/ for both.
-  operator: ["http", "telemetry", "access", "plants", "client"],
+  operator: ["http", "telemetry", "access", "plants", "files", "client"],
   http: ["telemetry", "access", "plants"],
   storage: ["access", "plants"],
   telemetry: [],
   config: ["access"],
   access: [],
   plants: [],
+  files: ["plants"],
   client: [],
 };
 

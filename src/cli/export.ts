@@ -1,4 +1,4 @@
-import { formatNames, rowFormats } from "../plants/export-rows.ts";
+import { formatNames, rowFormats } from "../files/export-rows.ts";
 import { pagesOf } from "../plants/plant-archive.ts";
 import type { Command } from "./command.ts";
 import { filterFlags, readFilter, withArchive } from "./plant-filter.ts";

@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
-import { type Format, formats, guessFormat, rowsOf, splitterFor } from "../client/rows/rows-of.ts";
 import { ConfigProblem, readConfig, readSecret } from "../config/read-config.ts";
 import { BadValue, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
+import { type Format, formats, guessFormat, rowsOf, splitterFor } from "../files/rows-of.ts";
 import { publicUrl } from "../http/public-listener.ts";
 import type { Command } from "./command.ts";
 import { type Arguments, surroundings } from "./flags.ts";

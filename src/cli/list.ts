@@ -1,6 +1,6 @@
 import { BadValue, parseCount } from "../config/values.ts";
+import { presentPlant } from "../files/present-plant.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
-import { shownPlant } from "../plants/shown-plant.ts";
 import type { Command } from "./command.ts";
 import { filterFlags, readFilter, readId, withArchive } from "./plant-filter.ts";
 import { grouped } from "./progress-line.ts";
@@ -42,7 +42,7 @@ export const list: Command = {
         plants.push(...page.plants);
         cursor = page.next;
       } while (cursor !== undefined && plants.length < limit);
-      if (args.has("json")) terminal.out(`${JSON.stringify(plants.map(shownPlant), null, 2)}\n`);
+      if (args.has("json")) terminal.out(`${JSON.stringify(plants.map(presentPlant), null, 2)}\n`);
       else if (plants.length === 0) terminal.err("No plant fits.\n");
       else terminal.out(`${columns([["ID", "NAME", "TAG", "STORED", "BY"], ...plants.map(row)])}\n`);
       if (cursor !== undefined && !args.has("json"))
@@ -70,7 +70,7 @@ export const show: Command = {
         terminal.err(`plant-store: no plant has the id ${id}.\n`);
         return 1;
       }
-      if (args.has("json")) terminal.out(`${JSON.stringify(shownPlant(plant), null, 2)}\n`);
+      if (args.has("json")) terminal.out(`${JSON.stringify(presentPlant(plant), null, 2)}\n`);
       else terminal.out(`${columns(described(plant))}\n`);
       return 0;
     });

@@ -20,18 +20,12 @@ export interface CreatedPlant {
 }
 
 const decimal = /^-?\d+$/;
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** The plant as JSON, with the id as a number written digit by digit and never through a double. */
 export function jsonOf({ id, name, tag }: NewPlant): string {
   const rest = JSON.stringify({ name, tag }).slice(1, -1);
   // A caller without types may leave the name out, and the service should be the one to say so.
   return `{"id":${exactId(id)}${rest === "" ? "" : `,${rest}`}}`;
-}
-
-/** An id that someone wrote, digit by digit. What is no number goes as a string, so that the service can say what is wrong. */
-export function idJson(text: string): string {
-  return jsonNumber.test(text) ? text : JSON.stringify(text);
 }
 
 function exactId(id: PlantId): string {

@@ -1,4 +1,4 @@
-import { formatNames, rowFormats } from "../plants/export-rows.ts";
+import { formatNames, rowFormats } from "../files/export-rows.ts";
 import { type PlantArchive, type PlantFilter, pagesOf } from "../plants/plant-archive.ts";
 import { type Answer, errorResponse, json, Refused, readObject } from "./call.ts";
 import { filterNames, readChoice, readFilter, readQuery } from "./read-filter.ts";

@@ -1,5 +1,5 @@
+import { presentPlant } from "../files/present-plant.ts";
 import type { PlantArchive, StoredPlant } from "../plants/plant-archive.ts";
-import { shownPlant } from "../plants/shown-plant.ts";
 import { type Answer, Refused } from "./call.ts";
 
 const lookEveryMs = 500;
@@ -99,7 +99,7 @@ export class Feed {
       if (plants.length > 0) {
         const shown = shortened(plants);
         const left = more + plants.length - shown.length;
-        const data = { plants: shown.map(shownPlant), more: left, total: String(this.#total) };
+        const data = { plants: shown.map(presentPlant), more: left, total: String(this.#total) };
         this.#tell(`event: plants\ndata: ${JSON.stringify(data)}\n\n`);
       } else if (Date.now() - this.#beatAtMs > beatEveryMs) this.#tell(": beat\n\n");
     } catch {

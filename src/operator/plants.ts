@@ -1,6 +1,6 @@
+import { presentPlant } from "../files/present-plant.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { CursorProblem } from "../plants/plant-archive.ts";
-import { shownPlant } from "../plants/shown-plant.ts";
 import { type Answer, json, Refused } from "./call.ts";
 import { filterNames, readChoice, readCount, readFilter, readId, readQuery, text } from "./read-filter.ts";
 
@@ -22,7 +22,7 @@ export function listPlants(archive: PlantArchive): Answer {
     };
     try {
       const { plants, next, searched } = await archive.page(request);
-      return json({ plants: plants.map(shownPlant), next, searched });
+      return json({ plants: plants.map(presentPlant), next, searched });
     } catch (error) {
       if (error instanceof CursorProblem) throw new Refused("wrong-parameter", error.message);
       throw error;
@@ -35,6 +35,6 @@ export function showPlant(archive: PlantArchive): Answer {
     const id = readId(named);
     const plant = id === undefined ? undefined : await archive.find(id);
     if (plant === undefined) throw new Refused("no-such-plant", `No plant has the id ${named}.`);
-    return json(shownPlant(plant));
+    return json(presentPlant(plant));
   };
 }

@@ -1,4 +1,4 @@
-import type { RowFormat } from "../plants/export-rows.ts";
+import type { RowFormat } from "../files/export-rows.ts";
 import type { PlantPage } from "../plants/plant-archive.ts";
 
 // Small enough to see from one to the next whether the client reads.

@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from "node:fs";
-import type { Row } from "../../client/rows/row.ts";
-import type { Format } from "../../client/rows/rows-of.ts";
+import type { Row } from "../../files/row.ts";
+import type { Format } from "../../files/rows-of.ts";
 import { fileTrouble } from "../file-trouble.ts";
 import { InputProblem } from "./input.ts";
 

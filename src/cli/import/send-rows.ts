@@ -4,7 +4,7 @@ import {
   ServiceRefused,
   ServiceUnreachable,
 } from "../../client/plant-store-client.ts";
-import type { Row } from "../../client/rows/row.ts";
+import type { Row } from "../../files/row.ts";
 import { parseNewPlant } from "../../plants/parse-new-plant.ts";
 import { Refusal } from "../../plants/refusals.ts";
 import { InputProblem } from "./input.ts";

@@ -1,4 +1,4 @@
-import type { Row } from "../../client/rows/row.ts";
+import type { Row } from "../../files/row.ts";
 import type { RefusedFile } from "./refused-file.ts";
 
 /** Why one row did not go in. */

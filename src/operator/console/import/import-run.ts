@@ -1,6 +1,6 @@
 import { PlantStoreClient, RequestAborted, ServiceRefused } from "../../../client/plant-store-client.ts";
-import type { Row } from "../../../client/rows/row.ts";
-import { type Format, guessFormat, rowsOf, splitterFor } from "../../../client/rows/rows-of.ts";
+import type { Row } from "../../../files/row.ts";
+import { type Format, guessFormat, rowsOf, splitterFor } from "../../../files/rows-of.ts";
 import { GrowingFile } from "./growing-file.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";

@@ -1,5 +1,5 @@
-import { idJson } from "../plant.ts";
 import { type CsvField, fieldText, readCsvRow } from "./csv-row.ts";
+import { idJson } from "./id-json.ts";
 import {
   countNewlines,
   faultyRow,

@@ -1,4 +1,4 @@
-import type { StoredPlant } from "./plant-archive.ts";
+import type { StoredPlant } from "../plants/plant-archive.ts";
 
 /** Plants as text, a row each, such that `plant-store import` takes it back exactly. */
 export interface RowFormat {
