@@ -1,4 +1,4 @@
-import { type CsvField, fieldText, readCsvRow } from "./csv-row.ts";
+import { type CsvRecord, type CsvRecords, parseCsv } from "./csv-records.ts";
 import { idJson } from "./id-json.ts";
 import {
   countNewlines,
@@ -20,23 +20,31 @@ interface Columns {
 }
 
 const newline = 0x0a;
+const quote = 0x22;
 const carriageReturn = 0x0d;
-// A row that ends within so many times the limit is too long, and refused whole. One that goes on is a stray quote.
-const lookFactor = 4;
+// A record within this many times the limit is refused whole as too long. A longer one starts with a stray quote.
+const windowFactor = 4;
 const empty = new Uint8Array(0);
-const utf8 = new TextEncoder();
+const lineBreak = new Uint8Array([newline]);
+const encoder = new TextEncoder();
+const strictDecoder = new TextDecoder("utf-8", { fatal: true });
 
 /** CSV by RFC 4180, with a header that names the columns id, name and tag in any order. */
 export class CsvRows implements RowSplitter {
   readonly #rowBytesMax: number;
+  readonly #windowBytes: number;
   #heading: Uint8Array<ArrayBuffer> | undefined;
   #columns: Columns | undefined;
   #held: Uint8Array<ArrayBuffer> = empty;
+  /** The rest of a line that is too long is being skipped. */
   #skipping = false;
+  /** What is held starts with a record whose quoted field is still open. */
+  #inQuotes = false;
   #line = 1;
 
   constructor(rowBytesMax: number) {
     this.#rowBytesMax = rowBytesMax;
+    this.#windowBytes = windowFactor * rowBytesMax;
   }
 
   get heading(): Uint8Array<ArrayBuffer> | undefined {
@@ -44,105 +52,131 @@ export class CsvRows implements RowSplitter {
   }
 
   push(bytes: Uint8Array<ArrayBuffer>): Row[] {
-    return this.#read(joined(this.#held, bytes), false);
+    const all = joined(this.#held, bytes);
+    if (this.#inQuotes && all.length < this.#windowBytes && !bytes.includes(quote)) {
+      this.#held = all;
+      return [];
+    }
+    return this.#read(all, false);
   }
 
   end(): Row[] {
-    const rows = this.#read(this.#held, true);
+    // The last line may lack its line break.
+    const rows = this.#read(joined(this.#held, lineBreak), true);
     if (this.#columns === undefined) throw new NotOfFormat("The file is empty; a CSV file needs a header.");
     return rows;
   }
 
+  /** Parses whole lines, a window at a time: a record that does not end within its window has a stray quote. */
   #read(bytes: Uint8Array<ArrayBuffer>, atEnd: boolean): Row[] {
     const rows: Row[] = [];
     let at = 0;
+    this.#inQuotes = false;
     while (at < bytes.length) {
       if (this.#skipping) {
-        const lineEnd = bytes.indexOf(newline, at);
-        if (lineEnd < 0) break;
-        this.#skipping = false;
-        this.#line++;
-        at = lineEnd + 1;
+        at = this.#skipLine(bytes, at);
         continue;
       }
-      const reach = at + lookFactor * this.#rowBytesMax;
-      const beyond = bytes.length > reach;
-      const row = readCsvRow(beyond ? bytes.subarray(0, reach) : bytes, at, atEnd && !beyond);
-      const fault = row.fault ?? (beyond ? this.#endless : undefined);
-      const next =
-        row.fields === undefined ? this.#faulty(bytes, at, fault, beyond || atEnd, rows) : row.next;
-      if (next === undefined) break;
-      if (row.fields !== undefined) this.#take(bytes.subarray(at, row.end), bytes, row.fields, rows);
-      this.#line += countNewlines(bytes.subarray(at, next));
-      at = next;
+      const window = bytes.subarray(at, at + this.#windowBytes);
+      const full = window.length === this.#windowBytes;
+      const lines = window.subarray(0, window.lastIndexOf(newline) + 1);
+      if (lines.length === 0) {
+        if (!full) break;
+        this.#refuseLine(window, "The line is too long.", rows);
+        at += window.length;
+        continue;
+      }
+      const parsed = parseCsv(lines);
+      this.#takeAll(lines, parsed, rows);
+      at += parsed.next;
+      if (parsed.error === undefined) continue;
+      if (parsed.error === "unclosed quote") {
+        if (full && parsed.next > 0) continue;
+        this.#inQuotes = !full && !atEnd;
+        if (this.#inQuotes) break;
+      }
+      at += this.#refuseLine(lines.subarray(parsed.next), this.#messageFor(parsed.error, full), rows);
     }
-    this.#held = this.#skipping ? empty : bytes.slice(at);
+    this.#held = bytes.slice(at);
     return rows;
   }
 
-  // A stray quote can make a row out of all that follows. So only the line where it began is refused, and the next line
-  // is read as a row again.
-  #faulty(
-    bytes: Uint8Array<ArrayBuffer>,
-    at: number,
-    fault: string | undefined,
-    noMore: boolean,
-    rows: Row[],
-  ): number | undefined {
-    const lineEnd = bytes.indexOf(newline, at);
-    if (fault === undefined || (lineEnd < 0 && !noMore)) return undefined;
-    if (this.#columns === undefined) throw new NotOfFormat(`The header cannot be read. ${fault}`);
-    const end = lineEnd < 0 ? bytes.length : lineEnd;
-    if (end - at > this.#rowBytesMax) {
-      rows.push(tooLong(this.#line, this.#rowBytesMax));
-      this.#skipping = lineEnd < 0;
-    } else rows.push(faultyRow(this.#line, withoutReturn(bytes.subarray(at, end)), fault));
-    return lineEnd < 0 ? bytes.length : lineEnd + 1;
+  #skipLine(bytes: Uint8Array<ArrayBuffer>, from: number): number {
+    const lineEnd = bytes.indexOf(newline, from);
+    if (lineEnd < 0) return bytes.length;
+    this.#skipping = false;
+    this.#line++;
+    return lineEnd + 1;
   }
 
-  get #endless(): string {
-    return `A quoted field does not end within ${lookFactor * this.#rowBytesMax} bytes.`;
+  /**
+   * Refuses the line at which the bytes start, and returns its length. The next line is read as a record again, because a
+   * stray quote would make one record of everything that follows.
+   */
+  #refuseLine(bytes: Uint8Array<ArrayBuffer>, message: string, rows: Row[]): number {
+    if (this.#columns === undefined) throw new NotOfFormat(`The header cannot be read. ${message}`);
+    const lineEnd = bytes.indexOf(newline);
+    const line = bytes.subarray(0, lineEnd < 0 ? bytes.length : lineEnd);
+    if (line.length > this.#rowBytesMax) rows.push(tooLong(this.#line, this.#rowBytesMax));
+    else {
+      const source = line.at(-1) === carriageReturn ? line.subarray(0, -1) : line;
+      rows.push(faultyRow(this.#line, source, message));
+    }
+    this.#skipping = lineEnd < 0;
+    if (lineEnd >= 0) this.#line++;
+    return line.length + 1;
   }
 
-  #take(
-    source: Uint8Array<ArrayBuffer>,
-    bytes: Uint8Array<ArrayBuffer>,
-    fields: readonly CsvField[],
-    rows: Row[],
-  ): void {
-    if (source.length === 0) return;
+  #messageFor(error: NonNullable<CsvRecords["error"]>, full: boolean): string {
+    if (error === "text after quote") return "There is text after the closing quote of a field.";
+    if (error === "quote in field") return "A field that does not start with a quote contains one.";
+    return full
+      ? `A quoted field does not end within ${this.#windowBytes} bytes.`
+      : "A quoted field is never closed.";
+  }
+
+  #takeAll(lines: Uint8Array<ArrayBuffer>, { records, next }: CsvRecords, rows: Row[]): void {
+    let at = 0;
+    for (const record of records) {
+      this.#line += countNewlines(lines.subarray(at, record.start));
+      this.#take(record, lines.subarray(record.start, record.end), rows);
+      at = record.start;
+    }
+    this.#line += countNewlines(lines.subarray(at, next));
+  }
+
+  #take({ fields }: CsvRecord, source: Uint8Array<ArrayBuffer>, rows: Row[]): void {
     const overlong = source.length > this.#rowBytesMax;
     if (this.#columns === undefined) {
       if (overlong) throw new NotOfFormat("The header cannot be read. It is too long.");
-      this.#columns = columnsOf(fields.map((field) => fieldText(bytes, field)));
+      this.#columns = columnsOf(fields.map(({ text }) => text));
       this.#heading = source.slice();
       return;
     }
     if (overlong) return void rows.push(tooLong(this.#line, this.#rowBytesMax));
     const { count, id, name, tag } = this.#columns;
     if (fields.length !== count) {
-      const fault = `The row has ${fields.length} fields, but the header has ${count}.`;
-      return void rows.push(faultyRow(this.#line, source, fault));
+      const message = `The row has ${fields.length} fields, but the header has ${count}.`;
+      return void rows.push(faultyRow(this.#line, source, message));
     }
-    const [idText, nameText, tagText] = [id, name, tag].map((column) => fieldText(bytes, fields[column]));
-    if (idText === undefined || nameText === undefined || (tagText === undefined && tag >= 0)) {
+    const texts = [id, name, tag].map((column) => fields[column]?.text);
+    if (texts.some((text) => text?.includes("\ufffd")) && !isUtf8(source))
       return void rows.push(faultyRow(this.#line, source, "The row is not UTF-8."));
-    }
-    // Only a field without quotes can be no field at all.
-    const noTag = tagText === undefined || (tagText === "" && fields[tag]?.quoted === false);
+    const [idText = "", nameText, tagText] = texts;
+    // `""` is an empty tag; an empty field without quotes is no tag.
+    const noTag = tagText === "" && fields[tag]?.quoted === false;
     const rest = JSON.stringify({ name: nameText, tag: noTag ? undefined : tagText }).slice(1);
-    const json = `{"id":${idJson(idText)},${rest}`;
-    rows.push(goodRow(this.#line, source, utf8.encode(json)));
+    rows.push(goodRow(this.#line, source, encoder.encode(`{"id":${idJson(idText)},${rest}`)));
   }
 }
 
-function columnsOf(names: readonly (string | undefined)[]): Columns {
-  const known = names.map((name) => name?.trim().toLowerCase());
+function columnsOf(names: readonly string[]): Columns {
+  const known = names.map((name) => name.trim().toLowerCase());
   for (const name of ["id", "name"]) {
     if (known.includes(name)) continue;
-    const separator = known.length === 1 && /[;\t]/.test(known[0] ?? "") ? " Columns end with a comma." : "";
+    const hint = known.length === 1 && /[;\t]/.test(known[0] ?? "") ? " Separate columns by commas." : "";
     throw new NotOfFormat(
-      `The first line is no header with the columns id and name: "${name}" is missing.${separator}`,
+      `The first line must be a header with the columns id and name: "${name}" is missing.${hint}`,
     );
   }
   const twice = ["id", "name", "tag"].find((name) => known.indexOf(name) !== known.lastIndexOf(name));
@@ -155,6 +189,12 @@ function columnsOf(names: readonly (string | undefined)[]): Columns {
   };
 }
 
-function withoutReturn(line: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  return line.at(-1) === carriageReturn ? line.subarray(0, -1) : line;
+/** The parser turns what is not UTF-8 into U+FFFD, which a text may also contain by itself. */
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    strictDecoder.decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
 }

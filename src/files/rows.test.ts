@@ -153,16 +153,16 @@ describe("CSV", () => {
     const text = 'id,name\n1\n2,a"b\n3,"c"d\n4,ok\n5,"open\n6,fine\n7,"x"y\n8,last';
     expect(await told("csv", text)).toEqual([
       [2, "The row has 1 fields, but the header has 2."],
-      [3, "A field that does not begin with a quote holds one."],
-      [4, "There is text behind the closing quote of a field."],
+      [3, "A field that does not start with a quote contains one."],
+      [4, "There is text after the closing quote of a field."],
       [5, '{"id":4,"name":"ok"}'],
-      [6, "There is text behind the closing quote of a field."],
+      [6, "There is text after the closing quote of a field."],
       [7, '{"id":6,"name":"fine"}'],
-      [8, "There is text behind the closing quote of a field."],
+      [8, "There is text after the closing quote of a field."],
       [9, '{"id":8,"name":"last"}'],
     ]);
     expect(await told("csv", 'id,name\n1,"a\n2,b\n')).toEqual([
-      [2, "A quote is opened and never closed."],
+      [2, "A quoted field is never closed."],
       [3, '{"id":2,"name":"b"}'],
     ]);
   });
@@ -191,10 +191,30 @@ describe("CSV", () => {
     }
   });
 
+  test("a quote that is never closed costs one line and no more memory than a few rows", () => {
+    const reader = splitterFor("csv", rowBytesMax);
+    const line = encode(`${"x".repeat(99)}\n`);
+    let refused = reader.push(encode('id,name\n1,"'));
+    for (let count = 0; count < 20; count++) refused = [...refused, ...reader.push(line)];
+    // Seven of the hundred-byte lines may still belong to the open field; the others have been given out by then.
+    expect(refused.length).toBeGreaterThanOrEqual(13);
+    expect(refused[0]?.fault).toBe("A quoted field does not end within 800 bytes.");
+    expect([...refused, ...reader.end()]).toHaveLength(20);
+  });
+
+  test("reads line ends of both kinds, a missing last one, and an empty line before a refused row", async () => {
+    expect(await told("csv", 'id,name\r\n1,"a"\r\n\r\n\n2,b"c\n3,d\re\r\n4,"f"\r')).toEqual([
+      [2, '{"id":1,"name":"a"}'],
+      [5, "A field that does not start with a quote contains one."],
+      [6, '{"id":3,"name":"d\\re"}'],
+      [7, '{"id":4,"name":"f"}'],
+    ]);
+  });
+
   const headers: [string, string][] = [
     ["", "needs a header"],
     ["1,Fern\n", '"id" is missing'],
-    ["id;name\n1;x", "Columns end with a comma"],
+    ["id;name\n1;x", "Separate columns by commas"],
     ["id,name,ID\n", '"id" twice'],
     ['id,"name\n1,x', "cannot be read"],
   ];
