@@ -320,7 +320,7 @@ describe("a misused import is told", () => {
       1,
       "cannot be written to: there is no such file or folder.",
     ],
-    [["import", "plants.csv", "--format", "json"], 1, "does not begin with ["],
+    [["import", "plants.csv", "--format", "json"], 1, "does not start with ["],
     [["import", "empty.csv"], 1, "needs a header"],
   ];
   for (const [args, code, message, variables = environment] of wrong) {

@@ -1,4 +1,4 @@
-import { formatNames, rowFormats } from "../files/export-rows.ts";
+import { exportFormatNames, exportFormats } from "../files/export-formats.ts";
 import { pagesOf } from "../plants/plant-archive.ts";
 import type { Command } from "./command.ts";
 import { filterFlags, readFilter, withArchive } from "./plant-filter.ts";
@@ -15,7 +15,7 @@ export const exportPlants: Command = {
     "plant-store export --format csv --tag indoor > indoor.csv",
   ],
   flags: {
-    format: { placeholder: "FORMAT", help: `${formatNames.join(" or ")} (ndjson)` },
+    format: { placeholder: "FORMAT", help: `${exportFormatNames.join(" or ")} (ndjson)` },
     ...filterFlags,
   },
   settings: ["database", "allowUnsafeDatabase"],
@@ -23,11 +23,11 @@ export const exportPlants: Command = {
     if (args.words.length > 0)
       throw new Misuse(`"${args.words[0]}" is not expected here; export prints, so send it to a file with >`);
     const wanted = args.value("format") ?? "ndjson";
-    const format = formatNames.find((name) => name === wanted);
+    const format = exportFormatNames.find((name) => name === wanted);
     if (format === undefined)
-      throw new Misuse(`--format takes ${formatNames.join(" or ")}; it is "${wanted}"`);
+      throw new Misuse(`--format takes ${exportFormatNames.join(" or ")}; it is "${wanted}"`);
     const filter = readFilter(args);
-    const { header, row } = rowFormats[format];
+    const { header, row } = exportFormats[format];
     return withArchive(args, terminal, async (archive) => {
       const total = await archive.total();
       let done = 0;

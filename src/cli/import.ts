@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { ConfigProblem, readConfig, readSecret } from "../config/read-config.ts";
 import { BadValue, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
-import { type Format, formats, guessFormat, rowsOf, splitterFor } from "../files/rows-of.ts";
+import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/public-listener.ts";
 import type { Command } from "./command.ts";
 import { type Arguments, surroundings } from "./flags.ts";
@@ -30,7 +30,7 @@ export const importPlants: Command = {
     url: { placeholder: "URL", help: "the service's base URL (from --base-url or --listen)" },
     format: {
       placeholder: "FORMAT",
-      help: `${formats.join(", ")} (guessed from the name and the first bytes)`,
+      help: `${fileFormats.join(", ")} (guessed from the name and the first bytes)`,
     },
     concurrency: { placeholder: "COUNT", help: `plants on their way at once (${standard.concurrency})` },
     attempts: {
@@ -47,7 +47,9 @@ export const importPlants: Command = {
     const [file, ...more] = args.words;
     if (file === undefined || more.length > 0)
       throw new Misuse("import needs one FILE, or - for standard input");
-    const chosen = flag(args, "format", "", (text) => (text === "" ? undefined : parseChoice(text, formats)));
+    const chosen = flag(args, "format", "", (text) =>
+      text === "" ? undefined : parseChoice(text, fileFormats),
+    );
     const target = args.has("dry-run") ? undefined : readTarget(args, terminal);
     const { bodyBytesMax } = readConfig(surroundings(args, terminal));
     const refusedPath = args.value("refused");
@@ -56,7 +58,7 @@ export const importPlants: Command = {
 
     const stopping = listenForStop(terminal);
     using input = await openInput(file, terminal, stopping.whenAsked);
-    const format = chosen ?? guessFormat(input.name, input.opening);
+    const format = chosen ?? detectFormat(input.name, input.opening);
     const result = await importRows({ input, format, bodyBytesMax, target, refusedPath, terminal, stopping });
     stopping.forget();
     terminal.err(reportText(result.tally, result.failure, refusedPath));
@@ -67,7 +69,7 @@ export const importPlants: Command = {
 
 interface Import {
   readonly input: Input;
-  readonly format: Format;
+  readonly format: FileFormat;
   readonly bodyBytesMax: number;
   /** Undefined for a dry run. */
   readonly target: Target | undefined;
@@ -78,12 +80,12 @@ interface Import {
 
 async function importRows(options: Import): Promise<{ tally: Tally; failure: string | undefined }> {
   const { input, format, bodyBytesMax, target, refusedPath, terminal, stopping } = options;
-  const splitter = splitterFor(format, bodyBytesMax);
+  const reader = rowReaderFor(format, bodyBytesMax);
   using refusedFile =
-    refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, () => splitter.heading);
+    refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, () => reader.header);
   const tally = new Tally(target === undefined, refusedFile);
   using _ = showProgress(terminal, input, tally);
-  const rows = rowsOf(input.pieces, splitter);
+  const rows = readRows(input.pieces, reader);
   const failure = await (target === undefined
     ? checkRows(rows, tally, stopping)
     : sendRows(rows, target, tally, stopping));

@@ -1,7 +1,7 @@
 import packageFile from "../../package.json" with { type: "json" };
 import { TokenProblem } from "../access/tokens.ts";
 import { ConfigProblem } from "../config/read-config.ts";
-import { NotOfFormat } from "../files/row.ts";
+import { FormatError } from "../files/input-row.ts";
 import { ListenProblem } from "../http/public-listener.ts";
 import { StoreUnavailable, StoreUncertain } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
@@ -33,7 +33,7 @@ const foreseen = [
   StoreUncertain,
   WorkerProblem,
   InputProblem,
-  NotOfFormat,
+  FormatError,
 ];
 
 /** Every command, by the words that call it. */

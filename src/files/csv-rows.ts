@@ -1,15 +1,15 @@
 import { type CsvRecord, type CsvRecords, parseCsv } from "./csv-records.ts";
 import { idJson } from "./id-json.ts";
 import {
+  concat,
   countNewlines,
-  faultyRow,
-  goodRow,
-  joined,
-  NotOfFormat,
-  type Row,
-  type RowSplitter,
-  tooLong,
-} from "./row.ts";
+  FormatError,
+  type InputRow,
+  invalidRow,
+  oversizedRow,
+  type RowReader,
+  validRow,
+} from "./input-row.ts";
 
 interface Columns {
   readonly count: number;
@@ -30,15 +30,15 @@ const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder("utf-8", { fatal: true });
 
 /** CSV by RFC 4180, with a header that names the columns id, name and tag in any order. */
-export class CsvRows implements RowSplitter {
+export class CsvRows implements RowReader {
   readonly #rowBytesMax: number;
   readonly #windowBytes: number;
-  #heading: Uint8Array<ArrayBuffer> | undefined;
+  #header: Uint8Array<ArrayBuffer> | undefined;
   #columns: Columns | undefined;
-  #held: Uint8Array<ArrayBuffer> = empty;
+  #buffered: Uint8Array<ArrayBuffer> = empty;
   /** The rest of a line that is too long is being skipped. */
   #skipping = false;
-  /** What is held starts with a record whose quoted field is still open. */
+  /** What is buffered starts with a record whose quoted field is still open. */
   #inQuotes = false;
   #line = 1;
 
@@ -47,29 +47,29 @@ export class CsvRows implements RowSplitter {
     this.#windowBytes = windowFactor * rowBytesMax;
   }
 
-  get heading(): Uint8Array<ArrayBuffer> | undefined {
-    return this.#heading;
+  get header(): Uint8Array<ArrayBuffer> | undefined {
+    return this.#header;
   }
 
-  push(bytes: Uint8Array<ArrayBuffer>): Row[] {
-    const all = joined(this.#held, bytes);
+  push(bytes: Uint8Array<ArrayBuffer>): InputRow[] {
+    const all = concat(this.#buffered, bytes);
     if (this.#inQuotes && all.length < this.#windowBytes && !bytes.includes(quote)) {
-      this.#held = all;
+      this.#buffered = all;
       return [];
     }
     return this.#read(all, false);
   }
 
-  end(): Row[] {
+  end(): InputRow[] {
     // The last line may lack its line break.
-    const rows = this.#read(joined(this.#held, lineBreak), true);
-    if (this.#columns === undefined) throw new NotOfFormat("The file is empty; a CSV file needs a header.");
+    const rows = this.#read(concat(this.#buffered, lineBreak), true);
+    if (this.#columns === undefined) throw new FormatError("The file is empty; a CSV file needs a header.");
     return rows;
   }
 
   /** Parses whole lines, a window at a time: a record that does not end within its window has a stray quote. */
-  #read(bytes: Uint8Array<ArrayBuffer>, atEnd: boolean): Row[] {
-    const rows: Row[] = [];
+  #read(bytes: Uint8Array<ArrayBuffer>, atEnd: boolean): InputRow[] {
+    const rows: InputRow[] = [];
     let at = 0;
     this.#inQuotes = false;
     while (at < bytes.length) {
@@ -97,7 +97,7 @@ export class CsvRows implements RowSplitter {
       }
       at += this.#refuseLine(lines.subarray(parsed.next), this.#messageFor(parsed.error, full), rows);
     }
-    this.#held = bytes.slice(at);
+    this.#buffered = bytes.slice(at);
     return rows;
   }
 
@@ -113,14 +113,14 @@ export class CsvRows implements RowSplitter {
    * Refuses the line at which the bytes start, and returns its length. The next line is read as a record again, because a
    * stray quote would make one record of everything that follows.
    */
-  #refuseLine(bytes: Uint8Array<ArrayBuffer>, message: string, rows: Row[]): number {
-    if (this.#columns === undefined) throw new NotOfFormat(`The header cannot be read. ${message}`);
+  #refuseLine(bytes: Uint8Array<ArrayBuffer>, message: string, rows: InputRow[]): number {
+    if (this.#columns === undefined) throw new FormatError(`The header cannot be read. ${message}`);
     const lineEnd = bytes.indexOf(newline);
     const line = bytes.subarray(0, lineEnd < 0 ? bytes.length : lineEnd);
-    if (line.length > this.#rowBytesMax) rows.push(tooLong(this.#line, this.#rowBytesMax));
+    if (line.length > this.#rowBytesMax) rows.push(oversizedRow(this.#line, this.#rowBytesMax));
     else {
       const source = line.at(-1) === carriageReturn ? line.subarray(0, -1) : line;
-      rows.push(faultyRow(this.#line, source, message));
+      rows.push(invalidRow(this.#line, source, message));
     }
     this.#skipping = lineEnd < 0;
     if (lineEnd >= 0) this.#line++;
@@ -135,7 +135,7 @@ export class CsvRows implements RowSplitter {
       : "A quoted field is never closed.";
   }
 
-  #takeAll(lines: Uint8Array<ArrayBuffer>, { records, next }: CsvRecords, rows: Row[]): void {
+  #takeAll(lines: Uint8Array<ArrayBuffer>, { records, next }: CsvRecords, rows: InputRow[]): void {
     let at = 0;
     for (const record of records) {
       this.#line += countNewlines(lines.subarray(at, record.start));
@@ -145,28 +145,28 @@ export class CsvRows implements RowSplitter {
     this.#line += countNewlines(lines.subarray(at, next));
   }
 
-  #take({ fields }: CsvRecord, source: Uint8Array<ArrayBuffer>, rows: Row[]): void {
+  #take({ fields }: CsvRecord, source: Uint8Array<ArrayBuffer>, rows: InputRow[]): void {
     const overlong = source.length > this.#rowBytesMax;
     if (this.#columns === undefined) {
-      if (overlong) throw new NotOfFormat("The header cannot be read. It is too long.");
+      if (overlong) throw new FormatError("The header cannot be read. It is too long.");
       this.#columns = columnsOf(fields.map(({ text }) => text));
-      this.#heading = source.slice();
+      this.#header = source.slice();
       return;
     }
-    if (overlong) return void rows.push(tooLong(this.#line, this.#rowBytesMax));
+    if (overlong) return void rows.push(oversizedRow(this.#line, this.#rowBytesMax));
     const { count, id, name, tag } = this.#columns;
     if (fields.length !== count) {
       const message = `The row has ${fields.length} fields, but the header has ${count}.`;
-      return void rows.push(faultyRow(this.#line, source, message));
+      return void rows.push(invalidRow(this.#line, source, message));
     }
     const texts = [id, name, tag].map((column) => fields[column]?.text);
     if (texts.some((text) => text?.includes("\ufffd")) && !isUtf8(source))
-      return void rows.push(faultyRow(this.#line, source, "The row is not UTF-8."));
+      return void rows.push(invalidRow(this.#line, source, "The row is not UTF-8."));
     const [idText = "", nameText, tagText] = texts;
     // `""` is an empty tag; an empty field without quotes is no tag.
     const noTag = tagText === "" && fields[tag]?.quoted === false;
     const rest = JSON.stringify({ name: nameText, tag: noTag ? undefined : tagText }).slice(1);
-    rows.push(goodRow(this.#line, source, encoder.encode(`{"id":${idJson(idText)},${rest}`)));
+    rows.push(validRow(this.#line, source, encoder.encode(`{"id":${idJson(idText)},${rest}`)));
   }
 }
 
@@ -175,12 +175,12 @@ function columnsOf(names: readonly string[]): Columns {
   for (const name of ["id", "name"]) {
     if (known.includes(name)) continue;
     const hint = known.length === 1 && /[;\t]/.test(known[0] ?? "") ? " Separate columns by commas." : "";
-    throw new NotOfFormat(
+    throw new FormatError(
       `The first line must be a header with the columns id and name: "${name}" is missing.${hint}`,
     );
   }
   const twice = ["id", "name", "tag"].find((name) => known.indexOf(name) !== known.lastIndexOf(name));
-  if (twice !== undefined) throw new NotOfFormat(`The header has the column "${twice}" twice.`);
+  if (twice !== undefined) throw new FormatError(`The header has the column "${twice}" twice.`);
   return {
     count: names.length,
     id: known.indexOf("id"),

@@ -1,4 +1,4 @@
-import { isSpace } from "./row.ts";
+import { isSpace } from "./input-row.ts";
 
 const newline = 0x0a;
 const quote = 0x22;
@@ -9,12 +9,12 @@ const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
-/** Finds where one element of a JSON array ends, over as many pieces of the text as it takes. */
+/** Finds where one element of a JSON array ends, over any number of chunks. */
 export class ElementScanner {
   readonly #depthMax: number;
   /** Which brackets are open, the outermost first: true is a brace. */
   readonly #open: boolean[] = [];
-  /** How many more are open than are remembered; such an element is too long anyway. */
+  /** How many more are open than #open records; such an element is too long anyway. */
   #deeper = 0;
   #inString = false;
   #escaped = false;
@@ -25,8 +25,8 @@ export class ElementScanner {
   }
 
   /**
-   * The place of the byte that ends the element, or -1 where it goes on. That byte is the comma or bracket behind it. It
-   * may also be one that no JSON can hold there and that tells where to start anew: a line break inside a string, or a
+   * The position of the byte that ends the element, or -1 if it continues. That byte is the comma or bracket after it. It
+   * may also be one that is invalid there and shows where to resume: a line break inside a string, or a
    * brace that opens where an object needs its next name.
    */
   find(bytes: Uint8Array, from: number): number {

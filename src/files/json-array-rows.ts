@@ -1,15 +1,15 @@
 import { ElementScanner } from "./element-scanner.ts";
 import {
+  concat,
   countNewlines,
-  faultyRow,
-  goodRow,
+  FormatError,
+  type InputRow,
+  invalidRow,
   isSpace,
-  joined,
-  NotOfFormat,
-  type Row,
-  type RowSplitter,
-  tooLong,
-} from "./row.ts";
+  oversizedRow,
+  type RowReader,
+  validRow,
+} from "./input-row.ts";
 
 const newline = 0x0a;
 const comma = 0x2c;
@@ -18,18 +18,18 @@ const closeBracket = 0x5d;
 const empty = new Uint8Array(0);
 
 /**
- * The elements of one JSON array, each with its source text; what they hold is for the service to judge. After a fault it
- * finds the next element again, so that one bad row does not take the rest along.
+ * The elements of one JSON array, each with its source text; the service validates them. After an error it
+ * resumes at the next element, so that one bad row does not cost the rest.
  */
-export class JsonArrayRows implements RowSplitter {
-  readonly heading = undefined;
+export class JsonArrayRows implements RowReader {
+  readonly header = undefined;
   readonly #rowBytesMax: number;
-  #place: "before" | "inside" | "after" | "beyond" = "before";
+  #position: "before" | "inside" | "after" | "beyond" = "before";
   #line = 1;
   #elements = 0;
-  /** The element that is being read, where one is: its line, and what earlier pieces held of it. */
+  /** The element being read, if any: its line, and its bytes so far. */
   #elementLine: number | undefined;
-  #held: Uint8Array<ArrayBuffer> = empty;
+  #buffered: Uint8Array<ArrayBuffer> = empty;
   #tooLong = false;
   #scanner = new ElementScanner(0);
 
@@ -37,15 +37,15 @@ export class JsonArrayRows implements RowSplitter {
     this.#rowBytesMax = rowBytesMax;
   }
 
-  push(bytes: Uint8Array<ArrayBuffer>): Row[] {
-    const rows: Row[] = [];
+  push(bytes: Uint8Array<ArrayBuffer>): InputRow[] {
+    const rows: InputRow[] = [];
     let at = 0;
     while (at < bytes.length) {
       if (this.#elementLine === undefined) {
         at = this.#pastSpace(bytes, at);
         const byte = bytes[at];
         if (byte === undefined) break;
-        if (this.#place !== "inside") {
+        if (this.#position !== "inside") {
           this.#outside(byte, rows);
           at++;
           continue;
@@ -58,58 +58,58 @@ export class JsonArrayRows implements RowSplitter {
     return rows;
   }
 
-  end(): Row[] {
-    const rows: Row[] = [];
-    if (this.#place === "before") throw new NotOfFormat("The file holds no JSON array.");
+  end(): InputRow[] {
+    const rows: InputRow[] = [];
+    if (this.#position === "before") throw new FormatError("The file contains no JSON array.");
     if (this.#elementLine !== undefined) this.#finish(rows);
-    if (this.#place === "inside")
+    if (this.#position === "inside")
       this.#add(
         rows,
-        faultyRow(this.#line, undefined, "The array is not closed; the file may be cut off here."),
+        invalidRow(this.#line, undefined, "The array is not closed; the file may be truncated."),
       );
     return rows;
   }
 
-  /** Reads on in the element and gives the place behind it, or the end of the bytes where it goes on. */
-  #element(bytes: Uint8Array<ArrayBuffer>, from: number, rows: Row[]): number {
+  /** Continues the element and returns the position after it, or the end of the bytes if it continues. */
+  #element(bytes: Uint8Array<ArrayBuffer>, from: number, rows: InputRow[]): number {
     const end = this.#scanner.find(bytes, from);
     const part = bytes.subarray(from, end < 0 ? bytes.length : end);
     this.#line += countNewlines(part);
-    this.#tooLong ||= this.#held.length + part.length > this.#rowBytesMax;
-    if (this.#tooLong) this.#held = empty;
-    else this.#held = joined(this.#held, end < 0 ? part.slice() : part);
+    this.#tooLong ||= this.#buffered.length + part.length > this.#rowBytesMax;
+    if (this.#tooLong) this.#buffered = empty;
+    else this.#buffered = concat(this.#buffered, end < 0 ? part.slice() : part);
     if (end < 0) return bytes.length;
     this.#finish(rows);
     const byte = bytes[end];
-    if (byte === closeBracket) this.#place = "after";
+    if (byte === closeBracket) this.#position = "after";
     // What else ends an element begins the next one, or is the end of a line that is still to be counted.
     return byte === comma || byte === closeBracket ? end + 1 : end;
   }
 
-  #finish(rows: Row[]): void {
+  #finish(rows: InputRow[]): void {
     const line = this.#elementLine ?? this.#line;
-    const source = withoutTail(this.#held);
-    if (this.#tooLong) this.#add(rows, tooLong(line, this.#rowBytesMax));
-    else if (source.length > 0) this.#add(rows, goodRow(line, source));
-    this.#held = empty;
+    const source = withoutTail(this.#buffered);
+    if (this.#tooLong) this.#add(rows, oversizedRow(line, this.#rowBytesMax));
+    else if (source.length > 0) this.#add(rows, validRow(line, source));
+    this.#buffered = empty;
     this.#tooLong = false;
     this.#elementLine = undefined;
   }
 
-  #outside(byte: number, rows: Row[]): void {
-    if (byte === openBracket && this.#place !== "beyond") this.#place = "inside";
-    else if (this.#place === "before") {
-      throw new NotOfFormat("The file does not begin with [, so it is no JSON array.");
-    } else if (this.#place === "after") {
+  #outside(byte: number, rows: InputRow[]): void {
+    if (byte === openBracket && this.#position !== "beyond") this.#position = "inside";
+    else if (this.#position === "before") {
+      throw new FormatError("The file does not start with [, so it is not a JSON array.");
+    } else if (this.#position === "after") {
       this.#add(
         rows,
-        faultyRow(this.#line, undefined, "There is text behind the end of the array; it was not read."),
+        invalidRow(this.#line, undefined, "There is text after the end of the array; it was not read."),
       );
-      this.#place = "beyond";
+      this.#position = "beyond";
     }
   }
 
-  #add(rows: Row[], row: Row): void {
+  #add(rows: InputRow[], row: InputRow): void {
     rows.push({ ...row, element: ++this.#elements });
   }
 
@@ -120,7 +120,7 @@ export class JsonArrayRows implements RowSplitter {
   }
 }
 
-/** Without space at the end, nor the comma that stays where an element was ended by a fault. */
+/** Without space at the end, and without the comma that is left when an error ended the element. */
 function withoutTail(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   let end = bytes.length;
   while (end > 0 && isSpace(bytes[end - 1])) end--;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { NotOfFormat } from "./row.ts";
-import { type Format, guessFormat, rowsOf, splitterFor } from "./rows-of.ts";
+import { FormatError } from "./input-row.ts";
+import { detectFormat, type FileFormat, readRows, rowReaderFor } from "./read-rows.ts";
 
 const rowBytesMax = 200;
 const encode = (text: string) => new TextEncoder().encode(text);
@@ -16,22 +16,23 @@ async function* inPieces(bytes: Uint8Array<ArrayBuffer>, lengths: readonly numbe
   }
 }
 
-async function read(format: Format, text: string | Uint8Array<ArrayBuffer>, lengths = [7]) {
+async function read(format: FileFormat, text: string | Uint8Array<ArrayBuffer>, lengths = [7]) {
   const rows = [];
   const bytes = typeof text === "string" ? encode(text) : text;
-  for await (const row of rowsOf(inPieces(bytes, lengths), splitterFor(format, rowBytesMax))) rows.push(row);
+  for await (const row of readRows(inPieces(bytes, lengths), rowReaderFor(format, rowBytesMax)))
+    rows.push(row);
   return rows;
 }
 
-/** Each row as its line and what would be sent, or its line and its fault. */
-async function told(format: Format, text: string | Uint8Array<ArrayBuffer>, lengths?: number[]) {
+/** Each row as its line and what would be sent, or its line and its error. */
+async function readable(format: FileFormat, text: string | Uint8Array<ArrayBuffer>, lengths?: number[]) {
   const rows = await read(format, text, lengths);
-  return rows.map(({ line, json, fault }) => [line, fault ?? decode(json)]);
+  return rows.map(({ line, json, error }) => [line, error ?? decode(json)]);
 }
 
 describe("NDJSON", () => {
   test("has a row on each line that is not empty", async () => {
-    expect(await told("ndjson", '\ufeff{"id":1}\r\n\n  \n{"id":2}\nnot json\n{"id":3}')).toEqual([
+    expect(await readable("ndjson", '\ufeff{"id":1}\r\n\n  \n{"id":2}\nnot json\n{"id":3}')).toEqual([
       [1, '{"id":1}'],
       [4, '{"id":2}'],
       [5, "not json"],
@@ -39,15 +40,15 @@ describe("NDJSON", () => {
     ]);
   });
 
-  test("goes on behind a line that is too long", async () => {
+  test("continues after a line that is too long", async () => {
     const rows = await read("ndjson", `1\n${"x".repeat(1000)}\n3\n${"y".repeat(201)}`);
-    expect(rows.map(({ line, fault }) => [line, fault === undefined])).toEqual([
+    expect(rows.map(({ line, error }) => [line, error === undefined])).toEqual([
       [1, true],
       [2, false],
       [3, true],
       [4, false],
     ]);
-    expect(rows[1]).toMatchObject({ source: undefined, fault: expect.stringContaining("200 bytes") });
+    expect(rows[1]).toMatchObject({ source: undefined, error: expect.stringContaining("200 bytes") });
   });
 });
 
@@ -55,14 +56,14 @@ describe("a JSON array", () => {
   test("gives the source text of each element, and its line", async () => {
     const text =
       '\n[ {"id": 9007199254740993, "name": "a,]}\\"\\\\"},\n\n  {"id":2,\n "more":[1,{"x":[]}]} ,3, "s" ]\n';
-    expect(await told("json", text)).toEqual([
+    expect(await readable("json", text)).toEqual([
       [2, '{"id": 9007199254740993, "name": "a,]}\\"\\\\"}'],
       [4, '{"id":2,\n "more":[1,{"x":[]}]}'],
       [5, "3"],
       [5, '"s"'],
     ]);
-    expect(await told("json", "[]")).toEqual([]);
-    expect(await told("json", " [ ] [1] ")).toEqual([[1, "1"]]);
+    expect(await readable("json", "[]")).toEqual([]);
+    expect(await readable("json", " [ ] [1] ")).toEqual([[1, "1"]]);
   });
 
   const broken: [string, string, (string | number)[][]][] = [
@@ -105,42 +106,42 @@ describe("a JSON array", () => {
       [
         [1, '{"id":1}'],
         [2, '{"id'],
-        [2, "The array is not closed; the file may be cut off here."],
+        [2, "The array is not closed; the file may be truncated."],
       ],
     ],
     [
-      "text behind the end",
+      "text after the end",
       "[1]\n2 3",
       [
         [1, "1"],
-        [2, "There is text behind the end of the array; it was not read."],
+        [2, "There is text after the end of the array; it was not read."],
       ],
     ],
   ];
   for (const [what, text, rows] of broken) {
-    test(`with ${what} gives the rest`, async () => expect(await told("json", text)).toEqual(rows));
+    test(`with ${what} gives the rest`, async () => expect(await readable("json", text)).toEqual(rows));
   }
 
-  test("goes on behind an element that is too long or too deep", async () => {
+  test("continues after an element that is too long or too deep", async () => {
     const rows = await read("json", `[${"[".repeat(300)}${"]".repeat(300)},\n{"a":"${"x".repeat(300)}"},7]`);
-    expect(rows.map(({ line, fault }) => [line, fault === undefined])).toEqual([
+    expect(rows.map(({ line, error }) => [line, error === undefined])).toEqual([
       [1, false],
       [2, false],
       [2, true],
     ]);
   });
 
-  test("that is none is told", async () => {
-    expect(read("json", '{"id":1}')).rejects.toThrow(NotOfFormat);
-    expect(read("json", " ")).rejects.toThrow("holds no JSON array");
+  test("that is not one is refused", async () => {
+    expect(read("json", '{"id":1}')).rejects.toThrow(FormatError);
+    expect(read("json", " ")).rejects.toThrow("contains no JSON array");
   });
 });
 
 describe("CSV", () => {
-  test("takes the columns in any order, quotes, line breaks in quotes, and tells no tag from an empty one", async () => {
+  test("reads columns in any order, quotes and line breaks in quotes, and distinguishes no tag from an empty one", async () => {
     const text =
       '\ufefftag,note,name,id\r\nindoor,x,Fern,1\r\n,,"Lily, ""white""",-2\n"",y,"two\r\nlines",9223372036854775807\n\nt,z,Ivy,x1\nt,z,Moss,1e2';
-    expect(await told("csv", text)).toEqual([
+    expect(await readable("csv", text)).toEqual([
       [2, '{"id":1,"name":"Fern","tag":"indoor"}'],
       [3, '{"id":-2,"name":"Lily, \\"white\\""}'],
       [4, '{"id":9223372036854775807,"name":"two\\r\\nlines","tag":""}'],
@@ -149,9 +150,9 @@ describe("CSV", () => {
     ]);
   });
 
-  test("refuses what is no row, by line, and reads on at the next line", async () => {
+  test("refuses an invalid row by its line, and resumes at the next line", async () => {
     const text = 'id,name\n1\n2,a"b\n3,"c"d\n4,ok\n5,"open\n6,fine\n7,"x"y\n8,last';
-    expect(await told("csv", text)).toEqual([
+    expect(await readable("csv", text)).toEqual([
       [2, "The row has 1 fields, but the header has 2."],
       [3, "A field that does not start with a quote contains one."],
       [4, "There is text after the closing quote of a field."],
@@ -161,7 +162,7 @@ describe("CSV", () => {
       [8, "There is text after the closing quote of a field."],
       [9, '{"id":8,"name":"last"}'],
     ]);
-    expect(await told("csv", 'id,name\n1,"a\n2,b\n')).toEqual([
+    expect(await readable("csv", 'id,name\n1,"a\n2,b\n')).toEqual([
       [2, "A quoted field is never closed."],
       [3, '{"id":2,"name":"b"}'],
     ]);
@@ -169,7 +170,7 @@ describe("CSV", () => {
 
   test("refuses rows that are not UTF-8 or too long", async () => {
     const bad = new Uint8Array([...encode("id,name\n1,"), 0xff, ...encode("\n2,b\n3,")]);
-    expect(await told("csv", bad)).toEqual([
+    expect(await readable("csv", bad)).toEqual([
       [2, "The row is not UTF-8."],
       [3, '{"id":2,"name":"b"}'],
       [4, '{"id":3,"name":""}'],
@@ -177,14 +178,14 @@ describe("CSV", () => {
     const long = `id,name\n1,${"x".repeat(300)}\n2,"${"y\n".repeat(450)}\n3,c\n`;
     const rows = await read("csv", long);
     expect(rows[0]).toMatchObject({ line: 2, source: undefined });
-    expect(rows[1]).toMatchObject({ line: 3, fault: "A quoted field does not end within 800 bytes." });
+    expect(rows[1]).toMatchObject({ line: 3, error: "A quoted field does not end within 800 bytes." });
     expect(decode(rows.at(-1)?.json)).toBe('{"id":3,"name":"c"}');
   });
 
-  test("sends no line of a quoted field that is too long", async () => {
+  test("does not send the lines inside a quoted field that is too long", async () => {
     const text = `id,name\n1,"${"2,inside\n".repeat(40)}"\n3,c\n`;
     for (const lengths of [[7], [1_000_000]]) {
-      expect(await told("csv", text, lengths)).toEqual([
+      expect(await readable("csv", text, lengths)).toEqual([
         [2, expect.stringContaining("longer than 200 bytes")],
         [43, '{"id":3,"name":"c"}'],
       ]);
@@ -192,18 +193,18 @@ describe("CSV", () => {
   });
 
   test("a quote that is never closed costs one line and no more memory than a few rows", () => {
-    const reader = splitterFor("csv", rowBytesMax);
+    const reader = rowReaderFor("csv", rowBytesMax);
     const line = encode(`${"x".repeat(99)}\n`);
     let refused = reader.push(encode('id,name\n1,"'));
     for (let count = 0; count < 20; count++) refused = [...refused, ...reader.push(line)];
-    // Seven of the hundred-byte lines may still belong to the open field; the others have been given out by then.
+    // Seven of the hundred-byte lines may still belong to the open field; the others have been returned by then.
     expect(refused.length).toBeGreaterThanOrEqual(13);
-    expect(refused[0]?.fault).toBe("A quoted field does not end within 800 bytes.");
+    expect(refused[0]?.error).toBe("A quoted field does not end within 800 bytes.");
     expect([...refused, ...reader.end()]).toHaveLength(20);
   });
 
   test("reads line ends of both kinds, a missing last one, and an empty line before a refused row", async () => {
-    expect(await told("csv", 'id,name\r\n1,"a"\r\n\r\n\n2,b"c\n3,d\re\r\n4,"f"\r')).toEqual([
+    expect(await readable("csv", 'id,name\r\n1,"a"\r\n\r\n\n2,b"c\n3,d\re\r\n4,"f"\r')).toEqual([
       [2, '{"id":1,"name":"a"}'],
       [5, "A field that does not start with a quote contains one."],
       [6, '{"id":3,"name":"d\\re"}'],
@@ -219,7 +220,7 @@ describe("CSV", () => {
     ['id,"name\n1,x', "cannot be read"],
   ];
   for (const [text, message] of headers) {
-    test(`with the header ${JSON.stringify(text)} is told`, () =>
+    test(`with the header ${JSON.stringify(text)} is refused`, () =>
       expect(read("csv", text)).rejects.toThrow(message));
   }
 });
@@ -238,7 +239,7 @@ for (const format of ["ndjson", "json", "csv"] as const) {
     await fc.assert(
       fc.asyncProperty(text, pieces, async (body, lengths) => {
         const whole = (format === "json" ? "[" : format === "csv" ? "id,name\n" : "") + body;
-        expect(await told(format, whole, lengths)).toEqual(await told(format, whole, [1_000_000]));
+        expect(await readable(format, whole, lengths)).toEqual(await readable(format, whole, [1_000_000]));
       }),
       { numRuns: 300 },
     );
@@ -258,7 +259,7 @@ test("every plant written as CSV is read back exactly", async () => {
       const file = plants.map(
         ({ id, name, tag }) => `${id},${quoted(name)},${tag === undefined ? "" : quoted(tag)}\r\n`,
       );
-      const rows = await told("csv", `id,name,tag\r\n${file.join("")}`, lengths);
+      const rows = await readable("csv", `id,name,tag\r\n${file.join("")}`, lengths);
       expect(rows.map(([, json]) => json)).toEqual(
         plants.map(({ id, name, tag }) => `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`),
       );
@@ -266,8 +267,8 @@ test("every plant written as CSV is read back exactly", async () => {
   );
 });
 
-test("a format is guessed from the name and the first bytes", () => {
-  const guesses: [string, string, Format][] = [
+test("the format is detected from the name and the first bytes", () => {
+  const guesses: [string, string, FileFormat][] = [
     ["plants.csv", "id,name", "csv"],
     ["plants.json", " [", "json"],
     ["plants.json", '{"id":1}', "ndjson"],
@@ -277,6 +278,6 @@ test("a format is guessed from the name and the first bytes", () => {
     ["-", "what", "ndjson"],
   ];
   for (const [name, opening, format] of guesses)
-    expect([name, opening, guessFormat(name, encode(opening))]).toEqual([name, opening, format]);
-  expect(() => guessFormat("plants.xlsx", encode("PK\u0003\u0000"))).toThrow("The file is no text");
+    expect([name, opening, detectFormat(name, encode(opening))]).toEqual([name, opening, format]);
+  expect(() => detectFormat("plants.xlsx", encode("PK\u0003\u0000"))).toThrow("The file is binary");
 });

@@ -1,11 +1,11 @@
-import { formatNames, rowFormats } from "../files/export-rows.ts";
+import { exportFormatNames, exportFormats } from "../files/export-formats.ts";
 import { type PlantArchive, type PlantFilter, pagesOf } from "../plants/plant-archive.ts";
 import { type Answer, errorResponse, json, Refused, readObject } from "./call.ts";
 import { filterNames, readChoice, readFilter, readQuery } from "./read-filter.ts";
 import { RowStream } from "./row-stream.ts";
 
 interface Wanted {
-  readonly format: (typeof formatNames)[number];
+  readonly format: (typeof exportFormatNames)[number];
   readonly filter: PlantFilter;
   /** Whether the token that asked for it is still good. */
   readonly stillAllowed: () => boolean;
@@ -82,7 +82,7 @@ export class Exports {
         `${runningMax} exports are running already. Try again when one has ended.`,
       );
     const day = new Date().toISOString().slice(0, 10);
-    const rows = new RowStream(pagesOf(this.#archive, filter, rowsAtOnce), rowFormats[format], {
+    const rows = new RowStream(pagesOf(this.#archive, filter, rowsAtOnce), exportFormats[format], {
       now: this.#now,
       onEnd: () => this.#ended(running),
     });
@@ -91,7 +91,7 @@ export class Exports {
     this.#timer ??= setInterval(() => this.#look(), lookEveryMs);
     return new Response(rows.body, {
       headers: {
-        "Content-Type": rowFormats[format].contentType,
+        "Content-Type": exportFormats[format].contentType,
         "Content-Disposition": `attachment; filename="plants-${day}.${format}"`,
       },
     });
@@ -120,5 +120,5 @@ export class Exports {
 }
 
 function readWanted(given: Readonly<Record<string, unknown>>): Omit<Wanted, "stillAllowed"> {
-  return { format: readChoice(given, "format", formatNames) ?? "ndjson", filter: readFilter(given) };
+  return { format: readChoice(given, "format", exportFormatNames) ?? "ndjson", filter: readFilter(given) };
 }

@@ -1,4 +1,4 @@
-import type { RowFormat } from "../files/export-rows.ts";
+import type { ExportFormat } from "../files/export-formats.ts";
 import type { PlantPage } from "../plants/plant-archive.ts";
 
 // Small enough to see from one to the next whether the client reads.
@@ -15,7 +15,7 @@ export class RowStream {
 
   constructor(
     pages: AsyncIterable<PlantPage>,
-    format: RowFormat,
+    format: ExportFormat,
     { now, onEnd }: { readonly now: () => number; readonly onEnd: () => void },
   ) {
     this.#now = now;
@@ -67,7 +67,7 @@ export class RowStream {
 
   async *#pieces(
     pages: AsyncIterable<PlantPage>,
-    { header, row }: RowFormat,
+    { header, row }: ExportFormat,
   ): AsyncGenerator<string, void, void> {
     if (header !== "") yield header;
     // A page of a search can be empty and not be the last.

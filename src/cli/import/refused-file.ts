@@ -1,27 +1,27 @@
 import { closeSync, openSync, writeSync } from "node:fs";
-import type { Row } from "../../files/row.ts";
-import type { Format } from "../../files/rows-of.ts";
+import type { InputRow } from "../../files/input-row.ts";
+import type { FileFormat } from "../../files/read-rows.ts";
 import { fileTrouble } from "../file-trouble.ts";
 import { InputProblem } from "./input.ts";
 
 const gatheredBytesMax = 64 * 1024;
 const newline = Buffer.from("\n");
 
-/** Refused rows, as they came and in the input's format, so that they can be mended and imported again. */
+/** Refused rows, byte for byte and in the input's format, so that they can be fixed and imported again. */
 export class RefusedFile implements Disposable {
   readonly path: string;
   readonly #file: number;
-  readonly #format: Format;
-  readonly #heading: () => Uint8Array | undefined;
+  readonly #format: FileFormat;
+  readonly #readHeader: () => Uint8Array | undefined;
   #gathered: Uint8Array[] = [];
   #gatheredBytes = 0;
   #rows = 0;
 
-  /** The heading is asked for only when it is written, since a CSV's header must have been read by then. */
-  constructor(path: string, format: Format, heading: () => Uint8Array | undefined) {
+  /** The header is a function because a CSV file's header is not known before its first row. */
+  constructor(path: string, format: FileFormat, header: () => Uint8Array | undefined) {
     this.path = path;
     this.#format = format;
-    this.#heading = heading;
+    this.#readHeader = header;
     try {
       this.#file = openSync(path, "w", 0o600);
     } catch (error) {
@@ -33,10 +33,10 @@ export class RefusedFile implements Disposable {
    * False where the row was too long to be held, so that it is not in the file.
    * @throws InputProblem where the file cannot be written to; no more is written then.
    */
-  add({ source }: Row): boolean {
+  add({ source }: InputRow): boolean {
     if (source === undefined) return false;
     if (this.#format === "json") this.#gather(Buffer.from(this.#rows === 0 ? "[\n" : ",\n"), source);
-    else this.#gather(...this.#header(), source, newline);
+    else this.#gather(...this.#headerOnce(), source, newline);
     this.#rows++;
     return true;
   }
@@ -45,7 +45,7 @@ export class RefusedFile implements Disposable {
   finish(): string | undefined {
     try {
       if (this.#format === "json") this.#gather(Buffer.from(this.#rows === 0 ? "[]\n" : "\n]\n"));
-      else this.#gather(...this.#header());
+      else this.#gather(...this.#headerOnce());
       this.#write();
       return undefined;
     } catch (error) {
@@ -58,9 +58,9 @@ export class RefusedFile implements Disposable {
     closeSync(this.#file);
   }
 
-  #header(): Uint8Array[] {
-    const heading = this.#rows === 0 ? this.#heading() : undefined;
-    return heading === undefined ? [] : [heading, newline];
+  #headerOnce(): Uint8Array[] {
+    const header = this.#rows === 0 ? this.#readHeader() : undefined;
+    return header === undefined ? [] : [header, newline];
   }
 
   #gather(...parts: Uint8Array[]): void {

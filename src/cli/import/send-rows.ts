@@ -4,7 +4,7 @@ import {
   ServiceRefused,
   ServiceUnreachable,
 } from "../../client/plant-store-client.ts";
-import type { Row } from "../../files/row.ts";
+import type { InputRow } from "../../files/input-row.ts";
 import { parseNewPlant } from "../../plants/parse-new-plant.ts";
 import { Refusal } from "../../plants/refusals.ts";
 import { InputProblem } from "./input.ts";
@@ -32,7 +32,7 @@ const patienceMs = 3_600_000;
 
 /** Sends every row and tallies what becomes of it. Gives the sentence that says why it ended early, if it did. */
 export async function sendRows(
-  rows: AsyncIterable<Row>,
+  rows: AsyncIterable<InputRow>,
   { url, token, concurrency, attemptsMax }: Target,
   tally: Tally,
   stopping: Stopping,
@@ -64,7 +64,7 @@ export async function sendRows(
 
 /** Judges every row as the service would, without asking it. Only an id that is taken cannot be known here. */
 export async function checkRows(
-  rows: AsyncIterable<Row>,
+  rows: AsyncIterable<InputRow>,
   tally: Tally,
   stopping: Stopping,
 ): Promise<string | undefined> {
@@ -84,7 +84,7 @@ export async function checkRows(
 const resumes = "Running the same command again resumes: rows that are stored are only replayed.";
 
 async function* soundRows(
-  rows: AsyncIterable<Row>,
+  rows: AsyncIterable<InputRow>,
   tally: Tally,
   stopping: Stopping,
   taken: { line: number; all: boolean },
@@ -93,8 +93,8 @@ async function* soundRows(
     // Asked before the row is looked at: the last one may have been cut off by the stop itself.
     if (stopping.asked) return;
     taken.line = row.line;
-    if (row.fault === undefined) yield row;
-    else tally.refuse(row, row.fault);
+    if (row.error === undefined) yield row;
+    else tally.refuse(row, row.error);
   }
   // A stop ends the input as well, so only an end from before it is the end of the file.
   taken.all = !stopping.asked;
@@ -102,7 +102,7 @@ async function* soundRows(
 
 // The service sees one row as a whole body, so its line 1 is the row's own line. Only an element of an array has several;
 // elsewhere the service counts a stray carriage return, and its column is not the row's.
-function placed(message: string, { line, element }: Row): string {
+function placed(message: string, { line, element }: InputRow): string {
   return message
     .replace(/^The body\b/, "The row")
     .replace(/ at line (\d+), column (\d+)/, (_, down, column) => {

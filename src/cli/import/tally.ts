@@ -1,4 +1,4 @@
-import type { Row } from "../../files/row.ts";
+import type { InputRow } from "../../files/input-row.ts";
 import type { RefusedFile } from "./refused-file.ts";
 
 /** Why one row did not go in. */
@@ -43,7 +43,7 @@ export class Tally {
     return this.#told;
   }
 
-  refuse(row: Row, message: string, error?: number): void {
+  refuse(row: InputRow, message: string, error?: number): void {
     this.refused++;
     if (this.#refusedFile?.add(row) === false) this.notKept++;
     const last = this.#told.at(-1);
@@ -53,7 +53,7 @@ export class Tally {
   }
 }
 
-type Place = Pick<Row, "line" | "element">;
+type Place = Pick<InputRow, "line" | "element">;
 
 function byPlace(one: Place, other: Place): number {
   return one.line - other.line || (one.element ?? 0) - (other.element ?? 0);

@@ -1,6 +1,6 @@
 import { PlantStoreClient, RequestAborted, ServiceRefused } from "../../../client/plant-store-client.ts";
-import type { Row } from "../../../files/row.ts";
-import { type Format, guessFormat, rowsOf, splitterFor } from "../../../files/rows-of.ts";
+import type { InputRow } from "../../../files/input-row.ts";
+import { detectFormat, type FileFormat, readRows, rowReaderFor } from "../../../files/read-rows.ts";
 import { GrowingFile } from "./growing-file.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
@@ -21,7 +21,7 @@ const excerptCharactersMax = 160;
 // The page shows these; the files for download hold all.
 export const refusedShownMax = 500;
 
-const fileNames: Record<Format, { readonly extension: string; readonly type: string }> = {
+const fileNames: Record<FileFormat, { readonly extension: string; readonly type: string }> = {
   ndjson: { extension: "ndjson", type: "application/x-ndjson" },
   json: { extension: "json", type: "application/json" },
   csv: { extension: "csv", type: "text/csv" },
@@ -36,14 +36,14 @@ export class ImportRun {
   created = 0;
   replayed = 0;
   bytesRead = 0;
-  format: Format = "ndjson";
+  format: FileFormat = "ndjson";
   readonly refusedShown: RefusedRow[] = [];
   readonly startedMs = performance.now();
   endedMs: number | undefined;
   readonly #refusedRows = new GrowingFile();
   readonly #report = new GrowingFile();
   #refusedCount = 0;
-  #heading: Uint8Array<ArrayBuffer> | undefined;
+  #header: Uint8Array<ArrayBuffer> | undefined;
   readonly #ending = new AbortController();
 
   constructor(file: File, token: string) {
@@ -68,7 +68,7 @@ export class ImportRun {
     const { extension, type } = fileNames[this.format];
     const name = `${this.file.name.replace(/\.\w+$/, "")}-refused.${extension}`;
     if (this.format === "json") return { name, blob: this.#refusedRows.blob(type, "[\n", "\n]\n") };
-    return { name, blob: this.#refusedRows.blob(type, this.#heading && joinLine(this.#heading)) };
+    return { name, blob: this.#refusedRows.blob(type, this.#header && joinLine(this.#header)) };
   }
 
   /** What rows are told apart by: a JSON array may stand on one line. */
@@ -100,14 +100,14 @@ export class ImportRun {
     this.endedMs = performance.now();
   }
 
-  async *#rowsToSend(): AsyncGenerator<Row, void, void> {
+  async *#rowsToSend(): AsyncGenerator<InputRow, void, void> {
     const opening = new Uint8Array(await this.file.slice(0, openingBytes).arrayBuffer());
-    this.format = guessFormat(this.file.name, opening);
-    const splitter = splitterFor(this.format, rowBytesMax);
-    for await (const row of rowsOf(this.#pieces(), splitter)) {
-      this.#heading = splitter.heading;
-      if (row.fault === undefined) yield row;
-      else this.#refuse(row, new Error(row.fault));
+    this.format = detectFormat(this.file.name, opening);
+    const reader = rowReaderFor(this.format, rowBytesMax);
+    for await (const row of readRows(this.#pieces(), reader)) {
+      this.#header = reader.header;
+      if (row.error === undefined) yield row;
+      else this.#refuse(row, new Error(row.error));
     }
   }
 
@@ -125,7 +125,7 @@ export class ImportRun {
     }
   }
 
-  #refuse(row: Row, reason: Error): void {
+  #refuse(row: InputRow, reason: Error): void {
     const { source } = row;
     const place = placeOf(row);
     this.#refusedCount++;
@@ -142,13 +142,13 @@ export class ImportRun {
   }
 }
 
-function placeOf({ line, element }: Row): number {
+function placeOf({ line, element }: InputRow): number {
   return element ?? line;
 }
 
-function joinLine(heading: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  const line = new Uint8Array(heading.length + 1);
-  line.set(heading);
-  line[heading.length] = 0x0a;
+function joinLine(header: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const line = new Uint8Array(header.length + 1);
+  line.set(header);
+  line[header.length] = 0x0a;
   return line;
 }

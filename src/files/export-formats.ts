@@ -1,16 +1,16 @@
 import type { StoredPlant } from "../plants/plant-archive.ts";
 
-/** Plants as text, a row each, such that `plant-store import` takes it back exactly. */
-export interface RowFormat {
+/** How an export is written, one row per plant, such that `plant-store import` reads back exactly what was exported. */
+export interface ExportFormat {
   readonly contentType: string;
   readonly header: string;
   readonly row: (plant: StoredPlant) => string;
 }
 
-export const formatNames = ["ndjson", "csv"] as const;
+export const exportFormatNames = ["ndjson", "csv"] as const;
 
-export const rowFormats: Readonly<Record<(typeof formatNames)[number], RowFormat>> = {
-  // The id is a number, as the contract has it. It is exact in the text; what reads it must keep it so.
+export const exportFormats: Readonly<Record<(typeof exportFormatNames)[number], ExportFormat>> = {
+  // The id is a number, as the contract has it. It is exact in the text; a reader must not round it.
   ndjson: { contentType: "application/x-ndjson; charset=utf-8", header: "", row: ndjsonRow },
   csv: {
     contentType: "text/csv; charset=utf-8",
@@ -29,7 +29,7 @@ function csvRow({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string 
   return `${[...cells, new Date(createdAtMs).toISOString(), cell(createdBy)].join(",")}\r\n`;
 }
 
-// An empty text is quoted, which tells an empty tag from none.
+// An empty text is quoted, which distinguishes an empty tag from no tag.
 function cell(text: string): string {
   return /^[^",\r\n]+$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`;
 }

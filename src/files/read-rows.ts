@@ -1,0 +1,59 @@
+import { CsvRows } from "./csv-rows.ts";
+import { concat, FormatError, type InputRow, isSpace, type RowReader } from "./input-row.ts";
+import { JsonArrayRows } from "./json-array-rows.ts";
+import { NdjsonRows } from "./ndjson-rows.ts";
+
+export const fileFormats = ["ndjson", "json", "csv"] as const;
+export type FileFormat = (typeof fileFormats)[number];
+
+const openBrace = 0x7b;
+const openBracket = 0x5b;
+const byteOrderMark = [0xef, 0xbb, 0xbf];
+
+export function rowReaderFor(format: FileFormat, rowBytesMax: number): RowReader {
+  if (format === "csv") return new CsvRows(rowBytesMax);
+  return format === "json" ? new JsonArrayRows(rowBytesMax) : new NdjsonRows(rowBytesMax);
+}
+
+/** The rows of a file that arrives in chunks. A byte order mark at its start is skipped. */
+export async function* readRows(
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  reader: RowReader,
+): AsyncGenerator<InputRow, void, void> {
+  let opening: Uint8Array<ArrayBuffer> | undefined = new Uint8Array(0);
+  for await (const chunk of chunks) {
+    if (opening === undefined) {
+      yield* reader.push(chunk);
+      continue;
+    }
+    opening = concat(opening, chunk);
+    if (opening.length < byteOrderMark.length) continue;
+    yield* reader.push(withoutBom(opening));
+    opening = undefined;
+  }
+  if (opening !== undefined) yield* reader.push(withoutBom(opening));
+  yield* reader.end();
+}
+
+/**
+ * The format that the file's name and first bytes suggest.
+ * @throws FormatError if neither suggests one and the file is binary.
+ */
+export function detectFormat(name: string, opening: Uint8Array<ArrayBuffer>): FileFormat {
+  const first = withoutBom(opening).find((byte) => !isSpace(byte));
+  if (/\.csv$/i.test(name)) return "csv";
+  // Files of one plant to a line are often called .json too.
+  if (first === openBracket) return "json";
+  if (first === openBrace || /\.(?:ndjson|jsonl|json)$/i.test(name)) return "ndjson";
+  if (opening.subarray(0, 1000).includes(0)) {
+    throw new FormatError(
+      "The file is binary: it contains zero bytes. NDJSON, JSON and CSV can be imported.",
+    );
+  }
+  const line = new TextDecoder().decode(opening.subarray(0, 1000)).split(/\r?\n/)[0] ?? "";
+  return /\bid\b/i.test(line) && /\bname\b/i.test(line) ? "csv" : "ndjson";
+}
+
+function withoutBom(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return byteOrderMark.every((byte, index) => bytes[index] === byte) ? bytes.subarray(3) : bytes;
+}
