@@ -131,7 +131,7 @@ describe("import", () => {
     const { err } = await plants.run(["plants.ndjson", "--refused", "refused"]);
     expect(err).toContain("line 2: The row is not UTF-8");
     expect(err).toContain("line 3: The row is longer than 65536 bytes");
-    expect(err).toContain("1 is too long to be kept there");
+    expect(err).toContain("1 is too long to be saved there");
     plants.write("other.ndjson", '{"id":4,"name":"other"}');
     const { out } = await plants.run(["other.ndjson", "--json"]);
     expect(JSON.parse(out).refusals).toEqual([
@@ -152,7 +152,7 @@ describe("import", () => {
     expect(err).toContain("line 1, element 3: Field");
   });
 
-  test("says in its report that the refused rows could not be kept", async () => {
+  test("says in its report that the refused rows could not be saved", async () => {
     await using plants = await importing();
     plants.write("plants.ndjson", '{"id":1,"name":"a"}\n{"id":2}\n');
     const { code, err } = await plants.run(["plants.ndjson", "--refused", "/dev/full"]);
@@ -190,7 +190,7 @@ describe("import", () => {
     ]);
     expect(code).toBe(1);
     expect(err).toContain('line 31: Field "id" must be an integer, but is the string "x".');
-    expect(JSON.parse(out)).toMatchObject({ sound: 30, refused: 1, created: 0 });
+    expect(JSON.parse(out)).toMatchObject({ valid: 30, refused: 1, created: 0 });
     expect(plants.stored()).toEqual([]);
   });
 
@@ -250,7 +250,7 @@ describe("an import that cannot go on", () => {
     );
     expect(code).toBe(1);
     expect(err.match(/could not be reached in 2 attempts/g)).toHaveLength(1);
-    expect(err).toContain("Running the same command again resumes");
+    expect(err).toContain("Run the same command again to resume");
     expect(err).toContain("0 created");
   });
 
@@ -283,7 +283,7 @@ describe("an import that cannot go on", () => {
     const stored = plants.stored().length;
     expect(stored).toBeLessThan(250);
     expect(err).toContain(
-      `Every row up to line ${stored} is settled. Running the same command again resumes`,
+      `Every row up to line ${stored} has a result. Run the same command again to resume`,
     );
     expect(await plantStore(args, { environment })).toMatchObject({
       code: 0,
@@ -301,7 +301,7 @@ describe("an import that cannot go on", () => {
     await eventually(() => plants.stored().length === 1);
     running.child.kill("SIGINT");
     const { code, err } = await running.ended;
-    expect([code, err]).toEqual([1, expect.stringContaining("up to line 1 is settled")]);
+    expect([code, err]).toEqual([1, expect.stringContaining("up to line 1 has a result")]);
   });
 });
 

@@ -13,7 +13,7 @@ import { checkRows, type Stopping, sendRows, type Target } from "./import/send-r
 import { Tally } from "./import/tally.ts";
 import { Misuse, type Terminal } from "./terminal.ts";
 
-const standard = { concurrency: "256", attempts: "8" };
+const defaults = { concurrency: "256", attempts: "8" };
 const concurrencyMax = 1000;
 const attemptsMaxMax = 100;
 const finishInFlightMs = 5000;
@@ -30,15 +30,15 @@ export const importPlants: Command = {
     url: { placeholder: "URL", help: "the service's base URL (from --base-url or --listen)" },
     format: {
       placeholder: "FORMAT",
-      help: `${fileFormats.join(", ")} (guessed from the name and the first bytes)`,
+      help: `${fileFormats.join(", ")} (detected from the name and the first bytes)`,
     },
-    concurrency: { placeholder: "COUNT", help: `plants on their way at once (${standard.concurrency})` },
+    concurrency: { placeholder: "COUNT", help: `plants in flight at once (${defaults.concurrency})` },
     attempts: {
       placeholder: "COUNT",
-      help: `how often a plant is sent before giving up (${standard.attempts})`,
+      help: `attempts for each plant before giving up (${defaults.attempts})`,
     },
     "dry-run": { placeholder: undefined, help: "check every row here and send nothing" },
-    refused: { placeholder: "FILE", help: "write refused rows there as they came" },
+    refused: { placeholder: "FILE", help: "write refused rows there unchanged" },
     json: { placeholder: undefined, help: "print the report as JSON" },
   },
   settings: ["listen", "baseUrl", "bodyBytesMax"],
@@ -85,12 +85,12 @@ async function importRows(options: Import): Promise<{ tally: Tally; failure: str
     refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, () => reader.header);
   const tally = new Tally(target === undefined, refusedFile);
   using _ = showProgress(terminal, input, tally);
-  const rows = readRows(input.pieces, reader);
+  const rows = readRows(input.chunks, reader);
   const failure = await (target === undefined
     ? checkRows(rows, tally, stopping)
     : sendRows(rows, target, tally, stopping));
-  const notKept = refusedFile?.finish();
-  return { tally, failure: failure ?? notKept };
+  const notSaved = refusedFile?.finish();
+  return { tally, failure: failure ?? notSaved };
 }
 
 function readTarget(args: Arguments, terminal: Terminal): Target {
@@ -105,10 +105,10 @@ function readTarget(args: Arguments, terminal: Terminal): Target {
   return {
     url: flag(args, "url", "", parseBaseUrl)?.href ?? publicUrl(baseUrl, listen.host, listen.port),
     token,
-    concurrency: flag(args, "concurrency", standard.concurrency, (text) =>
+    concurrency: flag(args, "concurrency", defaults.concurrency, (text) =>
       parseCount(text, 1, concurrencyMax),
     ),
-    attemptsMax: flag(args, "attempts", standard.attempts, (text) => parseCount(text, 1, attemptsMaxMax)),
+    attemptsMax: flag(args, "attempts", defaults.attempts, (text) => parseCount(text, 1, attemptsMaxMax)),
   };
 }
 

@@ -28,12 +28,12 @@ export function progressLine(
 ): string {
   const perSecond = Math.round(tally.rows / Math.max(tally.seconds, 0.001));
   const refused = tally.refused > 0 ? `  ${grouped(tally.refused)} refused` : "";
-  const told = `${grouped(tally.rows)} rows${refused}  ${grouped(perSecond)}/s`;
-  if (sizeBytes === undefined || sizeBytes === 0) return told.slice(0, errColumns - 1);
+  const counts = `${grouped(tally.rows)} rows${refused}  ${grouped(perSecond)}/s`;
+  if (sizeBytes === undefined || sizeBytes === 0) return counts.slice(0, errColumns - 1);
   const share = Math.min(1, readBytes / sizeBytes);
   const leftSeconds = share > 0 ? (tally.seconds * (1 - share)) / share : undefined;
   const left = leftSeconds === undefined ? "" : `  ${clock(leftSeconds)} left`;
-  const text = ` ${String(Math.floor(share * 100)).padStart(3)}%  ${told}${left}`;
+  const text = ` ${String(Math.floor(share * 100)).padStart(3)}%  ${counts}${left}`;
   if (errColumns - 1 < barColumns + text.length) return text.trim().slice(0, errColumns - 1);
   const full = Math.round(share * barColumns);
   return `${green("█".repeat(full), colourErr)}${"░".repeat(barColumns - full)}${text}`;
@@ -42,6 +42,8 @@ export function progressLine(
 function clock(seconds: number): string {
   const whole = Math.ceil(seconds);
   const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
-  const shown = parts[0] === 0 ? parts.slice(1) : parts;
-  return shown.map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, "0"))).join(":");
+  const relevant = parts[0] === 0 ? parts.slice(1) : parts;
+  return relevant
+    .map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, "0")))
+    .join(":");
 }

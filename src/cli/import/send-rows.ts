@@ -18,7 +18,7 @@ export interface Target {
   readonly attemptsMax: number;
 }
 
-/** A wish to stop: first no more rows are taken, and what is in flight is cut off only when it takes too long. */
+/** A request to stop: no more rows are sent, and what is in flight is aborted only when it takes too long. */
 export interface Stopping {
   readonly asked: boolean;
   readonly whenAsked: Promise<void>;
@@ -30,7 +30,7 @@ const backoffMs = 250;
 const backoffMsMax = 4000;
 const patienceMs = 3_600_000;
 
-/** Sends every row and tallies what becomes of it. Gives the sentence that says why it ended early, if it did. */
+/** Sends every row and counts the results. Returns the reason if it ended early. */
 export async function sendRows(
   rows: AsyncIterable<InputRow>,
   { url, token, concurrency, attemptsMax }: Target,
@@ -43,66 +43,66 @@ export async function sendRows(
     ...{ baseUrl: url, token, timeoutMs, attemptsMax, backoffMs, backoffMsMax, patienceMs },
     ...(plain ? { fetch: transport.fetch } : {}),
   });
-  const taken = { line: 0, all: false };
-  const sound = soundRows(rows, tally, stopping, taken);
+  const progress = { line: 0, all: false };
+  const valid = validRows(rows, tally, stopping, progress);
   try {
-    for await (const outcome of client.createPlants(sound, { concurrency, signal: stopping.cutOff })) {
+    for await (const outcome of client.createPlants(valid, { concurrency, signal: stopping.cutOff })) {
       if (outcome.kind !== "refused") tally[outcome.kind]++;
       else {
         const { error } = outcome;
         const code = error instanceof ServiceRefused ? error.error : undefined;
-        tally.refuse(outcome.item, placed(error.message, outcome.item), code);
+        tally.refuse(outcome.item, withRowPosition(error.message, outcome.item), code);
       }
     }
   } catch (error) {
     return `${whyEnded(error)} ${resumes}`;
   }
-  return stopping.asked && !taken.all
-    ? `Stopped when asked to. Every row up to line ${taken.line} is settled. ${resumes}`
+  return stopping.asked && !progress.all
+    ? `Stopped on request. Every row up to line ${progress.line} has a result. ${resumes}`
     : undefined;
 }
 
-/** Judges every row as the service would, without asking it. Only an id that is taken cannot be known here. */
+/** Validates every row as the service would, without sending it. Only an id conflict cannot be detected here. */
 export async function checkRows(
   rows: AsyncIterable<InputRow>,
   tally: Tally,
   stopping: Stopping,
 ): Promise<string | undefined> {
-  const taken = { line: 0, all: false };
+  const progress = { line: 0, all: false };
   try {
-    for await (const row of soundRows(rows, tally, stopping, taken)) {
+    for await (const row of validRows(rows, tally, stopping, progress)) {
       const plant = parseNewPlant(row.json);
-      if (plant instanceof Refusal) tally.refuse(row, placed(plant.message, row));
-      else tally.sound++;
+      if (plant instanceof Refusal) tally.refuse(row, withRowPosition(plant.message, row));
+      else tally.valid++;
     }
   } catch (error) {
     return whyEnded(error);
   }
-  return stopping.asked && !taken.all ? "Stopped when asked to." : undefined;
+  return stopping.asked && !progress.all ? "Stopped on request." : undefined;
 }
 
-const resumes = "Running the same command again resumes: rows that are stored are only replayed.";
+const resumes = "Run the same command again to resume: stored rows are only replayed.";
 
-async function* soundRows(
+async function* validRows(
   rows: AsyncIterable<InputRow>,
   tally: Tally,
   stopping: Stopping,
-  taken: { line: number; all: boolean },
+  progress: { line: number; all: boolean },
 ) {
   for await (const row of rows) {
-    // Asked before the row is looked at: the last one may have been cut off by the stop itself.
+    // Checked before the row: a stop ends the input, so the last row may be truncated.
     if (stopping.asked) return;
-    taken.line = row.line;
+    progress.line = row.line;
     if (row.error === undefined) yield row;
     else tally.refuse(row, row.error);
   }
-  // A stop ends the input as well, so only an end from before it is the end of the file.
-  taken.all = !stopping.asked;
+  // A stop ends the input too, so only an earlier end is the end of the file.
+  progress.all = !stopping.asked;
 }
 
 // The service sees one row as a whole body, so its line 1 is the row's own line. Only an element of an array has several;
 // elsewhere the service counts a stray carriage return, and its column is not the row's.
-function placed(message: string, { line, element }: InputRow): string {
+function withRowPosition(message: string, { line, element }: InputRow): string {
   return message
     .replace(/^The body\b/, "The row")
     .replace(/ at line (\d+), column (\d+)/, (_, down, column) => {
@@ -114,8 +114,7 @@ function placed(message: string, { line, element }: InputRow): string {
 }
 
 function whyEnded(error: unknown): string {
-  if (error instanceof RequestAborted)
-    return "Stopped when asked to, without an answer to what was in flight.";
+  if (error instanceof RequestAborted) return "Stopped on request, without a response to what was in flight.";
   if (error instanceof ServiceUnreachable || error instanceof InputProblem)
     return `The import ended early. ${error.message}`;
   if (error instanceof ServiceRefused) {
