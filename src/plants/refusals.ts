@@ -22,7 +22,9 @@ export class Refusal {
   }
 }
 
-/** Several faults in one body become one refusal: the first gives the kind, the message tells them all. */
-export function together(first: Refusal, others: readonly Refusal[]): Refusal {
-  return new Refusal(first.kind, [first, ...others].map((fault) => fault.message).join(" "));
+/** Several problems in one body become one refusal: the first gives the kind, the message names them all. */
+export function combineRefusals(problems: readonly (Refusal | undefined)[]): Refusal {
+  const found = problems.filter((problem) => problem !== undefined);
+  if (found[0] === undefined) throw new Error("a body was refused without a problem");
+  return new Refusal(found[0].kind, found.map(({ message }) => message).join(" "));
 }
