@@ -70,6 +70,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     onStored: events.stored,
     onUnavailable: events.storeUnavailable,
     onAvailable: events.storeAvailable,
+    onSettleFailed: (error) => events.faulted(undefined, error),
     onUncertain(reason) {
       broken = true;
       events.storeUncertain(reason);

@@ -37,6 +37,7 @@ function setUp(pendingMax = 100, batchesInFlightMax = 1) {
     onUnavailable: () => heard.push("unavailable"),
     onAvailable: () => heard.push("available"),
     onUncertain: () => heard.push("uncertain"),
+    onSettleFailed: (error) => heard.push(String(error)),
   });
   const create = (id: number): Promise<Outcome | TurnedAway> =>
     new Promise((settle) => intake.create({ id: BigInt(id), name: "a", tag: undefined }, "test", settle));
@@ -159,6 +160,43 @@ describe("the intake", () => {
     expect(await create(1)).toEqual(created);
     store.next = () => Promise.reject(new StoreUnavailable("gone"));
     expect(await intake.ready()).toBe(true);
+  });
+
+  const endings: [string, () => Promise<void>, Outcome | TurnedAway][] = [
+    ["stored", async () => {}, created],
+    ["rejected", () => Promise.reject(new StoreUnavailable("full")), "store-unavailable"],
+  ];
+  for (const [ending, next, outcome] of endings) {
+    test(`reports a callback that throws, and settles the others of a batch that was ${ending}`, async () => {
+      const { store, heard, intake, create } = setUp();
+      store.next = next;
+      const before = create(1);
+      intake.create({ id: 2n, name: "a", tag: undefined }, "test", () => {
+        throw new Error("callback");
+      });
+      expect(await Promise.all([before, create(3)])).toEqual([outcome, outcome]);
+      expect([intake.pending, store.batches]).toEqual([0, [3]]);
+      expect(heard).toContain("Error: callback");
+      store.next = async () => {};
+      expect(await create(4)).toEqual(created);
+      await intake.close();
+    });
+  }
+
+  test("reports a callback that throws when it is rejected at once or on close", async () => {
+    const { heard, intake, create } = setUp(2);
+    const failing = () =>
+      intake.create({ id: 1n, name: "a", tag: undefined }, "test", () => {
+        throw new Error("callback");
+      });
+    failing();
+    const waiting = create(2);
+    failing();
+    await waiting;
+    failing();
+    await intake.close();
+    expect(heard).toEqual(Array(3).fill("Error: callback"));
+    expect(intake.pending).toBe(0);
   });
 
   test("hands in as many batches at once as the store takes, and no more", async () => {

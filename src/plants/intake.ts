@@ -15,6 +15,8 @@ export interface IntakeOptions {
   readonly onAvailable: () => void;
   /** Called once, when it is not known whether a batch was stored: this process must end and recover on restart. */
   readonly onUncertain: (reason: Error) => void;
+  /** Called when a plant's `settle` threw: an internal error, which concerns that plant's client alone. */
+  readonly onSettleFailed: (error: unknown) => void;
 }
 
 /** Where plants are handed in. */
@@ -25,7 +27,7 @@ export interface PlantIntake {
   ready(): Promise<boolean>;
 }
 
-/** Hears what became of a plant. Must not throw. */
+/** Receives the outcome of a plant. */
 export type Settle = (outcome: Outcome | TurnedAway) => void;
 
 interface Waiting extends Arrival {
@@ -62,9 +64,9 @@ export class Intake implements PlantIntake {
   }
 
   create(plant: NewPlant, createdBy: string, settle: Settle): void {
-    if (this.#pending >= this.#options.pendingMax) return settle("too-busy");
-    if (this.#state === "closing") return settle("closing");
-    if (this.#state === "uncertain") return settle("store-unavailable");
+    if (this.#pending >= this.#options.pendingMax) return this.#settle(settle, "too-busy");
+    if (this.#state === "closing") return this.#settle(settle, "closing");
+    if (this.#state === "uncertain") return this.#settle(settle, "store-unavailable");
     this.#pending++;
     this.#queue.push({ plant, createdBy, settle });
     if (this.#drains < this.#drainsMax) {
@@ -111,7 +113,7 @@ export class Intake implements PlantIntake {
     const waiting = this.#queue;
     this.#queue = [];
     this.#pending -= waiting.length;
-    for (const { settle } of waiting) settle("closing");
+    for (const { settle } of waiting) this.#settle(settle, "closing");
     if (this.#pending === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#emptied = resolve;
@@ -159,14 +161,23 @@ export class Intake implements PlantIntake {
       const outcome = outcomes[index] ?? "store-unavailable";
       if (typeof outcome !== "string" && outcome.kind === "created") created++;
       else if (typeof outcome !== "string" && outcome.kind === "replayed") replayed++;
-      batch[index]?.settle(outcome);
+      this.#settle((batch[index] as Waiting).settle, outcome);
     }
     this.#options.onStored(created, replayed);
   }
 
   #turnAway(batch: readonly Waiting[]): void {
     this.#pending -= batch.length;
-    for (const waiting of batch) waiting.settle("store-unavailable");
+    for (const { settle } of batch) this.#settle(settle, "store-unavailable");
+  }
+
+  // One client's callback that throws must not keep its neighbours in the batch from being answered.
+  #settle(settle: Settle, outcome: Outcome | TurnedAway): void {
+    try {
+      settle(outcome);
+    } catch (error) {
+      this.#options.onSettleFailed(error);
+    }
   }
 
   #available(): void {

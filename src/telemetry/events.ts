@@ -44,7 +44,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     refused(answered: Answered) {
       if (mayLogRefusal()) log.info("refused", { ...answered });
     },
-    faulted(requestId: string, error: unknown) {
+    faulted(requestId: string | undefined, error: unknown) {
       if (!mayLogFailure()) return;
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
       log.error("a fault of ours", { requestId, reason });
