@@ -31,7 +31,7 @@ onEveryEngine((engine) => {
         { kind: "created" },
         { kind: "created" },
         { kind: "replayed" },
-        { kind: "taken", differing: ["name", "tag"] },
+        { kind: "conflict", differing: ["name", "tag"] },
       ]);
       const again = [
         arrival(2, "c"),
@@ -41,7 +41,7 @@ onEveryEngine((engine) => {
         arrival(2, "a"),
       ];
       expect(kindsOf(await store.plants.create(again, 2))).toEqual([
-        "taken",
+        "conflict",
         "created",
         "replayed",
         "replayed",
@@ -99,7 +99,7 @@ onEveryEngine((engine) => {
       const large = (id: number) => arrival(id, `${id} ${"x".repeat(60_000)}`);
       const batch = [...Array.from({ length: 300 }, (_, id) => large(id)), large(0), arrival(299, "other")];
       const kinds = kindsOf(await store.plants.create(batch, 1));
-      expect(kinds).toEqual([...Array(300).fill("created"), "replayed", "taken"]);
+      expect(kinds).toEqual([...Array(300).fill("created"), "replayed", "conflict"]);
       expect((await store.archive.find(299n))?.name.length).toBe(60_004);
     });
 

@@ -52,7 +52,8 @@ export function createPlant({ gate, rateLimit, intake, events }: CreatePlantPart
 
 function present(exchange: Exchange, plant: NewPlant, outcome: Outcome | TurnedAway, events: Events): void {
   if (typeof outcome === "string") exchange.error(outcome, undefined, retrySoon);
-  else if (outcome.kind === "taken") exchange.error("id-taken", takenMessage(plant.id, outcome.differing));
+  else if (outcome.kind === "conflict")
+    exchange.error("id-conflict", conflictMessage(plant.id, outcome.differing));
   else if (outcome.kind === "failed") {
     events.faulted(exchange.requestId, outcome.reason);
     exchange.error("fault");
@@ -81,6 +82,6 @@ function wrongMediaType(exchange: Exchange, contentType: string | undefined): vo
   exchange.error("wrong-media-type", `The Content-Type must be application/json, but ${came}.`);
 }
 
-function takenMessage(id: bigint, differing: readonly PlantField[]): string {
+function conflictMessage(id: bigint, differing: readonly PlantField[]): string {
   return `The id ${id} already belongs to a plant with a different ${differing.join(" and a different ")}.`;
 }

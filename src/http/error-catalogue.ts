@@ -87,7 +87,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     remedy: "Take the character out; every other one is kept as it is.",
     example: 'Field "name" holds the character U+0000, which cannot be stored.',
   },
-  "id-taken": {
+  "id-conflict": {
     error: 40020,
     when: "`id` already belongs to a different plant",
     remedy: "Choose another id. The plant that came first stands, and what it holds is not shown.",

@@ -14,7 +14,7 @@ export type Outcome =
   /** The same plant was stored already. */
   | { readonly kind: "replayed" }
   /** The id belongs to a plant that differs in these fields; that plant stands. */
-  | { readonly kind: "taken"; readonly differing: readonly PlantField[] }
+  | { readonly kind: "conflict"; readonly differing: readonly PlantField[] }
   /** The engine refuses this plant alone, and nothing of it is stored. The reason is for the log. */
   | { readonly kind: "failed"; readonly reason: string };
 

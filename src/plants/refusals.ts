@@ -9,7 +9,7 @@ export type RefusalKind =
   | "wrong-type"
   | "not-int64"
   | "holds-nul"
-  | "id-taken";
+  | "id-conflict";
 
 /** Why a plant was not taken, in words for the person who sent it. */
 export class Refusal {

@@ -42,7 +42,7 @@ export async function copyStore(
       const kind = outcome === "store-unavailable" ? outcome : outcome.kind;
       if (kind === "created") counts.created++;
       else if (kind === "replayed") counts.replayed++;
-      else if (kind !== "taken") {
+      else if (kind !== "conflict") {
         counts.failed++;
         onFailed(plants[index]?.id ?? 0n, reasonOf(outcome));
       }

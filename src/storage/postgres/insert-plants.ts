@@ -124,5 +124,5 @@ function columns(arrivals: readonly Arrival[], createdAtMs: number): unknown[] {
 function compared(plant: NewPlant, stands: Plant | undefined): Outcome {
   if (stands === undefined) throw new StoreUnavailable("a plant was neither stored nor found");
   const differing = differingFields(plant, stands);
-  return differing.length === 0 ? replayed : { kind: "taken", differing };
+  return differing.length === 0 ? replayed : { kind: "conflict", differing };
 }

@@ -68,6 +68,6 @@ export class SqlitePlants implements PlantStore {
     const stored = this.#select.get(plant.id);
     if (stored === null) throw new StoreUncertain("a plant was neither stored nor found");
     const differing = differingFields(plant, { name: stored.name, tag: stored.tag ?? undefined });
-    return differing.length === 0 ? replayed : { kind: "taken", differing };
+    return differing.length === 0 ? replayed : { kind: "conflict", differing };
   }
 }
