@@ -71,9 +71,9 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     onUnavailable: events.storeUnavailable,
     onAvailable: events.storeAvailable,
     onSettleFailed: (error) => events.faulted(undefined, error),
-    onUncertain(reason) {
+    onOutcomeUnknown(reason) {
       broken = true;
-      events.storeUncertain(reason);
+      events.outcomeUnknown(reason);
       // Where the data file has lost its name, this process has the only copy, and ends once that is saved.
       if (reason instanceof DataFileReplaced) void saveAll(reason, events).then(() => failed.resolve(reason));
       else failed.resolve(reason);

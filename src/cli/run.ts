@@ -3,7 +3,7 @@ import { TokenProblem } from "../access/tokens.ts";
 import { ConfigProblem } from "../config/read-config.ts";
 import { FormatError } from "../files/input-row.ts";
 import { ListenProblem } from "../http/public-listener.ts";
-import { StoreUnavailable, StoreUncertain } from "../plants/plant-store.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
 import { WorkerProblem } from "../workers/crew.ts";
@@ -30,7 +30,7 @@ const foreseen = [
   DataFileProblem,
   DatabaseProblem,
   StoreUnavailable,
-  StoreUncertain,
+  OutcomeUnknown,
   WorkerProblem,
   InputProblem,
   FormatError,
@@ -79,7 +79,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     return await command.run(readArguments(rest, command.flags, command.settings), terminal);
   } catch (error) {
     const code = told(error, terminal);
-    return error instanceof StoreUncertain ? terminal.exitWithoutClosing(code) : code;
+    return error instanceof OutcomeUnknown ? terminal.exitWithoutClosing(code) : code;
   }
 }
 

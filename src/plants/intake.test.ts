@@ -3,9 +3,9 @@ import { Intake, type TurnedAway } from "./intake.ts";
 import {
   type Arrival,
   type Outcome,
+  OutcomeUnknown,
   type PlantStore,
   StoreUnavailable,
-  StoreUncertain,
 } from "./plant-store.ts";
 
 const created: Outcome = { kind: "created" };
@@ -36,7 +36,7 @@ function setUp(pendingMax = 100, batchesInFlightMax = 1) {
     pendingMax,
     onUnavailable: () => heard.push("unavailable"),
     onAvailable: () => heard.push("available"),
-    onUncertain: () => heard.push("uncertain"),
+    onOutcomeUnknown: () => heard.push("outcome-unknown"),
     onSettleFailed: (error) => heard.push(String(error)),
   });
   const create = (id: number): Promise<Outcome | TurnedAway> =>
@@ -97,7 +97,7 @@ describe("the intake", () => {
     expect(heard).toEqual(["unavailable", "available"]);
   });
 
-  const doubtful = [new StoreUncertain("fsync failed"), new Error("something nobody foresaw")];
+  const doubtful = [new OutcomeUnknown("fsync failed"), new Error("something nobody foresaw")];
   for (const reason of doubtful) {
     test(`takes nothing more after a batch in doubt (${reason.message})`, async () => {
       const { store, heard, intake, create } = setUp();
@@ -106,7 +106,7 @@ describe("the intake", () => {
       store.next = async () => {};
       expect(await create(2)).toBe("store-unavailable");
       expect(await intake.ready()).toBe(false);
-      expect(heard).toEqual(["uncertain"]);
+      expect(heard).toEqual(["outcome-unknown"]);
       expect(store.batches).toEqual([1]);
     });
   }
@@ -118,7 +118,7 @@ describe("the intake", () => {
     const begun = create(1);
     await new Promise((resolve) => setImmediate(resolve));
     const waiting = create(2);
-    writing.reject(new StoreUncertain("fsync failed"));
+    writing.reject(new OutcomeUnknown("fsync failed"));
     expect(await Promise.all([begun, waiting])).toEqual(["store-unavailable", "store-unavailable"]);
     expect(store.batches).toEqual([1]);
     let outcome: Outcome | TurnedAway | undefined;
@@ -127,16 +127,16 @@ describe("the intake", () => {
     };
     intake.create({ id: 3n, name: "a", tag: undefined }, "test", settle);
     expect(outcome).toBe("store-unavailable");
-    expect(heard).toEqual(["uncertain"]);
+    expect(heard).toEqual(["outcome-unknown"]);
   });
 
   test("reports only the first failure of the store, and closing does not change what it answers", async () => {
     const { heard, intake, create } = setUp();
-    intake.fail(new StoreUncertain("fsync failed"));
-    intake.fail(new StoreUncertain("the data file was deleted"));
+    intake.fail(new OutcomeUnknown("fsync failed"));
+    intake.fail(new OutcomeUnknown("the data file was deleted"));
     await intake.close();
-    intake.fail(new StoreUncertain("once more"));
-    expect(heard).toEqual(["uncertain"]);
+    intake.fail(new OutcomeUnknown("once more"));
+    expect(heard).toEqual(["outcome-unknown"]);
     expect(await create(1)).toBe("store-unavailable");
   });
 

@@ -14,7 +14,7 @@ export interface IntakeOptions {
   readonly onUnavailable: (reason: Error) => void;
   readonly onAvailable: () => void;
   /** Called once, when it is not known whether a batch was stored: this process must end and recover on restart. */
-  readonly onUncertain: (reason: Error) => void;
+  readonly onOutcomeUnknown: (reason: Error) => void;
   /** Called when a plant's `settle` threw: an internal error, which concerns that plant's client alone. */
   readonly onSettleFailed: (error: unknown) => void;
 }
@@ -51,7 +51,7 @@ export class Intake implements PlantIntake {
   #drains = 0;
   /** Drains that wait for the end of the turn. */
   #scheduled = 0;
-  #state: "open" | "unavailable" | "closing" | "uncertain" = "open";
+  #state: "open" | "unavailable" | "closing" | "outcome-unknown" = "open";
   // By the clock that is never set back.
   #probedAtMs = Number.NEGATIVE_INFINITY;
   #probing: Promise<void> | undefined;
@@ -66,7 +66,7 @@ export class Intake implements PlantIntake {
   create(plant: NewPlant, createdBy: string, settle: Settle): void {
     if (this.#pending >= this.#options.pendingMax) return this.#settle(settle, "too-busy");
     if (this.#state === "closing") return this.#settle(settle, "closing");
-    if (this.#state === "uncertain") return this.#settle(settle, "store-unavailable");
+    if (this.#state === "outcome-unknown") return this.#settle(settle, "store-unavailable");
     this.#pending++;
     this.#queue.push({ plant, createdBy, settle });
     if (this.#drains < this.#drainsMax) {
@@ -109,7 +109,7 @@ export class Intake implements PlantIntake {
 
   /** Turns away what has not been begun, which is always safe, and settles once the batch in hand is answered. */
   close(): Promise<void> {
-    if (this.#state !== "uncertain") this.#state = "closing";
+    if (this.#state !== "outcome-unknown") this.#state = "closing";
     const waiting = this.#queue;
     this.#queue = [];
     this.#pending -= waiting.length;
@@ -143,7 +143,7 @@ export class Intake implements PlantIntake {
   }
 
   async #store(batch: readonly Waiting[]): Promise<void> {
-    if (this.#state === "uncertain") return this.#turnAway(batch);
+    if (this.#state === "outcome-unknown") return this.#turnAway(batch);
     let outcomes: readonly Result[];
     try {
       outcomes = await this.#options.store.create(batch, Date.now());
@@ -193,9 +193,9 @@ export class Intake implements PlantIntake {
       if (this.#state !== "open") return;
       this.#state = "unavailable";
       this.#options.onUnavailable(error);
-    } else if (this.#state !== "uncertain") {
-      this.#state = "uncertain";
-      this.#options.onUncertain(error);
+    } else if (this.#state !== "outcome-unknown") {
+      this.#state = "outcome-unknown";
+      this.#options.onOutcomeUnknown(error);
     }
   }
 }

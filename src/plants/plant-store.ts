@@ -32,13 +32,13 @@ export interface PlantStore {
    * Stores the batch in one transaction and gives the results in its order, all outcomes durable. Arrivals with the
    * same id are judged in order, so the first wins.
    * @throws StoreUnavailable nothing of the batch is acknowledged; a later try may succeed, and is safe.
-   * @throws StoreUncertain the batch may or may not be stored; only a restart finds out.
+   * @throws OutcomeUnknown the batch may or may not be stored; only a restart finds out.
    */
   create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]>;
 
   /**
    * Writes durably and harmlessly, to find out whether the store takes writes.
-   * @throws StoreUnavailable, StoreUncertain as `create` does.
+   * @throws StoreUnavailable, OutcomeUnknown as `create` does.
    */
   probe(): Promise<void>;
 }
@@ -47,6 +47,6 @@ export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
-export class StoreUncertain extends Error {
-  override readonly name = "StoreUncertain";
+export class OutcomeUnknown extends Error {
+  override readonly name = "OutcomeUnknown";
 }

@@ -1,6 +1,6 @@
 import type { TokenStore } from "../access/tokens.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
-import { type PlantStore, StoreUncertain } from "../plants/plant-store.ts";
+import { OutcomeUnknown, type PlantStore } from "../plants/plant-store.ts";
 
 /** Everything that is stored, whichever engine stores it. */
 export interface Store extends AsyncDisposable {
@@ -9,7 +9,7 @@ export interface Store extends AsyncDisposable {
   readonly tokens: TokenStore;
   readonly archive: PlantArchive;
   /** Settles if the store can no longer vouch for what it holds: the process must end without closing it. */
-  readonly failure?: Promise<StoreUncertain>;
+  readonly failure?: Promise<OutcomeUnknown>;
   /** Where its server was away at the start: settles once it is open. Rejects with the problem that no waiting solves. */
   readonly opened?: Promise<void> | undefined;
 }
@@ -27,7 +27,7 @@ export interface StoreEvents {
 }
 
 /** The data file has no name any more: only this process can still read what it holds. */
-export class DataFileReplaced extends StoreUncertain {
+export class DataFileReplaced extends OutcomeUnknown {
   /** Saves everything under a new name, which it gives. */
   readonly rescue: () => Promise<string>;
 

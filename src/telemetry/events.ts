@@ -51,7 +51,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     },
     storeUnavailable: (reason: Error) => log.error("store unavailable, retrying", { reason: reason.message }),
     storeAvailable: () => log.info("store available again"),
-    storeUncertain: (reason: Error) =>
+    outcomeUnknown: (reason: Error) =>
       log.error("write outcome unknown; stopping, so that a restart finds out what is stored", {
         reason: reason.message,
       }),

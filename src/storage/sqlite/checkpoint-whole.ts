@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { StoreUnavailable, StoreUncertain } from "../../plants/plant-store.ts";
+import { StoreUnavailable, OutcomeUnknown } from "../../plants/plant-store.ts";
 import { codeOf, isFullOrBusy } from "./lock-wait.ts";
 
 /**
@@ -13,13 +13,13 @@ export function checkpointWhole(database: Database): void {
 }
 
 /** For before a close, which checkpoints too but ignores every error. Gives the failure after which nothing may be closed. */
-export function checkpointBeforeClose(database: Database): StoreUncertain | undefined {
+export function checkpointBeforeClose(database: Database): OutcomeUnknown | undefined {
   try {
     database.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
     return undefined;
   } catch (error) {
     if (isFullOrBusy(codeOf(error))) return undefined;
-    return new StoreUncertain(`The last checkpoint failed: ${codeOf(error) || String(error)}.`, {
+    return new OutcomeUnknown(`The last checkpoint failed: ${codeOf(error) || String(error)}.`, {
       cause: error,
     });
   }

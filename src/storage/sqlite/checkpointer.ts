@@ -1,6 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
 import { fstatSync, statSync } from "node:fs";
-import { StoreUncertain } from "../../plants/plant-store.ts";
+import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { ended, endThread } from "./end-thread.ts";
 import { codeOf, isFullOrBusy } from "./lock-wait.ts";
 
@@ -26,7 +26,7 @@ export type CheckpointReply = { readonly to: CheckpointRequest["kind"] } & (
 
 export interface CheckpointHooks {
   /** A checkpoint or its fsync failed, so what the data file holds is unknown. */
-  readonly failed: (reason: StoreUncertain) => void;
+  readonly failed: (reason: OutcomeUnknown) => void;
   /** The WAL has grown past what we expect, as a long reader in another process makes it. */
   readonly walGrown: (bytes: number) => void;
 }
@@ -193,7 +193,7 @@ export class Checkpointer {
 
   #fail(reason: string): void {
     this.#stopped = true;
-    this.#hooks.failed(new StoreUncertain(`A checkpoint failed: ${reason}.`));
+    this.#hooks.failed(new OutcomeUnknown(`A checkpoint failed: ${reason}.`));
   }
 
   #warnIfLarge(framesLeft: number): void {

@@ -20,7 +20,7 @@ export interface OpenedWriter {
 
 /**
  * Opens the data file as its one writer: locked, recovered, up to date, and looked at.
- * @throws DataFileProblem, StoreUnavailable, StoreUncertain
+ * @throws DataFileProblem, StoreUnavailable, OutcomeUnknown
  */
 export function openWriter(named: string): OpenedWriter {
   const path = realDataFile(named);

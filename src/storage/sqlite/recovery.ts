@@ -19,7 +19,7 @@ const aloneWaitMs = 500;
  * the holder of the writer lock may call it. Gives whether another process has the data file open, which keeps the WAL.
  * @throws DataFileProblem
  * @throws StoreUnavailable nothing was done; a later attempt may succeed.
- * @throws StoreUncertain a sync failed. The process must end without closing the database.
+ * @throws OutcomeUnknown a sync failed. The process must end without closing the database.
  */
 export function recover(path: string): { readonly shared: boolean } {
   const failure = readMarker(path);

@@ -1,6 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
 import { differingFields } from "../../plants/plant.ts";
-import { type Arrival, type Outcome, type PlantStore, StoreUncertain } from "../../plants/plant-store.ts";
+import { type Arrival, type Outcome, OutcomeUnknown, type PlantStore } from "../../plants/plant-store.ts";
 import type { StoreEvents } from "../store.ts";
 import { readPragma } from "./read-pragma.ts";
 import { Windows } from "./windows.ts";
@@ -66,7 +66,7 @@ export class SqlitePlants implements PlantStore {
     const { changes } = this.#insert.run(plant.id, plant.name, plant.tag ?? null, ownMs ?? nowMs, createdBy);
     if (changes > 0) return created;
     const stored = this.#select.get(plant.id);
-    if (stored === null) throw new StoreUncertain("a plant was neither stored nor found");
+    if (stored === null) throw new OutcomeUnknown("a plant was neither stored nor found");
     const differing = differingFields(plant, { name: stored.name, tag: stored.tag ?? undefined });
     return differing.length === 0 ? replayed : { kind: "conflict", differing };
   }

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { StoreUncertain } from "../../plants/plant-store.ts";
+import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type StoreEvents } from "../store.ts";
 import { checkpointBeforeClose } from "./checkpoint-whole.ts";
 import { Checkpointer } from "./checkpointer.ts";
@@ -20,8 +20,8 @@ export class SqliteStore implements AsyncDisposable {
   readonly plants: SqlitePlants;
   readonly tokens: SqliteTokens;
   readonly archive: ThreadedArchive;
-  readonly failure: Promise<StoreUncertain>;
-  readonly #failure = Promise.withResolvers<StoreUncertain>();
+  readonly failure: Promise<OutcomeUnknown>;
+  readonly #failure = Promise.withResolvers<OutcomeUnknown>();
   readonly #events: StoreEvents;
   readonly #path: string;
   readonly #database: Database;
@@ -73,7 +73,7 @@ export class SqliteStore implements AsyncDisposable {
     if (this.#failed) return;
     if (file === "wal" && this.#checkpointer.checkpointAll())
       return this.#fail(
-        new StoreUncertain("The WAL file was deleted or replaced; everything is in the data file."),
+        new OutcomeUnknown("The WAL file was deleted or replaced; everything is in the data file."),
       );
     const rescue = async (): Promise<string> => {
       const copy = await saveCopy(this.#path, (to) => this.#checkpointer.copyTo(to));
@@ -86,7 +86,7 @@ export class SqliteStore implements AsyncDisposable {
     this.#fail(reason, { reason: "replaced" });
   }
 
-  #fail(reason: StoreUncertain, marker?: Failure): void {
+  #fail(reason: OutcomeUnknown, marker?: Failure): void {
     if (this.#failed) return;
     this.#failed = true;
     this.#writer.stop(reason);

@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
-import { StoreUncertain } from "../../plants/plant-store.ts";
+import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { writeMarker } from "./failure-marker.ts";
 
 /** Holds on to the connection: collected as garbage it would be closed, which checkpoints and deletes the WAL. */
-export class UnclosedFailure extends StoreUncertain {
+export class UnclosedFailure extends OutcomeUnknown {
   readonly database: Database;
 
   constructor(message: string, database: Database) {

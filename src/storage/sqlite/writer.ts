@@ -1,13 +1,13 @@
 import type { Database, Statement } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { StoreUnavailable, StoreUncertain } from "../../plants/plant-store.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../plants/plant-store.ts";
 import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "./lock-wait.ts";
 
 export interface WriterHooks {
   /** After every commit. */
   readonly committed: () => void;
   /** Once the outcome of a write is unknown: nothing may touch the database any more, not even to close it. */
-  readonly outcomeUnknown: (reason: StoreUncertain) => void;
+  readonly outcomeUnknown: (reason: OutcomeUnknown) => void;
 }
 
 /** The one way to write: a transaction that is durable when it has settled. */
@@ -18,7 +18,7 @@ export class Writer {
   readonly #commit: Statement;
   #lockedSinceMs: number | undefined;
   #lockedAtMs = 0;
-  #stopped: StoreUncertain | undefined;
+  #stopped: OutcomeUnknown | undefined;
 
   constructor(database: Database, hooks: WriterHooks) {
     this.#database = database;
@@ -30,7 +30,7 @@ export class Writer {
   /**
    * Runs the work in a transaction of its own. `rolledBack` is called if nothing of it was stored.
    * @throws StoreUnavailable nothing was stored: the disk is full, or another process holds the write lock.
-   * @throws StoreUncertain it may or may not be stored.
+   * @throws OutcomeUnknown it may or may not be stored.
    */
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
     // Waiting inside SQLite would stall every request, so its connection has no busy_timeout, and this comes back instead.
@@ -64,7 +64,7 @@ export class Writer {
   }
 
   /** From now on nothing is written: not what waits for the lock either. */
-  stop(reason: StoreUncertain): void {
+  stop(reason: OutcomeUnknown): void {
     this.#stopped = reason;
   }
 
@@ -90,11 +90,11 @@ export class Writer {
     }
   }
 
-  #unknown(cause: unknown): StoreUncertain {
+  #unknown(cause: unknown): OutcomeUnknown {
     const reason =
-      cause instanceof StoreUncertain
+      cause instanceof OutcomeUnknown
         ? cause
-        : new StoreUncertain(`Writing failed: ${codeOf(cause) || String(cause)}.`, { cause });
+        : new OutcomeUnknown(`Writing failed: ${codeOf(cause) || String(cause)}.`, { cause });
     this.#hooks.outcomeUnknown(reason);
     return reason;
   }
