@@ -1,6 +1,6 @@
 import type { Denied, Gate } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
-import type { PlantIntake, TurnedAway } from "../plants/intake.ts";
+import type { PlantIntake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant, PlantField } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
@@ -50,7 +50,7 @@ export function createPlant({ gate, rateLimit, intake, events }: CreatePlantPart
   };
 }
 
-function present(exchange: Exchange, plant: NewPlant, outcome: Outcome | TurnedAway, events: Events): void {
+function present(exchange: Exchange, plant: NewPlant, outcome: Outcome | Rejected, events: Events): void {
   if (typeof outcome === "string") exchange.error(outcome, undefined, retrySoon);
   else if (outcome.kind === "conflict")
     exchange.error("id-conflict", conflictMessage(plant.id, outcome.differing));

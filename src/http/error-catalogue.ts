@@ -1,5 +1,5 @@
 import type { Denied } from "../access/gate.ts";
-import type { TurnedAway } from "../plants/intake.ts";
+import type { Rejected } from "../plants/intake.ts";
 import type { RefusalKind } from "../plants/refusals.ts";
 import type { WireFault } from "./wire/connection.ts";
 
@@ -17,7 +17,7 @@ export interface CatalogueEntry {
 export type ErrorKind =
   | RefusalKind
   | Denied
-  | TurnedAway
+  | Rejected
   | "no-such-path"
   | "no-such-method"
   | WireFault

@@ -1,5 +1,5 @@
 import { describe, expect, setSystemTime, test } from "bun:test";
-import { Intake, type TurnedAway } from "./intake.ts";
+import { Intake, type Rejected } from "./intake.ts";
 import {
   type Arrival,
   type Outcome,
@@ -39,7 +39,7 @@ function setUp(pendingMax = 100, batchesInFlightMax = 1) {
     onOutcomeUnknown: () => heard.push("outcome-unknown"),
     onSettleFailed: (error) => heard.push(String(error)),
   });
-  const create = (id: number): Promise<Outcome | TurnedAway> =>
+  const create = (id: number): Promise<Outcome | Rejected> =>
     new Promise((settle) => intake.create({ id: BigInt(id), name: "a", tag: undefined }, "test", settle));
   return { store, heard, intake, create };
 }
@@ -121,8 +121,8 @@ describe("the intake", () => {
     writing.reject(new OutcomeUnknown("fsync failed"));
     expect(await Promise.all([begun, waiting])).toEqual(["store-unavailable", "store-unavailable"]);
     expect(store.batches).toEqual([1]);
-    let outcome: Outcome | TurnedAway | undefined;
-    const settle = (settled: Outcome | TurnedAway): void => {
+    let outcome: Outcome | Rejected | undefined;
+    const settle = (settled: Outcome | Rejected): void => {
       outcome = settled;
     };
     intake.create({ id: 3n, name: "a", tag: undefined }, "test", settle);
@@ -162,7 +162,7 @@ describe("the intake", () => {
     expect(await intake.ready()).toBe(true);
   });
 
-  const endings: [string, () => Promise<void>, Outcome | TurnedAway][] = [
+  const endings: [string, () => Promise<void>, Outcome | Rejected][] = [
     ["stored", async () => {}, created],
     ["rejected", () => Promise.reject(new StoreUnavailable("full")), "store-unavailable"],
   ];
@@ -203,7 +203,7 @@ describe("the intake", () => {
     const { store, create } = setUp(100, 2);
     const writing = Promise.withResolvers<void>();
     store.next = () => writing.promise;
-    const all: Promise<Outcome | TurnedAway>[] = [];
+    const all: Promise<Outcome | Rejected>[] = [];
     for (let turn = 0; turn < 5; turn++) {
       all.push(create(turn * 2), create(turn * 2 + 1));
       await new Promise((resolve) => setTimeout(resolve));

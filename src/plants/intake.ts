@@ -2,7 +2,7 @@ import type { NewPlant } from "./plant.ts";
 import { type Arrival, type Outcome, type PlantStore, type Result, StoreUnavailable } from "./plant-store.ts";
 
 /** Why an arrival was turned away before it was stored. Sending it again later is safe. */
-export type TurnedAway = "too-busy" | "store-unavailable" | "closing";
+export type Rejected = "too-busy" | "store-unavailable" | "closing";
 
 export interface IntakeOptions {
   readonly store: PlantStore;
@@ -28,7 +28,7 @@ export interface PlantIntake {
 }
 
 /** Receives the outcome of a plant. */
-export type Settle = (outcome: Outcome | TurnedAway) => void;
+export type Settle = (outcome: Outcome | Rejected) => void;
 
 interface Waiting extends Arrival {
   readonly settle: Settle;
@@ -143,13 +143,13 @@ export class Intake implements PlantIntake {
   }
 
   async #store(batch: readonly Waiting[]): Promise<void> {
-    if (this.#state === "outcome-unknown") return this.#turnAway(batch);
+    if (this.#state === "outcome-unknown") return this.#reject(batch);
     let outcomes: readonly Result[];
     try {
       outcomes = await this.#options.store.create(batch, Date.now());
     } catch (reason) {
       this.#failed(reason);
-      return this.#turnAway(batch);
+      return this.#reject(batch);
     }
     this.#available();
     this.#probedAtMs = performance.now();
@@ -166,13 +166,13 @@ export class Intake implements PlantIntake {
     this.#options.onStored(created, replayed);
   }
 
-  #turnAway(batch: readonly Waiting[]): void {
+  #reject(batch: readonly Waiting[]): void {
     this.#pending -= batch.length;
     for (const { settle } of batch) this.#settle(settle, "store-unavailable");
   }
 
   // One client's callback that throws must not keep its neighbours in the batch from being answered.
-  #settle(settle: Settle, outcome: Outcome | TurnedAway): void {
+  #settle(settle: Settle, outcome: Outcome | Rejected): void {
     try {
       settle(outcome);
     } catch (error) {

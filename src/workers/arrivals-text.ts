@@ -1,4 +1,4 @@
-import type { TurnedAway } from "../plants/intake.ts";
+import type { Rejected } from "../plants/intake.ts";
 import type { Arrival, Outcome } from "../plants/plant-store.ts";
 
 type Row = [id: string, name: string, tag: string | null, createdBy: string];
@@ -22,13 +22,13 @@ export function arrivalsFromText(text: string): Arrival[] {
 }
 
 /** Mostly all are created, and then the text is empty. */
-export function outcomesToText(outcomes: readonly (Outcome | TurnedAway)[]): string {
+export function outcomesToText(outcomes: readonly (Outcome | Rejected)[]): string {
   const allCreated = outcomes.every((outcome) => typeof outcome !== "string" && outcome.kind === "created");
   return allCreated ? "" : JSON.stringify(outcomes);
 }
 
-export function outcomesFromText(text: string, count: number): (Outcome | TurnedAway)[] {
+export function outcomesFromText(text: string, count: number): (Outcome | Rejected)[] {
   return text === ""
     ? new Array<Outcome>(count).fill({ kind: "created" })
-    : (JSON.parse(text) as (Outcome | TurnedAway)[]);
+    : (JSON.parse(text) as (Outcome | Rejected)[]);
 }

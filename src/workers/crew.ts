@@ -1,5 +1,5 @@
 import type { Token } from "../access/tokens.ts";
-import type { PlantIntake, TurnedAway } from "../plants/intake.ts";
+import type { PlantIntake, Rejected } from "../plants/intake.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -97,7 +97,7 @@ export class Crew {
 
   #take(worker: Worker, batch: number, text: string): void {
     const arrivals = arrivalsFromText(text);
-    const outcomes = new Array<Outcome | TurnedAway>(arrivals.length);
+    const outcomes = new Array<Outcome | Rejected>(arrivals.length);
     let waiting = arrivals.length;
     for (const [index, { plant, createdBy }] of arrivals.entries()) {
       this.#parts.intake.create(plant, createdBy, (outcome) => {
