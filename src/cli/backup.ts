@@ -4,7 +4,7 @@ import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { backUp, type Kept, restore as restoreBackup, type Step } from "../storage/sqlite/backup.ts";
 import { verify as verifyFile } from "../storage/sqlite/verify.ts";
 import type { Command } from "./command.ts";
-import { type Arguments, surroundings } from "./flags.ts";
+import { type Arguments, sources } from "./flags.ts";
 import { grouped, megabytes, showLine } from "./progress-line.ts";
 import { Misuse, type Terminal, visible } from "./terminal.ts";
 
@@ -99,7 +99,7 @@ function tell(kept: Kept, args: Arguments, terminal: Terminal, what: string): vo
 }
 
 function dataFile(args: Arguments, terminal: Terminal, tool: string): string {
-  const { database } = readConfig(surroundings(args, terminal));
+  const { database } = readConfig(sources(args, terminal));
   if (isDatabaseUrl(database))
     throw new Misuse(`this is for the embedded store; PostgreSQL has ${tool} for it`);
   return database;

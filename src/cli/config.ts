@@ -1,7 +1,7 @@
 import { effectiveSettings, readConfig, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import type { Command } from "./command.ts";
-import { surroundings } from "./flags.ts";
+import { sources } from "./flags.ts";
 import { columns } from "./terminal.ts";
 
 export const config: Command = {
@@ -11,7 +11,7 @@ export const config: Command = {
   flags: { json: { placeholder: undefined, help: "print JSON" } },
   settings: Object.keys(settings) as SettingName[],
   async run(args, terminal) {
-    const around = surroundings(args, terminal);
+    const around = sources(args, terminal);
     const effective = effectiveSettings(around);
     if (args.has("json")) terminal.out(`${JSON.stringify(effective, null, 2)}\n`);
     else {

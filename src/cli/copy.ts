@@ -3,7 +3,7 @@ import { readConfig } from "../config/read-config.ts";
 import { type CopyCounts, compareStores, copyStore } from "../storage/copy-store.ts";
 import { openArchive, openStore } from "../storage/open-store.ts";
 import type { Command } from "./command.ts";
-import { surroundings } from "./flags.ts";
+import { sources } from "./flags.ts";
 import { grouped, showLine } from "./progress-line.ts";
 import { Misuse, visible } from "./terminal.ts";
 
@@ -29,7 +29,7 @@ export const copy: Command = {
       throw new Misuse("copy needs --from DATABASE and --to DATABASE");
     if (samePlace(fromName, toName)) throw new Misuse("--from and --to are the same");
     const setting = (database: string) => {
-      const around = surroundings(args, terminal);
+      const around = sources(args, terminal);
       return readConfig({ ...around, flags: { ...around.flags, database } });
     };
     await using source = await openArchive(setting(fromName));

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import type { Surroundings } from "../config/read-config.ts";
+import type { ConfigSources } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import { Misuse, type Terminal } from "./terminal.ts";
 
@@ -49,7 +49,7 @@ export function readArguments(
   }
 }
 
-export function surroundings(args: Arguments, terminal: Terminal): Surroundings {
+export function sources(args: Arguments, terminal: Terminal): ConfigSources {
   const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, args.value(flag)]));
   return { flags, environment: terminal.environment, readFile: terminal.readFile };
 }

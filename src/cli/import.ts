@@ -4,7 +4,7 @@ import { BadValue, parseBaseUrl, parseChoice, parseCount } from "../config/value
 import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/public-listener.ts";
 import type { Command } from "./command.ts";
-import { type Arguments, surroundings } from "./flags.ts";
+import { type Arguments, sources } from "./flags.ts";
 import { type Input, openInput } from "./import/input.ts";
 import { showProgress } from "./import/progress-bar.ts";
 import { RefusedFile } from "./import/refused-file.ts";
@@ -51,7 +51,7 @@ export const importPlants: Command = {
       text === "" ? undefined : parseChoice(text, fileFormats),
     );
     const target = args.has("dry-run") ? undefined : readTarget(args, terminal);
-    const { bodyBytesMax } = readConfig(surroundings(args, terminal));
+    const { bodyBytesMax } = readConfig(sources(args, terminal));
     const refusedPath = args.value("refused");
     if (refusedPath !== undefined && isSameFile(refusedPath, file))
       throw new Misuse("--refused must name another file than the one that is imported");
@@ -94,7 +94,7 @@ async function importRows(options: Import): Promise<{ tally: Tally; failure: str
 }
 
 function readTarget(args: Arguments, terminal: Terminal): Target {
-  const around = surroundings(args, terminal);
+  const around = sources(args, terminal);
   const { baseUrl, listen } = readConfig(around);
   const token = readSecret("accessToken", around);
   if (token === undefined) {

@@ -2,7 +2,7 @@ import { readConfig } from "../config/read-config.ts";
 import { describeApi } from "../http/openapi.ts";
 import { publicUrl } from "../http/public-listener.ts";
 import type { Command } from "./command.ts";
-import { surroundings } from "./flags.ts";
+import { sources } from "./flags.ts";
 
 export const openapi: Command = {
   usage: "openapi",
@@ -14,7 +14,7 @@ export const openapi: Command = {
   flags: {},
   settings: ["listen", "baseUrl"],
   async run(args, terminal) {
-    const { baseUrl, listen } = readConfig(surroundings(args, terminal));
+    const { baseUrl, listen } = readConfig(sources(args, terminal));
     terminal.out(`${describeApi(publicUrl(baseUrl, listen.host, listen.port))}\n`);
     return 0;
   },

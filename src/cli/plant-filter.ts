@@ -2,7 +2,7 @@ import { readConfig } from "../config/read-config.ts";
 import { parseInt64 } from "../plants/int64.ts";
 import type { PlantArchive, PlantFilter } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
-import { type Arguments, type Flag, surroundings } from "./flags.ts";
+import { type Arguments, type Flag, sources } from "./flags.ts";
 import { Misuse, type Terminal } from "./terminal.ts";
 
 /** The flags that choose plants, for every command that reads them. */
@@ -38,7 +38,7 @@ export async function withArchive(
   terminal: Terminal,
   work: (archive: PlantArchive) => Promise<number>,
 ): Promise<number> {
-  await using opened = await openArchive(readConfig(surroundings(args, terminal)));
+  await using opened = await openArchive(readConfig(sources(args, terminal)));
   return await work(opened.archive);
 }
 

@@ -5,7 +5,7 @@ import { type Service, startService } from "../service.ts";
 import { DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { createLog } from "../telemetry/log.ts";
 import type { Command } from "./command.ts";
-import { surroundings } from "./flags.ts";
+import { sources } from "./flags.ts";
 import { bold, columns, green, Misuse, type Terminal } from "./terminal.ts";
 
 export const serve: Command = {
@@ -21,7 +21,7 @@ export const serve: Command = {
   async run(args, terminal) {
     if (args.words.length > 0) throw new Misuse(`"${args.words[0]}" is not expected here`);
     const stopSignal = terminal.stopSignal();
-    const config = readConfig(surroundings(args, terminal));
+    const config = readConfig(sources(args, terminal));
     const format =
       config.logFormat === "auto" ? (terminal.errIsTerminal ? "pretty" : "json") : config.logFormat;
     const log = createLog({

@@ -13,7 +13,7 @@ import { type Config, readConfig } from "../config/read-config.ts";
 import { BadValue, parseDurationMs } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import type { Command } from "./command.ts";
-import { type Arguments, type Flag, surroundings } from "./flags.ts";
+import { type Arguments, type Flag, sources } from "./flags.ts";
 import { columns, Misuse, type Terminal } from "./terminal.ts";
 
 const json: Flag = { placeholder: undefined, help: "print JSON" };
@@ -63,7 +63,7 @@ export const tokenList: Command = {
   settings: ["database", "allowUnsafeDatabase"],
   async run(args, terminal) {
     noWords(args);
-    await using opened = await openArchive(readConfig(surroundings(args, terminal)));
+    await using opened = await openArchive(readConfig(configSources(args, terminal)));
     const all = await opened.tokens.all();
     if (args.has("json")) terminal.out(`${JSON.stringify(all.map(shown), null, 2)}\n`);
     else if (all.length === 0)
@@ -117,7 +117,7 @@ async function withTokens(
   terminal: Terminal,
   work: (tokens: TokenStore, config: Config) => Promise<void>,
 ): Promise<number> {
-  const config = readConfig(surroundings(args, terminal));
+  const config = readConfig(sources(args, terminal));
   await using opened = await openTokens(config, { create: args.value("name") !== undefined });
   await work(opened.tokens, config);
   return 0;

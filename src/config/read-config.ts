@@ -30,7 +30,7 @@ export interface Effective {
   readonly source: Source;
 }
 
-export interface Surroundings {
+export interface ConfigSources {
   /** Flags by their name without dashes. */
   readonly flags: Readonly<Record<string, string | undefined>>;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -51,28 +51,26 @@ const presets: Record<PresetName, { name: string; scopes: readonly Scope[] }> = 
   operatorToken: { name: "preset-operator", scopes: ["operator"] },
 };
 
-export function readConfig(surroundings: Surroundings): Config {
+export function readConfig(sources: ConfigSources): Config {
   const values = Object.entries(settings).map(([name, setting]) => {
-    const found = findSetting(name as SettingName, surroundings);
+    const found = findSetting(name as SettingName, sources);
     return [name, parsed<unknown>(found, setting.parse)] as const;
   });
-  const presetTokens = (Object.keys(presets) as PresetName[]).flatMap((name) =>
-    presetToken(name, surroundings),
-  );
+  const presetTokens = (Object.keys(presets) as PresetName[]).flatMap((name) => presetToken(name, sources));
   return {
     ...(Object.fromEntries(values) as Omit<Config, "presetTokens" | "databasePassword">),
     presetTokens: merged(presetTokens),
-    databasePassword: databasePassword(surroundings),
+    databasePassword: databasePassword(sources),
   };
 }
 
-export function effectiveSettings(surroundings: Surroundings): Effective[] {
+export function effectiveSettings(sources: ConfigSources): Effective[] {
   const plain = Object.entries(settings).map(([name, { flag }]) => {
-    const { text, source } = findSetting(name as SettingName, surroundings);
+    const { text, source } = findSetting(name as SettingName, sources);
     return { name: flag, value: withoutPassword(text), source };
   });
   const hidden = Object.entries(secrets).map(([name, { environment }]) => {
-    const found = findSecret(name as SecretName, surroundings);
+    const found = findSecret(name as SecretName, sources);
     return {
       name: environment,
       value: found === undefined ? "" : "(set, not shown)",
@@ -83,12 +81,12 @@ export function effectiveSettings(surroundings: Surroundings): Effective[] {
 }
 
 /** A secret as it was given, for a command that has to send it. What is wrong with it is told by `readConfig`. */
-export function readSecret(name: SecretName, surroundings: Surroundings): string | undefined {
-  return findSecret(name, surroundings)?.text;
+export function readSecret(name: SecretName, sources: ConfigSources): string | undefined {
+  return findSecret(name, sources)?.text;
 }
 
 /** Variables that look like ours and are not, each with what may have been meant. */
-export function unknownVariables(environment: Surroundings["environment"]): string[] {
+export function unknownVariables(environment: ConfigSources["environment"]): string[] {
   const known = [
     ...Object.values(settings).map((setting) => setting.environment),
     ...Object.values(secrets).flatMap((secret) => [secret.environment, `${secret.environment}_FILE`]),
@@ -101,14 +99,14 @@ export function unknownVariables(environment: Surroundings["environment"]): stri
 }
 
 // Read here too, so that a file that cannot be read ends the start.
-function databasePassword(surroundings: Surroundings): Config["databasePassword"] {
-  const find = () => findSecret("databasePassword", surroundings);
+function databasePassword(sources: ConfigSources): Config["databasePassword"] {
+  const find = () => findSecret("databasePassword", sources);
   const found = find();
   if (found?.source === "file") return () => find()?.text ?? "";
-  return found?.text ?? (surroundings.environment["PGPASSWORD"] || undefined);
+  return found?.text ?? (sources.environment["PGPASSWORD"] || undefined);
 }
 
-function findSetting(name: SettingName, { flags, environment }: Surroundings): Found {
+function findSetting(name: SettingName, { flags, environment }: ConfigSources): Found {
   const { flag, environment: variable, standard } = settings[name];
   const fromFlag = flags[flag];
   if (fromFlag !== undefined) return { text: fromFlag, source: "flag", label: `--${flag}` };
@@ -118,7 +116,7 @@ function findSetting(name: SettingName, { flags, environment }: Surroundings): F
   return { text: standard, source: "default", label: `--${flag}` };
 }
 
-function findSecret(name: SecretName, { environment, readFile }: Surroundings): Found | undefined {
+function findSecret(name: SecretName, { environment, readFile }: ConfigSources): Found | undefined {
   const label = secrets[name].environment;
   const fileLabel = `${label}_FILE`;
   const text = environment[label];
@@ -143,8 +141,8 @@ function parsed<Value>({ text, label }: Found, parse: (text: string) => Value): 
   }
 }
 
-function presetToken(name: PresetName, surroundings: Surroundings): PresetToken[] {
-  const found = findSecret(name, surroundings);
+function presetToken(name: PresetName, sources: ConfigSources): PresetToken[] {
+  const found = findSecret(name, sources);
   if (found === undefined) return [];
   const { text, label } = found;
   if (text.length < presetCharactersMin || !bearerShape.test(text)) {
