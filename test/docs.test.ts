@@ -52,10 +52,10 @@ describe("docs are held to the code", () => {
     const written = rows("docs/configuration.md", /^`--/).map((row) =>
       row.map((cell) => cell.replaceAll("`", "")),
     );
-    const known = Object.values(settings).map(({ flag, environment, standard, help }) => [
+    const known = Object.values(settings).map(({ flag, environment, default: text, help }) => [
       `--${flag}`,
       environment,
-      standard || "none",
+      text || "none",
       help,
     ]);
     expect(written).toEqual(known.map((row) => row.map((cell) => cell.replaceAll("`", ""))));

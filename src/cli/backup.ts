@@ -10,7 +10,7 @@ import { Misuse, type Terminal, visible } from "./terminal.ts";
 
 // Not the setting of that name, which may be a PostgreSQL as well.
 const flags = {
-  database: { placeholder: "PATH", help: `the data file (${settings.database.standard})` },
+  database: { placeholder: "PATH", help: `the data file (${settings.database.default})` },
   json: { placeholder: undefined, help: "print JSON" },
 };
 

@@ -56,8 +56,8 @@ export function commandHelp(command: Command, colour: boolean): string {
 }
 
 function settingRows(shown: readonly (typeof settings)[keyof typeof settings][]): string[][] {
-  return shown.map(({ flag, placeholder, help, standard }) => [
+  return shown.map(({ flag, placeholder, help, default: text }) => [
     `--${flag} ${placeholder}`,
-    `${help}${standard === "" ? "" : ` (${standard})`}`,
+    `${help}${text === "" ? "" : ` (${text})`}`,
   ]);
 }

@@ -107,13 +107,13 @@ function databasePassword(sources: ConfigSources): Config["databasePassword"] {
 }
 
 function findSetting(name: SettingName, { flags, environment }: ConfigSources): Found {
-  const { flag, environment: variable, standard } = settings[name];
+  const { flag, environment: variable, default: text } = settings[name];
   const fromFlag = flags[flag];
   if (fromFlag !== undefined) return { text: fromFlag, source: "flag", label: `--${flag}` };
   const fromEnvironment = environment[variable];
   // An empty variable is what a compose file leaves where nothing was given, so it counts as not set.
   if (fromEnvironment) return { text: fromEnvironment, source: "environment", label: variable };
-  return { text: standard, source: "default", label: `--${flag}` };
+  return { text, source: "default", label: `--${flag}` };
 }
 
 function findSecret(name: SecretName, { environment, readFile }: ConfigSources): Found | undefined {

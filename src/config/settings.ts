@@ -11,8 +11,8 @@ import {
 export interface Setting<Value> {
   readonly flag: string;
   readonly environment: string;
-  /** As a person would type it; what the flag and the variable take the place of. */
-  readonly standard: string;
+  /** As a person would type it. */
+  readonly default: string;
   readonly placeholder: string;
   readonly help: string;
   readonly parse: (text: string) => Value;
@@ -124,13 +124,13 @@ export type SecretName = keyof typeof secrets;
 
 function setting<Value>(
   flag: string,
-  standard: string,
+  defaultText: string,
   placeholder: string,
   help: string,
   parse: (text: string) => Value,
 ): Setting<Value> {
   const environment = `PLANT_STORE_${flag.replaceAll("-", "_").toUpperCase()}`;
-  return { flag, environment, standard, placeholder, help, parse };
+  return { flag, environment, default: defaultText, placeholder, help, parse };
 }
 
 function parseDatabase(text: string): string {

@@ -44,9 +44,9 @@ function namePart(value: string | undefined): string | undefined {
   return value || undefined;
 }
 
-export function readCount(given: Given, name: string, standard: number, max: number): number {
+export function readCount(given: Given, name: string, defaultCount: number, max: number): number {
   const value = text(given, name);
-  if (value === undefined) return standard;
+  if (value === undefined) return defaultCount;
   const count = Number(value);
   if (!/^\d{1,9}$/.test(value) || count < 1 || count > max)
     throw new Refused(
