@@ -70,7 +70,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     onStored: events.stored,
     onUnavailable: events.storeUnavailable,
     onAvailable: events.storeAvailable,
-    onSettleFailed: (error) => events.faulted(undefined, error),
+    onSettleFailed: (error) => events.internalError(undefined, error),
     onOutcomeUnknown(reason) {
       broken = true;
       events.outcomeUnknown(reason);

@@ -244,7 +244,7 @@ describe("a connection is closed, with an Error body,", () => {
   });
 });
 
-test("a fault of ours is answered with 50001 and logged, whenever it strikes", async () => {
+test("an internal error is answered with 50001 and logged, whenever it strikes", async () => {
   const parse = JSON.parse;
   // Only escapes are read by JSON.parse, so this breaks the reading of this body alone.
   JSON.parse = () => {

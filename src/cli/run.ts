@@ -131,7 +131,7 @@ function told(error: unknown, terminal: Terminal): number {
   }
   // Not foreseen, so here the stack helps: it is the operator's own terminal, not an answer to a client.
   terminal.err(
-    `plant-store: a fault of ours, please report it: ${error instanceof Error ? error.stack : message}\n`,
+    `plant-store: internal error, please report it: ${error instanceof Error ? error.stack : message}\n`,
   );
   return exit.failed;
 }

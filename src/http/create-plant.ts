@@ -55,8 +55,8 @@ function present(exchange: Exchange, plant: NewPlant, outcome: Outcome | Rejecte
   else if (outcome.kind === "conflict")
     exchange.error("id-conflict", conflictMessage(plant.id, outcome.differing));
   else if (outcome.kind === "failed") {
-    events.faulted(exchange.requestId, outcome.reason);
-    exchange.error("fault");
+    events.internalError(exchange.requestId, outcome.reason);
+    exchange.error("internal-error");
   } else exchange.plant(plant, outcome.kind === "replayed");
 }
 

@@ -24,7 +24,7 @@ export type ErrorKind =
   | "wrong-media-type"
   | "encoded-body"
   | "over-rate"
-  | "fault"
+  | "internal-error"
   | "wrong-parameter"
   | "no-such-plant"
   | "no-such-token"
@@ -194,12 +194,12 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     remedy: "Send fewer or shorter headers.",
     example: "The request's line and headers are over the limit of 16384 bytes.",
   },
-  fault: {
+  "internal-error": {
     error: 50001,
-    when: "a fault of ours",
+    when: "an internal error",
     remedy:
       "Give the operator the X-Request-Id; the log has the details under it. Sending the plant again is safe.",
-    example: "Something went wrong on our side. The log has the details under this request's id.",
+    example: "Internal error. The log has the details under this request's id.",
   },
   "too-busy": {
     error: 50301,

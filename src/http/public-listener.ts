@@ -101,8 +101,8 @@ export function startPublicListener(
     },
     crash(connection, error, head) {
       const exchange = new Exchange(connection, head, listening);
-      events.faulted(exchange.requestId, error);
-      exchange.error("fault");
+      events.internalError(exchange.requestId, error);
+      exchange.error("internal-error");
     },
   };
   const server = listen(options, handlers, events.connectionLimitReached);

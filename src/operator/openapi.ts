@@ -9,7 +9,7 @@ const everywhere: readonly ErrorKind[] = [
   "bad-credentials",
   "lacks-scope",
   "wrong-host",
-  "fault",
+  "internal-error",
   "store-unavailable",
 ];
 
@@ -57,7 +57,7 @@ export function describeOperatorApi(url: string): string {
 function described(operation: Operation) {
   const { method: _, path: __, result, errors = [], body, open, ...rest } = operation;
   const kinds = [
-    ...(open === true ? (["wrong-host", "fault"] as const) : everywhere),
+    ...(open === true ? (["wrong-host", "internal-error"] as const) : everywhere),
     ...(body === undefined ? [] : ofBodies),
     ...errors,
   ];

@@ -164,7 +164,7 @@ function listen(
       maxRequestBodySize: bodyBytesMax + bodyBytesOver,
       idleTimeout: idleSeconds,
       fetch: (request, server) => respond(request, (seconds) => server.timeout(request, seconds)),
-      error: () => errorResponse("fault", catalogue.fault.example),
+      error: () => errorResponse("internal-error", catalogue["internal-error"].example),
     });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

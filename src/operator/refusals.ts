@@ -16,12 +16,12 @@ export function failure(error: unknown, { signal }: Request, requestId: string, 
     });
   if (error instanceof Error && /maxRequestBodySize/.test(error.message))
     return errorResponse("body-too-large", "The body is over the limit.");
-  // Whoever went away in the middle of a body hears no answer, and it is no fault of ours.
+  // Whoever went away in the middle of a body gets no answer, and it is not an internal error.
   const gone =
     signal.aborted || (error instanceof Error && (error.name === "AbortError" || error.message === ""));
   if (gone) return errorResponse("not-http", "The body did not arrive whole.");
-  events.faulted(requestId, error);
-  return errorResponse("fault", catalogue.fault.example);
+  events.internalError(requestId, error);
+  return errorResponse("internal-error", catalogue["internal-error"].example);
 }
 
 export function readiness(serving: boolean, storeReady: boolean): Response {

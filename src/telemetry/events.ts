@@ -44,10 +44,10 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     refused(answered: Answered) {
       if (mayLogRefusal()) log.info("refused", { ...answered });
     },
-    faulted(requestId: string | undefined, error: unknown) {
+    internalError(requestId: string | undefined, error: unknown) {
       if (!mayLogFailure()) return;
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      log.error("a fault of ours", { requestId, reason });
+      log.error("internal error", { requestId, reason });
     },
     storeUnavailable: (reason: Error) => log.error("store unavailable, retrying", { reason: reason.message }),
     storeAvailable: () => log.info("store available again"),
