@@ -13,7 +13,7 @@ const created: Outcome = { kind: "created" };
 /** A store that is told how each batch ends; it stands in for a disk that fails on cue. */
 class CuedStore implements PlantStore {
   batchesInFlightMax = 1;
-  mayVanish = false;
+  canBecomeUnreachable = false;
   readonly batches: number[] = [];
   next: () => Promise<void> = async () => {};
 
@@ -217,7 +217,7 @@ describe("the intake", () => {
   test("asks a store that can go away whether it is there, but not more often than twice a second", async () => {
     const { store, heard, intake } = setUp();
     let asked = 0;
-    store.mayVanish = true;
+    store.canBecomeUnreachable = true;
     store.next = () => {
       asked++;
       return Promise.reject(new StoreUnavailable("gone"));

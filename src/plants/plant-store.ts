@@ -26,7 +26,7 @@ export interface PlantStore {
   /** How many batches may be handed in at once, the others still being written. */
   readonly batchesInFlightMax: number;
   /** Whether it can become unreachable while nobody writes, so that only asking tells. */
-  readonly mayVanish: boolean;
+  readonly canBecomeUnreachable: boolean;
 
   /**
    * Stores the batch in one transaction and gives the results in its order, all outcomes durable. Arrivals with the

@@ -18,7 +18,7 @@ const diskFull = "53100";
 /** Plants in PostgreSQL. Any number of processes may write; the database decides between them. */
 export class PostgresPlants implements PlantStore, Disposable {
   readonly batchesInFlightMax: number;
-  readonly mayVanish = true;
+  readonly canBecomeUnreachable = true;
   readonly #connections: Connections;
   readonly #writeProbe: WriteProbe;
   #away: Error | undefined;

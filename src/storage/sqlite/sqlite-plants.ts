@@ -17,7 +17,7 @@ const replayed: Outcome = { kind: "replayed" };
 /** Plants in SQLite. The one writer of its process. */
 export class SqlitePlants implements PlantStore {
   readonly batchesInFlightMax = 1;
-  readonly mayVanish = false;
+  readonly canBecomeUnreachable = false;
   readonly #database: Database;
   readonly #writer: Writer;
   readonly #insert: Statement;
