@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { ConfigProblem, readConfig, readSecret } from "../config/read-config.ts";
-import { BadValue, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
+import { InvalidValue, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
 import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/public-listener.ts";
 import type { Command } from "./command.ts";
@@ -140,7 +140,7 @@ function flag<Value>(
   try {
     return parse(text);
   } catch (error) {
-    throw error instanceof BadValue ? new Misuse(`--${name} ${error.message}; it is "${text}"`) : error;
+    throw error instanceof InvalidValue ? new Misuse(`--${name} ${error.message}; it is "${text}"`) : error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { BadValue, parseCount } from "../config/values.ts";
+import { InvalidValue, parseCount } from "../config/values.ts";
 import { presentPlant } from "../files/present-plant.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import type { Command } from "./command.ts";
@@ -102,6 +102,6 @@ function readLimit(text: string): number {
   try {
     return parseCount(text, 1, limitMax);
   } catch (error) {
-    throw error instanceof BadValue ? new Misuse(`--limit ${error.message}; it is "${text}"`) : error;
+    throw error instanceof InvalidValue ? new Misuse(`--limit ${error.message}; it is "${text}"`) : error;
   }
 }

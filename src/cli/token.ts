@@ -10,7 +10,7 @@ import {
   tokenState,
 } from "../access/tokens.ts";
 import { type Config, readConfig } from "../config/read-config.ts";
-import { BadValue, parseDurationMs } from "../config/values.ts";
+import { InvalidValue, parseDurationMs } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import type { Command } from "./command.ts";
 import { type Arguments, type Flag, sources } from "./flags.ts";
@@ -63,7 +63,7 @@ export const tokenList: Command = {
   settings: ["database", "allowUnsafeDatabase"],
   async run(args, terminal) {
     noWords(args);
-    await using opened = await openArchive(readConfig(configSources(args, terminal)));
+    await using opened = await openArchive(readConfig(sources(args, terminal)));
     const all = await opened.tokens.all();
     if (args.has("json")) terminal.out(`${JSON.stringify(all.map(shown), null, 2)}\n`);
     else if (all.length === 0)
@@ -184,7 +184,7 @@ function duration(args: Arguments, flag: string): number | undefined {
   try {
     return text === undefined ? undefined : parseDurationMs(text);
   } catch (error) {
-    throw error instanceof BadValue ? new Misuse(`--${flag} ${error.message}; it is "${text}"`) : error;
+    throw error instanceof InvalidValue ? new Misuse(`--${flag} ${error.message}; it is "${text}"`) : error;
   }
 }
 

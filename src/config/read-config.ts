@@ -8,7 +8,7 @@ import {
   presetCharactersMin,
 } from "../access/secret.ts";
 import { type SecretName, type SettingName, secrets, settings, withoutPassword } from "./settings.ts";
-import { BadValue } from "./values.ts";
+import { InvalidValue } from "./values.ts";
 
 export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> } & {
   readonly presetTokens: readonly PresetToken[];
@@ -135,7 +135,7 @@ function parsed<Value>({ text, label }: Found, parse: (text: string) => Value): 
   try {
     return parse(text);
   } catch (error) {
-    if (error instanceof BadValue)
+    if (error instanceof InvalidValue)
       throw new ConfigProblem(`${label} ${error.message}; it is ${JSON.stringify(withoutPassword(text))}.`);
     throw error;
   }

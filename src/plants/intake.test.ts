@@ -156,7 +156,7 @@ describe("the intake", () => {
 
   test("takes a write that has just succeeded for an answer, and does not ask the store", async () => {
     const { store, intake, create } = setUp();
-    store.mayVanish = true;
+    store.canBecomeUnreachable = true;
     expect(await create(1)).toEqual(created);
     store.next = () => Promise.reject(new StoreUnavailable("gone"));
     expect(await intake.ready()).toBe(true);
@@ -232,7 +232,7 @@ describe("the intake", () => {
 
   test("asks the store also after the clock was set back", async () => {
     const { store, intake, create } = setUp();
-    store.mayVanish = true;
+    store.canBecomeUnreachable = true;
     await create(1);
     store.next = () => Promise.reject(new StoreUnavailable("gone"));
     try {

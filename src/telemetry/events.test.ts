@@ -34,7 +34,7 @@ test("a flood of internal errors is logged in 20 lines per second", () => {
     write: (line) => void lines.push(line),
   });
   const events = createEvents(log, new Counters([], createCounterMemory()), () => 0);
-  for (let count = 0; count < 100; count++) events.faulted("r", new Error("the database refused it"));
+  for (let count = 0; count < 100; count++) events.internalError("r", new Error("the database refused it"));
   expect(lines).toHaveLength(20);
 });
 
