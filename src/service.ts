@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Gate, presetAmong } from "./access/gate.ts";
+import { findPreset, Gate } from "./access/gate.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
 import { watchTokens } from "./access/token-watch.ts";
 import { createToken, type Token, type TokenStore } from "./access/tokens.ts";
@@ -118,7 +118,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     const known = await store.tokens.all();
     take(known);
     for (const token of known) {
-      const preset = presetAmong([token], config.presetTokens);
+      const preset = findPreset([token], config.presetTokens);
       if (preset !== undefined) events.presetIsStored(preset.name, token.name);
     }
     const watch = setInterval(watchTokens(store.tokens, version, take, events), tokensLookEveryMs);

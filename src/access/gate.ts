@@ -15,7 +15,7 @@ export interface PresetToken extends Caller {
 }
 
 /** The preset with the secret of one of these tokens, if there is one: it outlives them. */
-export function presetAmong(
+export function findPreset(
   tokens: readonly Pick<Token, "digest">[],
   presets: readonly PresetToken[],
 ): PresetToken | undefined {

@@ -1,4 +1,4 @@
-import { presetAmong } from "../access/gate.ts";
+import { findPreset } from "../access/gate.ts";
 import { isScope, scopes } from "../access/scopes.ts";
 import type { TokenStore } from "../access/tokens.ts";
 import {
@@ -125,7 +125,7 @@ async function withTokens(
 
 // This command sees the presets of its own environment only; the service logs those of its own when it starts.
 function warnOfPreset(ended: readonly Token[], presets: Config["presetTokens"], terminal: Terminal): void {
-  const preset = presetAmong(ended, presets);
+  const preset = findPreset(ended, presets);
   if (preset !== undefined)
     terminal.err(
       `The secret is also preset, as ${preset.name}, and keeps ${preset.scopes.join(" and ")} until the service runs without it.\n`,

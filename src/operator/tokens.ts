@@ -1,4 +1,4 @@
-import { type PresetToken, presetAmong } from "../access/gate.ts";
+import { findPreset, type PresetToken } from "../access/gate.ts";
 import { isScope, type Scope, scopes } from "../access/scopes.ts";
 import {
   createToken,
@@ -46,7 +46,7 @@ export function revokeToken(parts: TokenParts): Answer {
     await readObject(request, []);
     const [revoked] = await told(revokeTokens(parts.tokens, token.id, Date.now()));
     await parts.tokensChanged();
-    const alsoPreset = presetAmong([token], parts.presetTokens)?.name;
+    const alsoPreset = findPreset([token], parts.presetTokens)?.name;
     return json({ token: shownToken(revoked ?? token, Date.now()), alsoPreset });
   };
 }
@@ -60,7 +60,7 @@ export function rotate(parts: TokenParts): Answer {
     const { token, secret, ending } = await told(rotateToken(parts.tokens, id, overlapMs, nowMs));
     await parts.tokensChanged();
     const oldUntil = isoTime(Math.max(...ending.map(({ expiresAtMs }) => expiresAtMs)));
-    const alsoPreset = presetAmong(ending, parts.presetTokens)?.name;
+    const alsoPreset = findPreset(ending, parts.presetTokens)?.name;
     return json({ token: shownToken(token, nowMs), secret, oldUntil, alsoPreset }, 201);
   };
 }
