@@ -53,7 +53,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     await openServiceStore(config, {
       ...events,
       onWaiting(reason) {
-        if (reason !== awaited) events.databaseAwaited(reason);
+        if (reason !== awaited) events.databaseUnavailable(reason);
         awaited = reason;
       },
       onWarning: events.databaseWarning,

@@ -251,7 +251,7 @@ describe("a data file that is lost while the service runs", () => {
     await running.service.close("test", 0);
     const log = running.logged.join("");
     expect(storedPlants(savedIn(log))).toHaveLength(1);
-    expect(log).not.toContain("everything answered is on disk");
+    expect(log).not.toContain("every acknowledged plant is on disk");
   });
 
   test("and cannot be saved keeps the service up, unready", async () => {

@@ -97,6 +97,6 @@ test("an idle connection holds a stop up for a second, and no longer than the dr
     await running.service.close("test");
     expect(performance.now() - startMs).toBeLessThan(longestMs);
     expect((await idle).closed).toBe(true);
-    expect(running.logged.join("")).not.toContain("the drain timeout is over");
+    expect(running.logged.join("")).not.toContain("drain timeout reached");
   }
 });

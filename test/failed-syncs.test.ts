@@ -26,7 +26,7 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails", () => {
     const acknowledged = await createUntilRefused(service, name);
     const { code, err } = await service.ended();
     expect(code).toBe(1);
-    expect(err).not.toContain("everything answered is on disk");
+    expect(err).not.toContain("every acknowledged plant is on disk");
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
     expect(existsSync(`${file}.failure.json`)).toBe(true);
 
@@ -59,7 +59,7 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails", () => {
     syncs.failFromNowOn();
     await createUntilRefused(service, name);
     const { code, err } = await service.ended();
-    expect([code, err]).toEqual([1, expect.not.stringContaining("everything answered is on disk")]);
+    expect([code, err]).toEqual([1, expect.not.stringContaining("every acknowledged plant is on disk")]);
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
     expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
   });
@@ -126,7 +126,7 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails while the service stops", () 
     service.child.kill("SIGTERM");
     const { code, err } = await service.ended();
     expect(code).toBe(1);
-    expect(err).not.toContain("everything answered is on disk");
+    expect(err).not.toContain("every acknowledged plant is on disk");
     expect(existsSync(`${file}.failure.json`)).toBe(true);
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
     syncs.failNoMore();

@@ -83,7 +83,7 @@ onEveryEngine((engine) => {
           service.child.kill(signal);
           const { code, err } = await service.ended();
           expect(code).toBe(0);
-          expect(err).toContain("everything answered is on disk");
+          expect(err).toContain("every acknowledged plant is on disk");
         });
       }
     }
@@ -133,7 +133,7 @@ onEveryEngine((engine) => {
       const startMs = performance.now();
       await running.service.close("test");
       expect(performance.now() - startMs).toBeLessThan(900);
-      expect(running.logged.join("")).toContain("the drain timeout is over");
+      expect(running.logged.join("")).toContain("drain timeout reached");
       await stuck;
     });
 
@@ -144,7 +144,7 @@ onEveryEngine((engine) => {
       process.kill(-(child.pid ?? 0), "SIGTERM");
       expect(await ended).toMatchObject({
         code: 0,
-        err: expect.stringContaining("everything answered is on disk"),
+        err: expect.stringContaining("every acknowledged plant is on disk"),
       });
     });
 

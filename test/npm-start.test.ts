@@ -31,7 +31,7 @@ for (const [what, signal, toGroup] of [
     // npm ends only once the service has: whoever waits for npm may then take the machine away.
     await exited;
     await expect(fetch(`${url}/livez`)).rejects.toThrow();
-    expect((await said.ended).err).toContain("stopped; everything answered is on disk");
+    expect((await said.ended).err).toContain("stopped; every acknowledged plant is on disk");
   });
 }
 

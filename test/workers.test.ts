@@ -118,7 +118,7 @@ onEveryEngine((engine) => {
       await eventually(async () => !(await statuses(secret)).has(200), 1000);
       service.child.kill("SIGTERM");
       const { code, err } = await service.ended();
-      expect([code, err]).toEqual([0, expect.stringContaining("everything answered is on disk")]);
+      expect([code, err]).toEqual([0, expect.stringContaining("every acknowledged plant is on disk")]);
     }, 20_000);
 
     test("finish what each of them has in flight when they stop", async () => {

@@ -81,7 +81,7 @@ export function startPublicListener(
     clock: new Clock(),
     requestIds: new RequestIds(),
     refused(exchange, status, error) {
-      events.erred(error);
+      events.errorSent(error);
       if (options.logRequests === "none") return;
       const tell = status >= 500 ? events.failed : events.refused;
       tell({ ...told(exchange), status, error });
@@ -117,7 +117,7 @@ export function startPublicListener(
     },
     async drain(timeoutMs) {
       stopping = true;
-      if (!(await server.drain(timeoutMs))) events.cutOff();
+      if (!(await server.drain(timeoutMs))) events.drainTimedOut();
     },
   };
 }

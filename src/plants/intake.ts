@@ -84,9 +84,9 @@ export class Intake implements PlantIntake {
    * does where the store can go away while nobody writes. A write that succeeded just now is answer enough.
    */
   async ready(): Promise<boolean> {
-    const doubtful =
-      this.#state === "unavailable" || (this.#state === "open" && this.#options.store.mayVanish);
-    if (doubtful && performance.now() - this.#probedAtMs >= probeEveryMs) {
+    const probeNeeded =
+      this.#state === "unavailable" || (this.#state === "open" && this.#options.store.canBecomeUnreachable);
+    if (probeNeeded && performance.now() - this.#probedAtMs >= probeEveryMs) {
       this.#probedAtMs = performance.now();
       this.#probing = this.#options.store.probe().then(
         () => this.#available(),

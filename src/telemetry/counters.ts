@@ -1,4 +1,4 @@
-/** Memory that all threads of a service count in. */
+/** The counters, shared by all threads of a service. */
 export type CounterMemory = SharedArrayBuffer;
 
 // Far more than there are errors and outcomes to count.
@@ -18,7 +18,7 @@ export class Counters {
     this.#counts = new BigInt64Array(memory);
   }
 
-  /** A name that is not known is not counted: telemetry never throws. */
+  /** Ignores an unknown name: telemetry never throws. */
   add(name: string, count = 1): void {
     const slot = this.#slots.get(name);
     if (slot !== undefined) Atomics.add(this.#counts, slot, BigInt(count));

@@ -11,7 +11,7 @@ export interface Answered {
   readonly tookMs?: number;
 }
 
-/** Everything the service tells of itself, one helper an event. None of them throws. */
+/** Everything the service logs and counts, one helper per event. None of them throws. */
 export type Events = ReturnType<typeof createEvents>;
 
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
@@ -35,8 +35,8 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       counters.add("created", created);
       counters.add("replayed", replayed);
     },
-    /** Of every error answer, also of those that are not logged. */
-    erred: (error: number) => counters.add(String(error)),
+    /** Called for every error response, logged or not. */
+    errorSent: (error: number) => counters.add(String(error)),
     answered: (answered: Answered) => log.info("answered", { ...answered }),
     failed(answered: Answered) {
       if (mayLogFailure()) log.error("failed", { ...answered });
@@ -61,7 +61,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       log.warn("the WAL has grown because another process keeps a read transaction open; end it", { bytes }),
     markerNotWritten: (reason: string) =>
       log.error(
-        "the failure could not be noted beside the data file; do not trust the next start without a reboot",
+        "the failure marker could not be written beside the data file; reboot before the next start",
         { reason },
       ),
     dataFileSaved: (path: string) =>
@@ -79,14 +79,14 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         lastPlant: isoTime(lastMs),
       }),
     presetIsStored: (preset: string, stored: string) =>
-      log.warn("a preset token has the secret of a stored one; it has the preset's scope alone", {
+      log.warn("a preset token has the secret of a stored token; only the preset's scope applies", {
         preset,
         stored,
       }),
     figureFailed: (figure: string, reason: unknown) =>
-      log.error("a figure of the overview cannot be read", { figure, reason: String(reason) }),
-    databaseAwaited: (reason: string) => log.error("the database cannot be used yet; retrying", { reason }),
-    databaseOpened: () => log.info("the database is open"),
+      log.error("an overview figure could not be read", { figure, reason: String(reason) }),
+    databaseUnavailable: (reason: string) => log.error("database unavailable, retrying", { reason }),
+    databaseOpened: () => log.info("database opened"),
     databaseWarning: (warning: string) => log.warn(warning),
     connectionLimitReached(closed: "longest-idle" | "newest") {
       counters.add("idle-closed");
@@ -95,20 +95,20 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         log.warn("the connection limit is reached; the longest idle connection was closed");
       else log.warn("the connection limit is reached and none is idle; the new connection was closed");
     },
-    tokensChanged: (count: number) => log.debug("tokens were read anew", { count }),
+    tokensChanged: (count: number) => log.debug("tokens reloaded", { count }),
     tokensUnreadable: (reason: unknown) =>
-      log.error("tokens could not be read; the known ones stand", { reason: String(reason) }),
+      log.error("tokens could not be read; keeping the known ones", { reason: String(reason) }),
     workerLost: (reason: string) =>
-      log.error("a worker died and is being replaced; what it had not answered is safe to send again", {
+      log.error("a worker died and is being replaced; requests it had not answered are safe to retry", {
         reason,
       }),
-    stopping: (signal: string) => log.info("stopping: finishing what is in flight", { signal }),
-    cutOff: () => log.warn("the drain timeout is over; connections still open were closed"),
-    stopped: () => log.info("stopped; everything answered is on disk"),
+    stopping: (signal: string) => log.info("stopping: finishing requests in flight", { signal }),
+    drainTimedOut: () => log.warn("drain timeout reached; open connections were closed"),
+    stopped: () => log.info("stopped; every acknowledged plant is on disk"),
   };
 }
 
-// Whatever number a data file holds: telemetry never throws.
+// A data file may hold any number, and telemetry never throws.
 function isoTime(atMs: number): string {
   const time = new Date(atMs);
   return Number.isNaN(time.getTime()) ? String(atMs) : time.toISOString();
@@ -117,14 +117,14 @@ function isoTime(atMs: number): string {
 function lineLimit(
   now: () => number,
   linesMax: number,
-  tellOfRest: (unlogged: number) => void,
+  logUnlogged: (unlogged: number) => void,
 ): () => boolean {
   let second = 0;
   let lines = 0;
   return () => {
     const thisSecond = Math.floor(now() / 1000);
     if (thisSecond !== second) {
-      if (lines > linesMax) tellOfRest(lines - linesMax);
+      if (lines > linesMax) logUnlogged(lines - linesMax);
       second = thisSecond;
       lines = 0;
     }

@@ -31,7 +31,7 @@ export function createLog({ level, format, colour, write }: LogOptions): Log {
 type Entry = [level: Level, message: string, fields: Fields];
 
 function jsonLine(...[level, message, fields]: Entry): string {
-  // Ids may exceed what a JSON reader keeps exact, so a bigint goes out as a decimal string.
+  // Many JSON parsers round large integers, so a bigint is logged as a decimal string.
   const exact = (_: string, value: unknown) => (typeof value === "bigint" ? value.toString() : value);
   return `${JSON.stringify({ time: new Date().toISOString(), level, message, ...fields }, exact)}\n`;
 }
@@ -41,12 +41,12 @@ function prettyLine(colour: boolean, ...[level, message, fields]: Entry): string
   const time = new Date().toISOString().slice(11, 23);
   const details = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => ` ${paint("90", `${name}=`)}${shown(value)}`);
+    .map(([name, value]) => ` ${paint("90", `${name}=`)}${formatValue(value)}`);
   return `${paint("90", time)} ${paint(colours[level], level.padEnd(5))} ${message}${details.join("")}\n`;
 }
 
 // Quoted wherever a value could break the line or pretend to be a second field.
-function shown(value: Fields[string]): string {
+function formatValue(value: Fields[string]): string {
   const text = String(value);
   return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : JSON.stringify(text);
 }

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { StoreUnavailable, OutcomeUnknown } from "../../plants/plant-store.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../plants/plant-store.ts";
 import { codeOf, isFullOrBusy } from "./lock-wait.ts";
 
 /**
