@@ -50,7 +50,7 @@ describe("a database that is away at the start", () => {
     expect((await post(service.url, '{"id":1,"name":"a"}', bearer(secret))).status).toBe(200);
     expect((await post(service.url, "{}", bearer("some-token-of-an-earlier-run"))).status).toBe(401);
     await eventually(async () => (await status(service.url, "/readyz")) === 200);
-    expect(service.err().match(/cannot be used yet; retrying/g)?.length).toBeLessThan(5);
+    expect(service.err().match(/database unavailable, retrying/g)?.length).toBeLessThan(5);
   }, 40_000);
 
   test("is found with its tokens, which every worker then knows", async () => {

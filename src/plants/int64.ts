@@ -5,11 +5,11 @@ export const int64Max = 2n ** 63n - 1n;
 const plainInteger = /^-?\d{1,18}$/;
 const jsonNumber = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 const int64DigitsMax = 19;
-// An exponent of more digits than this is out of reach for any body we accept, whatever it is exactly.
+// An exponent of more digits than this is out of range for any body we accept, whatever its value.
 const exponentDigitsMax = 9;
 
 /**
- * The int64 that a JSON number's source text stands for, judged by the text and never through a double.
+ * The int64 that a JSON number's source text stands for, computed from the text and never through a double.
  * As in JSON Schema, `1.0`, `1e3` and `-0` are integers. Undefined where the number is not whole or not an int64.
  * Costs no more than one pass over the text: no power of ten is computed beyond what an int64 can hold.
  */
@@ -28,7 +28,7 @@ export function parseInt64(source: string): bigint | undefined {
   return value >= int64Min && value <= int64Max ? value : undefined;
 }
 
-// By hand rather than by /0+$/, which a backtracking engine may take quadratic time over on hostile digits.
+// By hand and not with /0+$/, which may backtrack in quadratic time on hostile digits.
 function trimZeros(digits: string): { text: string; trailing: number } {
   let start = 0;
   while (start < digits.length && digits.charCodeAt(start) === 0x30) start++;

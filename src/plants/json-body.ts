@@ -1,12 +1,15 @@
 import { JsonReader, type JsonType } from "./json-reader.ts";
 import { Refusal } from "./refusals.ts";
 
-// The byte order mark is kept by the decoder (ignoreBOM) so that it is refused below and not silently dropped.
+// With ignoreBOM the decoder passes a byte order mark through, so that it is refused and not silently dropped.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const shownCharactersMax = 40;
-const shownRepeatedMax = 5;
+const quotedCharactersMax = 40;
+const quotedNamesMax = 5;
 
-/** The members of a body that must be one JSON object, each name once; anything else is thrown as a Refusal. */
+/**
+ * The members of a body that must be one JSON object with unique names.
+ * @throws Refusal
+ */
 export function parseMembers(body: Uint8Array): ReadonlyMap<string, unknown> {
   const json = new JsonReader(decodeBody(body));
   if (json.peek() !== "object") throw notAnObject(json);
@@ -22,7 +25,10 @@ export function parseMembers(body: Uint8Array): ReadonlyMap<string, unknown> {
   return members;
 }
 
-/** The body as text; what is not plain UTF-8 is thrown as a Refusal. */
+/**
+ * The body as text.
+ * @throws Refusal where it is not UTF-8, or starts with a byte order mark.
+ */
 export function decodeBody(body: Uint8Array): string {
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {
     throw new Refusal(
@@ -40,33 +46,33 @@ export function decodeBody(body: Uint8Array): string {
   }
 }
 
-/** Reads past a value that should have been an object. */
+/** Skips a value that should have been an object. */
 export function notAnObject(json: JsonReader): Refusal {
   const type = json.peek();
   const source = json.skip();
   json.end();
-  return new Refusal("not-an-object", `The body must be a JSON object, but is ${described(type, source)}.`);
+  return new Refusal("not-an-object", `The body must be a JSON object, but is ${describe(type, source)}.`);
 }
 
 export function repeatedNames(names: ReadonlySet<string>): Refusal {
-  const shown = [...names].slice(0, shownRepeatedMax).map((name) => cut(JSON.stringify(name)));
-  const more = names.size > shown.length ? ` and ${names.size - shown.length} more` : "";
+  const quoted = [...names].slice(0, quotedNamesMax).map((name) => truncate(JSON.stringify(name)));
+  const more = names.size > quoted.length ? ` and ${names.size - quoted.length} more` : "";
   const which =
-    names.size === 1 ? `The name ${shown[0]} appears` : `The names ${shown.join(", ")}${more} each appear`;
+    names.size === 1 ? `The name ${quoted[0]} appears` : `The names ${quoted.join(", ")}${more} each appear`;
   return new Refusal("name-repeated", `${which} more than once in the object.`);
 }
 
-export function described(type: JsonType, source: string): string {
+export function describe(type: JsonType, source: string): string {
   if (type === "object" || type === "array") return `an ${type}`;
-  return type === "null" ? "null" : `the ${type} ${cut(source)}`;
+  return type === "null" ? "null" : `the ${type} ${truncate(source)}`;
 }
 
-export function cut(source: string): string {
-  const shown = Array.from(source.slice(0, 2 * shownCharactersMax));
-  return shown.length > shownCharactersMax ? `${shown.slice(0, shownCharactersMax).join("")}…` : source;
+export function truncate(source: string): string {
+  const quoted = Array.from(source.slice(0, 2 * quotedCharactersMax));
+  return quoted.length > quotedCharactersMax ? `${quoted.slice(0, quotedCharactersMax).join("")}…` : source;
 }
 
-/** How many bytes at the beginning are valid UTF-8, by halving: a prefix of valid text is valid. */
+/** How many bytes at the beginning are valid UTF-8, by binary search: a prefix of valid text is valid. */
 function validLength(body: Uint8Array): number {
   let valid = 0;
   let invalid = body.length + 1;

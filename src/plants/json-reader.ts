@@ -20,8 +20,8 @@ const point = 0x2e;
 const letterE = 0x65;
 
 /**
- * Reads JSON text from left to right, strictly by RFC 8259, and hands out numbers as their source text.
- * Whatever cannot be read is thrown as a Refusal with its line and column. Nothing recurses, so depth costs nothing.
+ * Reads JSON text from left to right, strictly by RFC 8259,, and returns numbers as their source text.
+ * Throws a Refusal with line and column at the first syntax error. Nothing recurses, so depth costs nothing.
  */
 export class JsonReader {
   readonly #text: string;
@@ -31,7 +31,7 @@ export class JsonReader {
     this.#text = text;
   }
 
-  /** Moves to the next token and tells what kind of value begins there. */
+  /** Moves to the next token and returns the type of the value that starts there. */
   peek(): JsonType {
     this.#skipSpace();
     const code = this.#text.charCodeAt(this.#at);
@@ -87,16 +87,16 @@ export class JsonReader {
       }
     }
     this.#at = at + 1;
-    // Raw text comes out of a fatal UTF-8 decoder, so only an escape can bring in a lone surrogate.
+    // Raw text comes out of a fatal UTF-8 decoder, so only an escape can produce a lone surrogate.
     return escaped ? this.#unescaped(start) : text.slice(start + 1, at);
   }
 
-  /** The source text of a number, so that nothing is rounded on the way. */
+  /** The source text of a number, so that nothing is rounded. */
   number(): string {
     const text = this.#text;
     const start = this.#at;
     if (text.charCodeAt(start) === minus) this.#at++;
-    // A leading zero stands alone: 01 is no JSON number.
+    // No digit may follow a leading zero: 01 is not a JSON number.
     if (text.charCodeAt(this.#at) === zero) this.#at++;
     else this.#digits();
     if (text.charCodeAt(this.#at) === point) {
@@ -112,7 +112,7 @@ export class JsonReader {
     return text.slice(start, this.#at);
   }
 
-  /** Reads past one value of any kind, checking it, and gives back its source text. */
+  /** Skips one value of any type, checks its syntax, and returns its source text. */
   skip(): string {
     this.#skipSpace();
     const start = this.#at;
@@ -179,7 +179,7 @@ export class JsonReader {
     if (value.isWellFormed()) return value;
     throw new Refusal(
       "not-text",
-      `The string at ${this.#place(start)} holds half of a surrogate pair, which is no Unicode text.`,
+      `The string at ${this.#position(start)} holds half of a surrogate pair, which is no Unicode text.`,
     );
   }
 
@@ -190,21 +190,21 @@ export class JsonReader {
     }
   }
 
-  #expect(code: number, shown: string): void {
-    if (this.#text.charCodeAt(this.#at) !== code) throw this.#unexpected(shown);
+  #expect(code: number, expected: string): void {
+    if (this.#text.charCodeAt(this.#at) !== code) throw this.#unexpected(expected);
     this.#at++;
   }
 
-  #unexpected(wanted: string): Refusal {
+  #unexpected(expected: string): Refusal {
     const character = this.#text.codePointAt(this.#at);
-    const found = character === undefined ? "the body ends" : `there is ${shownCharacter(character)}`;
+    const found = character === undefined ? "the body ends" : `there is ${formatCharacter(character)}`;
     return new Refusal(
       "not-json",
-      `The body is not JSON: at ${this.#place(this.#at)}, expected ${wanted}, but ${found}.`,
+      `The body is not JSON: at ${this.#position(this.#at)}, expected ${expected}, but ${found}.`,
     );
   }
 
-  #place(at: number): string {
+  #position(at: number): string {
     const lines = this.#text.slice(0, at).split(/\r\n|\n|\r/);
     return `line ${lines.length}, column ${Array.from(lines.at(-1) ?? "").length + 1}`;
   }
@@ -214,7 +214,7 @@ function isDigit(code: number): boolean {
   return code >= zero && code <= nine;
 }
 
-function shownCharacter(point: number): string {
+function formatCharacter(point: number): string {
   const invisible = point <= 0x20 || (point >= 0x7f && point <= 0xa0);
   return invisible ? `U+${point.toString(16).toUpperCase().padStart(4, "0")}` : String.fromCodePoint(point);
 }

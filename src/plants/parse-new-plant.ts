@@ -1,10 +1,10 @@
-import { cut, decodeBody, described, repeatedNames } from "./json-body.ts";
+import { decodeBody, describe, repeatedNames, truncate } from "./json-body.ts";
 import { plainNotation, scanPlainPlant } from "./plain-plant.ts";
 import type { NewPlant, PlantField } from "./plant.ts";
 import { type JsonSource, type Notation, type PlantFields, readPlantFields } from "./plant-fields.ts";
 import { combineRefusals, Refusal } from "./refusals.ts";
 
-/** Reads a request body as the contract's NewPlant, strictly and exactly, or says why it is none. */
+/** Reads a request body as the contract's NewPlant, strictly and exactly, or says what is wrong. */
 export function parseNewPlant(body: Uint8Array, validate = validatePlant): NewPlant | Refusal {
   if (body.length === 0) {
     return new Refusal(
@@ -48,7 +48,7 @@ function badId(id: JsonSource | undefined): Refusal {
   if (id?.type !== "number") return missingOrWrongType("id", "an integer", id);
   return new Refusal(
     "not-int64",
-    `Field "id" must be a whole number from -9223372036854775808 to 9223372036854775807, but is ${cut(id.source)}.`,
+    `Field "id" must be a whole number from -9223372036854775808 to 9223372036854775807, but is ${truncate(id.source)}.`,
   );
 }
 
@@ -69,6 +69,6 @@ function missingOrWrongType(field: string, expected: string, value: JsonSource |
   const hint = field === "tag" && type === "null" ? " Leave it out where there is none." : "";
   return new Refusal(
     "wrong-type",
-    `Field "${field}" must be ${expected}, but is ${described(type, source)}.${hint}`,
+    `Field "${field}" must be ${expected}, but is ${describe(type, source)}.${hint}`,
   );
 }

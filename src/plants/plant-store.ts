@@ -1,21 +1,21 @@
 import type { NewPlant, PlantField } from "./plant.ts";
 
-/** A plant on its way into the store, with who sent it. */
+/** A plant to be stored, and who sent it. */
 export interface Arrival {
   readonly plant: NewPlant;
   readonly createdBy: string;
-  /** Where it was stored before, in another place, and keeps its time. */
+  /** Set where the plant is copied from another store and keeps its time. */
   readonly createdAtMs?: number | undefined;
 }
 
-/** What became of one arrival. */
+/** The outcome of one arrival. */
 export type Outcome =
   | { readonly kind: "created" }
   /** The same plant was stored already. */
   | { readonly kind: "replayed" }
-  /** The id belongs to a plant that differs in these fields; that plant stands. */
+  /** The id belongs to a plant that differs in these fields; that plant is unchanged. */
   | { readonly kind: "conflict"; readonly differing: readonly PlantField[] }
-  /** The engine refuses this plant alone, and nothing of it is stored. The reason is for the log. */
+  /** The engine rejected this plant alone; nothing of it is stored. The reason is for the log. */
   | { readonly kind: "failed"; readonly reason: string };
 
 /** What a store gives back for one arrival. An unavailable one is not acknowledged; sending it again is safe. */
@@ -23,9 +23,9 @@ export type Result = Outcome | "store-unavailable";
 
 /** Where plants are kept. Its one promise: an outcome is given only once it is durable. */
 export interface PlantStore {
-  /** How many batches may be handed in at once, the others still being written. */
+  /** How many batches may be written concurrently. */
   readonly batchesInFlightMax: number;
-  /** Whether it can become unreachable while nobody writes, so that only asking tells. */
+  /** Whether it can become unreachable while nobody writes, so that only a probe can tell. */
   readonly canBecomeUnreachable: boolean;
 
   /**
@@ -37,7 +37,7 @@ export interface PlantStore {
   create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]>;
 
   /**
-   * Writes durably and harmlessly, to find out whether the store takes writes.
+   * Makes a durable write that changes no plant, to find out whether the store accepts writes.
    * @throws StoreUnavailable, OutcomeUnknown as `create` does.
    */
   probe(): Promise<void>;

@@ -1,4 +1,4 @@
-/** A plant as the contract's `Plant` shows it: what the client gets back. */
+/** The contract's `Plant`: what the client gets back. */
 export interface Plant {
   readonly name: string;
   readonly tag: string | undefined;

@@ -1,4 +1,4 @@
-/** Everything that can be wrong with a plant that was sent. The list is closed; the edge gives each its number. */
+/** Everything that can be wrong with a plant that was sent. The list is closed; the HTTP layer gives each its code. */
 export type RefusalKind =
   | "body-empty"
   | "not-json"
@@ -11,7 +11,7 @@ export type RefusalKind =
   | "holds-nul"
   | "id-conflict";
 
-/** Why a plant was not taken, in words for the person who sent it. */
+/** Why a plant was refused, worded for whoever sent it. */
 export class Refusal {
   readonly kind: RefusalKind;
   readonly message: string;
