@@ -9,12 +9,12 @@ export interface Caller {
   readonly expiresAtMs: number | undefined;
 }
 
-/** A token given by configuration, which no store knows. */
+/** A token from the configuration, not from the store. */
 export interface PresetToken extends Caller {
   readonly digest: string;
 }
 
-/** The preset with the secret of one of these tokens, if there is one: it outlives them. */
+/** The preset with the secret of one of these tokens, if any: it stays valid when they are revoked. */
 export function findPreset(
   tokens: readonly Pick<Token, "digest">[],
   presets: readonly PresetToken[],
@@ -22,33 +22,33 @@ export function findPreset(
   return presets.find((preset) => tokens.some(({ digest }) => digest === preset.digest));
 }
 
-/** Unknown, revoked, expired and malformed credentials are one case on purpose: nobody learns which it was. */
+/** Unknown, revoked, expired and malformed credentials are one case on purpose: no caller learns which it was. */
 export type Denied =
   | "no-credentials"
   | "bad-credentials"
   | "lacks-scope"
-  /** The store's tokens are not known yet, so nobody can say whether these credentials are among them. */
+  /** The store's tokens are not known yet, so these credentials cannot be checked. */
   | "store-unavailable";
 
 const bearer = /^bearer(?: +(.*))?$/i;
-// A caller can spell one header in many ways; past this many the cache is simply begun anew.
-const rememberedMax = 1000;
+// A caller can spell one header in many ways; past this many the cache is cleared.
+const cachedHeadersMax = 1000;
 
-/** Decides who may pass, from memory alone: no request waits for a database to be let in. */
+/** Authenticates and authorizes from memory alone: no request waits for a database. */
 export class Gate {
   readonly #presets: readonly PresetToken[];
   #callers = new Map<string, Caller>();
   #storeRead = false;
-  // Headers that have passed before, so that a caller's secret is hashed once and not on each request. Only headers
-  // that were let in are kept, and all are forgotten whenever the tokens change.
-  #remembered = new Map<string, Caller>();
+  // Headers admitted before, so that a caller's secret is hashed once and not on each request. Only admitted headers
+  // are cached, and the cache is cleared whenever the tokens change.
+  #cached = new Map<string, Caller>();
 
   constructor(presets: readonly PresetToken[]) {
     this.#presets = presets;
     this.#admitOnly([]);
   }
 
-  /** Takes the store's tokens as they are now; whoever is not among them is out from this moment. */
+  /** Replaces the store's tokens; a token that is not among them is rejected from now on. */
   update(tokens: readonly Token[]): void {
     this.#storeRead = true;
     this.#admitOnly(tokens);
@@ -56,7 +56,7 @@ export class Gate {
 
   admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied {
     if (authorization === undefined) return "no-credentials";
-    const caller = this.#remembered.get(authorization) ?? this.#lookUp(authorization);
+    const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization);
     if (typeof caller === "string") return caller;
     if (caller.expiresAtMs !== undefined && nowMs >= caller.expiresAtMs) return "bad-credentials";
     return caller.scopes.includes(scope) ? caller : "lacks-scope";
@@ -64,10 +64,10 @@ export class Gate {
 
   #admitOnly(tokens: readonly Token[]): void {
     this.#callers = new Map();
-    this.#remembered = new Map();
+    this.#cached = new Map();
     for (const token of tokens) if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
-    // Last, so that a secret which is also stored has the preset's scopes alone: those of a stored token can end, and the
-    // preset would keep them alive.
+    // Last, so that a secret which is also stored has the preset's scopes alone: otherwise the preset would keep a
+    // revoked token's scopes valid.
     for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
   }
 
@@ -78,8 +78,8 @@ export class Gate {
     if (!bearerShape.test(secret)) return "bad-credentials";
     const caller = this.#callers.get(digestOf(secret));
     if (caller === undefined) return this.#storeRead ? "bad-credentials" : "store-unavailable";
-    if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
-    this.#remembered.set(authorization, caller);
+    if (this.#cached.size >= cachedHeadersMax) this.#cached.clear();
+    this.#cached.set(authorization, caller);
     return caller;
   }
 }

@@ -5,11 +5,11 @@ export interface Rate {
   readonly perMs: number;
 }
 
-/** Memory for the limit's state; one piece of it can be shared by all workers, which then keep one limit together. */
+/** The limit's state; workers that share it enforce one limit together. */
 export type RateMemory = SharedArrayBuffer;
 
 const callersMax = 4096;
-// Callers beyond that many share this one slot, and nobody else's.
+// Callers beyond that many share this slot.
 const sharedSlot = callersMax;
 // For each slot: when its caller's next request would be due if all had come evenly, and who its caller is.
 const partBytes = (callersMax + 1) * BigInt64Array.BYTES_PER_ELEMENT;
@@ -36,14 +36,14 @@ export class RateLimit {
     this.#owners = new BigInt64Array(memory, partBytes);
   }
 
-  /** Takes one request of the caller's; gives 0 where it may go on, else how many milliseconds it should wait. */
+  /** Counts one request of the caller; returns 0 if it is allowed, else how many milliseconds to wait. */
   take(caller: string, nowMs: number): number {
     const slot = this.#slots.get(caller) ?? this.#claimSlot(caller);
     const nowUs = BigInt(Math.round(nowMs * 1000));
     for (;;) {
       const due = Atomics.load(this.#dueUs, slot);
-      // Nobody is due much later than one burst from now, unless the clock was set back: then it begins anew. The second
-      // burst and the second are for threads whose clocks differ by a little.
+      // Nobody is due much later than one burst from now, unless the clock was set back: then the limit resets. The second
+      // burst and the extra second allow for threads whose clocks differ a little.
       const ahead = due > nowUs && due <= nowUs + 2n * this.#burstUs + 1_000_000n;
       const next = (ahead ? due : nowUs) + this.#intervalUs;
       const overUs = next - nowUs - this.#burstUs;
@@ -52,7 +52,7 @@ export class RateLimit {
     }
   }
 
-  // The first free slot from the caller's own on is claimed for good, for this thread and all that share the memory.
+  // The first free slot from the caller's own on is claimed permanently, for all threads that share the memory.
   #claimSlot(caller: string): number {
     const owner = ownerOf(caller);
     const first = Number(BigInt.asUintN(32, owner));
@@ -67,7 +67,7 @@ export class RateLimit {
   }
 }
 
-// 64 bits of a hash that nobody finds two names for; never 0, which marks a free slot.
+// 64 bits of a collision-resistant hash; never 0, which marks a free slot.
 function ownerOf(caller: string): bigint {
   return createHash("sha256").update(caller).digest().readBigInt64LE() || 1n;
 }

@@ -8,17 +8,17 @@ const randomBytesCount = 32;
 const randomDigits = 43;
 const checksumDigits = 6;
 const mintedShape = /^pst_[0-9A-Za-z]{49}$/;
-/** RFC 6750's b64token, the only characters that can stand behind `Bearer`. */
+/** RFC 6750's b64token, the only characters that can follow `Bearer`. */
 export const bearerShape = /^[A-Za-z0-9\-._~+/]+=*$/;
 export const presetCharactersMin = 20;
 
-/** A new secret: `pst_`, 256 random bits and a CRC-32 that lets scanners and people tell a mistyped one. */
+/** A new secret: `pst_`, 256 random bits and a CRC-32 that lets scanners and people detect a mistyped one. */
 export function mintSecret(): string {
   const random = base62(BigInt(`0x${randomBytes(randomBytesCount).toString("hex")}`), randomDigits);
   return prefix + random + checksum(random);
 }
 
-/** Whether a secret that claims to be one of ours is whole. */
+/** Whether a secret that starts with our prefix has a valid checksum. */
 export function isMintedSecret(secret: string): boolean {
   const random = secret.slice(prefix.length, prefix.length + randomDigits);
   return mintedShape.test(secret) && secret.endsWith(checksum(random));
@@ -28,7 +28,7 @@ export function claimsToBeMinted(secret: string): boolean {
   return secret.startsWith(prefix);
 }
 
-/** What the store keeps of a secret. A plain hash is enough, since 256 random bits cannot be guessed. */
+/** What is stored of a secret. A plain hash is enough, since 256 random bits cannot be guessed. */
 export function digestOf(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }

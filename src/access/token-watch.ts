@@ -5,26 +5,26 @@ export interface TokenWatchEvents {
   readonly tokensUnreadable: (reason: unknown) => void;
 }
 
-/** To be called again and again: gives every change of the stored tokens on, whoever made it. */
+/** Returns a poll function, which reports every change of the stored tokens, whoever made it. */
 export function watchTokens(
   tokens: TokenStore,
   firstSeen: string,
-  take: (changed: readonly Token[]) => void,
+  onChange: (changed: readonly Token[]) => void,
   events: TokenWatchEvents,
 ): () => Promise<void> {
   let seen = firstSeen;
-  let looking = false;
+  let polling = false;
   let readable = true;
   return async () => {
-    // A database that is slow to answer is not asked again meanwhile, and an outage is logged once.
-    if (looking) return;
-    looking = true;
+    // A slow database gets one query at a time, and an outage is logged once.
+    if (polling) return;
+    polling = true;
     try {
-      // Before the rows: a change in between is then seen as one that came after.
+      // Before the rows: a change in between is then found by the next poll.
       const version = await tokens.version();
       if (version !== seen) {
         const all = await tokens.all();
-        take(all);
+        onChange(all);
         seen = version;
         events.tokensChanged(all.length);
       }
@@ -33,7 +33,7 @@ export function watchTokens(
       if (readable) events.tokensUnreadable(error);
       readable = false;
     } finally {
-      looking = false;
+      polling = false;
     }
   };
 }

@@ -1,11 +1,11 @@
 import type { Scope } from "./scopes.ts";
 import { digestOf, mintSecret } from "./secret.ts";
 
-/** A token as it is kept: everything but the secret, of which only the digest exists. */
+/** A token as it is stored: with the digest of its secret, never the secret. */
 export interface Token {
-  /** Short and public, to name one token where a name has several (during a rotation). */
+  /** Short and public, to identify one token where several share a name (during a rotation). */
   readonly id: string;
-  /** Who holds it; plants remember their creator by this name. */
+  /** Who holds it; stored with each plant as its creator. */
   readonly name: string;
   readonly digest: string;
   readonly scopes: readonly Scope[];
@@ -14,18 +14,18 @@ export interface Token {
   readonly revokedAtMs: number | undefined;
 }
 
-/** Where tokens are kept. */
+/** Stores tokens. */
 export interface TokenStore {
-  /** Every token ever made, the oldest first. */
+  /** Every token ever created, oldest first. */
   all(): Promise<Token[]>;
-  /** Adds the token; where others are given, sets them as given in the same transaction. */
+  /** Adds the token and updates the changed ones in one transaction. */
   add(token: Token, changed?: readonly Token[]): Promise<void>;
   change(tokens: readonly Token[]): Promise<void>;
-  /** Another text whenever someone else may have changed tokens. Cheap enough to ask often. */
+  /** Differs whenever another process may have changed tokens. Cheap enough to poll. */
   version(): Promise<string>;
 }
 
-/** A token request that cannot be met, in words for the operator. */
+/** A token request that cannot be met; the message is for the operator. */
 export class TokenProblem extends Error {
   override readonly name = "TokenProblem";
 }
@@ -38,12 +38,12 @@ export interface TokenRequest {
 
 export interface Minted {
   readonly token: Token;
-  /** Shown once; nothing can bring it back. */
+  /** Printed once; it cannot be recovered. */
   readonly secret: string;
 }
 
 export interface Rotated extends Minted {
-  /** The tokens that end, each with the time at which it does. */
+  /** The tokens that expire, each with the time at which it does. */
   readonly ending: readonly (Token & { readonly expiresAtMs: number })[];
 }
 
@@ -66,27 +66,27 @@ export async function createToken(store: TokenStore, request: TokenRequest, nowM
       `A live token is named "${request.name}" already; rotate or revoke that one, or choose another name.`,
     );
   }
-  refuseTooLong(request.lifetimeMs ?? 0);
+  checkLifetime(request.lifetimeMs ?? 0);
   if ((request.lifetimeMs ?? lifetimeMsMin) < lifetimeMsMin)
-    throw new TokenProblem("A token lives for at least a second.");
+    throw new TokenProblem("A token's lifetime is at least 1 second.");
   const minted = mint(request, nowMs);
   await store.add(minted.token);
   return minted;
 }
 
-/** Gives the name a new secret; the present one lives on for the overlap, so that its holder has time to change. */
+/** Gives the name a new secret; the present one stays valid for the overlap, so that its holder has time to switch. */
 export async function rotateToken(
   store: TokenStore,
   nameOrId: string,
   overlapMs: number,
   nowMs: number,
 ): Promise<Rotated> {
-  const live = (await store.all()).filter((token) => isCalled(token, nameOrId) && isLive(token, nowMs));
+  const live = (await store.all()).filter((token) => matches(token, nameOrId) && isLive(token, nowMs));
   const newest = live.at(-1);
   if (newest === undefined) throw new TokenProblem(`No live token is called "${nameOrId}".`);
   const lifetimeMs = newest.expiresAtMs === undefined ? undefined : newest.expiresAtMs - newest.createdAtMs;
   const minted = mint({ name: newest.name, scopes: newest.scopes, lifetimeMs }, nowMs);
-  refuseTooLong(overlapMs);
+  checkLifetime(overlapMs);
   const endsAtMs = nowMs + overlapMs;
   const ending = live.map((token) => ({
     ...token,
@@ -96,9 +96,9 @@ export async function rotateToken(
   return { ...minted, ending };
 }
 
-/** Ends every live token of that name, or the one with that id, and gives back those it ended. */
+/** Revokes every live token of that name, or the one with that id, and returns those it revoked. */
 export async function revokeTokens(store: TokenStore, nameOrId: string, nowMs: number): Promise<Token[]> {
-  const live = (await store.all()).filter((token) => isCalled(token, nameOrId) && isLive(token, nowMs));
+  const live = (await store.all()).filter((token) => matches(token, nameOrId) && isLive(token, nowMs));
   if (live.length === 0) throw new TokenProblem(`No live token is called "${nameOrId}".`);
   const revoked = live.map((token) => ({ ...token, revokedAtMs: nowMs }));
   await store.change(revoked);
@@ -114,11 +114,11 @@ export function isLive(token: Pick<Token, "expiresAtMs" | "revokedAtMs">, nowMs:
   return token.revokedAtMs === undefined && (token.expiresAtMs === undefined || nowMs < token.expiresAtMs);
 }
 
-function refuseTooLong(lifetimeMs: number): void {
-  if (lifetimeMs > lifetimeMsMax) throw new TokenProblem("A token that ends does so within a hundred years.");
+function checkLifetime(lifetimeMs: number): void {
+  if (lifetimeMs > lifetimeMsMax) throw new TokenProblem("A token's lifetime is at most 100 years.");
 }
 
-function isCalled(token: Token, nameOrId: string): boolean {
+function matches(token: Token, nameOrId: string): boolean {
   return token.name === nameOrId || token.id === nameOrId;
 }
 

@@ -10,7 +10,7 @@ import {
 
 const created: Outcome = { kind: "created" };
 
-/** A store that is told how each batch ends; it stands in for a disk that fails on cue. */
+/** A store whose next batch ends as the test says, in place of a disk that fails on cue. */
 class CuedStore implements PlantStore {
   batchesInFlightMax = 1;
   canBecomeUnreachable = false;
@@ -52,14 +52,14 @@ describe("the intake", () => {
     expect(store.batches).toEqual([50]);
   });
 
-  test("stores a single plant at once, without waiting for company", async () => {
+  test("stores a single plant at once, without waiting for others", async () => {
     const { create } = setUp();
     const startMs = performance.now();
     await create(1);
     expect(performance.now() - startMs).toBeLessThan(50);
   });
 
-  test("turns away what exceeds its queue, at once, and takes more once there is room", async () => {
+  test("rejects what exceeds its queue at once, and accepts more once there is room", async () => {
     const { create } = setUp(2);
     const all = [create(1), create(2), create(3)];
     expect(await all[2]).toBe("too-busy");
@@ -67,7 +67,7 @@ describe("the intake", () => {
     expect(await create(4)).toEqual(created);
   });
 
-  test("begins to write a full batch at once, before the turn goes on", async () => {
+  test("starts to write a full batch at once, before the turn ends", async () => {
     const { store, create } = setUp(2);
     const all = [create(1), create(2)];
     expect(store.batches).toEqual([2]);
@@ -77,7 +77,7 @@ describe("the intake", () => {
     expect(many.store.batches).toEqual([1000, 1000, 500]);
   });
 
-  test("refuses a batch that the store could not take, and heals with the next", async () => {
+  test("rejects a batch that the store could not write, and recovers with the next", async () => {
     const { store, heard, intake, create } = setUp();
     store.next = () => Promise.reject(new StoreUnavailable("full"));
     expect(await create(1)).toBe("store-unavailable");
@@ -88,7 +88,7 @@ describe("the intake", () => {
     expect(heard).toEqual(["unavailable", "available"]);
   });
 
-  test("asks the store itself whether it has healed, so that no traffic is needed for it", async () => {
+  test("probes the store, so that recovery needs no traffic", async () => {
     const { store, heard, intake, create } = setUp();
     store.next = () => Promise.reject(new StoreUnavailable("full"));
     await create(1);
@@ -97,9 +97,9 @@ describe("the intake", () => {
     expect(heard).toEqual(["unavailable", "available"]);
   });
 
-  const doubtful = [new OutcomeUnknown("fsync failed"), new Error("something nobody foresaw")];
-  for (const reason of doubtful) {
-    test(`takes nothing more after a batch in doubt (${reason.message})`, async () => {
+  const unknownOutcomes = [new OutcomeUnknown("fsync failed"), new Error("unexpected")];
+  for (const reason of unknownOutcomes) {
+    test(`rejects everything after a batch with unknown outcome (${reason.message})`, async () => {
       const { store, heard, intake, create } = setUp();
       store.next = () => Promise.reject(reason);
       expect(await create(1)).toBe("store-unavailable");
@@ -199,7 +199,7 @@ describe("the intake", () => {
     expect(intake.pending).toBe(0);
   });
 
-  test("hands in as many batches at once as the store takes, and no more", async () => {
+  test("writes as many batches concurrently as the store allows, and no more", async () => {
     const { store, create } = setUp(100, 2);
     const writing = Promise.withResolvers<void>();
     store.next = () => writing.promise;
@@ -214,7 +214,7 @@ describe("the intake", () => {
     expect(store.batches).toEqual([2, 2, 6]);
   });
 
-  test("asks a store that can go away whether it is there, but not more often than twice a second", async () => {
+  test("probes a store that can become unreachable, at most twice per second", async () => {
     const { store, heard, intake } = setUp();
     let asked = 0;
     store.canBecomeUnreachable = true;

@@ -1,27 +1,27 @@
 import type { NewPlant } from "./plant.ts";
 import { type Arrival, type Outcome, type PlantStore, type Result, StoreUnavailable } from "./plant-store.ts";
 
-/** Why an arrival was turned away before it was stored. Sending it again later is safe. */
+/** Why an arrival was rejected without an outcome. A retry is always safe. */
 export type Rejected = "too-busy" | "store-unavailable" | "closing";
 
 export interface IntakeOptions {
   readonly store: PlantStore;
-  /** How many arrivals may wait, those being written included. */
+  /** How many arrivals may be pending, including those being written. */
   readonly pendingMax: number;
   /** Called for every batch that was stored. */
   readonly onStored: (created: number, replayed: number) => void;
-  /** Called when a batch could not be stored though a later one may be, and again when one was. */
+  /** Called when a batch could not be stored but a later one may be; `onAvailable` when one was. */
   readonly onUnavailable: (reason: Error) => void;
   readonly onAvailable: () => void;
-  /** Called once, when it is not known whether a batch was stored: this process must end and recover on restart. */
+  /** Called once, when it is not known whether a batch was stored: this process must exit and recover on restart. */
   readonly onOutcomeUnknown: (reason: Error) => void;
   /** Called when a plant's `settle` threw: an internal error, which concerns that plant's client alone. */
   readonly onSettleFailed: (error: unknown) => void;
 }
 
-/** Where plants are handed in. */
+/** Accepts plants to be stored. */
 export interface PlantIntake {
-  /** Takes a plant; settles it once its outcome is durable, or at once where it is turned away. */
+  /** Calls `settle` once the outcome is durable, or at once if the plant is rejected. */
   create(plant: NewPlant, createdBy: string, settle: Settle): void;
   /** Whether plants can be stored now. */
   ready(): Promise<boolean>;
@@ -34,12 +34,12 @@ interface Waiting extends Arrival {
   readonly settle: Settle;
 }
 
-// One transaction's worth: far above what one turn of the event loop brings in, small enough not to stall the next.
+// Far above what arrives in one turn of the event loop, small enough not to delay the next batch.
 const batchArrivalsMax = 1000;
 const probeEveryMs = 500;
 
 /**
- * Group commit: arrivals queue, one transaction takes all that have queued, and one fsync answers them all. Nothing
+ * Group commit: arrivals queue, one transaction stores the whole queue, and one fsync makes it durable. Nothing
  * waits on a timer: an idle store commits one plant at once, a busy one commits hundreds together.
  */
 export class Intake implements PlantIntake {
@@ -72,16 +72,16 @@ export class Intake implements PlantIntake {
     if (this.#drains < this.#drainsMax) {
       this.#drains++;
       this.#scheduled++;
-      // After the events of this turn: whatever else has already arrived on other connections joins the batch.
+      // After the events of this turn: whatever has already arrived on other connections joins the batch.
       setImmediate(() => this.#beginDrain());
     }
-    // A full batch gains nothing by waiting, and under overload the turn may go on with refusals for half a second.
+    // A full batch gains nothing by waiting, and under overload the rest of the turn may be half a second of rejections.
     if (this.#queue.length >= this.#fullBatch) this.#beginDrain();
   }
 
   /**
-   * Whether plants can be stored now. After a failed write this asks the store itself, so that it heals unaided. So it
-   * does where the store can go away while nobody writes. A write that succeeded just now is answer enough.
+   * Whether plants can be stored now. Probes the store after a failed write, so that recovery needs no traffic, and
+   * where the store can become unreachable while nobody writes. A recent successful write makes a probe unnecessary.
    */
   async ready(): Promise<boolean> {
     const probeNeeded =
@@ -93,21 +93,21 @@ export class Intake implements PlantIntake {
         (reason) => this.#failed(reason),
       );
     }
-    if (doubtful) await this.#probing;
+    if (probeNeeded) await this.#probing;
     return this.#state === "open";
   }
 
-  /** How many plants wait, those being written included. */
+  /** How many plants are pending, including those being written. */
   get pending(): number {
     return this.#pending;
   }
 
-  /** The store can no longer vouch for what it holds: from now on everything is refused. */
+  /** The store no longer knows what is durable: from now on every plant is rejected. */
   fail(reason: Error): void {
     this.#failed(reason);
   }
 
-  /** Turns away what has not been begun, which is always safe, and settles once the batch in hand is answered. */
+  /** Rejects what is still queued, which is always safe, and resolves once the batches in flight are settled. */
   close(): Promise<void> {
     if (this.#state !== "outcome-unknown") this.#state = "closing";
     const waiting = this.#queue;
@@ -186,7 +186,7 @@ export class Intake implements PlantIntake {
     this.#options.onAvailable();
   }
 
-  // Only a failure that the store itself calls harmless is one; anything else is treated as the worst case.
+  // Only StoreUnavailable is known to be harmless; after any other error the outcome is unknown.
   #failed(reason: unknown): void {
     const error = reason instanceof Error ? reason : new Error(String(reason));
     if (error instanceof StoreUnavailable) {
