@@ -16,15 +16,15 @@ export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settin
   readonly databasePassword: string | (() => string) | undefined;
 };
 
-/** A setting that cannot be used; the message names it. */
+/** An invalid setting; the message names it. */
 export class ConfigProblem extends Error {
   override readonly name = "ConfigProblem";
 }
 
 export type Source = "flag" | "environment" | "file" | "default";
 
-/** One line of `plant-store config`: what is in force, and where it came from. Secrets are told, not shown. */
-export interface Effective {
+/** One line of `plant-store config`: what is in force, and where it came from. Secrets are listed without their value. */
+export interface EffectiveSetting {
   readonly name: string;
   readonly value: string;
   readonly source: Source;
@@ -42,7 +42,7 @@ type PresetName = Exclude<SecretName, "databasePassword">;
 interface Found {
   readonly text: string;
   readonly source: Source;
-  /** What to call it when it is wrong: the flag or the variable that set it. */
+  /** The flag or the variable that set it, for error messages. */
   readonly label: string;
 }
 
@@ -54,17 +54,17 @@ const presets: Record<PresetName, { name: string; scopes: readonly Scope[] }> = 
 export function readConfig(sources: ConfigSources): Config {
   const values = Object.entries(settings).map(([name, setting]) => {
     const found = findSetting(name as SettingName, sources);
-    return [name, parsed<unknown>(found, setting.parse)] as const;
+    return [name, parseFound<unknown>(found, setting.parse)] as const;
   });
   const presetTokens = (Object.keys(presets) as PresetName[]).flatMap((name) => presetToken(name, sources));
   return {
     ...(Object.fromEntries(values) as Omit<Config, "presetTokens" | "databasePassword">),
-    presetTokens: merged(presetTokens),
+    presetTokens: mergePresets(presetTokens),
     databasePassword: databasePassword(sources),
   };
 }
 
-export function effectiveSettings(sources: ConfigSources): Effective[] {
+export function effectiveSettings(sources: ConfigSources): EffectiveSetting[] {
   const plain = Object.entries(settings).map(([name, { flag }]) => {
     const { text, source } = findSetting(name as SettingName, sources);
     return { name: flag, value: withoutPassword(text), source };
@@ -80,12 +80,12 @@ export function effectiveSettings(sources: ConfigSources): Effective[] {
   return [...plain, ...hidden];
 }
 
-/** A secret as it was given, for a command that has to send it. What is wrong with it is told by `readConfig`. */
+/** A secret as it was given, for a command that has to send it. `readConfig` validates it. */
 export function readSecret(name: SecretName, sources: ConfigSources): string | undefined {
   return findSecret(name, sources)?.text;
 }
 
-/** Variables that look like ours and are not, each with what may have been meant. */
+/** Variables with our prefix that are not settings. */
 export function unknownVariables(environment: ConfigSources["environment"]): string[] {
   const known = [
     ...Object.values(settings).map((setting) => setting.environment),
@@ -98,7 +98,7 @@ export function unknownVariables(environment: ConfigSources["environment"]): str
   );
 }
 
-// Read here too, so that a file that cannot be read ends the start.
+// Read here too, so that an unreadable file fails the start.
 function databasePassword(sources: ConfigSources): Config["databasePassword"] {
   const find = () => findSecret("databasePassword", sources);
   const found = find();
@@ -111,7 +111,7 @@ function findSetting(name: SettingName, { flags, environment }: ConfigSources): 
   const fromFlag = flags[flag];
   if (fromFlag !== undefined) return { text: fromFlag, source: "flag", label: `--${flag}` };
   const fromEnvironment = environment[variable];
-  // An empty variable is what a compose file leaves where nothing was given, so it counts as not set.
+  // A compose file passes an unset variable as an empty one, so empty counts as unset.
   if (fromEnvironment) return { text: fromEnvironment, source: "environment", label: variable };
   return { text, source: "default", label: `--${flag}` };
 }
@@ -131,7 +131,7 @@ function findSecret(name: SecretName, { environment, readFile }: ConfigSources):
   }
 }
 
-function parsed<Value>({ text, label }: Found, parse: (text: string) => Value): Value {
+function parseFound<Value>({ text, label }: Found, parse: (text: string) => Value): Value {
   try {
     return parse(text);
   } catch (error) {
@@ -159,7 +159,7 @@ function presetToken(name: PresetName, sources: ConfigSources): PresetToken[] {
 }
 
 // One secret may be given for both purposes; it is then one caller with both scopes.
-function merged(tokens: readonly PresetToken[]): PresetToken[] {
+function mergePresets(tokens: readonly PresetToken[]): PresetToken[] {
   const [first, second] = tokens;
   if (first === undefined || second === undefined || first.digest !== second.digest) return [...tokens];
   return [{ ...first, name: "preset", scopes: [...first.scopes, ...second.scopes] }];

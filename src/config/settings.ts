@@ -19,11 +19,11 @@ export interface Setting<Value> {
 }
 
 const bodyTimeoutMsMax = 3_600_000;
-// A timer of JavaScript's that is longer than 2^31 - 1 ms, not quite 25 days, ends at once.
+// A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
 const drainMsMax = 24 * 86_400_000;
 const bodyBytesMaxMax = 64 * 1024 * 1024;
 
-/** Every setting there is. The command line, its help, `config` and the settings page are all made from this table. */
+/** Every setting. The command line, its help, `config` and the settings page come from this table. */
 export const settings = {
   listen: setting("listen", "127.0.0.1:3000", "HOST:PORT", "where POST /plants is served", parseAddress),
   operatorListen: setting(
@@ -44,20 +44,20 @@ export const settings = {
     "allow-unsafe-database",
     "no",
     "YES|NO",
-    "yes to use a PostgreSQL that acknowledges what a crash can take",
+    "yes to use a PostgreSQL server that can lose acknowledged writes",
     (text) => parseChoice(text, ["yes", "no"]) === "yes",
   ),
   baseUrl: setting(
     "base-url",
     "",
     "URL",
-    "the public address, where a proxy or a path stands before the service",
+    "the public URL, where a proxy or a path prefix precedes the service",
     parseBaseUrl,
   ),
-  bodyBytesMax: setting("max-body-bytes", "65536", "BYTES", "the largest request body taken", (text) =>
+  bodyBytesMax: setting("max-body-bytes", "65536", "BYTES", "the largest request body accepted", (text) =>
     parseCount(text, 64, bodyBytesMaxMax),
   ),
-  pendingMax: setting("max-pending", "10000", "COUNT", "how many plants may wait to be written", (text) =>
+  pendingMax: setting("max-pending", "10000", "COUNT", "how many plants may be pending", (text) =>
     parseCount(text, 1, 1_000_000),
   ),
   bodyTimeoutMs: setting(
@@ -85,14 +85,14 @@ export const settings = {
     "drain-delay",
     "0s",
     "TIME",
-    "how long to go on serving, unready, before stopping",
+    "how long to keep serving, unready, before stopping",
     parseDrainTime,
   ),
   drainTimeoutMs: setting(
     "drain-timeout",
     "10s",
     "TIME",
-    "how long a stop waits for what is in flight",
+    "how long a stop waits for requests in flight",
     parseDrainTime,
   ),
   logLevel: setting("log-level", "info", "LEVEL", "debug, info, warn, error or off", (text) =>
@@ -108,12 +108,12 @@ export const settings = {
 
 export type SettingName = keyof typeof settings;
 
-/** A database URL without its password, in any place that libpq takes one. */
+/** A database URL without its password, wherever libpq accepts one. */
 export function withoutPassword(database: string): string {
   return database.replace(/^(\w+:\/\/[^:@/?]*):.*@/s, "$1:***@").replace(/([?&]password=)[^&]*/gi, "$1***");
 }
 
-/** Secrets come from the environment alone, never by flag: a command line is there for every user of a machine to see. */
+/** Secrets come from the environment alone, never by flag: every user of a machine can see a command line. */
 export const secrets = {
   accessToken: { environment: "PLANT_STORE_ACCESS_TOKEN", help: "a token that may create plants" },
   operatorToken: { environment: "PLANT_STORE_OPERATOR_TOKEN", help: "a token for the operator's surfaces" },

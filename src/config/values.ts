@@ -1,6 +1,6 @@
 import type { Rate } from "../access/rate-limit.ts";
 
-/** A value that a setting cannot take; the message says what it takes, and an example. */
+/** An invalid value; the message says what is valid, with an example. */
 export class InvalidValue extends Error {
   override readonly name = "InvalidValue";
 }
@@ -30,7 +30,7 @@ export function parseRate(text: string): Rate | undefined {
   if (text === "none") return undefined;
   const match = /^([1-9]\d{0,8})\/(s|m|h)$/.exec(text);
   if (match === null)
-    throw new InvalidValue("takes a count for each second, minute or hour, such as 100/s, or none");
+    throw new InvalidValue("takes a count per second, minute or hour, such as 100/s, or none");
   return { count: Number(match[1]), perMs: unitMs[match[2] as "s" | "m" | "h"] };
 }
 
