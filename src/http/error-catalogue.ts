@@ -41,7 +41,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "not-json": {
     error: 40002,
     when: "the body is not JSON",
-    remedy: "Mend the JSON at the line and column that the message names.",
+    remedy: "Fix the JSON at the line and column that the message names.",
     example: "The body is not JSON: at line 1, column 10, expected a value, but there is }.",
   },
   "not-text": {
@@ -84,13 +84,13 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "holds-nul": {
     error: 40013,
     when: "`name` or `tag` holds U+0000, which PostgreSQL cannot store",
-    remedy: "Take the character out; every other one is kept as it is.",
+    remedy: "Remove the character; every other one is stored unchanged.",
     example: 'Field "name" holds the character U+0000, which cannot be stored.',
   },
   "id-conflict": {
     error: 40020,
     when: "`id` already belongs to a different plant",
-    remedy: "Choose another id. The plant that came first stands, and what it holds is not shown.",
+    remedy: "Choose another id. The stored plant is unchanged, and its values are not disclosed.",
     example: "The id 7 already belongs to a plant with a different name.",
   },
   "not-http": {
@@ -102,7 +102,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "wrong-parameter": {
     error: 40031,
     when: "a parameter or a field of an operator's request cannot be used",
-    remedy: "Mend what the message names.",
+    remedy: "Fix what the message names.",
     example: 'Parameter "limit" takes a whole number from 1 to 1000, but is "many".',
     operatorOnly: true,
   },
@@ -115,7 +115,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "bad-credentials": {
     error: 40102,
     when: "the credentials are unknown, revoked, expired or malformed",
-    remedy: "Send a live token, whole and in one header; which of the four it was is not told.",
+    remedy: "Send a live token, whole and in one header; which of the four it was is not disclosed.",
     example: "The token is not valid here.",
   },
   "lacks-scope": {
