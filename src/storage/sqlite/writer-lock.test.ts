@@ -18,6 +18,7 @@ function isFree(path: string): boolean {
 
 test("several may inspect the files at once, and keep a writer out", () => {
   const path = join(folder, "inspected.db");
+  lockForWriting(path)[Symbol.dispose]();
   using one = WriterLock.tryShared(path);
   using other = WriterLock.tryShared(path);
   expect([one === undefined, other === undefined, isFree(path)]).toEqual([false, false, false]);
