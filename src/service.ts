@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { findPreset, Gate } from "./access/gate.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
+import { scopes } from "./access/scopes.ts";
 import { watchTokens } from "./access/token-watch.ts";
-import { createToken, type Token, type TokenStore } from "./access/tokens.ts";
+import { type Minted, mintToken, type Token, type TokenStore } from "./access/tokens.ts";
 import type { Config } from "./config/read-config.ts";
 import { parseDurationMs } from "./config/values.ts";
 import { claimPort, startPublicListener } from "./http/public-listener.ts";
@@ -59,9 +60,19 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       onWarning: events.databaseWarning,
     }),
   );
-  const { opened } = store;
   const gate = new Gate(config.presetTokens);
-  const tokens = opened === undefined ? await store.tokens.all() : undefined;
+  let { opened } = store;
+  // A server that goes away once it has been opened is waited for as one that was away before.
+  const unlessAway = async <Result>(work: () => Promise<Result>): Promise<Result | undefined> => {
+    try {
+      return opened === undefined ? await work() : undefined;
+    } catch (error) {
+      if (!(store.plants.canBecomeUnreachable && error instanceof StoreUnavailable)) throw error;
+      events.databaseUnavailable(error.message);
+      opened = Promise.resolve();
+    }
+  };
+  const tokens = await unlessAway(() => store.tokens.all());
   if (tokens !== undefined) gate.update(tokens);
 
   const intake = new Intake({
@@ -110,11 +121,11 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const closing = new AbortController();
   let operator: OperatorListener | undefined;
   let firstSecret: string | undefined;
+  const first = mintToken({ name: "first", scopes, lifetimeMs: undefined }, Date.now());
   const begin = async (): Promise<string | undefined> => {
     // Before the rows: a change in between is then seen as one that came after.
     const version = await store.tokens.version();
-    // Minted once: what follows may fail, and the next attempt then finds the token in the store.
-    firstSecret ??= await mintFirstToken(store.tokens, config);
+    firstSecret = (await addFirstToken(store.tokens, config, first)) ? first.secret : undefined;
     const known = await store.tokens.all();
     take(known);
     for (const token of known) {
@@ -144,8 +155,8 @@ export async function startService(config: Config, log: Log): Promise<Service> {
         },
         { ...config.operatorListen, plantsUrl: listener.plantsUrl, bodyBytesMax, engine: store.engine },
       );
-    // Last, when nothing else can fail any more: a secret that is made must also be shown.
-    if (opened === undefined) await begin();
+    // Last, when nothing else can fail any more: a secret that is stored must also be printed.
+    await unlessAway(begin);
   } catch (error) {
     await Promise.all([listener.drain(0), crew.drain(0), operator?.close()]);
     throw error;
@@ -214,8 +225,11 @@ async function beginOnceOpen<Result>(
   }
 }
 
-async function mintFirstToken(tokens: TokenStore, { presetTokens }: Config): Promise<string | undefined> {
-  if (presetTokens.length > 0 || (await tokens.all()).length > 0) return undefined;
-  const request = { name: "first", scopes: ["plants:create", "operator"] as const, lifetimeMs: undefined };
-  return (await createToken(tokens, request, Date.now())).secret;
+/** Whether it is stored. An earlier attempt may have stored it without hearing of it. */
+async function addFirstToken(tokens: TokenStore, { presetTokens }: Config, first: Minted): Promise<boolean> {
+  if (presetTokens.length > 0) return false;
+  const known = await tokens.all();
+  if (known.length > 0) return known.some(({ digest }) => digest === first.token.digest);
+  await tokens.add(first.token);
+  return true;
 }

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, plantStore, type Serving, serve } from "./command.ts";
 import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
+import { startLossyProxy } from "./lossy-proxy.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startSharingPooler } from "./shared-sessions.ts";
 
@@ -79,6 +80,38 @@ describe("a database that is away at the start", () => {
     expect(err).not.toContain("wrong-and-secret");
   }, 40_000);
 });
+
+describe("the first token", () => {
+  for (const away of [false, true]) {
+    const when = away ? "was away at the start" : "was there at the start";
+    test(`is printed though the answers to its INSERT are lost, where the database ${when}`, async () => {
+      const database = await server.newDatabase();
+      using proxy = await startLossyProxy(server.port, "INSERT INTO tokens");
+      if (away) await server.stop("fast");
+      const throughProxy = database.replace(`:${server.port}/`, `:${proxy.port}/`);
+      await using service = await serve(["--database", throughProxy]);
+      expect(service.out()).toContain("The database cannot be used yet");
+      if (away) await server.start();
+      await eventually(() => /pst_\w{49}/.test(service.out()), openWithinMs);
+      expect(proxy.lost()).toBeGreaterThan(0);
+      const [secret = ""] = /pst_\w{49}/.exec(service.out()) ?? [];
+      expect((await post(service.url, '{"id":1,"name":"a"}', bearer(secret))).status).toBe(200);
+      expect(await server.run("SELECT name FROM tokens", database)).toEqual([{ name: "first" }]);
+    }, 40_000);
+  }
+});
+
+test("a database that goes away just after it was opened leaves the service up", async () => {
+  const database = await server.newDatabase();
+  const secret = (await plantStore(["token", "create", "--name", "x", "--database", database])).out.trim();
+  using proxy = await startLossyProxy(server.port, "FROM tokens");
+  await using running = await startTestService({}, database.replace(`:${server.port}/`, `:${proxy.port}/`));
+  expect(running.logged.join("")).toContain("the database cannot be used yet; retrying");
+  expect((await post(running.url, '{"id":1,"name":"a"}', bearer(secret))).status).toBe(503);
+  proxy.repair();
+  await running.service.opened;
+  expect((await post(running.url, '{"id":1,"name":"a"}', bearer(secret))).status).toBe(200);
+}, 30_000);
 
 describe("a password", () => {
   test("that is wrong in its file is tried again, until the file holds the right one", async () => {

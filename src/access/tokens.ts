@@ -69,9 +69,21 @@ export async function createToken(store: TokenStore, request: TokenRequest, nowM
   checkLifetime(request.lifetimeMs ?? 0);
   if ((request.lifetimeMs ?? lifetimeMsMin) < lifetimeMsMin)
     throw new TokenProblem("A token's lifetime is at least 1 second.");
-  const minted = mint(request, nowMs);
+  const minted = mintToken(request, nowMs);
   await store.add(minted.token);
   return minted;
+}
+
+/** A token with a new secret, not stored yet. */
+export function mintToken({ name, scopes, lifetimeMs }: TokenRequest, nowMs: number): Minted {
+  const secret = mintSecret();
+  const digest = digestOf(secret);
+  const expiresAtMs = lifetimeMs === undefined ? undefined : nowMs + lifetimeMs;
+  const id = digest.slice(0, 8);
+  return {
+    secret,
+    token: { id, name, digest, scopes, createdAtMs: nowMs, expiresAtMs, revokedAtMs: undefined },
+  };
 }
 
 /** Gives the name a new secret; the present one stays valid for the overlap, so that its holder has time to switch. */
@@ -85,7 +97,7 @@ export async function rotateToken(
   const newest = live.at(-1);
   if (newest === undefined) throw new TokenProblem(`No live token is called "${nameOrId}".`);
   const lifetimeMs = newest.expiresAtMs === undefined ? undefined : newest.expiresAtMs - newest.createdAtMs;
-  const minted = mint({ name: newest.name, scopes: newest.scopes, lifetimeMs }, nowMs);
+  const minted = mintToken({ name: newest.name, scopes: newest.scopes, lifetimeMs }, nowMs);
   checkLifetime(overlapMs);
   const endsAtMs = nowMs + overlapMs;
   const ending = live.map((token) => ({
@@ -120,15 +132,4 @@ function checkLifetime(lifetimeMs: number): void {
 
 function matches(token: Token, nameOrId: string): boolean {
   return token.name === nameOrId || token.id === nameOrId;
-}
-
-function mint({ name, scopes, lifetimeMs }: TokenRequest, nowMs: number): Minted {
-  const secret = mintSecret();
-  const digest = digestOf(secret);
-  const expiresAtMs = lifetimeMs === undefined ? undefined : nowMs + lifetimeMs;
-  const id = digest.slice(0, 8);
-  return {
-    secret,
-    token: { id, name, digest, scopes, createdAtMs: nowMs, expiresAtMs, revokedAtMs: undefined },
-  };
 }
