@@ -199,13 +199,15 @@ describe("a server that refuses", () => {
     await expectBack(running, 2);
   }, 30_000);
 
-  test("writes, because it is no longer the primary, is left for one that takes them", async () => {
+  test("writes, because its sessions are read-only, is used again once they are not", async () => {
     await using running = await startTestService({}, database);
     expect((await create(running, 1)).status).toBe(200);
     await configure("SET default_transaction_read_only = on");
     try {
       await expectUnavailable(running, 2);
       expect(await ready(running)).toBe(503);
+      expect(running.logged.join("")).toContain("default_transaction_read_only is on");
+      expect(running.logged.join("")).not.toContain("standby");
     } finally {
       await configure("RESET default_transaction_read_only");
     }

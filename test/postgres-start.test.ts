@@ -167,6 +167,19 @@ describe("refused at the start", () => {
     expect((await post(running.url, '{"id":1,"name":"a"}')).status).toBe(200);
   }, 20_000);
 
+  test("is a port that there cannot be", async () => {
+    await expectRefused(
+      ["--database", "postgres://u:p@127.0.0.1:99999/x"],
+      2,
+      "has a port that is not between 1",
+    );
+  });
+
+  test("is a URL whose own options allow no writes", async () => {
+    const database = `${await server.newDatabase()}?options=-c%20default_transaction_read_only%3Don`;
+    await expectRefused(["--database", database], 2, "options set default_transaction_read_only=on");
+  });
+
   test("is a pooler that shares sessions, called that", async () => {
     using pooler = await startSharingPooler(server.port);
     const database = (await server.newDatabase()).replace(`:${server.port}`, `:${pooler.port}`);

@@ -83,6 +83,8 @@ describe("a database URL", () => {
   const wrong = [
     "postgres://a b:c@host:x/plants",
     "postgres://host:99999999/plants",
+    "postgres://me:secret@host:65536/plants",
+    "postgres://me:secret@host,other:0/plants",
     "postgres://me:se%cret@host/plants",
     "postgres://me:secret@host/plants?target=any",
     "postgres://me:secret@host/plants?sslmode=sometimes",

@@ -41,6 +41,7 @@ export class DatabaseMisuse extends DatabaseProblem {
 }
 
 const portDefault = 5432;
+const portMax = 65_535;
 // A server that takes longer than this to let someone in is as good as away.
 const connectMsDefault = 2000;
 const connectMsMaxMax = 60_000;
@@ -153,7 +154,11 @@ function parseHost(text: string): Host {
     );
   // A host that begins with a slash is the folder of a socket, written as %2Fvar%2Frun%2Fpostgresql.
   const host = match[1] ?? decoded(match[2] ?? "");
-  return { host: host || "localhost", port: Number(match[3] ?? portDefault) };
+  const port = Number(match[3] ?? portDefault);
+  // Not quoted either, for the same reason.
+  if (port < 1 || port > portMax)
+    throw new DatabaseMisuse(`The database URL has a port that is not between 1 and ${portMax}.`);
+  return { host: host || "localhost", port };
 }
 
 function decoded(text: string): string {

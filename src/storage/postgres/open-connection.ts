@@ -16,6 +16,11 @@ const session = {
                 set_config('lock_timeout', '${lockMsMax}', false)`,
 };
 
+const readOnlyCause = {
+  text: `SELECT pg_is_in_recovery(),
+                (SELECT source FROM pg_settings WHERE name = 'default_transaction_read_only')`,
+};
+
 /**
  * Opens a connection to the host that takes writes. All are asked at once, so that one that hangs costs no time.
  * @throws DatabaseMisuse the server would acknowledge what it can still lose, and nobody has allowed that; or it cannot
@@ -40,8 +45,7 @@ async function openHost(address: DatabaseAddress, host: Host, allowUnsafe: boole
   try {
     const [row = []] = await connection.run(session, [], address.connectMsMax);
     const [readOnly, synchronousCommit, fsync, encoding] = row;
-    if (readOnly === "on")
-      throw new ConnectionLost(`${host.host}:${host.port} takes no writes: it is a standby`);
+    if (readOnly === "on") throw await readOnlyProblem(connection, address, host);
     if (encoding !== "UTF8")
       throw new DatabaseMisuse(
         `The database has the encoding ${encoding}, which cannot store every text; create one with ENCODING 'UTF8'.`,
@@ -57,6 +61,22 @@ async function openHost(address: DatabaseAddress, host: Host, allowUnsafe: boole
     connection.destroy();
     throw error;
   }
+}
+
+// Only what the URL itself says stays so. A provider can make a database read-only for as long as its disk is full.
+async function readOnlyProblem(
+  connection: Connection,
+  { connectMsMax }: DatabaseAddress,
+  { host, port }: Host,
+): Promise<Error> {
+  const [row = []] = await connection.run(readOnlyCause, [], connectMsMax);
+  const [isStandby, source] = row;
+  if (isStandby === "t") return new ConnectionLost(`${host}:${port} takes no writes: it is a standby`);
+  return source === "client"
+    ? new DatabaseMisuse(
+        "The database URL's options set default_transaction_read_only=on, so nothing can be stored; remove that.",
+      )
+    : new ConnectionLost(`${host}:${port} takes no writes: default_transaction_read_only is on`);
 }
 
 async function openWithTls(address: DatabaseAddress, host: Host): Promise<Connection> {
