@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type PostgresServer, startPostgres } from "../../../test/postgres.ts";
+import { Connections } from "./connections.ts";
+import { parseDatabaseUrl } from "./database-url.ts";
+import { openConnection } from "./open-connection.ts";
+import { PostgresStore } from "./postgres-store.ts";
+import { WriteProbe } from "./write-probe.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const raise = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
+  CREATE TRIGGER refuse BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION refuse()`;
+
+for (const [what, sql] of [
+  ["no rule", "SELECT 1"],
+  ["a CHECK on names", "ALTER TABLE plants ADD CHECK (length(name) < 100)"],
+  ["a trigger", raise],
+] as const) {
+  test(`a probe for room succeeds on a table with ${what}, and stores nothing`, async () => {
+    const database = await server.newDatabase();
+    const options = { databasePassword: undefined, allowUnsafeDatabase: false };
+    await (await PostgresStore.open(database, options, "store"))[Symbol.asyncDispose]();
+    await server.run(sql, database);
+    const open = () => openConnection(parseDatabaseUrl(database), false);
+    await using connections = new Connections({ open, count: 1, statementMsMax: 3000 });
+    const probe = new WriteProbe(connections);
+    probe.doubtRoom();
+    await probe.run();
+    // The transaction has ended, so the same connection serves the next one.
+    await probe.run();
+    expect(await server.stored(database)).toEqual([]);
+  }, 20_000);
+}
