@@ -106,7 +106,7 @@ test("a database that goes away just after it was opened leaves the service up",
   const secret = (await plantStore(["token", "create", "--name", "x", "--database", database])).out.trim();
   using proxy = await startLossyProxy(server.port, "FROM tokens");
   await using running = await startTestService({}, database.replace(`:${server.port}/`, `:${proxy.port}/`));
-  expect(running.logged.join("")).toContain("the database cannot be used yet; retrying");
+  expect(running.logged.join("")).toContain("database unavailable, retrying");
   expect((await post(running.url, '{"id":1,"name":"a"}', bearer(secret))).status).toBe(503);
   proxy.repair();
   await running.service.opened;
