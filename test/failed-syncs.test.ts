@@ -133,6 +133,7 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails while the service stops", () 
     const before = statSync(file).ino;
     await using healed = await serve(["--database", file], { environment: withToken });
     expect(statSync(file).ino).not.toBe(before);
+    expect(healed.err()).toContain("rebuilding the data file after a failed fsync");
     expect((await post(healed.url, '{"id":1,"name":"fern"}')).headers.get("idempotent-replayed")).toBe(
       "true",
     );

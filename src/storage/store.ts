@@ -18,6 +18,8 @@ export interface Store extends AsyncDisposable {
 export interface StoreEvents {
   /** Another process has the data file open, so the WAL cannot be emptied at the start. */
   readonly dataFileShared?: () => void;
+  /** A sync failed in the last process, so everything is copied into a new file; `bytes` is how much. */
+  readonly rebuilding?: (bytes: number) => void;
   /** A reader in another process keeps the WAL from restarting. */
   readonly walGrown?: (bytes: number) => void;
   /** A failure could not be noted beside the data file, so the next start does not know of it. */

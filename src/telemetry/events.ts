@@ -57,6 +57,8 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       }),
     dataFileShared: () =>
       log.warn("another process has the data file open; the WAL stays until it is done, and is durable"),
+    rebuilding: (bytes: number) =>
+      log.warn("rebuilding the data file after a failed fsync; this copies all of it", { bytes }),
     walGrown: (bytes: number) =>
       log.warn("the WAL has grown because another process keeps a read transaction open; end it", { bytes }),
     markerNotWritten: (reason: string) =>

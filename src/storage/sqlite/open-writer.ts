@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import type { StoreEvents } from "../store.ts";
 import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { makeDirectory, syncDirectory } from "./data-folder.ts";
@@ -22,12 +23,12 @@ export interface OpenedWriter {
  * Opens the data file as its one writer: locked, recovered, up to date, and looked at.
  * @throws DataFileProblem, StoreUnavailable, OutcomeUnknown
  */
-export function openWriter(named: string): OpenedWriter {
+export function openWriter(named: string, events: StoreEvents = {}): OpenedWriter {
   const path = realDataFile(named);
   const made = makeDirectory(dirname(resolve(path)));
   const lock = lockForWriting(path);
   try {
-    const { shared } = recover(path);
+    const { shared } = recover(path, events);
     const database = openDatabase(path, { create: true, migrate: true });
     // A power loss may not take away the folders that were just made for the file.
     for (const folder of made) syncDirectory(folder);

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, statSync } from "node:fs";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
+import type { StoreEvents } from "../store.ts";
 import { checkpointWhole } from "./checkpoint-whole.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { type Failure, readMarker, refuseReplaced, removeMarker } from "./failure-marker.ts";
@@ -21,7 +22,7 @@ const aloneWaitMs = 500;
  * @throws StoreUnavailable nothing was done; a later attempt may succeed.
  * @throws OutcomeUnknown a sync failed. The process must end without closing the database.
  */
-export function recover(path: string): { readonly shared: boolean } {
+export function recover(path: string, events: StoreEvents = {}): { readonly shared: boolean } {
   const failure = readMarker(path);
   refuseReplaced(path, failure);
   refuseDamaged(path);
@@ -30,7 +31,7 @@ export function recover(path: string): { readonly shared: boolean } {
     removeMarker(path);
     return { shared: false };
   }
-  if (recoverAlone(path, failure)) {
+  if (recoverAlone(path, failure, events)) {
     removeMarker(path);
     return { shared: false };
   }
@@ -44,7 +45,7 @@ export function recover(path: string): { readonly shared: boolean } {
 }
 
 /** With an exclusive lock, so that no -shm of another process is believed; false if the file is not ours alone. */
-function recoverAlone(path: string, failure: Failure | undefined): boolean {
+function recoverAlone(path: string, failure: Failure | undefined, events: StoreEvents): boolean {
   const database = openPlain(path, aloneWaitMs);
   return guarded(path, database, () => {
     database.run("PRAGMA locking_mode = EXCLUSIVE");
@@ -54,7 +55,10 @@ function recoverAlone(path: string, failure: Failure | undefined): boolean {
     }
     checkOwner(database, path);
     if (failure === undefined) syncWal(`${path}-wal`);
-    else rebuild(path);
+    else {
+      events.rebuilding?.(statSync(path).size);
+      rebuild(path);
+    }
     database.run("ROLLBACK");
     if (failure === undefined) checkpointWhole(database);
     database.close();

@@ -34,7 +34,7 @@ export class SqliteStore implements AsyncDisposable {
   constructor(path: string, events: StoreEvents = {}) {
     this.failure = this.#failure.promise;
     this.#events = events;
-    const { database, path: real, lock, shared } = openWriter(path);
+    const { database, path: real, lock, shared } = openWriter(path, events);
     this.#path = real;
     this.#database = database;
     this.#lock = lock;
