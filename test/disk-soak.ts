@@ -22,7 +22,7 @@ const errorsMs = 1200;
 const ext4Shutdown = 0x8004587d;
 const withoutJournal = 2;
 
-using folder = temporaryFolder();
+const folder = temporaryFolder();
 const memory = join(folder.path, "memory");
 const disk = join(folder.path, "disk");
 const image = join(memory, "image");
@@ -46,12 +46,17 @@ try {
     const ended = await (kind === "power-loss" ? losePower() : failWrites());
     const missing = await compare();
     failures += missing;
+    if (missing > 0) throw new Error(`${missing} acknowledged plants are missing or different`);
     console.error(`round ${round} of ${rounds}: ${ended}; ${ledger.size} acknowledged, ${missing} missing`);
   }
-} finally {
-  // Lazily, so that whatever still has a file open there hides no error.
-  for (const folder of [disk, memory]) spawnSync("umount", ["-l", folder]);
+} catch (error) {
+  console.error(error);
+  console.error(`Left mounted for a look, the image included: ${folder.path}`);
+  process.exit(1);
 }
+// Lazily, as a process that was just killed may still have a file open there.
+for (const mounted of [disk, memory]) spawnSync("umount", ["-l", mounted]);
+folder[Symbol.dispose]();
 console.log(`${rounds} rounds of ${kind}: ${ledger.size} acknowledged, ${failures} missing or different`);
 if (kind === "write-errors")
   console.log(`noticed in ${noticed} rounds; ${restarted} restarts without a new mount`);
@@ -184,6 +189,14 @@ async function remount(): Promise<void> {
   await eventually(() => spawnSync("umount", [disk]).status === 0);
   // Exit code 1 means that errors were corrected.
   const checked = spawnSync("e2fsck", ["-fy", image], { encoding: "utf8" });
+  if (checked.status !== 0)
+    console.error(
+      `  e2fsck: ${checked.stdout
+        .split("\n")
+        .filter((line) => /wrong|Fix|clear|inode/i.test(line))
+        .join(" ")
+        .slice(0, 300)}`,
+    );
   if ((checked.status ?? 8) > 1) throw new Error(checked.stdout);
   mountDisk();
 }
