@@ -5,10 +5,10 @@ import { checkpointBeforeClose } from "./checkpoint-whole.ts";
 import { realDataFile } from "./data-file-path.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { makeDirectory, syncDirectory } from "./data-folder.ts";
-import { writeMarker } from "./failure-marker.ts";
 import { type OpenOptions, openDatabase } from "./open.ts";
 import { recover } from "./recovery.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
+import { syncFailure } from "./unclosed-failure.ts";
 import { Writer } from "./writer.ts";
 import { tryLock } from "./writer-lock.ts";
 
@@ -33,9 +33,9 @@ export function openTokens(
     let failed = false;
     const writer = new Writer(database, {
       committed: () => {},
-      outcomeUnknown: () => {
+      outcomeUnknown: ({ message }) => {
         failed = true;
-        writeMarker(path, { reason: "sync-failed" });
+        return syncFailure(path, message, database);
       },
     });
     return {
@@ -44,10 +44,7 @@ export function openTokens(
         // After a failed sync the process ends without closing, so that the WAL stays.
         if (failed) return;
         const failure = lock && checkpointBeforeClose(database);
-        if (failure !== undefined) {
-          writeMarker(path, { reason: "sync-failed" });
-          throw failure;
-        }
+        if (failure !== undefined) throw syncFailure(path, failure.message, database);
         database.close();
         lock?.[Symbol.dispose]();
       },

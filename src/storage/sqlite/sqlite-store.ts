@@ -46,7 +46,10 @@ export class SqliteStore implements AsyncDisposable {
     });
     this.#writer = new Writer(database, {
       committed: () => this.#checkpointer.committed(),
-      outcomeUnknown: (reason) => this.#fail(reason, { reason: "sync-failed" }),
+      outcomeUnknown: (reason) => {
+        this.#fail(reason, { reason: "sync-failed" });
+        return reason;
+      },
     });
     this.plants = new SqlitePlants(database, this.#writer, events);
     this.tokens = new SqliteTokens(database, this.#writer);

@@ -14,7 +14,7 @@ export class UnclosedFailure extends OutcomeUnknown {
 
 /** The same where a sync may have failed, noted for the next start. */
 export function syncFailure(path: string, reason: string, database: Database): UnclosedFailure {
-  let message = `${path} cannot be used: ${reason}.`;
+  let message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
   try {
     writeMarker(path, { reason: "sync-failed" });
   } catch (error) {

@@ -3,7 +3,7 @@ import { expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { StoreUnavailable } from "../../plants/plant-store.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../plants/plant-store.ts";
 import { openWriter } from "./open-writer.ts";
 import { Writer } from "./writer.ts";
 
@@ -11,7 +11,7 @@ test("each wait for another process's write lock has its five seconds, however l
   const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
   const path = join(folder, "plants.db");
   const { database, lock } = openWriter(path);
-  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: () => {} });
+  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
   using other = new Database(path);
   const realNow = performance.now.bind(performance);
   let laterMs = 0;
@@ -37,7 +37,7 @@ test("each wait for another process's write lock has its five seconds, however l
 test("a transaction that the disk has no room for is rolled back, and the next one is stored", async () => {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
   const { database, lock } = openWriter(join(folder, "plants.db"));
-  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: () => {} });
+  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
   // Of several rows, so that SQLite undoes the statement alone and leaves the transaction open.
   const insert = () =>
     database.run(
@@ -52,6 +52,21 @@ test("a transaction that the disk has no room for is rolled back, and the next o
   expect([rolledBack, database.inTransaction]).toEqual([1, false]);
   database.run("PRAGMA max_page_count = 1000000");
   expect((await writer.transaction(insert)).changes).toBe(2);
+  database.close();
+  lock[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
+});
+
+test("a failure that may have come after the commit is thrown as the hook reports it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
+  const { database, lock } = openWriter(join(folder, "plants.db"));
+  const reported = new OutcomeUnknown("with the marker that could not be written");
+  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: () => reported });
+  const failing = writer.transaction(() => {
+    throw new Error("disk I/O error");
+  });
+  expect(await failing.catch((error: Error) => error)).toBe(reported);
+  database.run("ROLLBACK");
   database.close();
   lock[Symbol.dispose]();
   rmSync(folder, { recursive: true });

@@ -6,8 +6,8 @@ import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "./lock-wait.ts";
 export interface WriterHooks {
   /** After every commit. */
   readonly committed: () => void;
-  /** Once the outcome of a write is unknown: nothing may touch the database any more, not even to close it. */
-  readonly outcomeUnknown: (reason: OutcomeUnknown) => void;
+  /** Once the outcome of a write is unknown: nothing may touch the database any more, not even to close it. Gives the error to throw. */
+  readonly outcomeUnknown: (reason: OutcomeUnknown) => OutcomeUnknown;
 }
 
 /** The one way to write: a transaction that is durable when it has settled. */
@@ -95,7 +95,6 @@ export class Writer {
       cause instanceof OutcomeUnknown
         ? cause
         : new OutcomeUnknown(`Writing failed: ${codeOf(cause) || String(cause)}.`, { cause });
-    this.#hooks.outcomeUnknown(reason);
-    return reason;
+    return this.#hooks.outcomeUnknown(reason);
   }
 }
