@@ -18,13 +18,15 @@ export function writeMarker(path: string, failure: Failure): void {
   writeFileSync(markerFile(path), `${JSON.stringify(failure)}\n`, { mode: fileMode });
 }
 
+/** @throws DataFileProblem it is there and cannot be read, as one that another user has written. */
 export function readMarker(path: string): Failure | undefined {
   let text: string;
   try {
     text = readFileSync(markerFile(path), "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    throw new DataFileProblem(`${markerFile(path)} tells of a failure and cannot be read: ${message}.`);
   }
   try {
     return JSON.parse(text) as Failure;
