@@ -14,11 +14,7 @@ if (noBrowser !== undefined && process.env.CI)
 
 step("Format and lint", "node", ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."]);
 step("Types", "node", ["node_modules/typescript/bin/tsc"]);
-step("Types of the console", "node", [
-  "node_modules/typescript/bin/tsc",
-  "--project",
-  "src/operator/console",
-]);
+step("Types of the console", "node", ["node_modules/typescript/bin/tsc", "--project", "src/console"]);
 const chosen = process.argv.slice(2);
 const code =
   chosen.length > 0 ? await runTests(chosen) : await runTests(["./src", "./test"], { flags: inParallel });

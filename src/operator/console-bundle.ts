@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import htmlFile from "./console/page.html" with { type: "text" };
+import htmlFile from "../console/page.html" with { type: "text" };
 
 export interface ConsoleFile {
   readonly type: string;
@@ -20,9 +20,9 @@ const mediaTypes: Record<string, string> = {
  */
 export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>> {
   const built = await Bun.build({
-    entrypoints: [ownFile("./console/main.tsx")],
+    entrypoints: [ownFile("../console/main.tsx")],
     // Said, because otherwise the bundler also obeys the tsconfig.json of the folder that the service was started in.
-    tsconfig: ownFile("./console/tsconfig.json"),
+    tsconfig: ownFile("../console/tsconfig.json"),
     target: "browser",
     format: "esm",
     minify: true,

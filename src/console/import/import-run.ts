@@ -1,6 +1,6 @@
-import { PlantStoreClient, RequestAborted, ServiceRefused } from "../../../client/plant-store-client.ts";
-import type { InputRow } from "../../../files/input-row.ts";
-import { detectFormat, type FileFormat, readRows, rowReaderFor } from "../../../files/read-rows.ts";
+import { PlantStoreClient, RequestAborted, ServiceRefused } from "../../client/plant-store-client.ts";
+import type { InputRow } from "../../files/input-row.ts";
+import { detectFormat, type FileFormat, readRows, rowReaderFor } from "../../files/read-rows.ts";
 import { GrowingFile } from "./growing-file.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
