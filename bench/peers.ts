@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeApi } from "../src/http/openapi.ts";
+import { describeApi } from "../src/public/openapi.ts";
 import type { PostgresServer } from "../test/postgres.ts";
 import { databaseOfPlants, startFastifyOnPostgres } from "./on-postgres.ts";
 import { type Server, start, startBare, startOurs, startOursOn, token } from "./servers.ts";

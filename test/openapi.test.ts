@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
-import { describeApi } from "../src/http/openapi.ts";
+import { describeApi } from "../src/public/openapi.ts";
 import { startTestService, temporaryFolder } from "./harness.ts";
 
 const description = JSON.parse(describeApi("http://127.0.0.1:3000"));

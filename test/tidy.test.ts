@@ -34,6 +34,7 @@ const arrows: Record<string, readonly string[]> = {
   cli: [
     "service.ts",
     "workers",
+    "public",
     "http",
     "storage",
     "telemetry",
@@ -43,8 +44,19 @@ const arrows: Record<string, readonly string[]> = {
     "files",
     "client",
   ],
-  "service.ts": ["workers", "operator", "http", "storage", "telemetry", "config", "access", "plants"],
-  workers: ["http", "telemetry", "access", "plants"],
+  "service.ts": [
+    "workers",
+    "public",
+    "operator",
+    "http",
+    "storage",
+    "telemetry",
+    "config",
+    "access",
+    "plants",
+  ],
+  workers: ["public", "telemetry", "access", "plants"],
+  public: ["http", "telemetry", "access", "plants"],
   // The catalogue of errors stands in http/ for both.
   operator: ["http", "telemetry", "access", "plants", "files", "console"],
   // A program of its own in the browser: it speaks to operator/ over HTTP alone.

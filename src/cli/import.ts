@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { ConfigProblem, readConfig, readSecret } from "../config/read-config.ts";
 import { InvalidValue, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
 import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
-import { publicUrl } from "../http/public-listener.ts";
+import { publicUrl } from "../http/listen-address.ts";
 import type { Command } from "./command.ts";
 import { type Arguments, sources } from "./flags.ts";
 import { type Input, openInput } from "./import/input.ts";

@@ -1,6 +1,6 @@
 import { readConfig } from "../config/read-config.ts";
-import { describeApi } from "../http/openapi.ts";
-import { publicUrl } from "../http/public-listener.ts";
+import { publicUrl } from "../http/listen-address.ts";
+import { describeApi } from "../public/openapi.ts";
 import type { Command } from "./command.ts";
 import { sources } from "./flags.ts";
 

@@ -2,7 +2,7 @@ import packageFile from "../../package.json" with { type: "json" };
 import { TokenProblem } from "../access/tokens.ts";
 import { ConfigProblem } from "../config/read-config.ts";
 import { FormatError } from "../files/input-row.ts";
-import { ListenProblem } from "../http/public-listener.ts";
+import { ListenProblem } from "../http/listen-address.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";

@@ -2,7 +2,7 @@ import type { Caller, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { catalogue } from "../http/error-catalogue.ts";
 import { RequestIds } from "../http/exchange.ts";
-import { ListenProblem, publicUrl } from "../http/public-listener.ts";
+import { ListenProblem, publicUrl } from "../http/listen-address.ts";
 import type { Events } from "../telemetry/events.ts";
 import { type Answer, errorResponse, json, Refused } from "./call.ts";
 import { consolePage } from "./console-pages.ts";

@@ -1,7 +1,7 @@
 // A worker: the public listener on a thread of its own. It reads, checks and answers; the main thread alone stores.
 import { Gate } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
-import { type PublicListener, startPublicListener } from "../http/public-listener.ts";
+import { type PublicListener, startPublicListener } from "../public/public-listener.ts";
 import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { type Log, levels } from "../telemetry/log.ts";

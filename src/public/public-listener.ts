@@ -1,20 +1,16 @@
 import type { Gate } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
+import { catalogue } from "../http/error-catalogue.ts";
+import { Clock, Exchange, type Handler, type Listening, RequestIds } from "../http/exchange.ts";
+import { live, ready } from "../http/health.ts";
+import { ListenProblem, publicUrl } from "../http/listen-address.ts";
+import type { WireFault, WireHandlers } from "../http/wire/connection.ts";
+import { type ClosedAtLimit, WireServer } from "../http/wire/wire-server.ts";
 import type { PlantIntake } from "../plants/intake.ts";
 import type { Events } from "../telemetry/events.ts";
 import { createPlant } from "./create-plant.ts";
 import { docsPage } from "./docs-page.ts";
-import { catalogue } from "./error-catalogue.ts";
-import { Clock, Exchange, type Handler, type Listening, RequestIds } from "./exchange.ts";
-import { live, ready } from "./health.ts";
 import { openapi } from "./openapi.ts";
-import type { WireFault, WireHandlers } from "./wire/connection.ts";
-import { type ClosedAtLimit, WireServer } from "./wire/wire-server.ts";
-
-/** The address cannot be listened on, in one sentence for the operator. */
-export class ListenProblem extends Error {
-  override readonly name = "ListenProblem";
-}
 
 export interface PublicListenerParts {
   readonly gate: Gate;
@@ -120,13 +116,6 @@ export function startPublicListener(
       if (!(await server.drain(timeoutMs))) events.drainTimedOut();
     },
   };
-}
-
-/** Where clients reach the service, without a slash at the end: a host that means "all" is named by one that leads there. */
-export function publicUrl(baseUrl: URL | undefined, host: string, port: number): string {
-  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  const authority = reachable.includes(":") ? `[${reachable}]` : reachable;
-  return (baseUrl?.href ?? `http://${authority}:${port}`).replace(/\/+$/, "");
 }
 
 function listen(

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { Gate } from "../access/gate.ts";
 import { digestOf } from "../access/secret.ts";
+import type { Exchange } from "../http/exchange.ts";
 import { Counters, createCounterMemory } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { createLog } from "../telemetry/log.ts";
 import { createPlant } from "./create-plant.ts";
-import type { Exchange } from "./exchange.ts";
 
 const secret = "test-access-token-0123456789";
 

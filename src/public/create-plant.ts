@@ -1,13 +1,13 @@
 import type { Denied, Gate } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
+import { type Exchange, type Handler, retrySoon } from "../http/exchange.ts";
+import { isJsonMediaType } from "../http/media-type.ts";
 import type { PlantIntake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant, PlantField } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
-import { type Exchange, type Handler, retrySoon } from "./exchange.ts";
-import { isJsonMediaType } from "./media-type.ts";
 import { Pace } from "./pace.ts";
 
 const scope = "plants:create";

@@ -1,5 +1,5 @@
-import { catalogue, type ErrorKind, publicKinds, statusOf } from "./error-catalogue.ts";
-import type { Handler } from "./exchange.ts";
+import { catalogue, type ErrorKind, publicKinds, statusOf } from "../http/error-catalogue.ts";
+import type { Handler } from "../http/exchange.ts";
 
 const idNote =
   "Any int64, from -9223372036854775808 to 9223372036854775807, kept exactly. It is the idempotency key: " +

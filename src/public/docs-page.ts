@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
+import { catalogue, publicKinds } from "../http/error-catalogue.ts";
+import type { Handler } from "../http/exchange.ts";
 import style from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
 import script from "./docs/try-it.browser.js" with { type: "text" };
-import { catalogue, publicKinds } from "./error-catalogue.ts";
-import type { Handler } from "./exchange.ts";
 
 // Bun types every .html import as a bundle; imported as text it is a string.
 const html = htmlFile as unknown as string;
