@@ -1,7 +1,7 @@
 import type { Denied } from "../access/gate.ts";
 import type { Rejected } from "../plants/intake.ts";
 import type { RefusalKind } from "../plants/refusals.ts";
-import type { WireFault } from "./wire/connection.ts";
+import type { WireFault } from "./wire/wire-handlers.ts";
 
 export interface CatalogueEntry {
   /** HTTP status × 100 + a number, so that it explains itself. */

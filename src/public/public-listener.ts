@@ -4,7 +4,7 @@ import { catalogue } from "../http/error-catalogue.ts";
 import { Clock, Exchange, type Handler, type Listening, RequestIds } from "../http/exchange.ts";
 import { live, ready } from "../http/health.ts";
 import { ListenProblem, publicUrl } from "../http/listen-address.ts";
-import type { WireFault, WireHandlers } from "../http/wire/connection.ts";
+import type { WireFault, WireHandlers } from "../http/wire/wire-handlers.ts";
 import { type ClosedAtLimit, WireServer } from "../http/wire/wire-server.ts";
 import type { PlantIntake } from "../plants/intake.ts";
 import type { Events } from "../telemetry/events.ts";

@@ -8,6 +8,9 @@ const lineBytesMax = 1024;
 const framingBytesMin = 8192;
 const framingBytesPerByte = 16;
 
+/** A complete body, or why there will be none. */
+export type Body = Buffer | "body-too-large" | NotHttp;
+
 /** A body as it arrives in pieces. */
 export interface ArrivingBody {
   /** Takes what has arrived: the body with what came behind it once whole, undefined while more must come. */
@@ -47,6 +50,21 @@ export class SizedBody implements ArrivingBody {
     this.#gathered.add(part);
     this.#left -= part.length;
     return this.#left > 0 ? undefined : { body: this.#gathered.whole, rest: arrived.subarray(part.length) };
+  }
+}
+
+/** Leaves out a body that no one reads. */
+export class SkippedBody implements ArrivingBody {
+  #left: number;
+
+  constructor(length: number) {
+    this.#left = length;
+  }
+
+  push(arrived: Buffer): { body: Buffer; rest: Buffer } | undefined {
+    const skipped = Math.min(arrived.length, this.#left);
+    this.#left -= skipped;
+    return this.#left > 0 ? undefined : { body: arrived.subarray(0, 0), rest: arrived.subarray(skipped) };
   }
 }
 

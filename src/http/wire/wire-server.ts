@@ -1,5 +1,7 @@
 import type { Socket, TCPSocketListener, TCPSocketListenOptions } from "bun";
-import { type CoarseClock, Connection, type WireHandlers, type WireLimits } from "./connection.ts";
+import { Connection } from "./connection.ts";
+import type { CoarseClock } from "./connection-state.ts";
+import type { WireHandlers, WireLimits } from "./wire-handlers.ts";
 
 /** The connection that was closed at the limit: the newest only if all others have a request in progress. */
 export type ClosedAtLimit = "longest-idle" | "newest";
@@ -82,11 +84,11 @@ export class WireServer implements CoarseClock {
     const startMs = performance.now();
     for (const connection of this.#connections) connection.drain();
     for (let passedMs = 0; passedMs < timeoutMs; passedMs = performance.now() - startMs) {
-      const waiting = passedMs < idleGraceMs && this.#some((connection) => connection.waiting);
-      if (!waiting && !this.#some((connection) => connection.busy)) break;
+      const waiting = passedMs < idleGraceMs && this.#some(({ state }) => state.waiting);
+      if (!waiting && !this.#some(({ state }) => state.busy)) break;
       await Bun.sleep(drainLookEveryMs);
     }
-    const finished = !this.#some((connection) => connection.busy);
+    const finished = !this.#some(({ state }) => state.busy);
     clearInterval(this.#sweeper);
     for (const connection of this.#connections) connection.close();
     return finished;
@@ -95,7 +97,7 @@ export class WireServer implements CoarseClock {
   // There always is one: the connection that has just been opened.
   #closeLongestIdle(newest: Connection): void {
     let longest = this.#idle.pop();
-    while (longest !== undefined && longest.connection.idleSinceMs !== longest.sinceMs)
+    while (longest !== undefined && longest.connection.state.idleSinceMs !== longest.sinceMs)
       longest = this.#idle.pop();
     if (longest === undefined) {
       this.#idle = this.#byIdleTime();
@@ -108,7 +110,7 @@ export class WireServer implements CoarseClock {
   #byIdleTime(): Idle[] {
     const idle: Idle[] = [];
     for (const connection of this.#connections) {
-      const sinceMs = connection.idleSinceMs;
+      const sinceMs = connection.state.idleSinceMs;
       if (sinceMs !== undefined) idle.push({ connection, sinceMs });
     }
     // Reversed after a stable sort: of two that are equal, the one that was opened first is closed first.

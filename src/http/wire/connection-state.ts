@@ -1,0 +1,94 @@
+/** The time as of the server's last sweep: precise enough for deadlines, free to read, and never set back. */
+export interface CoarseClock {
+  readonly nowMs: number;
+}
+
+export type State =
+  /** Between two requests. */
+  | "idle"
+  /** A head has started to arrive. */
+  | "head"
+  | "handling"
+  | "body"
+  /** Of a request that has been responded to. */
+  | "skipping-body"
+  /** The client has to read before more can be sent. */
+  | "writing"
+  /** A streamed response waits for its next piece. */
+  | "streaming"
+  /** Still reading, so that the peer can read our last response before a reset. */
+  | "lingering"
+  | "closed";
+
+const idleTimeoutMs = 75_000;
+const headTimeoutMs = 10_000;
+const writeTimeoutMs = 30_000;
+// Far above what any store may take; only a request that nobody will ever respond to lasts so long.
+const handlingTimeoutMs = 120_000;
+const lingerMs = 1_000;
+
+/** What a connection is doing, and until when it may. */
+export class ConnectionState {
+  readonly #timeoutsMs: Readonly<Record<State, number>>;
+  readonly #clock: CoarseClock;
+  #state: State = "idle";
+  #sinceMs: number;
+
+  constructor(bodyTimeoutMs: number, clock: CoarseClock) {
+    this.#timeoutsMs = {
+      idle: idleTimeoutMs,
+      head: headTimeoutMs,
+      handling: handlingTimeoutMs,
+      body: bodyTimeoutMs,
+      "skipping-body": bodyTimeoutMs,
+      writing: writeTimeoutMs,
+      streaming: Number.POSITIVE_INFINITY,
+      lingering: lingerMs,
+      closed: Number.POSITIVE_INFINITY,
+    };
+    this.#clock = clock;
+    this.#sinceMs = clock.nowMs;
+  }
+
+  get now(): State {
+    return this.#state;
+  }
+
+  /** Also renews the deadline of the state that it is in. */
+  enter(state: State): void {
+    this.#state = state;
+    this.#sinceMs = this.#clock.nowMs;
+  }
+
+  get expired(): boolean {
+    return this.#clock.nowMs - this.#sinceMs >= this.#timeoutsMs[this.#state];
+  }
+
+  /** The next thing to arrive is a head, or the rest of one. */
+  get expectsHead(): boolean {
+    return this.#state === "idle" || this.#state === "head";
+  }
+
+  /** A complete request may still arrive. */
+  get waiting(): boolean {
+    return this.expectsHead || this.#state === "skipping-body";
+  }
+
+  /** A request is being read or responded to; one whose head is incomplete does not count. */
+  get busy(): boolean {
+    return this.responding || this.#state === "body";
+  }
+
+  get responding(): boolean {
+    return this.#state === "handling" || this.#state === "writing" || this.#state === "streaming";
+  }
+
+  /**
+   * Since when the connection only waits for its client. Sending a body that no one reads any more, or not reading a response,
+   * counts as well: otherwise clients without a token could hold all connections.
+   */
+  get idleSinceMs(): number | undefined {
+    const idle = this.expectsHead || ["writing", "skipping-body", "lingering"].includes(this.#state);
+    return idle ? this.#sinceMs : undefined;
+  }
+}

@@ -1,0 +1,52 @@
+import type { Socket } from "bun";
+
+/** `waiting`: the client has to read first. `reset`: it has gone away. */
+export type Written = "all" | "waiting" | "reset";
+
+/** Bytes for the client. What the socket does not accept yet is held here. */
+export class Outgoing {
+  readonly #socket: Pick<Socket, "write">;
+  #unsent: Buffer | undefined;
+  #acceptedBytes = 0;
+
+  constructor(socket: Pick<Socket, "write">) {
+    this.#socket = socket;
+  }
+
+  get unsentBytes(): number {
+    return this.#unsent?.length ?? 0;
+  }
+
+  /** How many bytes that had to wait the socket has accepted since: how much the client has read. */
+  get acceptedBytes(): number {
+    return this.#acceptedBytes;
+  }
+
+  /** `bytes` is the length of the data in bytes. */
+  write(data: string | Buffer, bytes: number): Written {
+    if (this.#unsent !== undefined) {
+      this.#unsent = Buffer.concat([this.#unsent, Buffer.from(data as string)]);
+      return "waiting";
+    }
+    const written = this.#socket.write(data);
+    if (written === bytes) return "all";
+    // A client that does not read makes it 0. Below that the client has reset the connection, and no event may follow.
+    if (written < 0) return "reset";
+    this.#unsent = Buffer.from(data as string).subarray(written);
+    return "waiting";
+  }
+
+  /** Goes on with what is unsent. */
+  flush(): Written {
+    if (this.#unsent === undefined) return "all";
+    const written = this.#socket.write(this.#unsent);
+    if (written < 0) return "reset";
+    this.#acceptedBytes += written;
+    if (written < this.#unsent.length) {
+      this.#unsent = this.#unsent.subarray(written);
+      return "waiting";
+    }
+    this.#unsent = undefined;
+    return "all";
+  }
+}
