@@ -6,16 +6,22 @@ import { watchTokens } from "./access/token-watch.ts";
 import { type Minted, mintToken, type Token, type TokenStore } from "./access/tokens.ts";
 import type { Config } from "./config/read-config.ts";
 import { parseDurationMs } from "./config/values.ts";
-import { connectionLimit } from "./http/wire/connection-limit.ts";
+import { connectionBudget } from "./http/wire/connection-limit.ts";
 import { counterNames } from "./operator/metrics.ts";
 import { type OperatorListener, startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
 import { StoreUnavailable } from "./plants/plant-store.ts";
-import { claimPort, startPublicListener } from "./public/public-listener.ts";
+import { createPlant } from "./public/create-plant.ts";
+import {
+  claimPublicPort,
+  type PublicListenerOptions,
+  startPublicListener,
+} from "./public/public-listener.ts";
 import { openServiceStore } from "./storage/open-store.ts";
+import { rescue } from "./storage/rescue.ts";
 import { DataFileReplaced } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
-import { createEvents, type Events } from "./telemetry/events.ts";
+import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 import { Crew } from "./workers/crew.ts";
 
@@ -37,7 +43,6 @@ export interface Service {
 
 // Asked this often, a revoked token is out well within a second.
 const tokensLookEveryMs = 250;
-const saveAgainMs = 10_000;
 const beginAgainMs = 500;
 
 /** Wires everything, top to bottom. The command line runs this, and so do the tests. */
@@ -86,35 +91,41 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       broken = true;
       events.outcomeUnknown(reason);
       // Where the data file has lost its name, this process has the only copy, and ends once that is saved.
-      if (reason instanceof DataFileReplaced) void saveAll(reason, events).then(() => failed.resolve(reason));
+      if (reason instanceof DataFileReplaced) void rescue(reason, events).then(() => failed.resolve(reason));
       else failed.resolve(reason);
     },
   });
   store.failure?.then((reason) => intake.fail(reason));
-  const { rateLimit: rate, workers, bodyBytesMax, bodyTimeoutMs, logRequests, presetTokens } = config;
+  const { workers, bodyBytesMax, bodyTimeoutMs, logRequests, presetTokens } = config;
   const rateMemory = createRateMemory();
-  const rateLimit = rate && new RateLimit(rate, rateMemory);
-  // Each thread accepts connections of its own, and all of them share the process's file descriptors.
-  const connectionsMax = Math.ceil(connectionLimit() / workers);
-  const shared = { host: config.listen.host, bodyBytesMax, bodyTimeoutMs, logRequests, connectionsMax };
-  const options = { ...shared, port: config.listen.port, baseUrl: config.baseUrl, sharePort: workers > 1 };
-  if (workers > 1) await claimPort(options);
-  const listener = startPublicListener({ gate, rateLimit, intake, events }, options);
-
-  const baseUrl = config.baseUrl?.href;
-  const setting = {
-    ...shared,
-    port: listener.port,
-    baseUrl,
-    rateLimit: rate,
-    rateMemory,
-    counterNames,
-    counterMemory,
-    presetTokens,
-    tokens,
+  const rateLimit = config.rateLimit && new RateLimit(config.rateLimit, rateMemory);
+  const connections = connectionBudget(workers);
+  const publicOptions: PublicListenerOptions = {
+    ...config.listen,
+    baseUrl: config.baseUrl?.href,
+    bodyBytesMax,
+    bodyTimeoutMs,
+    logRequests,
+    sharePort: workers > 1,
+    connectionsMax: connections.publicMax,
   };
-  const crew = new Crew({ intake, events, log, setting });
-  const take = (changed: readonly Token[]): void => {
+  if (workers > 1) await claimPublicPort(publicOptions);
+  const listener = startPublicListener({ gate, rateLimit, intake, events }, publicOptions);
+  const crew = new Crew({
+    intake,
+    events,
+    log,
+    setting: {
+      listener: { ...publicOptions, port: listener.port },
+      rateLimit: config.rateLimit,
+      rateMemory,
+      counterNames,
+      counterMemory,
+      presetTokens,
+      tokens,
+    },
+  });
+  const applyTokens = (changed: readonly Token[]): void => {
     gate.update(changed);
     crew.update(changed);
   };
@@ -127,12 +138,12 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     const version = await store.tokens.version();
     firstSecret = (await addFirstToken(store.tokens, config, first)) ? first.secret : undefined;
     const known = await store.tokens.all();
-    take(known);
+    applyTokens(known);
     for (const token of known) {
       const preset = findPreset([token], config.presetTokens);
       if (preset !== undefined) events.presetIsStored(preset.name, token.name);
     }
-    const watch = setInterval(watchTokens(store.tokens, version, take, events), tokensLookEveryMs);
+    const watch = setInterval(watchTokens(store.tokens, version, applyTokens, events), tokensLookEveryMs);
     closing.signal.addEventListener("abort", () => clearInterval(watch));
     return firstSecret;
   };
@@ -144,21 +155,29 @@ export async function startService(config: Config, log: Log): Promise<Service> {
         {
           gate,
           intake,
-          pending: () => intake.pending,
           events,
           counters,
           parseDurationMs,
           presetTokens,
+          pending: () => intake.pending,
+          createPlant: createPlant.handler({ rateLimit, intake, events }),
+          engine: store.engine,
           archive: store.archive,
           tokens: store.tokens,
-          tokensChanged: async () => take(await store.tokens.all()),
+          tokensChanged: async () => applyTokens(await store.tokens.all()),
         },
-        { ...config.operatorListen, plantsUrl: listener.plantsUrl, bodyBytesMax, engine: store.engine },
+        {
+          ...config.operatorListen,
+          bodyBytesMax,
+          bodyTimeoutMs,
+          logRequests,
+          connectionsMax: connections.operatorMax,
+        },
       );
     // Last, when nothing else can fail any more: a secret that is stored must also be printed.
     await unlessAway(begin);
   } catch (error) {
-    await Promise.all([listener.drain(0), crew.drain(0), operator?.close()]);
+    await Promise.all([listener.drain(0), crew.drain(0), operator?.drain(0)]);
     throw error;
   }
   const laterSecret =
@@ -186,9 +205,12 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       crew.goUnready();
       operator?.goUnready();
       if (!broken) await sleep(config.drainDelayMs);
-      await Promise.all([listener.drain(drainTimeoutMs), crew.drain(drainTimeoutMs)]);
+      await Promise.all([
+        listener.drain(drainTimeoutMs),
+        crew.drain(drainTimeoutMs),
+        operator?.drain(drainTimeoutMs),
+      ]);
       await intake.close();
-      await operator?.close();
       closing.abort();
       await owned.disposeAsync();
       // Closing can find out that the data file is gone; the process then has the only copy until it is saved.
@@ -196,17 +218,6 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       else events.stopped();
     },
   };
-}
-
-async function saveAll(replaced: DataFileReplaced, events: Events): Promise<void> {
-  for (;;) {
-    try {
-      return events.dataFileSaved(await replaced.rescue());
-    } catch (error) {
-      events.dataFileNotSaved(error);
-    }
-    await sleep(saveAgainMs);
-  }
 }
 
 async function beginOnceOpen<Result>(

@@ -11,317 +11,335 @@ import {
   type TestService,
 } from "./harness.ts";
 
-let running: TestService;
-beforeAll(async () => {
-  running = await startTestService({ "body-timeout": "300ms", "max-body-bytes": "2000" });
-});
-afterAll(() => running[Symbol.asyncDispose]());
-
-const head = `POST /plants HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n`;
+const head = `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n`;
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => Number(match[1]));
 const errors = (text: string) => [...text.matchAll(/"error":(\d+)/g)].map((match) => Number(match[1]));
 let nextId = 1000;
 
-describe("requests arrive", () => {
-  test("cut at every byte", async () => {
-    const whole = rawPost(`{"id":${nextId++},"name":"cut"}`);
-    const cuts = Array.from({ length: whole.length - 1 }, (_, index) => index + 1);
-    const answers = await Promise.all(
-      cuts.map((at) => sendRaw(running.port, [whole.slice(0, at), 20, whole.slice(at)], 100)),
-    );
-    for (const { text } of answers) expect(statuses(text)).toEqual([200]);
+// Both listeners run on the same HTTP stack, and both serve POST /plants.
+describe.each(["public", "operator"] as const)("on the %s listener,", (listener) => {
+  const page = listener === "public" ? "/docs" : "/";
+  let running: TestService;
+  let port = 0;
+  beforeAll(async () => {
+    running = await startTestService({ "body-timeout": "300ms", "max-body-bytes": "2000" });
+    port = listener === "public" ? running.port : Number(new URL(running.operatorUrl).port);
   });
+  afterAll(() => running[Symbol.asyncDispose]());
 
-  test("one byte at a time", async () => {
-    const { text } = await sendRaw(
-      running.port,
-      [...rawPost('{"id":1,"name":"slow"}')].flatMap((letter) => [letter, 0]),
-    );
-    expect(statuses(text)).toEqual([200]);
-  });
-
-  test("many ahead on one connection, and are answered in order", async () => {
-    const ids = Array.from({ length: 50 }, () => nextId++);
-    const { text } = await sendRaw(running.port, [
-      ids.map((id) => rawPost(`{"id":${id},"name":"n${id}"}`)).join(""),
-    ]);
-    expect([...text.matchAll(/"name":"n(\d+)"/g)].map((match) => Number(match[1]))).toEqual(ids);
-  });
-
-  test("ahead, with a refused one in between", async () => {
-    const { text } = await sendRaw(running.port, [
-      rawPost(`{"id":${nextId++},"name":"a"}`) + rawPost("{") + rawPost(`{"id":${nextId++},"name":"b"}`),
-    ]);
-    expect(statuses(text)).toEqual([200, 400, 200]);
-  });
-
-  test("ahead by thousands, without growing the stack or the memory", async () => {
-    const { text } = await sendRaw(
-      running.port,
-      ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n".repeat(20_000)],
-      500,
-    );
-    expect(statuses(text)).toHaveLength(20_000);
-  });
-
-  test("by the hundred, from a client that then closes its half", async () => {
-    const text = await new Promise<string>((resolve, reject) => {
-      let received = "";
-      const socket = connect({ port: running.port, host: "127.0.0.1", allowHalfOpen: true });
-      socket.on("connect", () => socket.end("GET /livez HTTP/1.1\r\nHost: h\r\n\r\n".repeat(500)));
-      socket.on("data", (bytes) => {
-        received += bytes;
-      });
-      socket.on("end", () => resolve(received));
-      socket.on("error", reject);
+  describe("requests arrive", () => {
+    test("cut at every byte", async () => {
+      const whole = rawPost(`{"id":${nextId++},"name":"cut"}`);
+      const cuts = Array.from({ length: whole.length - 1 }, (_, index) => index + 1);
+      const answers = await Promise.all(
+        cuts.map((at) => sendRaw(port, [whole.slice(0, at), 20, whole.slice(at)], 100)),
+      );
+      for (const { text } of answers) expect(statuses(text)).toEqual([200]);
     });
-    expect(statuses(text)).toHaveLength(500);
-  });
 
-  test("with an empty line before them", async () => {
-    expect(statuses((await sendRaw(running.port, [`\r\n${rawPost("{}")}`])).text)).toEqual([400]);
-  });
-
-  test("in chunks, with extensions and trailers", async () => {
-    const body = `1\r\n{\r\n18;x=y\r\n"id":${nextId++},"name":"chunk"\r\n1\r\n}\r\n0\r\nX: y\r\n\r\n`;
-    const { text } = await sendRaw(running.port, [
-      `${head}Transfer-Encoding: chunked\r\n\r\n`,
-      20,
-      body,
-      rawPost("{}"),
-    ]);
-    expect(statuses(text)).toEqual([200, 400]);
-  });
-
-  test("in HTTP/1.0, and the connection closes", async () => {
-    const body = `{"id":${nextId++},"name":"old"}`;
-    const text = `POST /plants HTTP/1.0\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-    const answer = await sendRaw(running.port, [text]);
-    expect([statuses(answer.text), answer.closed]).toEqual([[200], true]);
-  });
-
-  test("with Expect: 100-continue, which is given only to those who may go on", async () => {
-    const body = `{"id":${nextId++},"name":"wait"}`;
-    const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`;
-    const { text } = await sendRaw(running.port, [head + lines, 60, body]);
-    expect(statuses(text)).toEqual([100, 200]);
-    const denied = await sendRaw(running.port, [`POST /plants HTTP/1.1\r\nHost: h\r\n${lines}`]);
-    expect(statuses(denied.text)).toEqual([401]);
-  });
-
-  test("from a client that closes its half and waits, also for those it sent ahead", async () => {
-    const ids = [nextId++, nextId++, nextId++];
-    const text = await new Promise<string>((resolve, reject) => {
-      let received = "";
-      const socket = connect({ port: running.port, host: "127.0.0.1", allowHalfOpen: true });
-      socket.on("connect", () => socket.end(ids.map((id) => rawPost(`{"id":${id},"name":"half"}`)).join("")));
-      socket.on("data", (bytes) => {
-        received += bytes;
-      });
-      socket.on("end", () => resolve(received));
-      socket.on("error", reject);
+    test("one byte at a time", async () => {
+      const { text } = await sendRaw(
+        port,
+        [...rawPost('{"id":1,"name":"slow"}')].flatMap((letter) => [letter, 0]),
+      );
+      expect(statuses(text)).toEqual([200]);
     });
-    expect(statuses(text)).toEqual([200, 200, 200]);
+
+    test("many ahead on one connection, and are answered in order", async () => {
+      const ids = Array.from({ length: 50 }, () => nextId++);
+      const { text } = await sendRaw(port, [
+        ids.map((id) => rawPost(`{"id":${id},"name":"n${id}"}`)).join(""),
+      ]);
+      expect([...text.matchAll(/"name":"n(\d+)"/g)].map((match) => Number(match[1]))).toEqual(ids);
+    });
+
+    test("ahead, with a refused one in between", async () => {
+      const { text } = await sendRaw(port, [
+        rawPost(`{"id":${nextId++},"name":"a"}`) + rawPost("{") + rawPost(`{"id":${nextId++},"name":"b"}`),
+      ]);
+      expect(statuses(text)).toEqual([200, 400, 200]);
+    });
+
+    test("ahead by thousands, without growing the stack or the memory", async () => {
+      const { text } = await sendRaw(
+        port,
+        ["GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20_000)],
+        500,
+      );
+      expect(statuses(text)).toHaveLength(20_000);
+    });
+
+    test("by the hundred, from a client that then closes its half", async () => {
+      const text = await new Promise<string>((resolve, reject) => {
+        let received = "";
+        const socket = connect({ port: port, host: "127.0.0.1", allowHalfOpen: true });
+        socket.on("connect", () => socket.end("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(500)));
+        socket.on("data", (bytes) => {
+          received += bytes;
+        });
+        socket.on("end", () => resolve(received));
+        socket.on("error", reject);
+      });
+      expect(statuses(text)).toHaveLength(500);
+    });
+
+    test("with an empty line before them", async () => {
+      expect(statuses((await sendRaw(port, [`\r\n${rawPost("{}")}`])).text)).toEqual([400]);
+    });
+
+    test("in chunks, with extensions and trailers", async () => {
+      const body = `1\r\n{\r\n18;x=y\r\n"id":${nextId++},"name":"chunk"\r\n1\r\n}\r\n0\r\nX: y\r\n\r\n`;
+      const { text } = await sendRaw(port, [
+        `${head}Transfer-Encoding: chunked\r\n\r\n`,
+        20,
+        body,
+        rawPost("{}"),
+      ]);
+      expect(statuses(text)).toEqual([200, 400]);
+    });
+
+    test("in HTTP/1.0, and the connection closes", async () => {
+      const body = `{"id":${nextId++},"name":"old"}`;
+      const text = `POST /plants HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+      const answer = await sendRaw(port, [text]);
+      expect([statuses(answer.text), answer.closed]).toEqual([[200], true]);
+    });
+
+    test("with Expect: 100-continue, which is given only to those who may go on", async () => {
+      const body = `{"id":${nextId++},"name":"wait"}`;
+      const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`;
+      const { text } = await sendRaw(port, [head + lines, 60, body]);
+      expect(statuses(text)).toEqual([100, 200]);
+      const denied = await sendRaw(port, [`POST /plants HTTP/1.1\r\nHost: localhost\r\n${lines}`]);
+      expect(statuses(denied.text)).toEqual([401]);
+    });
+
+    test("from a client that closes its half and waits, also for those it sent ahead", async () => {
+      const ids = [nextId++, nextId++, nextId++];
+      const text = await new Promise<string>((resolve, reject) => {
+        let received = "";
+        const socket = connect({ port: port, host: "127.0.0.1", allowHalfOpen: true });
+        socket.on("connect", () =>
+          socket.end(ids.map((id) => rawPost(`{"id":${id},"name":"half"}`)).join("")),
+        );
+        socket.on("data", (bytes) => {
+          received += bytes;
+        });
+        socket.on("end", () => resolve(received));
+        socket.on("error", reject);
+      });
+      expect(statuses(text)).toEqual([200, 200, 200]);
+    });
   });
-});
 
-test("a host may be an address, and have a port", async () => {
-  for (const host of ["", "127.0.0.1:80", "[::1]", "[::ffff:1.2.3.4]:3000", "a%20b.example", "h:"]) {
-    const { text } = await sendRaw(running.port, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`], 50);
-    expect([host, statuses(text)]).toEqual([host, [200]]);
-  }
-});
-
-describe("a connection is kept", () => {
-  test("after a refusal by the head alone, whose body is read past", async () => {
-    const refused = "POST /plants HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n";
-    const { text } = await sendRaw(running.port, [
-      refused,
-      20,
-      "GET /",
-      20,
-      rawPost(`{"id":${nextId++},"name":"a"}`),
-    ]);
-    expect(statuses(text)).toEqual([401, 200]);
+  test("a host may be an address, and have a port", async () => {
+    const names = listener === "public" ? ["", "a%20b.example", "h:"] : [];
+    for (const host of [...names, "127.0.0.1:80", "[::1]", "[::ffff:1.2.3.4]:3000"]) {
+      const { text } = await sendRaw(port, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`], 50);
+      expect([host, statuses(text)]).toEqual([host, [200]]);
+    }
   });
 
-  test("until the client says close", async () => {
-    const answer = await sendRaw(running.port, [
-      "GET /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET /livez HTTP/1.1\r\nHost: h\r\n\r\n",
-    ]);
-    expect([statuses(answer.text), answer.closed]).toEqual([[200], true]);
-    expect(answer.text).toContain("Connection: close\r\n");
-  });
-});
+  describe("a connection is kept", () => {
+    test("after a refusal by the head alone, whose body is read past", async () => {
+      const refused = "POST /plants HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n";
+      const { text } = await sendRaw(port, [
+        refused,
+        20,
+        "GET /",
+        20,
+        rawPost(`{"id":${nextId++},"name":"a"}`),
+      ]);
+      expect(statuses(text)).toEqual([401, 200]);
+    });
 
-describe("a connection is closed, with an Error body,", () => {
-  const notHttp: [string, string][] = [
-    ["a TLS greeting", "\u0016\u0003\u0001\u0002\u0000"],
-    ["no host", "GET /livez HTTP/1.1\r\n\r\n"],
-    ["length and chunks together", `${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
-    ["a length twice", `${head}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
-    ["a bad chunk", `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
-    ["a folded header", "GET /livez HTTP/1.1\r\nHost: h\r\n folded: x\r\n\r\n"],
-    [
-      "a trailer that hides a request",
-      `${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX: y\n\nGET /x HTTP/1.1\nHost: h\r\n\r\n`,
-    ],
-    ["a host that is none", "GET /livez HTTP/1.1\r\nHost: a b@c\r\n\r\n"],
-    [
-      "a chunked body that is mostly framing",
-      `${head}Transfer-Encoding: chunked\r\n\r\n${`1;${"x".repeat(1000)}\r\na\r\n`.repeat(50)}`,
-    ],
-    ["bare line feeds", "GET /livez HTTP/1.1\nHost: h\n\n\r\n\r\n"],
-    ["bare line feeds alone", "GET /livez HTTP/1.1\nHost: h\n\n"],
-    ["bare carriage returns", "GET /livez HTTP/1.1\rHost: h\r\r"],
-    ...["x:80:80", "[", "x:abc", "%zz", "[::1", "::1", "[:::]", "a/b"].map((host): [string, string] => [
-      `the host ${host}`,
-      `GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
-    ]),
-    ["a target whose host is none", "GET http://x:abc/livez HTTP/1.1\r\nHost: h\r\n\r\n"],
-    ...["5 ", "5;", "5;[", " 5", "5 ;x", "5; x", "5;x=", '5;x="', "0x5", "000000005"].map(
-      (size): [string, string] => [
-        `the chunk size ${size}`,
-        `${head}Transfer-Encoding: chunked\r\n\r\n${size}\r\n{"a":\r\n0\r\n\r\n`,
+    test("until the client says close", async () => {
+      const answer = await sendRaw(port, [
+        "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\nGET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
+      ]);
+      expect([statuses(answer.text), answer.closed]).toEqual([[200], true]);
+      expect(answer.text).toContain("Connection: close\r\n");
+    });
+  });
+
+  describe("a connection is closed, with an Error body,", () => {
+    const notHttp: [string, string][] = [
+      ["a TLS greeting", "\u0016\u0003\u0001\u0002\u0000"],
+      ["no host", "GET /livez HTTP/1.1\r\n\r\n"],
+      [
+        "length and chunks together",
+        `${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
       ],
-    ),
-    ["a length as a trailer", `${head}Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n`],
-  ];
-  for (const [what, text] of notHttp) {
-    test(`for ${what}`, async () => {
-      const answer = await sendRaw(running.port, [Buffer.from(text, "latin1")]);
-      expect([errors(answer.text), answer.closed]).toEqual([[40030], true]);
-      expect(answer.text).toContain("Content-Type: application/json");
-      expect(answer.text).toContain("X-Request-Id: ");
-    });
-  }
-
-  test("for a head that is too large", async () => {
-    const answer = await sendRaw(running.port, [
-      `GET / HTTP/1.1\r\nHost: h\r\nX: ${"x".repeat(17_000)}\r\n\r\n`,
-    ]);
-    expect([errors(answer.text), answer.closed]).toEqual([[43101], true]);
-  });
-
-  test("for the 101st header", async () => {
-    const answer = await sendRaw(running.port, [
-      `GET /livez HTTP/1.1\r\nHost: h\r\n${"A: b\r\n".repeat(100)}\r\n`,
-    ]);
-    expect([statuses(answer.text), errors(answer.text), answer.closed]).toEqual([[431], [43101], true]);
-    expect(answer.text).toContain("There are more than 100 headers.");
-  });
-
-  test("for a length over the limit, before the body comes", async () => {
-    const answer = await sendRaw(running.port, [`${head}Content-Length: 2001\r\n\r\n`]);
-    expect([errors(answer.text), answer.closed]).toEqual([[41301], true]);
-  });
-
-  test("for a length over the limit, and the answer can be read though the body was sent", async () => {
-    const answer = await sendRaw(
-      running.port,
-      [`${head}Content-Length: 3000000\r\n\r\n${"x".repeat(3_000_000)}`],
-      500,
-    );
-    expect(errors(answer.text)).toEqual([41301]);
-  });
-
-  test("for chunks over the limit", async () => {
-    const answer = await sendRaw(running.port, [
-      `${head}Transfer-Encoding: chunked\r\n\r\n400\r\n${"x".repeat(1024)}\r\n400\r\n`,
-    ]);
-    expect([errors(answer.text), answer.closed]).toEqual([[41301], true]);
-  });
-
-  test("for a body that does not come in time, however it trickles", async () => {
-    const startMs = performance.now();
-    const answer = await sendRaw(
-      running.port,
-      [`${head}Content-Length: 30\r\n\r\n`, 100, "x", 100, "x", 100, "x", 100, "x"],
-      400,
-    );
-    expect([errors(answer.text), answer.closed]).toEqual([[40801], true]);
-    expect(performance.now() - startMs).toBeLessThan(2000);
-  });
-});
-
-test("an internal error is answered with 50001 and logged, whenever it strikes", async () => {
-  const parse = JSON.parse;
-  // Only escapes are read by JSON.parse, so this breaks the reading of this body alone.
-  JSON.parse = () => {
-    throw new TypeError("broken on purpose");
-  };
-  const body = '{"id":1,"name":"\\n"}';
-  const whole = await sendRaw(running.port, [rawPost(body)]);
-  const cut = await sendRaw(running.port, [rawPost(body).slice(0, -3), 30, rawPost(body).slice(-3)]);
-  JSON.parse = parse;
-  for (const answer of [whole, cut]) {
-    expect([errors(answer.text), answer.closed]).toEqual([[50001], true]);
-    expect(answer.text).not.toContain("broken");
-  }
-  expect(running.logged.join("")).toContain("broken on purpose");
-});
-
-describe("a client that goes away", () => {
-  test("in the middle of a body stores nothing and leaves nothing behind", async () => {
-    for (let round = 0; round < 20; round++) {
-      await sendRaw(running.port, [`${head}Content-Length: 30\r\n\r\n{"id":99999,"na`], 1);
-    }
-    expect(storedPlants(running.database).some(({ id }) => id === 99999n)).toBe(false);
-    expect((await post(running.url, `{"id":${nextId++},"name":"a"}`)).status).toBe(200);
-  });
-
-  test("before the answer has its plant stored all the same, and a retry finds it", async () => {
-    const id = nextId++;
-    await new Promise<void>((resolve) => {
-      const socket = connect({ port: running.port, host: "127.0.0.1" });
-      socket.on("connect", () => socket.write(rawPost(`{"id":${id},"name":"gone"}`), () => socket.destroy()));
-      socket.on("close", () => resolve());
-    });
-    await eventually(() => storedPlants(running.database).some((plant) => plant.id === BigInt(id)));
-    expect((await post(running.url, `{"id":${id},"name":"gone"}`)).headers.get("idempotent-replayed")).toBe(
-      "true",
-    );
-  });
-
-  test("slowly reads its last answer whole, though the connection closes behind it", async () => {
-    const socket = connect({ port: running.port, host: "127.0.0.1" });
-    const received: Buffer[] = [];
-    await new Promise<void>((resolve, reject) => {
-      socket.on("error", reject);
-      socket.on("connect", () => {
-        socket.write("GET /docs HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-        socket.pause();
-        setTimeout(() => socket.resume(), 1500);
+      ["a length twice", `${head}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
+      ["a bad chunk", `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
+      ["a folded header", "GET /livez HTTP/1.1\r\nHost: localhost\r\n folded: x\r\n\r\n"],
+      [
+        "a trailer that hides a request",
+        `${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX: y\n\nGET /x HTTP/1.1\nHost: localhost\r\n\r\n`,
+      ],
+      ["a host that is none", "GET /livez HTTP/1.1\r\nHost: a b@c\r\n\r\n"],
+      [
+        "a chunked body that is mostly framing",
+        `${head}Transfer-Encoding: chunked\r\n\r\n${`1;${"x".repeat(1000)}\r\na\r\n`.repeat(50)}`,
+      ],
+      ["bare line feeds", "GET /livez HTTP/1.1\nHost: localhost\n\n\r\n\r\n"],
+      ["bare line feeds alone", "GET /livez HTTP/1.1\nHost: localhost\n\n"],
+      ["bare carriage returns", "GET /livez HTTP/1.1\rHost: h\r\r"],
+      ...["x:80:80", "[", "x:abc", "%zz", "[::1", "::1", "[:::]", "a/b"].map((host): [string, string] => [
+        `the host ${host}`,
+        `GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`,
+      ]),
+      ["a target whose host is none", "GET http://x:abc/livez HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+      ...["5 ", "5;", "5;[", " 5", "5 ;x", "5; x", "5;x=", '5;x="', "0x5", "000000005"].map(
+        (size): [string, string] => [
+          `the chunk size ${size}`,
+          `${head}Transfer-Encoding: chunked\r\n\r\n${size}\r\n{"a":\r\n0\r\n\r\n`,
+        ],
+      ),
+      ["a length as a trailer", `${head}Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n`],
+    ];
+    for (const [what, text] of notHttp) {
+      test(`for ${what}`, async () => {
+        const answer = await sendRaw(port, [Buffer.from(text, "latin1")]);
+        expect([errors(answer.text), answer.closed]).toEqual([[40030], true]);
+        expect(answer.text).toContain("Content-Type: application/json");
+        expect(answer.text).toContain("X-Request-Id: ");
       });
-      socket.on("data", (bytes: Buffer) => received.push(bytes));
-      socket.on("end", () => resolve());
+    }
+
+    test("for a head that is too large", async () => {
+      const answer = await sendRaw(port, [
+        `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(17_000)}\r\n\r\n`,
+      ]);
+      expect([errors(answer.text), answer.closed]).toEqual([[43101], true]);
     });
-    expect(Buffer.concat(received).toString()).toEndWith("</html>\n");
+
+    test("for the 101st header", async () => {
+      const answer = await sendRaw(port, [
+        `GET /livez HTTP/1.1\r\nHost: localhost\r\n${"A: b\r\n".repeat(100)}\r\n`,
+      ]);
+      expect([statuses(answer.text), errors(answer.text), answer.closed]).toEqual([[431], [43101], true]);
+      expect(answer.text).toContain("There are more than 100 headers.");
+    });
+
+    test("for a length over the limit, before the body comes", async () => {
+      const answer = await sendRaw(port, [`${head}Content-Length: 2001\r\n\r\n`]);
+      expect([errors(answer.text), answer.closed]).toEqual([[41301], true]);
+    });
+
+    test("for a length over the limit, and the answer can be read though the body was sent", async () => {
+      const answer = await sendRaw(
+        port,
+        [`${head}Content-Length: 3000000\r\n\r\n${"x".repeat(3_000_000)}`],
+        500,
+      );
+      expect(errors(answer.text)).toEqual([41301]);
+    });
+
+    test("for chunks over the limit", async () => {
+      const answer = await sendRaw(port, [
+        `${head}Transfer-Encoding: chunked\r\n\r\n400\r\n${"x".repeat(1024)}\r\n400\r\n`,
+      ]);
+      expect([errors(answer.text), answer.closed]).toEqual([[41301], true]);
+    });
+
+    test("for a body that does not come in time, however it trickles", async () => {
+      const startMs = performance.now();
+      const answer = await sendRaw(
+        port,
+        [`${head}Content-Length: 30\r\n\r\n`, 100, "x", 100, "x", 100, "x", 100, "x"],
+        400,
+      );
+      expect([errors(answer.text), answer.closed]).toEqual([[40801], true]);
+      expect(performance.now() - startMs).toBeLessThan(2000);
+    });
   });
 
-  test("does not hold up others by what it sends ahead", async () => {
-    const flood = sendRaw(running.port, ["GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5000)], 300);
-    await Bun.sleep(5);
-    let longestMs = 0;
-    for (let round = 0; round < 20; round++) {
-      const startMs = performance.now();
-      await fetch(`${running.url}/livez`);
-      longestMs = Math.max(longestMs, performance.now() - startMs);
+  test("an internal error is answered with 50001 and logged, whenever it strikes", async () => {
+    const parse = JSON.parse;
+    // Only escapes are read by JSON.parse, so this breaks the reading of this body alone.
+    JSON.parse = () => {
+      throw new TypeError("broken on purpose");
+    };
+    const body = '{"id":1,"name":"\\n"}';
+    const whole = await sendRaw(port, [rawPost(body)]);
+    const cut = await sendRaw(port, [rawPost(body).slice(0, -3), 30, rawPost(body).slice(-3)]);
+    JSON.parse = parse;
+    for (const answer of [whole, cut]) {
+      expect([errors(answer.text), answer.closed]).toEqual([[50001], true]);
+      expect(answer.text).not.toContain("broken");
     }
-    expect(longestMs).toBeLessThan(500);
-    expect(statuses((await flood).text)).toHaveLength(5000);
-  }, 20_000);
+    expect(running.logged.join("")).toContain("broken on purpose");
+  });
 
-  test("without reading its answers is not fed for ever", async () => {
-    const socket = connect({ port: running.port, host: "127.0.0.1" });
-    socket.pause();
-    await new Promise<void>((resolve) => socket.on("connect", () => resolve()));
-    const before = process.memoryUsage.rss();
-    const page = "GET /docs HTTP/1.1\r\nHost: h\r\n\r\n".repeat(2000);
-    for (let round = 0; round < 10; round++) socket.write(page);
-    await Bun.sleep(300);
-    expect(process.memoryUsage.rss() - before).toBeLessThan(150_000_000);
-    expect((await fetch(`${running.url}/livez`)).status).toBe(200);
-    socket.destroy();
+  describe("a client that goes away", () => {
+    test("in the middle of a body stores nothing and leaves nothing behind", async () => {
+      for (let round = 0; round < 20; round++) {
+        await sendRaw(port, [`${head}Content-Length: 30\r\n\r\n{"id":99999,"na`], 1);
+      }
+      expect(storedPlants(running.database).some(({ id }) => id === 99999n)).toBe(false);
+      expect((await post(running.url, `{"id":${nextId++},"name":"a"}`)).status).toBe(200);
+    });
+
+    test("before the answer has its plant stored all the same, and a retry finds it", async () => {
+      const id = nextId++;
+      await new Promise<void>((resolve) => {
+        const socket = connect({ port: port, host: "127.0.0.1" });
+        socket.on("connect", () =>
+          socket.write(rawPost(`{"id":${id},"name":"gone"}`), () => socket.destroy()),
+        );
+        socket.on("close", () => resolve());
+      });
+      await eventually(() => storedPlants(running.database).some((plant) => plant.id === BigInt(id)));
+      expect((await post(running.url, `{"id":${id},"name":"gone"}`)).headers.get("idempotent-replayed")).toBe(
+        "true",
+      );
+    });
+
+    test("slowly reads its last answer whole, though the connection closes behind it", async () => {
+      const socket = connect({ port: port, host: "127.0.0.1" });
+      const received: Buffer[] = [];
+      await new Promise<void>((resolve, reject) => {
+        socket.on("error", reject);
+        socket.on("connect", () => {
+          socket.write(`GET ${page} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+          socket.pause();
+          setTimeout(() => socket.resume(), 1500);
+        });
+        socket.on("data", (bytes: Buffer) => received.push(bytes));
+        socket.on("end", () => resolve());
+      });
+      expect(Buffer.concat(received).toString()).toEndWith("</html>\n");
+    });
+
+    test("does not hold up others by what it sends ahead", async () => {
+      const flood = sendRaw(
+        port,
+        ["GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(5000)],
+        300,
+      );
+      await Bun.sleep(5);
+      let longestMs = 0;
+      for (let round = 0; round < 20; round++) {
+        const startMs = performance.now();
+        await fetch(`${running.url}/livez`);
+        longestMs = Math.max(longestMs, performance.now() - startMs);
+      }
+      expect(longestMs).toBeLessThan(500);
+      expect(statuses((await flood).text)).toHaveLength(5000);
+    }, 20_000);
+
+    test("without reading its answers is not fed for ever", async () => {
+      const socket = connect({ port: port, host: "127.0.0.1" });
+      socket.pause();
+      await new Promise<void>((resolve) => socket.on("connect", () => resolve()));
+      const before = process.memoryUsage.rss();
+      const requests = `GET ${page} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(2000);
+      for (let round = 0; round < 10; round++) socket.write(requests);
+      await Bun.sleep(300);
+      expect(process.memoryUsage.rss() - before).toBeLessThan(150_000_000);
+      expect((await fetch(`${running.url}/livez`)).status).toBe(200);
+      socket.destroy();
+    });
   });
 });

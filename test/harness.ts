@@ -155,7 +155,7 @@ export function sendRaw(
 /** A POST /plants as raw text, with a good token. */
 export function rawPost(body: string, extraHeaders = ""): string {
   return (
-    `POST /plants HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n` +
+    `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n` +
     `${extraHeaders}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   );
 }

@@ -206,7 +206,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
     server.close();
     expect(code).toBe(1);
     oneSentence(err);
-    expect(err).toContain(`127.0.0.1:${port} is taken by another process`);
+    expect(err).toContain(`127.0.0.1:${port} is in use by another process`);
   });
 
   test("when workers would share the port with another service", async () => {
@@ -222,7 +222,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
       join(folder.path, "p.db"),
     ];
     const { code, err } = await plantStore(args);
-    expect([code, err]).toEqual([1, expect.stringContaining("is taken by another process")]);
+    expect([code, err]).toEqual([1, expect.stringContaining("is in use by another process")]);
     oneSentence(err);
   });
 

@@ -62,6 +62,11 @@ export class Gate {
     return caller.scopes.includes(scope) ? caller : "lacks-scope";
   }
 
+  /** Whether the same credentials are still admitted, whenever it is called: for responses that last. */
+  watch(authorization: string | undefined, scope: Scope): () => boolean {
+    return () => typeof this.admit(authorization, scope, Date.now()) !== "string";
+  }
+
   #admitOnly(tokens: readonly Token[]): void {
     this.#callers = new Map();
     this.#cached = new Map();

@@ -1,26 +1,26 @@
-import type { Plant } from "../plants/plant.ts";
+import type { Caller } from "../access/gate.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
-import type { Connection } from "./wire/connection.ts";
+import type { RequestIds } from "./request-ids.ts";
+import type { OpenStreams, StreamedResponse } from "./streaming.ts";
 import type { Head } from "./wire/head.ts";
+import type { ResponseConnection } from "./wire/wire-handlers.ts";
 
-export type Handler = (exchange: Exchange) => void;
+type Headers = Readonly<Record<string, string>>;
 
 /** What all exchanges of a listener share. */
-export interface Listening {
-  readonly clock: Clock;
+export interface ListenerState {
+  readonly date: ResponseDate;
   readonly requestIds: RequestIds;
-  /** Hears of every error answer. */
-  readonly refused: (exchange: Exchange, status: number, error: number) => void;
-  /** Hears of every other answer, where anyone wants to; only then are exchanges timed. */
-  readonly answered: ((exchange: Exchange, status: number) => void) | undefined;
+  readonly streams: OpenStreams;
+  /** Called for every error response. */
+  readonly onError: (exchange: Exchange, status: number, error: number) => void;
+  /** Called for every other response, where someone logs them; only then are exchanges timed. */
+  readonly onSuccess: ((exchange: Exchange, status: number) => void) | undefined;
 }
 
-/** For answers to what may succeed in a moment. */
-export const retrySoon = { "Retry-After": "1" };
-const prefixCharacters = 16;
-const clientRequestId = /^[\x21-\x7e]{1,64}$/;
 const reasons: Readonly<Record<number, string>> = {
   200: "OK",
+  201: "Created",
   400: "Bad Request",
   401: "Unauthorized",
   403: "Forbidden",
@@ -29,18 +29,21 @@ const reasons: Readonly<Record<number, string>> = {
   408: "Request Timeout",
   413: "Content Too Large",
   415: "Unsupported Media Type",
+  421: "Misdirected Request",
   429: "Too Many Requests",
   431: "Request Header Fields Too Large",
   500: "Internal Server Error",
   503: "Service Unavailable",
 };
+const retryAfterSeconds = "1";
+const noHeaders: Headers = {};
 
-/** The date line that all answers of one second share. */
-export class Clock {
+/** The Date header's value, which all responses of one second share. */
+export class ResponseDate {
   #text = "";
   #second = 0;
 
-  date(nowMs: number): string {
+  at(nowMs: number): string {
     const second = Math.floor(nowMs / 1000);
     if (second !== this.#second) {
       this.#second = second;
@@ -50,75 +53,118 @@ export class Clock {
   }
 }
 
-/** Names for requests: no two are the same, on this listener or any other. A random one each would cost ten times as much. */
-export class RequestIds {
-  readonly #prefix = `${crypto.randomUUID().replaceAll("-", "").slice(0, prefixCharacters)}-`;
-  #count = 0;
-
-  /** The client's own where it sent a usable one, and else a new one. */
-  of(sent: string | undefined): string {
-    if (sent !== undefined && clientRequestId.test(sent)) return sent;
-    return this.#prefix + (++this.#count).toString(36);
-  }
-}
-
-/** One request and its answer. Every answer is built here, so none leaves without the headers that all must carry. */
+/** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
 export class Exchange {
-  readonly #connection: Connection;
-  readonly #listening: Listening;
+  readonly #connection: ResponseConnection;
+  readonly #listener: ListenerState;
+  #responded = false;
+  #stream: StreamedResponse | undefined;
   readonly head: Head | undefined;
   readonly requestId: string;
   readonly startedMs: number;
+  /** Set by the router, where the route needs a scope. */
+  caller: Caller | undefined;
+  /** The segment of the path that the route leaves open, decoded; set by the router. */
+  parameter = "";
 
-  /** The head is undefined where what came was no HTTP request. */
-  constructor(connection: Connection, head: Head | undefined, listening: Listening) {
+  /** The head is undefined where what arrived was no HTTP request. */
+  constructor(connection: ResponseConnection, head: Head | undefined, listener: ListenerState) {
     this.#connection = connection;
-    this.#listening = listening;
+    this.#listener = listener;
     this.head = head;
-    this.requestId = listening.requestIds.of(head?.headers.get("x-request-id"));
-    this.startedMs = listening.answered === undefined ? 0 : performance.now();
+    this.requestId = listener.requestIds.of(head?.headers.get("x-request-id"));
+    this.startedMs = listener.onSuccess === undefined ? 0 : performance.now();
+  }
+
+  get method(): string {
+    return this.head?.method ?? "-";
+  }
+
+  get path(): string {
+    return this.head?.path ?? "-";
+  }
+
+  get query(): URLSearchParams {
+    return new URLSearchParams(this.head?.query);
   }
 
   header(name: string): string | undefined {
     return this.head?.headers.get(name);
   }
 
+  /** Calls back rather than returning a promise: on the path of POST /plants, an await costs a tenth of the rate. */
   readBody(done: (body: Uint8Array) => void): void {
     this.#connection.readBody(done);
   }
 
-  plant({ name, tag }: Plant, replayed: boolean): void {
-    const extra = replayed ? "Idempotent-Replayed: true\r\n" : "";
-    this.#send(200, "application/json", extra, JSON.stringify({ name, tag }));
+  body(): Promise<Uint8Array> {
+    return new Promise((resolve) => this.readBody(resolve));
+  }
+
+  json(body: unknown, status = 200): void {
+    this.#send(status, "application/json", noHeaders, JSON.stringify(body));
+  }
+
+  respond(contentType: string, body: string | Uint8Array, headers: Headers = noHeaders): void {
+    this.#send(200, contentType, headers, body);
+  }
+
+  closeAfterResponse(): void {
+    this.#connection.closeAfterResponse();
   }
 
   /** The message is the catalogue's own where none is given. */
-  error(kind: ErrorKind, message = catalogue[kind].example, headers: Record<string, string> = {}): void {
+  error(kind: ErrorKind, message = catalogue[kind].example, headers: Headers = noHeaders): void {
     const { error } = catalogue[kind];
     const status = statusOf(kind);
-    this.#listening.refused(this, status, error);
-    this.#send(status, "application/json", lines(headers), JSON.stringify({ error, message }));
+    // Too late for another response: what can be said is that this one is incomplete.
+    if (this.#responded) return this.#stream?.abort();
+    this.#listener.onError(this, status, error);
+    const all = status === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
+    this.#send(status, "application/json", all, JSON.stringify({ error, message }));
   }
 
-  page(contentType: string, body: string, headers: Record<string, string> = {}): void {
-    this.#send(200, contentType, lines(headers), body);
+  /**
+   * Starts a response that is sent piece by piece; it is aborted once it is no longer allowed. Undefined where only the head
+   * was asked for, which is then complete.
+   */
+  stream(contentType: string, headers: Headers, isAllowed: () => boolean): StreamedResponse | undefined {
+    if (this.method === "HEAD") return void this.#send(200, contentType, headers, "");
+    const chunked = this.head?.isHttp11 === true;
+    const head = this.#head(200, contentType, headers, chunked ? "Transfer-Encoding: chunked" : undefined);
+    this.#responded = true;
+    this.#stream = this.#listener.streams.start(this.#connection, chunked, isAllowed);
+    this.#listener.onSuccess?.(this, 200);
+    this.#connection.stream(head, this.#stream);
+    return this.#stream;
   }
 
-  #send(status: number, contentType: string, extra: string, body: string): void {
-    const bodyBytes = Buffer.byteLength(body);
-    const head =
-      `HTTP/1.1 ${status} ${reasons[status]}\r\nContent-Type: ${contentType}\r\n` +
-      `Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.requestId}\r\n${extra}` +
+  #send(status: number, contentType: string, headers: Headers, body: string | Uint8Array): void {
+    if (this.#responded) return;
+    this.#responded = true;
+    const isText = typeof body === "string";
+    const bodyBytes = isText ? Buffer.byteLength(body) : body.length;
+    const head = this.#head(status, contentType, headers, `Content-Length: ${bodyBytes}`);
+    if (status < 400) this.#listener.onSuccess?.(this, status);
+    // The head is ASCII, so it has as many bytes as characters.
+    if (this.method === "HEAD") this.#connection.send(head, head.length);
+    else if (isText) this.#connection.send(head + body, head.length + bodyBytes);
+    else this.#connection.send(Buffer.concat([Buffer.from(head), body]), head.length + bodyBytes);
+  }
+
+  #head(status: number, contentType: string, headers: Headers, framing: string | undefined): string {
+    const cacheControl = headers["Cache-Control"] === undefined ? "Cache-Control: no-store\r\n" : "";
+    return (
+      `HTTP/1.1 ${status} ${reasons[status]}\r\nContent-Type: ${contentType}\r\n${cacheControl}` +
+      `X-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.requestId}\r\n${headerLines(headers)}` +
       `${this.#connection.closing ? "Connection: close\r\n" : ""}` +
-      `Date: ${this.#listening.clock.date(Date.now())}\r\nContent-Length: ${bodyBytes}\r\n\r\n`;
-    if (status === 200) this.#listening.answered?.(this, status);
-    // The head is ASCII, so it has as many bytes as letters.
-    if (this.head?.method === "HEAD") this.#connection.send(head, head.length);
-    else this.#connection.send(head + body, head.length + bodyBytes);
+      `Date: ${this.#listener.date.at(Date.now())}\r\n${framing === undefined ? "" : `${framing}\r\n`}\r\n`
+    );
   }
 }
 
-function lines(headers: Record<string, string>): string {
+function headerLines(headers: Headers): string {
+  if (headers === noHeaders) return "";
   return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join("");

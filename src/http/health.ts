@@ -1,14 +1,46 @@
 import type { PlantIntake } from "../plants/intake.ts";
-import { type Handler, retrySoon } from "./exchange.ts";
+import type { Route } from "./route.ts";
 
-/** The process runs and answers; says nothing of the store. */
-export const live: Handler = (exchange) => exchange.page("application/json", '{"status":"live"}');
+/** Whether plants can be stored now. */
+export class Readiness {
+  readonly #intake: Pick<PlantIntake, "ready">;
+  #stopping = false;
 
-/** Plants can be stored now. */
-export function ready(intake: PlantIntake, stopping: () => boolean): Handler {
-  return async (exchange) => {
-    if (stopping()) exchange.error("closing", undefined, retrySoon);
-    else if (!(await intake.ready())) exchange.error("store-unavailable", undefined, retrySoon);
-    else exchange.page("application/json", '{"status":"ready"}');
-  };
+  constructor(intake: Pick<PlantIntake, "ready">) {
+    this.#intake = intake;
+  }
+
+  goUnready(): void {
+    this.#stopping = true;
+  }
+
+  async check(): Promise<"ready" | "closing" | "store-unavailable"> {
+    if (this.#stopping) return "closing";
+    return (await this.#intake.ready()) ? "ready" : "store-unavailable";
+  }
 }
+
+interface HealthParts {
+  readonly readiness: Readiness;
+}
+
+/** The process runs and responds; says nothing of the store. */
+export const livez: Route<unknown> = {
+  method: "GET",
+  path: "/livez",
+  scope: "none",
+  handler: () => (exchange) => exchange.json({ status: "live" }),
+};
+
+export const readyz: Route<HealthParts> = {
+  method: "GET",
+  path: "/readyz",
+  scope: "none",
+  handler:
+    ({ readiness }) =>
+    async (exchange) => {
+      const status = await readiness.check();
+      if (status === "ready") exchange.json({ status });
+      else exchange.error(status);
+    },
+};

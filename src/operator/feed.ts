@@ -1,123 +1,86 @@
 import { presentPlant } from "../files/present-plant.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { HttpError } from "../http/http-error.ts";
+import type { StreamedResponse } from "../http/streaming.ts";
 import type { PlantArchive, StoredPlant } from "../plants/plant-archive.ts";
-import { type Answer, Refused } from "./call.ts";
 
-const lookEveryMs = 500;
-const beatEveryMs = 10_000;
-const plantsAtOnce = 200;
-// When more came at once than a person could read, the newest few are shown and the rest only counted.
-const newestShown = 50;
-const toldMax = 5000;
+const pollEveryMs = 500;
+const heartbeatEveryMs = 10_000;
+const plantsPerPoll = 200;
+// When more were stored than a person could read, the newest few are sent and the rest only counted.
+const newestSent = 50;
+const sentIdsMax = 5000;
 const watchersMax = 100;
 const eventCharactersMax = 262_144;
 const unreadBytesMax = 524_288;
-const encoder = new TextEncoder();
 
-interface Watcher {
-  readonly tell: (event: Uint8Array) => void;
-  readonly leave: () => void;
-  readonly stillAllowed: () => boolean;
-}
-
-/** New plants as they come, for whoever watches. The store is asked only while someone does, once for all of them. */
+/** New plants as they are stored. The store is polled only while someone watches, once for all watchers. */
 export class Feed {
   readonly #archive: PlantArchive;
-  readonly #watchers = new Set<Watcher>();
+  readonly #watchers = new Set<StreamedResponse>();
   #cursor: string | undefined;
   #total = 0;
-  // How many of the plants there are have been told of, or were there before.
+  // How many plants have been sent or counted, or were stored before.
   #accounted = 0;
-  readonly #told = new Set<bigint>();
+  readonly #sentIds = new Set<bigint>();
   #timer: NodeJS.Timeout | undefined;
-  #looking = false;
-  #beatAtMs = 0;
+  #polling = false;
+  #lastEventMs = 0;
 
   constructor(archive: PlantArchive) {
     this.#archive = archive;
   }
 
-  watch: Answer = ({ request, stillAllowed, cut }) => {
+  watch(exchange: Exchange, isAllowed: () => boolean): void {
     if (this.#watchers.size >= watchersMax)
-      throw new Refused("too-busy", `There are ${watchersMax} who watch already. Try again later.`);
-    let watcher: Watcher | undefined;
-    const unread = new ByteLengthQueuingStrategy({ highWaterMark: unreadBytesMax });
-    const source = {
-      start: (controller: ReadableStreamDefaultController<Uint8Array>) => {
-        const leave = (): void => {
-          if (!this.#forget(watcher)) return;
-          controller.close();
-          cut();
-        };
-        const tell = (event: Uint8Array): void => {
-          if ((controller.desiredSize ?? 0) > 0) return controller.enqueue(event);
-          // One that does not read is cut off rather than fed without end, and what waits for it is dropped.
-          this.#forget(watcher);
-          controller.error(new Error("the client does not read"));
-          cut();
-        };
-        watcher = { tell, leave, stillAllowed };
-        this.#watchers.add(watcher);
-        request.signal.addEventListener("abort", leave);
-        tell(encoder.encode(": the feed has begun\n\n"));
-        if (this.#timer === undefined) {
-          this.#timer = setInterval(() => void this.#look(), lookEveryMs);
-          // At once: what is stored from now on is new to whoever begins to watch.
-          void this.#look();
-        }
-      },
-      cancel: () => void this.#forget(watcher),
+      throw new HttpError("too-busy", `There are ${watchersMax} watchers already. Try again later.`);
+    const stream = exchange.stream("text/event-stream", {}, isAllowed);
+    if (stream === undefined || !stream.open) return;
+    this.#watchers.add(stream);
+    stream.onEnd = () => {
+      this.#watchers.delete(stream);
+      if (this.#watchers.size === 0) this.#stop();
     };
-    return new Response(new ReadableStream<Uint8Array>(source, unread), {
-      headers: { "Content-Type": "text/event-stream" },
-    });
-  };
-
-  close(): void {
-    for (const { leave } of [...this.#watchers]) leave();
-    this.#rest();
+    void stream.write(": the feed has started\n\n");
+    if (this.#timer !== undefined) return;
+    this.#timer = setInterval(() => void this.#poll(), pollEveryMs);
+    // Immediately: what is stored from now on is new to the watcher.
+    void this.#poll();
   }
 
-  #forget(watcher: Watcher | undefined): boolean {
-    const was = watcher !== undefined && this.#watchers.delete(watcher);
-    if (this.#watchers.size === 0) this.#rest();
-    return was;
-  }
-
-  #rest(): void {
+  #stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#cursor = undefined;
   }
 
-  async #look(): Promise<void> {
-    // A token that was revoked or has expired meanwhile sees no more, however slow the store is to answer.
-    for (const { leave, stillAllowed } of [...this.#watchers]) if (!stillAllowed()) leave();
-    if (this.#looking) return;
-    this.#looking = true;
+  async #poll(): Promise<void> {
+    if (this.#polling) return;
+    this.#polling = true;
     try {
-      const { plants, more } = await this.#news();
+      const { plants, more } = await this.#newPlants();
       if (plants.length > 0) {
-        const shown = shortened(plants);
-        const left = more + plants.length - shown.length;
-        const data = { plants: shown.map(presentPlant), more: left, total: String(this.#total) };
-        this.#tell(`event: plants\ndata: ${JSON.stringify(data)}\n\n`);
-      } else if (Date.now() - this.#beatAtMs > beatEveryMs) this.#tell(": beat\n\n");
+        const sent = newestThatFit(plants);
+        const left = more + plants.length - sent.length;
+        const data = { plants: sent.map(presentPlant), more: left, total: String(this.#total) };
+        this.#send(`event: plants\ndata: ${JSON.stringify(data)}\n\n`);
+      } else if (performance.now() - this.#lastEventMs > heartbeatEveryMs) this.#send(": heartbeat\n\n");
     } catch {
-      // The store cannot be read right now; whoever watches sees that on the overview, and the next look may succeed.
+      // The store cannot be read right now. The overview reports that to the watcher, and the next poll may succeed.
     } finally {
-      this.#looking = false;
-      // Everyone left while it looked: whoever comes next begins anew.
-      if (this.#watchers.size === 0) this.#rest();
+      this.#polling = false;
+      // Every watcher left during the poll: the next one starts from what is stored then.
+      if (this.#watchers.size === 0) this.#stop();
     }
   }
 
-  // A store may give a plant again, where several nodes write; the last few are remembered, and told of once.
-  async #news(): Promise<{ plants: readonly StoredPlant[]; more: number }> {
-    if (this.#cursor === undefined) await this.#begin();
-    const arrived = await this.#archive.arrivedSince(this.#cursor, plantsAtOnce);
+  // Where several nodes write, a store may return a plant again; the last ids are remembered, and each is sent once.
+  async #newPlants(): Promise<{ plants: readonly StoredPlant[]; more: number }> {
+    if (this.#cursor === undefined) await this.#start();
+    const arrived = await this.#archive.arrivedSince(this.#cursor, plantsPerPoll);
     this.#cursor = arrived.cursor;
-    const flood = arrived.plants.length === plantsAtOnce;
-    const plants = this.#fresh(flood ? await this.#newest() : arrived.plants);
+    const flood = arrived.plants.length === plantsPerPoll;
+    const plants = this.#unsent(flood ? await this.#newest() : arrived.plants);
     if (plants.length === 0) return { plants, more: 0 };
     this.#total = await this.#archive.total();
     const more = flood ? Math.max(0, this.#total - this.#accounted - plants.length) : 0;
@@ -125,39 +88,42 @@ export class Feed {
     return { plants, more };
   }
 
-  async #begin(): Promise<void> {
+  async #start(): Promise<void> {
     const { cursor } = await this.#archive.arrivedSince(undefined, 1);
-    const present = await this.#archive.arrivedSince(cursor, plantsAtOnce);
+    const present = await this.#archive.arrivedSince(cursor, plantsPerPoll);
     this.#accounted = await this.#archive.total();
-    this.#fresh(present.plants);
+    this.#unsent(present.plants);
     this.#cursor = present.cursor;
   }
 
   async #newest(): Promise<readonly StoredPlant[]> {
     this.#cursor = (await this.#archive.arrivedSince(undefined, 1)).cursor;
-    const request = { filter: {}, order: "newest-first", cursor: undefined, limit: newestShown } as const;
-    return (await this.#archive.page({ ...request, searchMsMax: lookEveryMs })).plants.toReversed();
+    const request = { filter: {}, order: "newest-first", cursor: undefined, limit: newestSent } as const;
+    return (await this.#archive.page({ ...request, searchMsMax: pollEveryMs })).plants.toReversed();
   }
 
-  #fresh(plants: readonly StoredPlant[]): readonly StoredPlant[] {
-    const fresh = plants.filter(({ id }) => !this.#told.has(id));
-    for (const { id } of fresh) this.#told.add(id);
-    for (const id of this.#told) {
-      if (this.#told.size <= toldMax) break;
-      this.#told.delete(id);
+  #unsent(plants: readonly StoredPlant[]): readonly StoredPlant[] {
+    const unsent = plants.filter(({ id }) => !this.#sentIds.has(id));
+    for (const { id } of unsent) this.#sentIds.add(id);
+    for (const id of this.#sentIds) {
+      if (this.#sentIds.size <= sentIdsMax) break;
+      this.#sentIds.delete(id);
     }
-    return fresh;
+    return unsent;
   }
 
-  #tell(event: string): void {
-    this.#beatAtMs = Date.now();
-    const bytes = encoder.encode(event);
-    for (const { tell } of [...this.#watchers]) tell(bytes);
+  #send(event: string): void {
+    this.#lastEventMs = performance.now();
+    for (const stream of this.#watchers) {
+      void stream.write(event);
+      // A watcher that does not read is cut off rather than buffered without bound.
+      if (stream.unreadBytes > unreadBytesMax) stream.abort();
+    }
   }
 }
 
 /** As many of the newest as fit into one event. */
-function shortened(plants: readonly StoredPlant[]): readonly StoredPlant[] {
+function newestThatFit(plants: readonly StoredPlant[]): readonly StoredPlant[] {
   let characters = 0;
   let from = plants.length;
   for (; from > 0; from--) {

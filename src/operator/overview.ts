@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import packageFile from "../../package.json" with { type: "json" };
+import { HttpError } from "../http/http-error.ts";
+import { jsonContent } from "../http/openapi.ts";
+import type { Route } from "../http/route.ts";
 import type { PlantIntake } from "../plants/intake.ts";
 import type { PlantArchive, TagCount } from "../plants/plant-archive.ts";
 import type { Events } from "../telemetry/events.ts";
-import { type Answer, json, Refused } from "./call.ts";
 
 export interface OverviewParts {
   readonly archive: PlantArchive;
@@ -12,58 +15,69 @@ export interface OverviewParts {
   readonly events: Pick<Events, "figureFailed">;
 }
 
-const minutesShown = 180;
+const minutesReported = 180;
 const minuteMs = 60_000;
 const rateOverMs = 10_000;
-const tagsShown = 10;
-// Counting reads the whole index of tags: seldom enough to be a small share of one core, whatever the store's size.
+const tagsReported = 10;
+// Counting reads the whole index of tags: rarely enough to use a small share of one core, whatever the store's size.
 const recountAfterMs = 30_000;
 const recountShare = 20;
 const firstCountWaitMs = 150;
 // A plant's time is taken before it is committed, and clocks of nodes differ; past this, a minute gets no more plants.
 const settledAfterMs = 30_000;
-// But for those that are copied from another store, so all minutes are counted again now and then.
+// Except those that are copied from another store, so all minutes are counted again now and then.
 const recountMinutesAfterMs = 600_000;
 
-export function overview({ archive, intake, engine, startedAtMs, events }: OverviewParts): Answer {
-  const tags = new TagCounts(archive);
-  const minutes = new MinuteCounts(archive);
-  const failing = new Set<string>();
-  // A figure that cannot be read is left out, and the others are shown.
-  const figure = async <Value>(name: string, asked: Promise<Value>): Promise<Value | undefined> => {
-    try {
-      const value = await asked;
-      failing.delete(name);
-      return value;
-    } catch (reason) {
-      if (!failing.has(name)) events.figureFailed(name, reason);
-      failing.add(name);
-      return undefined;
-    }
-  };
-  return async () => {
-    const nowMs = Date.now();
-    const [total, perMinute, ratePerSecond, diskUsage, ready, topTags] = await Promise.all([
-      figure("total", archive.total().then(String)),
-      figure("perMinute", minutes.now(nowMs)),
-      figure("ratePerSecond", recentRate(archive, nowMs)),
-      figure("diskUsage", archive.diskUsage()),
-      intake.ready(),
-      tags.now(nowMs),
-    ]);
-    if (total === undefined && perMinute === undefined && ratePerSecond === undefined)
-      throw new Refused("store-unavailable", "The store cannot be read right now.");
-    return json({
-      total,
-      perMinute,
-      ratePerSecond,
-      topTags,
-      store: { engine, ready, ...diskUsage },
-      version: packageFile.version,
-      startedAt: new Date(startedAtMs).toISOString(),
-    });
-  };
-}
+export const overview = {
+  method: "GET",
+  path: "/api/overview",
+  scope: "operator",
+  operation: {
+    operationId: "overview",
+    tags: ["plants"],
+    summary: "Totals, creates per minute, the most used tags, and the state of the store.",
+    success: { status: 200, description: "The figures now.", content: jsonContent("Overview") },
+  },
+  handler({ archive, intake, engine, startedAtMs, events }) {
+    const tags = new TagCounts(archive);
+    const minutes = new MinuteCounts(archive);
+    const failing = new Set<string>();
+    // A figure that cannot be read is left out, and the others are sent.
+    const figure = async <Value>(name: string, read: Promise<Value>): Promise<Value | undefined> => {
+      try {
+        const value = await read;
+        failing.delete(name);
+        return value;
+      } catch (reason) {
+        if (!failing.has(name)) events.figureFailed(name, reason);
+        failing.add(name);
+        return undefined;
+      }
+    };
+    return async (exchange) => {
+      const nowMs = Date.now();
+      const [total, perMinute, ratePerSecond, diskUsage, ready, topTags] = await Promise.all([
+        figure("total", archive.total().then(String)),
+        figure("perMinute", minutes.at(nowMs)),
+        figure("ratePerSecond", recentRate(archive, nowMs)),
+        figure("diskUsage", archive.diskUsage()),
+        intake.ready(),
+        tags.latest(),
+      ]);
+      if (total === undefined && perMinute === undefined && ratePerSecond === undefined)
+        throw new HttpError("store-unavailable", "The store cannot be read right now.");
+      exchange.json({
+        total,
+        perMinute,
+        ratePerSecond,
+        topTags,
+        store: { engine, ready, ...diskUsage },
+        version: packageFile.version,
+        startedAt: new Date(startedAtMs).toISOString(),
+      });
+    };
+  },
+} satisfies Route<OverviewParts>;
 
 async function recentRate(archive: PlantArchive, nowMs: number): Promise<number> {
   const [recent = 0] = await archive.createdPerMinute(nowMs - rateOverMs, 1);
@@ -80,17 +94,17 @@ export class MinuteCounts {
     this.#archive = archive;
   }
 
-  async now(nowMs: number): Promise<{ readonly from: string; readonly creates: readonly number[] }> {
-    const fromMs = (Math.floor(nowMs / minuteMs) + 1 - minutesShown) * minuteMs;
-    const untilMs = fromMs + minutesShown * minuteMs;
+  async at(nowMs: number): Promise<{ readonly from: string; readonly creates: readonly number[] }> {
+    const fromMs = (Math.floor(nowMs / minuteMs) + 1 - minutesReported) * minuteMs;
+    const untilMs = fromMs + minutesReported * minuteMs;
     const all = nowMs - this.#countedAllAtMs >= recountMinutesAfterMs;
-    const kept: number[] = [];
+    const settled: number[] = [];
     for (let minute = fromMs; !all; minute += minuteMs) {
       const count = this.#settled.get(minute);
       if (count === undefined) break;
-      kept.push(count);
+      settled.push(count);
     }
-    const startMs = fromMs + kept.length * minuteMs;
+    const startMs = fromMs + settled.length * minuteMs;
     const fresh = await this.#archive.createdPerMinute(startMs, (untilMs - startMs) / minuteMs);
     if (all) this.#countedAllAtMs = nowMs;
     for (const [index, count] of fresh.entries()) {
@@ -98,7 +112,7 @@ export class MinuteCounts {
       if (minute + minuteMs + settledAfterMs <= nowMs) this.#settled.set(minute, count);
     }
     for (const minute of this.#settled.keys()) if (minute < fromMs) this.#settled.delete(minute);
-    return { from: new Date(fromMs).toISOString(), creates: [...kept, ...fresh] };
+    return { from: new Date(fromMs).toISOString(), creates: [...settled, ...fresh] };
   }
 }
 
@@ -107,37 +121,38 @@ interface Counted {
   readonly tags: readonly { readonly tag: string; readonly plants: string }[];
 }
 
-/** The most used tags as they were a moment ago: nobody waits for a count of millions. */
+/** The most used tags as of the last count: nobody waits for a count of millions. */
 class TagCounts {
   readonly #archive: PlantArchive;
   #counted: Counted | undefined;
   #counting: Promise<void> | undefined;
-  #dueMs = 0;
+  #dueMs = Number.NEGATIVE_INFINITY;
 
   constructor(archive: PlantArchive) {
     this.#archive = archive;
   }
 
-  async now(nowMs: number): Promise<Counted | undefined> {
-    if (this.#counting === undefined && nowMs >= this.#dueMs) this.#counting = this.#count();
-    if (this.#counted === undefined) await Promise.race([this.#counting, Bun.sleep(firstCountWaitMs)]);
+  async latest(): Promise<Counted | undefined> {
+    if (this.#counting === undefined && performance.now() >= this.#dueMs) this.#counting = this.#count();
+    if (this.#counted === undefined) await Promise.race([this.#counting, sleep(firstCountWaitMs)]);
     return this.#counted;
   }
 
   async #count(): Promise<void> {
-    const startMs = Date.now();
+    const startMs = performance.now();
+    const countedAtMs = Date.now();
     try {
-      this.#counted = shownCounts(await this.#archive.topTags(tagsShown), startMs);
+      this.#counted = presentCounts(await this.#archive.topTags(tagsReported), countedAtMs);
     } catch {
-      // The figures beside it come from the same store, and tell of it.
+      // The figures beside it come from the same store, and report that it cannot be read.
     }
-    const tookMs = Date.now() - startMs;
-    this.#dueMs = Date.now() + Math.max(recountAfterMs, tookMs * recountShare);
+    const tookMs = performance.now() - startMs;
+    this.#dueMs = performance.now() + Math.max(recountAfterMs, tookMs * recountShare);
     this.#counting = undefined;
   }
 }
 
-function shownCounts(tags: readonly TagCount[], countedAtMs: number): Counted {
+function presentCounts(tags: readonly TagCount[], countedAtMs: number): Counted {
   return {
     countedAt: new Date(countedAtMs).toISOString(),
     tags: tags.map(({ tag, plants }) => ({ tag, plants: String(plants) })),

@@ -1,35 +1,27 @@
 import { expect, test } from "bun:test";
-import { Gate } from "../access/gate.ts";
-import { digestOf } from "../access/secret.ts";
+import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { Counters, createCounterMemory } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { createLog } from "../telemetry/log.ts";
 import { createPlant } from "./create-plant.ts";
 
-const secret = "test-access-token-0123456789";
+const caller: Caller = { name: "a", scopes: ["plants:create"], expiresAtMs: undefined };
 
 test("answers to plants that exceed the queue are spread out, and all of them are given", async () => {
   const log = createLog({ level: "off", format: "json", colour: false, write: () => {} });
-  const handle = createPlant({
-    gate: new Gate([
-      { name: "a", scopes: ["plants:create"], expiresAtMs: undefined, digest: digestOf(secret) },
-    ]),
+  const handle = createPlant.handler({
     rateLimit: undefined,
     intake: { create: (_plant, _by, settle) => settle("too-busy"), ready: async () => true },
     events: createEvents(log, new Counters([], createCounterMemory()), Date.now),
   });
-  const headers: Record<string, string> = {
-    authorization: `Bearer ${secret}`,
-    "content-type": "application/json",
-  };
   const answered: string[] = [];
   const exchange = {
-    header: (name: string) => headers[name],
+    header: (name: string) => (name === "content-type" ? "application/json" : undefined),
     readBody: (use: (body: Buffer) => void) => use(Buffer.from('{"id":1,"name":"fern"}')),
     error: (kind: string) => void answered.push(kind),
   } as unknown as Exchange;
-  for (let count = 0; count < 60; count++) handle(exchange);
+  for (let count = 0; count < 60; count++) handle(exchange, caller);
   expect(answered).toHaveLength(20);
   while (answered.length < 60) await Bun.sleep(1);
   expect(new Set(answered)).toEqual(new Set(["too-busy"]));

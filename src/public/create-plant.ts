@@ -1,7 +1,8 @@
-import type { Denied, Gate } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
-import { type Exchange, type Handler, retrySoon } from "../http/exchange.ts";
+import type { Exchange } from "../http/exchange.ts";
 import { isJsonMediaType } from "../http/media-type.ts";
+import { jsonContent } from "../http/openapi.ts";
+import type { Route } from "../http/route.ts";
 import type { PlantIntake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant, PlantField } from "../plants/plant.ts";
@@ -10,65 +11,86 @@ import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import { Pace } from "./pace.ts";
 
-const scope = "plants:create";
-// A refusal costs nearly what a create does, and a client that is refused may come back at once. So many a second leave
+// A refusal costs nearly what a create does, and a client that is refused may come back immediately. So many per second leave
 // nine tenths of a core to the plants that are stored.
-const busyAnswersPerTick = 20;
+const busyResponsesPerTick = 20;
 const busyTickMs = 10;
+const replayed = { "Idempotent-Replayed": "true" };
 
 export interface CreatePlantParts {
-  readonly gate: Gate;
   readonly rateLimit: RateLimit | undefined;
   readonly intake: PlantIntake;
   readonly events: Events;
 }
 
-/** POST /plants. The order of checks is the design's: credentials, media type, size, body. */
-export function createPlant({ gate, rateLimit, intake, events }: CreatePlantParts): Handler {
-  const busyAnswers = new Pace(busyAnswersPerTick, busyTickMs);
-  // Callbacks and no promises: an await at each step of this path costs a tenth of the rate.
-  return (exchange) => {
-    const nowMs = Date.now();
-    const caller = gate.admit(exchange.header("authorization"), scope, nowMs);
-    if (typeof caller === "string") return denied(exchange, caller);
-    if (rateLimit !== undefined) {
-      const waitMs = rateLimit.take(caller.name, nowMs);
-      if (waitMs > 0) return overRate(exchange, waitMs);
-    }
-    const contentType = exchange.header("content-type");
-    if (!isJsonMediaType(contentType)) return wrongMediaType(exchange, contentType);
-    if (exchange.header("content-encoding") !== undefined) return exchange.error("encoded-body");
+/** The order of checks is the design's: credentials, media type, size, body. */
+export const createPlant = {
+  method: "POST",
+  path: "/plants",
+  scope: "plants:create",
+  operation: {
+    operationId: "createPlant",
+    tags: ["plants"],
+    summary: "Creates a new plant in the store.",
+    description:
+      "A 200 means that the plant is on disk. A retry is always safe: the same plant is stored once.",
+    requestBody: {
+      required: true,
+      content: jsonContent("NewPlant", {
+        tagged: { summary: "With a tag", value: { id: 1, name: "Fern", tag: "indoor" } },
+        untagged: { summary: "Without a tag", value: { id: 2, name: "Oak" } },
+      }),
+    },
+    success: {
+      status: 200,
+      description: "Plant response: the plant is on disk.",
+      headers: {
+        "Idempotent-Replayed": {
+          description: "`true` where the same plant was stored before.",
+          schema: { type: "string", enum: ["true"] },
+        },
+      },
+      content: jsonContent("Plant", {
+        tagged: { summary: "With a tag", value: { name: "Fern", tag: "indoor" } },
+        untagged: { summary: "Without a tag", value: { name: "Oak" } },
+      }),
+    },
+  },
+  handler({ rateLimit, intake, events }) {
+    const busyResponses = new Pace(busyResponsesPerTick, busyTickMs);
+    return (exchange, caller) => {
+      if (rateLimit !== undefined) {
+        const waitMs = rateLimit.take(caller.name, Date.now());
+        if (waitMs > 0) return overRate(exchange, waitMs);
+      }
+      const contentType = exchange.header("content-type");
+      if (!isJsonMediaType(contentType)) return wrongMediaType(exchange, contentType);
+      if (exchange.header("content-encoding") !== undefined) return exchange.error("encoded-body");
 
-    exchange.readBody((body) => {
-      const plant = parseNewPlant(body);
-      if (plant instanceof Refusal) return exchange.error(plant.kind, plant.message);
-      intake.create(plant, caller.name, (outcome) => {
-        if (outcome === "too-busy") busyAnswers.run(() => present(exchange, plant, outcome, events));
-        else present(exchange, plant, outcome, events);
+      exchange.readBody((body) => {
+        const plant = parseNewPlant(body);
+        if (plant instanceof Refusal) return exchange.error(plant.kind, plant.message);
+        intake.create(plant, caller.name, (outcome) => {
+          if (outcome === "too-busy") busyResponses.run(() => respond(exchange, plant, outcome, events));
+          else respond(exchange, plant, outcome, events);
+        });
       });
-    });
-  };
-}
+    };
+  },
+} satisfies Route<CreatePlantParts>;
 
-function present(exchange: Exchange, plant: NewPlant, outcome: Outcome | Rejected, events: Events): void {
-  if (typeof outcome === "string") exchange.error(outcome, undefined, retrySoon);
+function respond(exchange: Exchange, plant: NewPlant, outcome: Outcome | Rejected, events: Events): void {
+  if (typeof outcome === "string") exchange.error(outcome);
   else if (outcome.kind === "conflict")
     exchange.error("id-conflict", conflictMessage(plant.id, outcome.differing));
   else if (outcome.kind === "failed") {
     events.internalError(exchange.requestId, outcome.reason);
     exchange.error("internal-error");
-  } else exchange.plant(plant, outcome.kind === "replayed");
-}
-
-function denied(exchange: Exchange, why: Denied): void {
-  if (why === "store-unavailable") return exchange.error(why, undefined, retrySoon);
-  const challenge = 'Bearer realm="plant-store"';
-  const authenticate = {
-    "no-credentials": challenge,
-    "bad-credentials": `${challenge}, error="invalid_token"`,
-    "lacks-scope": `${challenge}, error="insufficient_scope", scope="${scope}"`,
-  }[why];
-  exchange.error(why, undefined, { "WWW-Authenticate": authenticate });
+  } else {
+    const { name, tag } = plant;
+    const headers = outcome.kind === "replayed" ? replayed : undefined;
+    exchange.respond("application/json", JSON.stringify({ name, tag }), headers);
+  }
 }
 
 function overRate(exchange: Exchange, waitMs: number): void {

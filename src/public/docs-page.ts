@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { catalogue, publicKinds } from "../http/error-catalogue.ts";
-import type { Handler } from "../http/exchange.ts";
+import type { Route } from "../http/route.ts";
 import style from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
 import script from "./docs/try-it.browser.js" with { type: "text" };
 
 // Bun types every .html import as a bundle; imported as text it is a string.
-const html = htmlFile as unknown as string;
+const template = htmlFile as unknown as string;
 
 // Only these very bytes may run or style the page, nothing may be loaded from elsewhere, and it talks to its own
 // origin alone, so that a token typed here can go nowhere else.
@@ -21,20 +21,25 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** A page to read about the service and to try it, whole in one response. Made once, when first asked for. */
-export function docsPage(url: () => string): Handler {
-  let made: string | undefined;
-  return (exchange) => {
-    made ??= page(url());
-    const headers = { "Content-Security-Policy": policy, "Referrer-Policy": "no-referrer" };
-    exchange.page("text/html; charset=utf-8", made, headers);
-  };
-}
+/** A page to read about the service and to try it, complete in one response. Made on the first request. */
+export const docsPage: Route<{ readonly url: () => string }> = {
+  method: "GET",
+  path: "/docs",
+  scope: "none",
+  handler({ url }) {
+    let html: string | undefined;
+    return (exchange) => {
+      html ??= page(url());
+      const headers = { "Content-Security-Policy": policy, "Referrer-Policy": "no-referrer" };
+      exchange.respond("text/html; charset=utf-8", html, headers);
+    };
+  },
+};
 
 function page(url: string): string {
   const parts: Record<string, string> = { style, script, errors: errorRows(), url: escapeHtml(url) };
   // A function, because a replacement text would have its `$` signs read as patterns.
-  return html.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => parts[name] ?? "");
+  return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => parts[name] ?? "");
 }
 
 function errorRows(): string {

@@ -36,7 +36,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       counters.add("replayed", replayed);
     },
     /** Called for every error response, logged or not. */
-    errorSent: (error: number) => counters.add(String(error)),
+    errorSent: (listener: string, error: number) => counters.add(`${listener}:${error}`),
     answered: (answered: Answered) => log.info("answered", { ...answered }),
     failed(answered: Answered) {
       if (mayLogFailure()) log.error("failed", { ...answered });

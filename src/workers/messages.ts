@@ -1,18 +1,13 @@
 import type { PresetToken } from "../access/gate.ts";
 import type { Rate, RateMemory } from "../access/rate-limit.ts";
 import type { Token } from "../access/tokens.ts";
+import type { PublicListenerOptions } from "../public/public-listener.ts";
 import type { CounterMemory } from "../telemetry/counters.ts";
 import type { Fields, Level } from "../telemetry/log.ts";
 
 /** What a worker needs to serve; everything else it asks of the main thread. */
 export interface WorkerSetting {
-  readonly host: string;
-  readonly port: number;
-  readonly baseUrl: string | undefined;
-  readonly bodyBytesMax: number;
-  readonly bodyTimeoutMs: number;
-  readonly logRequests: "all" | "errors" | "none";
-  readonly connectionsMax: number;
+  readonly listener: PublicListenerOptions;
   readonly rateLimit: Rate | undefined;
   readonly rateMemory: RateMemory;
   readonly counterNames: readonly string[];

@@ -36,11 +36,7 @@ function start(setting: WorkerSetting): { gate: Gate; listener: PublicListener }
   const gate = new Gate(setting.presetTokens);
   if (setting.tokens !== undefined) gate.update(setting.tokens);
   const rateLimit = setting.rateLimit && new RateLimit(setting.rateLimit, setting.rateMemory);
-  const baseUrl = setting.baseUrl === undefined ? undefined : new URL(setting.baseUrl);
-  const listener = startPublicListener(
-    { gate, rateLimit, intake, events },
-    { ...setting, baseUrl, sharePort: true },
-  );
+  const listener = startPublicListener({ gate, rateLimit, intake, events }, setting.listener);
   return { gate, listener };
 }
 

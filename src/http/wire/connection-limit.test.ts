@@ -1,25 +1,26 @@
 import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import type { Socket } from "bun";
-import { connectionLimit } from "./connection-limit.ts";
+import { connectionBudget } from "./connection-limit.ts";
 import { WireServer } from "./wire-server.ts";
 
-test("a reserve of file descriptors is left, however few there are", () => {
-  expect(connectionLimit(1024)).toBe(824);
-  expect(connectionLimit(64)).toBe(32);
-  expect(connectionLimit(1)).toBe(1);
-  expect(connectionLimit(1_048_576)).toBe(10_000);
-  expect(connectionLimit(Number.POSITIVE_INFINITY)).toBe(10_000);
-  expect(connectionLimit()).toBeGreaterThan(1);
+test("a reserve of file descriptors is left, however few there are, and operators have a share of the rest", () => {
+  expect(connectionBudget(1, 1024)).toEqual({ publicMax: 721, operatorMax: 103 });
+  expect(connectionBudget(2, 1024)).toEqual({ publicMax: 360, operatorMax: 103 });
+  expect(connectionBudget(1, 64)).toEqual({ publicMax: 28, operatorMax: 4 });
+  expect(connectionBudget(1, 1)).toEqual({ publicMax: 1, operatorMax: 1 });
+  expect(connectionBudget(1, 1_048_576)).toEqual({ publicMax: 9_500, operatorMax: 500 });
+  expect(connectionBudget(1, Number.POSITIVE_INFINITY)).toEqual({ publicMax: 9_500, operatorMax: 500 });
+  expect(connectionBudget(1).publicMax).toBeGreaterThan(1);
 });
 
 test.skipIf(process.platform === "win32")("the limit is the process's own", () => {
   const module = new URL("./connection-limit.ts", import.meta.url).pathname;
-  const script = `import { connectionLimit } from ${JSON.stringify(module)}; console.log(connectionLimit());`;
+  const script = `import { connectionBudget } from ${JSON.stringify(module)}; console.log(connectionBudget(1).publicMax);`;
   const { stdout } = spawnSync("sh", ["-c", 'ulimit -n 600; exec "$0" -e "$1"', process.execPath, script], {
     encoding: "utf8",
   });
-  expect(stdout.trim()).toBe("400");
+  expect(stdout.trim()).toBe("350");
 });
 
 test("past the limit the longest idle connection is closed, never one whose request is in progress", async () => {

@@ -1,17 +1,28 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-// For the data file and its threads, the database, the operator listener, and whatever looks at the process.
+// For the data file and its threads, the database, and whatever inspects the process.
 const descriptorsReserved = 200;
 // What most systems give a process that asks for nothing.
 const descriptorsUsual = 1024;
 // More idle clients than anyone has; each costs some kilobytes.
 const connectionsMax = 10_000;
+// A console and its event stream need a handful; 100 may watch, and exports and scrapes come on top.
+const operatorConnectionsMax = 500;
 
-/** How many connections this process may have open, within its limit of file descriptors. */
-export function connectionLimit(descriptors = descriptorLimit()): number {
+/** How many connections each listener may have open, within the process's limit of file descriptors. */
+export interface ConnectionBudget {
+  /** For each thread that serves the public listener. */
+  readonly publicMax: number;
+  /** A share of its own, so that a flood on the public listener does not lock operators out. */
+  readonly operatorMax: number;
+}
+
+export function connectionBudget(threads: number, descriptors = descriptorLimit()): ConnectionBudget {
   const reserved = Math.min(descriptorsReserved, Math.ceil(descriptors / 2));
-  return Math.max(1, Math.min(connectionsMax, descriptors - reserved));
+  const total = Math.max(2, Math.min(connectionsMax, descriptors - reserved));
+  const operatorMax = Math.min(operatorConnectionsMax, Math.ceil(total / 8));
+  return { publicMax: Math.max(1, Math.floor((total - operatorMax) / threads)), operatorMax };
 }
 
 // Node has no getrlimit, and Bun has raised the limit by the time this runs. Linux shows it as a file; elsewhere a shell

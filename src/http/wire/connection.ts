@@ -4,7 +4,13 @@ import { type CoarseClock, ConnectionState } from "./connection-state.ts";
 import { type Head, NotHttp } from "./head.ts";
 import { Incoming } from "./incoming.ts";
 import { Outgoing, type Written } from "./outgoing.ts";
-import type { StreamOwner, WireFault, WireHandlers, WireLimits } from "./wire-handlers.ts";
+import type {
+  ResponseConnection,
+  StreamOwner,
+  WireFault,
+  WireHandlers,
+  WireLimits,
+} from "./wire-handlers.ts";
 
 // Bytes of further requests that a client may pipeline while one is being handled.
 const pipelinedBytesMax = 64 * 1024;
@@ -12,13 +18,12 @@ const pipelinedBytesMax = 64 * 1024;
 const requestsPerTurn = 64;
 // A client that reads fewer bytes of a response than this in the time that `writing` may take is cut off.
 const bytesReadMin = 256 * 1024;
-const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /**
  * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. Each state has its
  * deadline, and the server's sweep ends what has outlived it.
  */
-export class Connection {
+export class Connection implements ResponseConnection {
   readonly #socket: Socket<Connection>;
   readonly #handlers: WireHandlers;
   readonly #limits: WireLimits;
@@ -43,7 +48,6 @@ export class Connection {
     this.state = new ConnectionState(limits.bodyTimeoutMs, clock);
   }
 
-  /** The connection closes after the current response. */
   get closing(): boolean {
     if (this.#lastResponse || (this.#draining && this.#incoming.length === 0)) return true;
     const head = this.#head;
@@ -60,7 +64,6 @@ export class Connection {
     if (this.#incoming.length > pipelinedBytesMax) this.#incoming.pause();
   }
 
-  /** Reads the body of the current request; where it cannot be read, `fault` responds and `done` is never called. */
   readBody(done: (body: Buffer) => void): void {
     const head = this.#head;
     this.#bodyUnread = false;
@@ -68,22 +71,16 @@ export class Connection {
     const length = head.contentLength ?? 0;
     if (length > this.#limits.bodyBytesMax) return this.#fail("body-too-large", "");
     if (!head.chunked && this.#incoming.length >= length) return done(this.#incoming.take(length));
-    if (head.expectsContinue) {
-      const written = this.#socket.write(continueResponse);
-      // A client that has not read its earlier responses: half a line would spoil the next, none at all is harmless.
-      if (written > 0 && written < continueResponse.length) return void this.#socket.terminate();
-    }
+    if (head.expectsContinue && !this.outgoing.writeContinue()) return void this.#socket.terminate();
     this.state.enter("body");
     const arriving = head.chunked ? new ChunkedBody(this.#limits.bodyBytesMax) : new SizedBody(length);
     this.#incoming.readBody(arriving, (body) => this.#bodyEnded(body, done));
   }
 
-  /** Sends the whole response to the current request. */
   send(data: string | Buffer, bytes: number): void {
     if (this.state.now !== "closed") this.#written(this.outgoing.write(data, bytes));
   }
 
-  /** Starts a response that is sent piece by piece, by `write`, until `finish`. */
   stream(head: string, owner: StreamOwner): void {
     if (this.state.now === "closed") return owner.closed();
     this.#stream = owner;
@@ -91,7 +88,6 @@ export class Connection {
     this.write(Buffer.from(head));
   }
 
-  /** False where the next piece should wait for `drained`. */
   write(piece: Buffer): boolean {
     if (this.#stream === undefined) return false;
     const written = this.outgoing.write(piece, piece.length);
@@ -99,7 +95,6 @@ export class Connection {
     return written === "all";
   }
 
-  /** The last piece has been written. */
   finish(): void {
     this.#stream = undefined;
     if (this.state.now === "streaming") this.#responded();
@@ -125,6 +120,10 @@ export class Connection {
     stream?.closed();
   }
 
+  closeAfterResponse(): void {
+    this.#lastResponse = true;
+  }
+
   /** What has been sent, and what may be in flight, is still responded to; then the connection closes. */
   drain(): void {
     this.#draining = true;
@@ -141,11 +140,6 @@ export class Connection {
     if (!this.state.expired) return;
     if (this.state.now === "body") this.#fail("body-too-slow", "");
     else this.close();
-  }
-
-  #advanceFromIdle(): void {
-    this.state.enter("idle");
-    this.#advance();
   }
 
   // Pipelined requests are handled in a loop, not by recursion, however many there are.
@@ -186,7 +180,7 @@ export class Connection {
     try {
       this.#handlers.handle(this, head);
     } catch (error) {
-      this.#crash(error, head);
+      this.#handlers.crash(this, error, head);
     }
     return true;
   }
@@ -198,13 +192,8 @@ export class Connection {
     try {
       done(body);
     } catch (error) {
-      if (this.#head !== undefined) this.#crash(error, this.#head);
+      if (this.#head !== undefined) this.#handlers.crash(this, error, this.#head);
     }
-  }
-
-  #crash(error: unknown, head: Head): void {
-    this.#lastResponse = true;
-    this.#handlers.crash(this, error, head);
   }
 
   #fail(fault: WireFault, reason: string): void {
@@ -234,9 +223,18 @@ export class Connection {
   }
 
   #responded(): void {
-    if (this.closing) return this.#linger();
-    if (this.#bodyUnread) return this.#skipBody(this.#head?.contentLength ?? 0);
-    this.#advanceFromIdle();
+    if (this.closing) {
+      this.state.enter("lingering");
+      this.#incoming.clear();
+      this.#incoming.resume();
+      this.#socket.shutdown();
+    } else if (this.#bodyUnread) this.#skipBody(this.#head?.contentLength ?? 0);
+    else this.#becomeIdle();
+  }
+
+  #becomeIdle(): void {
+    this.state.enter("idle");
+    this.#advance();
   }
 
   // The response needed the head alone. A short body is skipped, so that the connection can be used again.
@@ -244,13 +242,6 @@ export class Connection {
     this.#bodyUnread = false;
     this.state.enter("skipping-body");
     this.#incoming.resume();
-    this.#incoming.readBody(new SkippedBody(length), () => this.#advanceFromIdle());
-  }
-
-  #linger(): void {
-    this.state.enter("lingering");
-    this.#incoming.clear();
-    this.#incoming.resume();
-    this.#socket.shutdown();
+    this.#incoming.readBody(new SkippedBody(length), () => this.#becomeIdle());
   }
 }

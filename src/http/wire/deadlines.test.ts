@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "bun";
-import type { Connection } from "./connection.ts";
+import type { ResponseConnection } from "./wire-handlers.ts";
 import { WireServer } from "./wire-server.ts";
 
 // The server's own clock is set forward here, so that its real limits are seen without waiting for them.
@@ -28,12 +28,12 @@ afterEach(async () => {
   for (const stack of started.splice(0)) await stack.disposeAsync();
 });
 
-function answer(connection: Connection, body: string): void {
+function answer(connection: ResponseConnection, body: string): void {
   const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   connection.send(text, text.length);
 }
 
-function fault(connection: Connection): void {
+function fault(connection: ResponseConnection): void {
   answer(connection, "fault");
 }
 

@@ -3,8 +3,11 @@ import { isIPv6 } from "node:net";
 /** A request's line and headers, as RFC 9110 and 9112 define them. */
 export interface Head {
   readonly method: string;
+  readonly isHttp11: boolean;
   /** Without query. An absolute target has lost its scheme and host. */
   readonly path: string;
+  /** What comes after the question mark. */
+  readonly query: string;
   /**
    * By lower-case name; the values of a repeated header are joined by a comma, as they may be read (RFC 9110, 5.3). The
    * content-length is not among them, but below.
@@ -70,8 +73,14 @@ export function parseHead(text: string): Head | NotHttp {
   const absolute = target.startsWith("/") ? null : absoluteTarget.exec(target);
   if (absolute !== null && !isHost(absolute[1] ?? "")) return new NotHttp("the target names no host");
   const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
-  const query = origin.indexOf("?");
-  return framed(method, query < 0 ? origin : origin.slice(0, query), minor === "1", headers);
+  const framing = readFraming(minor === "1", headers);
+  if (framing instanceof NotHttp) return framing;
+  // RFC 9112, 3.2.2: an absolute target's host counts, not the header's.
+  if (absolute !== null) headers.set("host", absolute[1] ?? "");
+  const mark = origin.indexOf("?");
+  const path = mark < 0 ? origin : origin.slice(0, mark);
+  const query = mark < 0 ? "" : origin.slice(mark + 1);
+  return { method, path, query, headers, ...framing };
 }
 
 /**
@@ -118,12 +127,10 @@ function parseField(
   return { name, value };
 }
 
-function framed(
-  method: string,
-  path: string,
+function readFraming(
   isHttp11: boolean,
   headers: Map<string, string>,
-): Head | NotHttp {
+): Omit<Head, "method" | "path" | "query" | "headers"> | NotHttp {
   const host = headers.get("host");
   if (isHttp11 && host === undefined) return new NotHttp("the header host is missing");
   if (host !== undefined && !isHost(host)) return new NotHttp("the header host is no host");
@@ -140,9 +147,7 @@ function framed(
       return new NotHttp("the only transfer-encoding known here is chunked");
   }
   return {
-    method,
-    path,
-    headers,
+    isHttp11,
     contentLength: length === undefined ? undefined : Number(length),
     chunked: transferEncoding !== undefined,
     keepAlive: isHttp11 && !/(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(headers.get("connection") ?? ""),

@@ -3,6 +3,8 @@ import type { Socket } from "bun";
 /** `waiting`: the client has to read first. `reset`: it has gone away. */
 export type Written = "all" | "waiting" | "reset";
 
+const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
+
 /** Bytes for the client. What the socket does not accept yet is held here. */
 export class Outgoing {
   readonly #socket: Pick<Socket, "write">;
@@ -34,6 +36,12 @@ export class Outgoing {
     if (written < 0) return "reset";
     this.#unsent = Buffer.from(data as string).subarray(written);
     return "waiting";
+  }
+
+  /** False where half of it was written, which would spoil the next response; none of it at all is harmless. */
+  writeContinue(): boolean {
+    const written = this.#socket.write(continueResponse);
+    return written <= 0 || written === continueResponse.length;
   }
 
   /** Goes on with what is unsent. */

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Connection } from "./connection.ts";
+import type { ResponseConnection } from "./wire-handlers.ts";
 import { WireServer } from "./wire-server.ts";
 
 // TCP may cut a stream anywhere. The answers must not tell where.
@@ -20,7 +20,7 @@ const server = new WireServer(
 );
 afterAll(() => server.drain(0));
 
-function answer(connection: Connection, text: string): void {
+function answer(connection: ResponseConnection, text: string): void {
   const line = `${connection.closing ? "last " : ""}${text}\n`;
   connection.send(line, Buffer.byteLength(line));
 }

@@ -1,4 +1,3 @@
-import type { Connection } from "./connection.ts";
 import type { Head } from "./head.ts";
 
 /** Why a request failed before its handler could respond. */
@@ -9,14 +8,34 @@ export interface WireLimits {
   readonly bodyTimeoutMs: number;
 }
 
+/** A connection as whoever responds on it sees it. */
+export interface ResponseConnection {
+  /** The connection closes after the current response. */
+  readonly closing: boolean;
+  /** What the client has not read yet. */
+  readonly outgoing: { readonly unsentBytes: number };
+  /** Reads the body of the current request; where it cannot be read, `fault` responds and `done` is never called. */
+  readBody(done: (body: Buffer) => void): void;
+  /** Sends the whole response to the current request; `bytes` is its length. */
+  send(data: string | Buffer, bytes: number): void;
+  /** Starts a response that is sent piece by piece, by `write`, until `finish`. */
+  stream(head: string, owner: StreamOwner): void;
+  /** False where the next piece should wait for the owner's `drained`. */
+  write(piece: Buffer): boolean;
+  finish(): void;
+  /** Nothing more is handled on this connection once the current request has its response. */
+  closeAfterResponse(): void;
+  close(): void;
+}
+
 /** What a connection calls in the server that it belongs to. */
 export interface WireHandlers {
   /** Must respond sooner or later. */
-  handle(connection: Connection, head: Head): void;
+  handle(connection: ResponseConnection, head: Head): void;
   /** Must respond immediately; the connection closes after the response. */
-  fault(connection: Connection, fault: WireFault, reason: string, head: Head | undefined): void;
-  /** Gets what a handler threw; must respond like `fault`. */
-  crash(connection: Connection, error: unknown, head: Head): void;
+  fault(connection: ResponseConnection, fault: WireFault, reason: string, head: Head | undefined): void;
+  /** Gets what a handler threw; must respond immediately. */
+  crash(connection: ResponseConnection, error: unknown, head: Head): void;
 }
 
 /** Who sends a response piece by piece. */

@@ -1,25 +1,30 @@
+import { scopes as scopeNames } from "../access/scopes.ts";
+
 const string = (description: string) => ({ type: "string", description });
 const time = (description: string) => ({ type: "string", format: "date-time", description });
+const count = (description: string) => ({ type: "integer", description });
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const list = (name: string) => ({ type: "array", items: ref(name) });
-const object = (properties: Record<string, unknown>, optional: readonly string[] = []) => ({
+const object = <Properties extends Record<string, unknown>>(
+  properties: Properties,
+  optional: readonly string[] = [],
+) => ({
   type: "object",
   required: Object.keys(properties).filter((name) => !optional.includes(name)),
   properties,
 });
+/** A request body: a member that is not listed is refused. */
+const closedObject = <Properties extends Record<string, unknown>>(
+  properties: Properties,
+  optional: readonly string[],
+) => ({ ...object(properties, optional), additionalProperties: false });
 
-/** What a request may hold: a member that is not listed is refused. */
-const closedObject = (properties: Record<string, unknown>, optional: readonly string[]) => ({
-  ...object(properties, optional),
-  additionalProperties: false,
-});
-
-const scopes = { type: "array", items: { type: "string", enum: ["plants:create", "operator"] } };
+const scopes = { type: "array", items: { type: "string", enum: scopeNames } };
 const alsoPreset = string(
   "The preset token with the same secret, where there is one. It still works, with its own scope.",
 );
-const count = (description: string) => ({ type: "integer", description });
 
+/** Every schema that the operator API's document refers to. */
 export const schemas = {
   StoredPlant: object(
     {
@@ -34,27 +39,27 @@ export const schemas = {
   PlantPage: object(
     {
       plants: list("StoredPlant"),
-      next: string("Where to go on; absent at the end."),
-      searched: count("How many plants were looked through."),
+      next: string("The cursor of the next page; absent at the end."),
+      searched: count("How many plants were searched."),
     },
     ["next"],
   ),
   NewPlants: object({
     plants: list("StoredPlant"),
-    more: count("How many more came at once than are shown."),
-    total: string("How many plants there are now."),
+    more: count("How many further plants were stored at the same time."),
+    total: string("How many plants are stored now."),
   }),
   Overview: object(
     {
       total: string(
-        "How many plants there are. This and the figures after it are left out while they cannot be read.",
+        "How many plants are stored. This and the figures after it are left out while they cannot be read.",
       ),
       perMinute: object({
         from: time("The first minute."),
         creates: {
           type: "array",
           items: { type: "integer" },
-          description: "Plants stored in each minute; the last one is still running.",
+          description: "Plants stored in each minute; the last one is not over.",
         },
       }),
       ratePerSecond: { type: "number", description: "Over the last ten seconds." },
@@ -62,7 +67,7 @@ export const schemas = {
       store: object(
         {
           engine: { type: "string", enum: ["sqlite", "postgres"] },
-          ready: { type: "boolean", description: "Whether it takes plants now." },
+          ready: { type: "boolean", description: "Whether plants can be stored now." },
           bytes: count("The size of the data file."),
           walBytes: count("The size of the WAL beside it."),
           diskFreeBytes: count("The space left on their disk."),
@@ -88,7 +93,7 @@ export const schemas = {
     ["format", "id", "tag", "name", "token", "since", "until"],
   ),
   ExportLink: object({ url: string("The path to download from.") }),
-  Caller: object({ name: string("The token's name."), scopes, expiresAt: time("When it ends.") }, [
+  Caller: object({ name: string("The token's name."), scopes, expiresAt: time("When it expires.") }, [
     "expiresAt",
   ]),
   Token: object(
@@ -96,9 +101,9 @@ export const schemas = {
       id: string("Short and public."),
       name: string("Who holds it."),
       scopes,
-      createdAt: time("When it was made."),
-      expiresAt: time("When it ends, where it does."),
-      revokedAt: time("When it was revoked, where it was."),
+      createdAt: time("When it was created."),
+      expiresAt: time("When it expires; absent where it never does."),
+      revokedAt: time("When it was revoked."),
       state: { type: "string", enum: ["live", "expired", "revoked"] },
     },
     ["expiresAt", "revokedAt"],
@@ -109,29 +114,21 @@ export const schemas = {
     {
       name: string("Who will hold it."),
       scopes,
-      expiresIn: string("How long it lives, such as 90d; for ever where absent."),
+      expiresIn: string("When it expires, such as 90d from now; it never does where this is absent."),
     },
     ["scopes", "expiresIn"],
   ),
   RotateRequest: closedObject(
-    { overlap: string("How long the old secret lives on, such as 24h; 1h where absent.") },
+    { overlap: string("How long the old secret remains valid, such as 24h; 1h where absent.") },
     ["overlap"],
   ),
   Minted: object(
     {
       token: ref("Token"),
       secret: string("Shown once."),
-      oldUntil: time("Until when the old secret works."),
+      oldUntil: time("Until when the old secret is valid."),
       alsoPreset,
     },
     ["oldUntil", "alsoPreset"],
   ),
-  Error: object({
-    error: {
-      type: "integer",
-      format: "int32",
-      description: "The HTTP status × 100, plus a number that names the case.",
-    },
-    message: string("What was wrong, where, and what was expected."),
-  }),
-} as const;
+};

@@ -1,0 +1,152 @@
+import type { Gate } from "../access/gate.ts";
+import { StoreUnavailable } from "../plants/plant-store.ts";
+import { Refusal } from "../plants/refusals.ts";
+import type { Events } from "../telemetry/events.ts";
+import { catalogue } from "./error-catalogue.ts";
+import { Exchange, type ListenerState, ResponseDate } from "./exchange.ts";
+import { HttpError } from "./http-error.ts";
+import { listenProblem } from "./listen-address.ts";
+import { RequestIds } from "./request-ids.ts";
+import type { Route } from "./route.ts";
+import { Router, type RouterOptions } from "./router.ts";
+import { OpenStreams } from "./streaming.ts";
+import type { WireFault, WireHandlers } from "./wire/wire-handlers.ts";
+import { WireServer } from "./wire/wire-server.ts";
+
+export interface ListenerOptions extends RouterOptions {
+  /** Which of the two, for metrics. */
+  readonly name: "public" | "operator";
+  readonly host: string;
+  readonly port: number;
+  /** What the operator can do where another process listens there. */
+  readonly inUseRemedy: string;
+  readonly bodyBytesMax: number;
+  readonly bodyTimeoutMs: number;
+  readonly logRequests: "all" | "errors" | "none";
+  /** Whether other threads listen on the same port, each accepting its share of the connections. */
+  readonly sharePort: boolean;
+  /** How many connections it may have open. */
+  readonly connectionsMax: number;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** Accepts no new connection, aborts streams, responds to what was sent, and closes what is left after the timeout. */
+  drain(timeoutMs: number): Promise<void>;
+}
+
+/** The checks that come before a request's path. */
+type Precondition = (exchange: Exchange) => void;
+
+/**
+ * Serves a table of routes over HTTP/1.1.
+ * @throws ListenProblem the address cannot be listened on.
+ */
+export function startListener<Parts>(
+  routes: readonly Route<Parts>[],
+  parts: Parts,
+  { gate, events }: { readonly gate: Gate; readonly events: Events },
+  options: ListenerOptions,
+  precondition: Precondition = () => {},
+): Listener {
+  const router = new Router(routes, parts, gate, options);
+  const state = listenerState(events, options);
+  const handlers: WireHandlers = {
+    handle(connection, head) {
+      const exchange = new Exchange(connection, head, state);
+      try {
+        precondition(exchange);
+        router
+          .route(exchange, head.path, head.method)
+          ?.catch((error) => respondToError(exchange, error, events));
+      } catch (error) {
+        respondToError(exchange, error, events);
+      }
+    },
+    fault(connection, fault, reason, head) {
+      new Exchange(connection, head, state).error(fault, faultMessage(fault, reason, options));
+    },
+    crash(connection, error, head) {
+      respondToError(new Exchange(connection, head, state), error, events);
+    },
+  };
+  const server = listen(options, handlers, events);
+  return {
+    port: server.port,
+    async drain(timeoutMs) {
+      state.streams.abortAll();
+      if (!(await server.drain(timeoutMs))) events.drainTimedOut();
+    },
+  };
+}
+
+/**
+ * Makes sure that nobody listens there yet: a port that workers share could be shared with another service by mistake.
+ * @throws ListenProblem
+ */
+export async function claimPort(options: Omit<ListenerOptions, keyof RouterOptions>): Promise<void> {
+  const unused = { handle() {}, fault() {}, crash() {} };
+  const server = listen({ ...options, sharePort: false }, unused, { connectionLimitReached() {} });
+  await server.drain(0);
+}
+
+function listen(
+  options: Omit<ListenerOptions, keyof RouterOptions>,
+  handlers: WireHandlers,
+  events: Pick<Events, "connectionLimitReached">,
+): WireServer {
+  try {
+    return new WireServer({ ...options, onLimitReached: events.connectionLimitReached }, handlers);
+  } catch (error) {
+    throw listenProblem(error, options.host, options.port, options.inUseRemedy);
+  }
+}
+
+function listenerState(events: Events, { name, logRequests }: ListenerOptions): ListenerState {
+  return {
+    date: new ResponseDate(),
+    requestIds: new RequestIds(),
+    streams: new OpenStreams(),
+    onError(exchange, status, error) {
+      events.errorSent(name, error);
+      if (logRequests === "none") return;
+      const log = status >= 500 ? events.failed : events.refused;
+      log({ ...logFields(exchange), status, error });
+    },
+    onSuccess:
+      logRequests !== "all"
+        ? undefined
+        : (exchange, status) =>
+            events.answered({
+              ...logFields(exchange),
+              status,
+              tookMs: performance.now() - exchange.startedMs,
+            }),
+  };
+}
+
+function logFields({ requestId, method, path }: Exchange) {
+  return { requestId, method: method.slice(0, 20), path: path.slice(0, 200) };
+}
+
+function respondToError(exchange: Exchange, error: unknown, events: Events): void {
+  if (error instanceof HttpError) return exchange.error(error.kind, error.message, error.headers);
+  if (error instanceof Refusal) return exchange.error(error.kind, error.message);
+  if (error instanceof StoreUnavailable)
+    return exchange.error("store-unavailable", "The store cannot be reached right now.");
+  events.internalError(exchange.requestId, error);
+  // Whatever failed may have left the connection between two requests.
+  exchange.closeAfterResponse();
+  exchange.error("internal-error");
+}
+
+function faultMessage(
+  fault: WireFault,
+  reason: string,
+  { bodyBytesMax, bodyTimeoutMs }: ListenerOptions,
+): string {
+  if (fault === "body-too-large") return `The body is over the limit of ${bodyBytesMax} bytes.`;
+  if (fault === "body-too-slow") return `The body did not arrive within ${bodyTimeoutMs / 1000} s.`;
+  if (fault === "not-http") return `This is not an HTTP/1.1 request: ${reason}.`;
+  return reason || catalogue[fault].example;
+}

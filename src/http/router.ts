@@ -1,0 +1,105 @@
+import type { Denied, Gate } from "../access/gate.ts";
+import type { Scope } from "../access/scopes.ts";
+import type { Exchange } from "./exchange.ts";
+import { HttpError } from "./http-error.ts";
+import type { Handler, OpenHandler, Route } from "./route.ts";
+
+export interface RouterOptions {
+  /** All paths are under it; empty where there is none. */
+  readonly basePath: string;
+  /** What to say to someone who asks for a path that is not there. */
+  readonly hint: string;
+}
+
+type Mounted =
+  | { readonly scope: Scope; readonly handle: Handler }
+  | { readonly scope: "none"; readonly handle: OpenHandler };
+
+// A Map, because a request may name any method, also one that every object has, such as `constructor`.
+type Methods = Map<string, Mounted>;
+
+/** Finds the route of a request and calls its handler. The order of checks: path, method, credentials. */
+export class Router<Parts> {
+  readonly #gate: Gate;
+  readonly #options: RouterOptions;
+  readonly #exact = new Map<string, Methods>();
+  readonly #patterns: { readonly pattern: RegExp; readonly methods: Methods }[] = [];
+
+  constructor(routes: readonly Route<Parts>[], parts: Parts, gate: Gate, options: RouterOptions) {
+    this.#gate = gate;
+    this.#options = options;
+    for (const route of routes) {
+      const { method, scope, handler } = route;
+      const mounted = { scope, handle: handler(parts) } as Mounted;
+      this.#methodsAt(options.basePath + route.path).set(method, mounted);
+    }
+  }
+
+  /** Where the handler is asynchronous, the promise rejects with what it throws. */
+  route(exchange: Exchange, path: string, method: string): void | Promise<void> {
+    const methods = this.#exact.get(path) ?? this.#match(exchange, path);
+    if (methods === undefined) return this.#noSuchPath(exchange, path);
+    const route = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
+    if (route === undefined) return noSuchMethod(exchange, path, method, [...methods.keys()]);
+    if (route.scope === "none") return route.handle(exchange);
+    const caller = this.#gate.admit(exchange.header("authorization"), route.scope, Date.now());
+    if (typeof caller === "string") return deny(exchange, caller, route.scope);
+    exchange.caller = caller;
+    return route.handle(exchange, caller);
+  }
+
+  #methodsAt(path: string): Methods {
+    if (!path.includes("{")) {
+      const methods = this.#exact.get(path) ?? new Map();
+      this.#exact.set(path, methods);
+      return methods;
+    }
+    const source = `^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "([^/]+)")}$`;
+    const known = this.#patterns.find(({ pattern }) => pattern.source === new RegExp(source).source);
+    if (known !== undefined) return known.methods;
+    const methods: Methods = new Map();
+    this.#patterns.push({ pattern: new RegExp(source), methods });
+    return methods;
+  }
+
+  #noSuchPath(exchange: Exchange, path: string): void {
+    exchange.error("no-such-path", `There is nothing at ${path.slice(0, 100)}. ${this.#options.hint}`);
+  }
+
+  #match(exchange: Exchange, path: string): Methods | undefined {
+    for (const { pattern, methods } of this.#patterns) {
+      const match = pattern.exec(path);
+      if (match === null) continue;
+      exchange.parameter = decode(match[1] ?? "");
+      return methods;
+    }
+    return undefined;
+  }
+}
+
+function noSuchMethod(exchange: Exchange, path: string, method: string, methods: readonly string[]): void {
+  const allowed = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
+  const message = `${path.slice(0, 100)} does not support ${method.slice(0, 20)}; it supports ${allowed}.`;
+  exchange.error("no-such-method", message, { Allow: allowed });
+}
+
+function deny(exchange: Exchange, reason: Denied, scope: Scope): void {
+  if (reason === "store-unavailable") return exchange.error(reason);
+  const detail = {
+    "no-credentials": "",
+    "bad-credentials": ', error="invalid_token"',
+    "lacks-scope": `, error="insufficient_scope", scope="${scope}"`,
+  };
+  const message = reason === "lacks-scope" ? `The token lacks the scope ${scope}.` : undefined;
+  exchange.error(reason, message, {
+    "WWW-Authenticate": `Bearer realm="plant-store"${detail[reason]}`,
+  });
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw new HttpError("no-such-path", "The path is not percent-encoded UTF-8.");
+  }
+}

@@ -1,0 +1,107 @@
+import type { ResponseConnection, StreamOwner } from "./wire/wire-handlers.ts";
+
+// A revoked token is out within a second.
+const checkEveryMs = 250;
+
+/** A response that is sent piece by piece, for as long as its client reads and may. */
+export class StreamedResponse implements StreamOwner {
+  readonly #connection: ResponseConnection;
+  readonly #chunked: boolean;
+  readonly #isAllowed: () => boolean;
+  readonly #onEnd: (stream: StreamedResponse) => void;
+  #open = true;
+  #waiting = Promise.withResolvers<void>();
+
+  /** HTTP/1.0 has no chunks: there the end of the connection is the end of the body. */
+  constructor(
+    connection: ResponseConnection,
+    chunked: boolean,
+    isAllowed: () => boolean,
+    onEnd: (stream: StreamedResponse) => void,
+  ) {
+    this.#connection = connection;
+    this.#chunked = chunked;
+    this.#isAllowed = isAllowed;
+    this.#onEnd = onEnd;
+  }
+
+  /** Called once, when the response is complete, aborted, or the client has gone away. */
+  onEnd: () => void = () => {};
+
+  get open(): boolean {
+    return this.#open;
+  }
+
+  /** What has been written and the client has not read yet. */
+  get unreadBytes(): number {
+    return this.#connection.outgoing.unsentBytes;
+  }
+
+  /** Settles once the next piece should be written, or there is no one left to read it. */
+  async write(text: string): Promise<void> {
+    if (text === "" || !this.#open) return;
+    const bytes = Buffer.from(text);
+    const piece = this.#chunked
+      ? Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")])
+      : bytes;
+    if (this.#connection.write(piece) || !this.#open) return;
+    await this.#waiting.promise;
+  }
+
+  /** The response is complete. */
+  end(): void {
+    if (!this.#open) return;
+    if (this.#chunked) this.#connection.write(Buffer.from("0\r\n\r\n"));
+    this.#connection.finish();
+    this.closed();
+  }
+
+  /** Closes the connection without the last chunk, so that the client knows the response is incomplete. */
+  abort(): void {
+    if (this.#open) this.#connection.close();
+    this.closed();
+  }
+
+  abortUnlessAllowed(): void {
+    if (!this.#isAllowed()) this.abort();
+  }
+
+  drained(): void {
+    this.#waiting.resolve();
+    this.#waiting = Promise.withResolvers<void>();
+  }
+
+  closed(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.drained();
+    this.#onEnd(this);
+    this.onEnd();
+  }
+}
+
+/** The streamed responses of a listener. Those whose token is revoked or has expired are aborted. */
+export class OpenStreams {
+  readonly #streams = new Set<StreamedResponse>();
+  #timer: NodeJS.Timeout | undefined;
+
+  start(connection: ResponseConnection, chunked: boolean, isAllowed: () => boolean): StreamedResponse {
+    const stream = new StreamedResponse(connection, chunked, isAllowed, (ended) => this.#remove(ended));
+    this.#streams.add(stream);
+    this.#timer ??= setInterval(() => {
+      for (const open of this.#streams) open.abortUnlessAllowed();
+    }, checkEveryMs);
+    return stream;
+  }
+
+  abortAll(): void {
+    for (const stream of this.#streams) stream.abort();
+  }
+
+  #remove(stream: StreamedResponse): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}

@@ -1,0 +1,67 @@
+import { HttpError } from "../http/http-error.ts";
+import type { Route } from "../http/route.ts";
+import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
+
+// Nothing from elsewhere, nothing inline, and no one else's frame: a token typed here can go nowhere else.
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens"];
+
+/** The console's files. Built on the first request. */
+export class ConsoleFiles {
+  #bundle: Promise<ReadonlyMap<string, ConsoleFile>> | undefined;
+
+  async find(path: string): Promise<ConsoleFile | undefined> {
+    this.#bundle ??= bundleConsole();
+    try {
+      return (await this.#bundle).get(path);
+    } catch (error) {
+      this.#bundle = undefined;
+      throw error;
+    }
+  }
+}
+
+interface ConsoleParts {
+  readonly consoleFiles: ConsoleFiles;
+}
+
+/** One page for all of the console's paths, and the files that it loads. */
+export const consoleRoutes: readonly Route<ConsoleParts>[] = [
+  ...pagePaths.map((path) => fileRoute(path, () => "/", "no-store")),
+  // An asset's name changes with its content.
+  fileRoute("/assets/{file}", (file) => `/assets/${file}`, "public, max-age=31536000, immutable"),
+];
+
+function fileRoute(
+  path: string,
+  filePath: (parameter: string) => string,
+  cacheControl: string,
+): Route<ConsoleParts> {
+  return {
+    method: "GET",
+    path,
+    scope: "none",
+    handler:
+      ({ consoleFiles }) =>
+      async (exchange) => {
+        const file = await consoleFiles.find(filePath(exchange.parameter));
+        if (file === undefined)
+          throw new HttpError("no-such-path", `There is nothing at ${exchange.path.slice(0, 100)}.`);
+        exchange.respond(file.type, file.bytes, {
+          "Content-Security-Policy": policy,
+          "Referrer-Policy": "no-referrer",
+          "Cache-Control": cacheControl,
+        });
+      },
+  };
+}

@@ -1,0 +1,117 @@
+import { HttpError } from "../http/http-error.ts";
+import type { Parameter } from "../http/route.ts";
+import { parseInt64 } from "../plants/int64.ts";
+import type { PlantFilter } from "../plants/plant-archive.ts";
+
+/** Parameters or fields by name, as they were sent. */
+export type Values = Readonly<Record<string, unknown>>;
+
+const textCharactersMax = 1000;
+const namePartCharactersMax = 100;
+
+/** The parameters by which plants are chosen. */
+export const filterParameters: readonly Parameter[] = [
+  textParameter("id", "One plant by its id."),
+  textParameter("tag", "Plants with exactly this tag."),
+  textParameter("name", "Plants with this in their name, ignoring case."),
+  textParameter("token", "Plants sent with the token of this name."),
+  textParameter("since", "Plants stored at this time or later.", { format: "date-time" }),
+  textParameter("until", "Plants stored before this time.", { format: "date-time" }),
+];
+
+export function textParameter(name: string, description: string, schema: object = {}): Parameter {
+  return { name, in: "query", description, schema: { type: "string", ...schema } };
+}
+
+export function pathParameter(name: string, description: string): Parameter {
+  return { name, in: "path", required: true, description, schema: { type: "string" } };
+}
+
+/** A query as an object; a parameter that is sent twice, or that is not declared, is an error. */
+export function readQuery(query: URLSearchParams, parameters: readonly Parameter[]): Values {
+  const known = parameters.map(({ name }) => name);
+  for (const name of new Set(query.keys())) {
+    if (!known.includes(name))
+      throw wrong(`There is no parameter "${name.slice(0, 50)}" here; expected ${known.join(", ")}.`);
+    if (query.getAll(name).length > 1) throw wrong(`Parameter "${name}" is sent more than once.`);
+  }
+  return Object.fromEntries(query);
+}
+
+export function readFilter(values: Values): PlantFilter {
+  return {
+    id: readId(readText(values, "id")),
+    tag: readText(values, "tag"),
+    namePart: readNamePart(readText(values, "name")),
+    createdBy: readText(values, "token"),
+    sinceMs: readTime("since", readText(values, "since")),
+    untilMs: readTime("until", readText(values, "until")),
+  };
+}
+
+export function readCount(values: Values, name: string, defaultCount: number, max: number): number {
+  const value = readText(values, name);
+  if (value === undefined) return defaultCount;
+  const count = Number(value);
+  if (!/^\d{1,9}$/.test(value) || count < 1 || count > max)
+    throw wrong(`Parameter "${name}" must be a whole number from 1 to ${max}, but is ${quote(value)}.`);
+  return count;
+}
+
+export function readChoice<const Choice extends string>(
+  values: Values,
+  name: string,
+  choices: readonly Choice[],
+): Choice | undefined {
+  const value = readText(values, name);
+  const choice = choices.find((candidate) => candidate === value);
+  if (value !== undefined && choice === undefined)
+    throw wrong(`Parameter "${name}" must be ${choices.join(" or ")}, but is ${quote(value)}.`);
+  return choice;
+}
+
+export function readText(values: Values, name: string): string | undefined {
+  const value = values[name];
+  if (value === undefined) return undefined;
+  if (typeof value !== "string") throw wrong(`Parameter "${name}" must be a string.`);
+  if (value.includes("\0"))
+    throw wrong(`Parameter "${name}" holds the character U+0000, which nothing stored has.`);
+  if (value.length > textCharactersMax)
+    throw wrong(`Parameter "${name}" is over ${textCharactersMax} characters long.`);
+  return value;
+}
+
+export function readId(value: string | undefined): bigint | undefined {
+  if (value === undefined) return undefined;
+  const id = /^-?\d{1,20}$/.test(value) ? parseInt64(value) : undefined;
+  if (id === undefined)
+    throw wrong(
+      `Parameter "id" must be a whole number from -9223372036854775808 to 9223372036854775807, but is ${quote(value)}.`,
+    );
+  return id;
+}
+
+// A longer part is of no more use to a person, and expensive to search for. An empty part is in every name.
+function readNamePart(value: string | undefined): string | undefined {
+  if (value !== undefined && value.length > namePartCharactersMax)
+    throw wrong(`Parameter "name" is over ${namePartCharactersMax} characters long.`);
+  return value || undefined;
+}
+
+function readTime(name: string, value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const timeMs = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(value)
+    ? Date.parse(value)
+    : Number.NaN;
+  if (Number.isNaN(timeMs))
+    throw wrong(`Parameter "${name}" must be a time such as 2026-11-15T09:30:00Z, but is ${quote(value)}.`);
+  return timeMs;
+}
+
+function quote(value: string): string {
+  return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+}
+
+function wrong(message: string): HttpError {
+  return new HttpError("wrong-parameter", message);
+}

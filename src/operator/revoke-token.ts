@@ -1,0 +1,31 @@
+import { findPreset } from "../access/gate.ts";
+import { revokeTokens } from "../access/tokens.ts";
+import { jsonContent } from "../http/openapi.ts";
+import type { Route } from "../http/route.ts";
+import { pathParameter } from "./parameters.ts";
+import { readBody } from "./read-body.ts";
+import { findToken, orWrongParameter, presentToken, type TokenParts } from "./tokens.ts";
+
+const noFields = { properties: {} };
+
+export const revokeToken: Route<TokenParts> = {
+  method: "POST",
+  path: "/api/tokens/{id}/revoke",
+  scope: "operator",
+  operation: {
+    operationId: "revokeToken",
+    tags: ["tokens"],
+    summary: "Revokes a token; every node knows within a second.",
+    parameters: [pathParameter("id", "The token's id.")],
+    success: { status: 200, description: "The token, revoked.", content: jsonContent("TokenAnswer") },
+    errors: ["no-such-token"],
+  },
+  handler: (parts) => async (exchange) => {
+    const token = await findToken(parts, exchange.parameter);
+    await readBody(exchange, noFields);
+    const [revoked] = await orWrongParameter(revokeTokens(parts.tokens, token.id, Date.now()));
+    await parts.tokensChanged();
+    const alsoPreset = findPreset([token], parts.presetTokens)?.name;
+    exchange.json({ token: presentToken(revoked ?? token, Date.now()), alsoPreset });
+  },
+};

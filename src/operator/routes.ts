@@ -1,0 +1,73 @@
+import { livez, type Readiness, readyz } from "../http/health.ts";
+import type { Handler, Route } from "../http/route.ts";
+import { type ConsoleFiles, consoleRoutes } from "./console-files.ts";
+import { createExportLink } from "./create-export-link.ts";
+import { createToken } from "./create-token.ts";
+import { exportPlants } from "./export-plants.ts";
+import type { Exports } from "./exports.ts";
+import { followExportLink } from "./follow-export-link.ts";
+import { listPlants } from "./list-plants.ts";
+import { listTokens } from "./list-tokens.ts";
+import { type MetricsParts, metrics } from "./metrics.ts";
+import { describeOperatorApi } from "./openapi.ts";
+import { type OverviewParts, overview } from "./overview.ts";
+import { revokeToken } from "./revoke-token.ts";
+import { rotateToken } from "./rotate-token.ts";
+import { showPlant } from "./show-plant.ts";
+import type { TokenParts } from "./tokens.ts";
+import { type WatchParts, watchPlants } from "./watch-plants.ts";
+import { whoAmI } from "./who-am-i.ts";
+
+export interface OperatorRouteParts extends OverviewParts, MetricsParts, TokenParts, WatchParts {
+  readonly readiness: Readiness;
+  readonly exports: Exports;
+  readonly consoleFiles: ConsoleFiles;
+  /** What POST /plants does on the public listener. */
+  readonly createPlant: Handler;
+  /** Where operators reach the listener, without a slash at the end. */
+  readonly url: () => string;
+}
+
+/** The public contract itself, under the console's own origin. */
+const createPlantFromConsole: Route<{ readonly createPlant: Handler }> = {
+  method: "POST",
+  path: "/plants",
+  scope: "plants:create",
+  handler: ({ createPlant }) => createPlant,
+};
+
+const openapi: Route<{ readonly url: () => string }> = {
+  method: "GET",
+  path: "/openapi.json",
+  scope: "none",
+  handler({ url }) {
+    // Made on the first request: only then is the address known.
+    let document: string | undefined;
+    return (exchange) => {
+      document ??= describeOperatorApi(operatorRoutes, url());
+      exchange.respond("application/json", document);
+    };
+  },
+};
+
+/** Everything that the operator listener serves. */
+export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
+  whoAmI,
+  overview,
+  listPlants,
+  showPlant,
+  watchPlants,
+  exportPlants,
+  createExportLink,
+  followExportLink,
+  listTokens,
+  createToken,
+  revokeToken,
+  rotateToken,
+  ...consoleRoutes,
+  createPlantFromConsole,
+  metrics,
+  openapi,
+  livez,
+  readyz,
+];

@@ -1,0 +1,19 @@
+import { jsonContent } from "../http/openapi.ts";
+import type { Route } from "../http/route.ts";
+import { isoTime } from "./tokens.ts";
+
+export const whoAmI: Route<unknown> = {
+  method: "GET",
+  path: "/api/me",
+  scope: "operator",
+  operation: {
+    operationId: "whoAmI",
+    tags: ["tokens"],
+    summary: "Says whose token this is.",
+    success: { status: 200, description: "The token's holder.", content: jsonContent("Caller") },
+  },
+  handler:
+    () =>
+    (exchange, { name, scopes, expiresAtMs }) =>
+      exchange.json({ name, scopes, expiresAt: isoTime(expiresAtMs) }),
+};

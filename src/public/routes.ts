@@ -1,0 +1,20 @@
+import { livez, type Readiness, readyz } from "../http/health.ts";
+import type { Route } from "../http/route.ts";
+import { type CreatePlantParts, createPlant } from "./create-plant.ts";
+import { docsPage } from "./docs-page.ts";
+import { openapi } from "./openapi.ts";
+
+export interface PublicRouteParts extends CreatePlantParts {
+  readonly readiness: Readiness;
+  /** Where clients reach the listener, without a slash at the end. */
+  readonly url: () => string;
+}
+
+/** Everything that the public listener serves. */
+export const publicRoutes: readonly Route<PublicRouteParts>[] = [
+  createPlant,
+  openapi,
+  docsPage,
+  livez,
+  readyz,
+];
