@@ -38,7 +38,7 @@ const terminal: Terminal = {
   },
 };
 
-// Nobody knows what state an exception left behind that nobody expected, so nothing is closed on the way out.
+// An unexpected exception leaves an unknown state, so nothing is closed on the way out.
 process.on("uncaughtException", (error) => {
   stderr.write(
     `plant-store: internal error, please report it: ${error instanceof Error ? error.stack : error}\n`,
@@ -55,7 +55,7 @@ function end(code: number): never {
   throw new Error("the process is being killed");
 }
 
-/** The first signal asks for a clean stop; a second one ends the process where it stands. */
+/** The first signal starts a clean stop; a second one ends the process immediately. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     let askedMs: number | undefined;

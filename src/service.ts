@@ -31,9 +31,9 @@ export interface Service {
   readonly operatorUrl: string | undefined;
   /** The secret minted because the store had no token yet; undefined on every later start. */
   readonly firstSecret: string | undefined;
-  /** Where the database was away at the start: settles once it is there, with the secret minted then, if any. */
+  /** Where the database was unavailable at the start: settles once it is open, with the secret minted then, if any. */
   readonly opened: Promise<string | undefined> | undefined;
-  /** Settles if the service must stop by itself: what is stored is in doubt, or the database must not be used. */
+  /** Settles if the service must stop by itself: a write outcome is unknown, or the database must not be used. */
   readonly failed: Promise<Error>;
   /** Whether it is so, or is about to be: the process must then end without closing the store. */
   readonly broken: boolean;
@@ -41,9 +41,9 @@ export interface Service {
   close(reason: string, drainTimeoutMs?: number): Promise<void>;
 }
 
-// Asked this often, a revoked token is out well within a second.
-const tokensLookEveryMs = 250;
-const beginAgainMs = 500;
+// At this rate a revoked token is refused well within a second.
+const tokensPollEveryMs = 250;
+const retryAfterMs = 500;
 
 /** Wires everything, top to bottom. The command line runs this, and so do the tests. */
 export async function startService(config: Config, log: Log): Promise<Service> {
@@ -54,21 +54,21 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const failed = Promise.withResolvers<Error>();
   let broken = false;
 
-  let awaited = "";
+  let lastReason = "";
   const store = undo.use(
     await openServiceStore(config, {
       ...events,
       onWaiting(reason) {
-        if (reason !== awaited) events.databaseUnavailable(reason);
-        awaited = reason;
+        if (reason !== lastReason) events.databaseUnavailable(reason);
+        lastReason = reason;
       },
       onWarning: events.databaseWarning,
     }),
   );
   const gate = new Gate(config.presetTokens);
   let { opened } = store;
-  // A server that goes away once it has been opened is waited for as one that was away before.
-  const unlessAway = async <Result>(work: () => Promise<Result>): Promise<Result | undefined> => {
+  // A server that becomes unavailable once it has been opened is waited for like one that was unavailable before.
+  const unlessUnavailable = async <Result>(work: () => Promise<Result>): Promise<Result | undefined> => {
     try {
       return opened === undefined ? await work() : undefined;
     } catch (error) {
@@ -77,7 +77,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       opened = Promise.resolve();
     }
   };
-  const tokens = await unlessAway(() => store.tokens.all());
+  const tokens = await unlessUnavailable(() => store.tokens.all());
   if (tokens !== undefined) gate.update(tokens);
 
   const intake = new Intake({
@@ -133,7 +133,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   let operator: OperatorListener | undefined;
   let firstSecret: string | undefined;
   const first = mintToken({ name: "first", scopes, lifetimeMs: undefined }, Date.now());
-  const begin = async (): Promise<string | undefined> => {
+  const startTokens = async (): Promise<string | undefined> => {
     // Before the rows: a change in between is then seen as one that came after.
     const version = await store.tokens.version();
     firstSecret = (await addFirstToken(store.tokens, config, first)) ? first.secret : undefined;
@@ -143,7 +143,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       const preset = findPreset([token], config.presetTokens);
       if (preset !== undefined) events.presetIsStored(preset.name, token.name);
     }
-    const watch = setInterval(watchTokens(store.tokens, version, applyTokens, events), tokensLookEveryMs);
+    const watch = setInterval(watchTokens(store.tokens, version, applyTokens, events), tokensPollEveryMs);
     closing.signal.addEventListener("abort", () => clearInterval(watch));
     return firstSecret;
   };
@@ -175,14 +175,14 @@ export async function startService(config: Config, log: Log): Promise<Service> {
         },
       );
     // Last, when nothing else can fail any more: a secret that is stored must also be printed.
-    await unlessAway(begin);
+    await unlessUnavailable(startTokens);
   } catch (error) {
     await Promise.all([listener.drain(0), crew.drain(0), operator?.drain(0)]);
     throw error;
   }
   const laterSecret =
     opened &&
-    beginOnceOpen(opened, begin, closing.signal).then((secret) => {
+    startOnceOpen(opened, startTokens, closing.signal).then((secret) => {
       events.databaseOpened();
       return secret;
     });
@@ -220,18 +220,18 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   };
 }
 
-async function beginOnceOpen<Result>(
+async function startOnceOpen<Result>(
   opened: Promise<void>,
-  begin: () => Promise<Result>,
+  start: () => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
   await opened;
   for (;;) {
     try {
-      return await begin();
+      return await start();
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      await sleep(beginAgainMs, undefined, { signal });
+      await sleep(retryAfterMs, undefined, { signal });
     }
   }
 }

@@ -44,8 +44,8 @@ export class RateLimit {
       const due = Atomics.load(this.#dueUs, slot);
       // Nobody is due much later than one burst from now, unless the clock was set back: then the limit resets. The second
       // burst and the extra second allow for threads whose clocks differ a little.
-      const ahead = due > nowUs && due <= nowUs + 2n * this.#burstUs + 1_000_000n;
-      const next = (ahead ? due : nowUs) + this.#intervalUs;
+      const isPending = due > nowUs && due <= nowUs + 2n * this.#burstUs + 1_000_000n;
+      const next = (isPending ? due : nowUs) + this.#intervalUs;
       const overUs = next - nowUs - this.#burstUs;
       if (overUs > 0n) return Math.max(1, Number(overUs) / 1000);
       if (Atomics.compareExchange(this.#dueUs, slot, due, next) === due) return 0;

@@ -86,7 +86,7 @@ export function mintToken({ name, scopes, lifetimeMs }: TokenRequest, nowMs: num
   };
 }
 
-/** Gives the name a new secret; the present one stays valid for the overlap, so that its holder has time to switch. */
+/** Adds a token of the same name with a new secret; the old one stays valid for the overlap, so that its holder can switch. */
 export async function rotateToken(
   store: TokenStore,
   nameOrId: string,

@@ -10,7 +10,7 @@ export interface CatalogueEntry {
   readonly remedy: string;
   /** A message as a client would get it. */
   readonly example: string;
-  /** Set where only the operator's side answers with it, never the public contract. */
+  /** Set where only the operator listener responds with it. */
   readonly operatorOnly?: true;
 }
 
@@ -30,7 +30,7 @@ export type ErrorKind =
   | "no-such-token"
   | "wrong-host";
 
-/** Every error there is. Answers, `plant-store errors`, the OpenAPI description and docs/errors.md all come from here. */
+/** Every error. Responses, `plant-store errors`, the OpenAPI documents and docs/errors.md all come from here. */
 export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "body-empty": {
     error: 40001,
@@ -103,7 +103,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     error: 40031,
     when: "a parameter or a field of an operator's request cannot be used",
     remedy: "Fix what the message names.",
-    example: 'Parameter "limit" takes a whole number from 1 to 1000, but is "many".',
+    example: 'Parameter "limit" must be a whole number from 1 to 1000, but is "many".',
     operatorOnly: true,
   },
   "no-credentials": {
@@ -148,12 +148,12 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     error: 40501,
     when: "there is no such method at that path",
     remedy: "Use a method that the Allow header lists.",
-    example: "/plants does not take GET; it takes POST.",
+    example: "/plants does not support GET; it supports POST.",
   },
   "body-too-slow": {
     error: 40801,
     when: "the body did not arrive in time",
-    remedy: "Send the body at once; nothing was stored, and sending it again is safe.",
+    remedy: "Send the body without pauses; nothing was stored, and sending it again is safe.",
     example: "The body did not arrive within 10 s.",
   },
   "body-too-large": {
@@ -176,10 +176,10 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   },
   "wrong-host": {
     error: 42101,
-    when: "the Host header names a host that the operator listener is not known by",
+    when: "the Host header names a host that the operator listener does not answer to",
     remedy:
-      "Call it by its IP address, by localhost, or by the name given in --operator-listen. Other names are refused, so that no page in a browser can reach it by a name of its own.",
-    example: "The operator listener is not known by the name example.org.",
+      "Call it by its IP address, by localhost, or by the name given in --operator-listen. Other names are refused, so that no page in a browser can reach it by DNS rebinding.",
+    example: "The operator listener does not answer to the name example.org.",
     operatorOnly: true,
   },
   "over-rate": {
@@ -221,7 +221,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   },
 };
 
-/** What the public contract answers with. */
+/** What the public listener responds with. */
 export const publicKinds = (Object.keys(catalogue) as ErrorKind[]).filter(
   (kind) => catalogue[kind].operatorOnly === undefined,
 );

@@ -7,7 +7,7 @@ import type { Handler, OpenHandler, Route } from "./route.ts";
 export interface RouterOptions {
   /** All paths are under it; empty where there is none. */
   readonly basePath: string;
-  /** What to say to someone who asks for a path that is not there. */
+  /** Added to the message about a path that does not exist. */
   readonly hint: string;
 }
 
@@ -15,7 +15,7 @@ type Mounted =
   | { readonly scope: Scope; readonly handle: Handler }
   | { readonly scope: "none"; readonly handle: OpenHandler };
 
-// A Map, because a request may name any method, also one that every object has, such as `constructor`.
+// A Map, because a request may name any method, even `constructor`, which every object has.
 type Methods = Map<string, Mounted>;
 
 /** Finds the route of a request and calls its handler. The order of checks: path, method, credentials. */

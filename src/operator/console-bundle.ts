@@ -15,8 +15,8 @@ const mediaTypes: Record<string, string> = {
 };
 
 /**
- * The console's files by path, built in memory from its source. "/" is the page itself; the others carry a hash of
- * their content in their name and may be kept by browsers for ever.
+ * The console's files by path, bundled in memory from its source. "/" is the page itself; the others have a hash of
+ * their content in their name, so browsers may cache them without limit.
  */
 export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>> {
   const built = await Bun.build({
@@ -37,7 +37,7 @@ export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>>
     const path = `/${output.path.replace(/^\.?\//, "")}`;
     const extension = path.slice(path.lastIndexOf(".") + 1);
     const type = mediaTypes[extension];
-    if (type === undefined) throw new Error(`the console's bundle holds ${path}, of no type that is served`);
+    if (type === undefined) throw new Error(`the console's bundle holds ${path}, whose type is not served`);
     files.set(path, { type, bytes: new Uint8Array(await output.arrayBuffer()) });
     names[extension === "js" ? "script" : "style"] = path;
   }

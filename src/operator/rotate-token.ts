@@ -23,7 +23,7 @@ export const rotateToken: Route<TokenParts> = {
   operation: {
     operationId: "rotateToken",
     tags: ["tokens"],
-    summary: "Gives a token a new secret; the old one remains valid for a while.",
+    summary: "Replaces a token's secret; the old one remains valid for a while.",
     parameters: [pathParameter("id", "The token's id.")],
     requestBody: { required: false, content: jsonContent("RotateRequest") },
     success: { status: 201, description: "The new token and its secret.", content: jsonContent("Minted") },

@@ -9,7 +9,7 @@ const int64DigitsMax = 19;
 const exponentDigitsMax = 9;
 
 /**
- * The int64 that a JSON number's source text stands for, computed from the text and never through a double.
+ * The int64 that a JSON number's source text denotes, computed from the text and never through a double.
  * As in JSON Schema, `1.0`, `1e3` and `-0` are integers. Undefined where the number is not whole or not an int64.
  * Costs no more than one pass over the text: no power of ten is computed beyond what an int64 can hold.
  */

@@ -21,7 +21,7 @@ export interface IntakeOptions {
 
 /** Accepts plants to be stored. */
 export interface PlantIntake {
-  /** Calls `settle` once the outcome is durable, or at once if the plant is rejected. */
+  /** Calls `settle` once the outcome is durable, or immediately if the plant is rejected. */
   create(plant: NewPlant, createdBy: string, settle: Settle): void;
   /** Whether plants can be stored now. */
   ready(): Promise<boolean>;
@@ -40,7 +40,7 @@ const probeEveryMs = 500;
 
 /**
  * Group commit: arrivals queue, one transaction stores the whole queue, and one fsync makes it durable. Nothing
- * waits on a timer: an idle store commits one plant at once, a busy one commits hundreds together.
+ * waits on a timer: an idle store commits one plant immediately, a busy one commits hundreds together.
  */
 export class Intake implements PlantIntake {
   readonly #options: IntakeOptions;
@@ -153,7 +153,7 @@ export class Intake implements PlantIntake {
     }
     this.#available();
     this.#probedAtMs = performance.now();
-    // Before they are settled: an answer can bring in the next plant at once, which must find the room.
+    // Before they are settled: a response can cause the next plant to arrive immediately, and there must be room for it.
     this.#pending -= batch.length;
     let created = 0;
     let replayed = 0;

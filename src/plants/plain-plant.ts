@@ -67,7 +67,7 @@ export function scanPlainPlant(text: string): PlantFields | undefined {
   return { id: id === undefined ? undefined : BigInt(id), name, tag };
 }
 
-/** Which of the contract's names stands here in quotes with its colon, found without copying it. */
+/** Which of the contract's names is here, in quotes and with its colon; found without copying it. */
 function keyAt(text: string, at: number): "id" | "name" | "tag" | undefined {
   if (text.charCodeAt(at) !== quote) return undefined;
   const key = text.charCodeAt(at + 1) === 0x69 ? "id" : text.charCodeAt(at + 1) === 0x6e ? "name" : "tag";

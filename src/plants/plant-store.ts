@@ -18,18 +18,18 @@ export type Outcome =
   /** The engine rejected this plant alone; nothing of it is stored. The reason is for the log. */
   | { readonly kind: "failed"; readonly reason: string };
 
-/** What a store gives back for one arrival. An unavailable one is not acknowledged; sending it again is safe. */
+/** What a store returns for one arrival. An unavailable one is not acknowledged; sending it again is safe. */
 export type Result = Outcome | "store-unavailable";
 
-/** Where plants are kept. Its one promise: an outcome is given only once it is durable. */
+/** Where plants are stored. Its one promise: an outcome is returned only once it is durable. */
 export interface PlantStore {
   /** How many batches may be written concurrently. */
   readonly batchesInFlightMax: number;
-  /** Whether it can become unreachable while nobody writes, so that only a probe can tell. */
+  /** Whether it can become unreachable while nobody writes, so that only a probe can find out. */
   readonly canBecomeUnreachable: boolean;
 
   /**
-   * Stores the batch in one transaction and gives the results in its order, all outcomes durable. Arrivals with the
+   * Stores the batch in one transaction and returns the results in its order, all outcomes durable. Arrivals with the
    * same id are judged in order, so the first wins.
    * @throws StoreUnavailable nothing of the batch is acknowledged; a later try may succeed, and is safe.
    * @throws OutcomeUnknown the batch may or may not be stored; only a restart finds out.

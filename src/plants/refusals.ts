@@ -1,4 +1,4 @@
-/** Everything that can be wrong with a plant that was sent. The list is closed; the HTTP layer gives each its code. */
+/** Everything that can be wrong with a plant that was sent. The list is closed; the HTTP layer maps each to its code. */
 export type RefusalKind =
   | "body-empty"
   | "not-json"
@@ -11,7 +11,7 @@ export type RefusalKind =
   | "holds-nul"
   | "id-conflict";
 
-/** Why a plant was refused, worded for whoever sent it. */
+/** Why a plant was refused, worded for the sender. */
 export class Refusal {
   readonly kind: RefusalKind;
   readonly message: string;
@@ -22,7 +22,7 @@ export class Refusal {
   }
 }
 
-/** Several problems in one body become one refusal: the first gives the kind, the message names them all. */
+/** Several problems in one body become one refusal: the first determines the kind, the message names them all. */
 export function combineRefusals(problems: readonly (Refusal | undefined)[]): Refusal {
   const found = problems.filter((problem) => problem !== undefined);
   if (found[0] === undefined) throw new Error("a body was refused without a problem");

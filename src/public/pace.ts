@@ -1,6 +1,6 @@
 /**
- * Spreads out work that must not crowd out better work: so much of it is done in each tick, at once while there is room
- * and in the order of its arrival after that.
+ * Limits the rate of work that must not crowd out more useful work: a fixed number per tick run immediately, the rest wait
+ * their turn in order.
  */
 export class Pace {
   readonly #perTick: number;

@@ -13,12 +13,12 @@ export type Body = Buffer | "body-too-large" | NotHttp;
 
 /** A body as it arrives in pieces. */
 export interface ArrivingBody {
-  /** Takes what has arrived: the body with what came behind it once whole, undefined while more must come. */
+  /** Adds what has arrived. Returns the body and what follows it once it is complete, undefined until then. */
   push(arrived: Buffer): { body: Buffer; rest: Buffer } | "body-too-large" | NotHttp | undefined;
 }
 
-/** Bytes that are put together in one piece of memory, so that no part keeps alive the larger buffer it came in. */
-class Gathered {
+/** Copies bytes into one buffer, so that no part keeps alive the larger one that it arrived in. */
+class ByteBuffer {
   #bytes: Buffer = Buffer.allocUnsafe(1024);
   #length = 0;
 
@@ -31,14 +31,14 @@ class Gathered {
     this.#length += part.copy(this.#bytes, this.#length);
   }
 
-  get whole(): Buffer {
+  get contents(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }
 }
 
 /** Puts together a body whose length is known. */
 export class SizedBody implements ArrivingBody {
-  readonly #gathered = new Gathered();
+  readonly #buffer = new ByteBuffer();
   #left: number;
 
   constructor(length: number) {
@@ -47,9 +47,9 @@ export class SizedBody implements ArrivingBody {
 
   push(arrived: Buffer): { body: Buffer; rest: Buffer } | undefined {
     const part = arrived.subarray(0, this.#left);
-    this.#gathered.add(part);
+    this.#buffer.add(part);
     this.#left -= part.length;
-    return this.#left > 0 ? undefined : { body: this.#gathered.whole, rest: arrived.subarray(part.length) };
+    return this.#left > 0 ? undefined : { body: this.#buffer.contents, rest: arrived.subarray(part.length) };
   }
 }
 
@@ -71,7 +71,7 @@ export class SkippedBody implements ArrivingBody {
 /** Puts a chunked body together as its pieces arrive (RFC 9112, 7.1). Trailers are checked and left out. */
 export class ChunkedBody implements ArrivingBody {
   readonly #bytesMax: number;
-  readonly #gathered = new Gathered();
+  readonly #buffer = new ByteBuffer();
   #bytes = 0;
   #framingBytes = 0;
   #pending: Buffer = Buffer.alloc(0);
@@ -87,7 +87,7 @@ export class ChunkedBody implements ArrivingBody {
     for (;;) {
       if (this.#state === "data") {
         const part = this.#pending.subarray(0, this.#left);
-        this.#gathered.add(part);
+        this.#buffer.add(part);
         this.#left -= part.length;
         this.#pending = this.#pending.subarray(part.length);
         if (this.#left > 0) return undefined;
@@ -96,20 +96,20 @@ export class ChunkedBody implements ArrivingBody {
       const line = this.#line();
       if (typeof line !== "string") return line;
       if (this.#state === "trailers" && line === "")
-        return { body: this.#gathered.whole, rest: this.#pending };
-      const fault = this.#take(line);
+        return { body: this.#buffer.contents, rest: this.#pending };
+      const fault = this.#parseLine(line);
       if (fault !== undefined) return fault;
     }
   }
 
-  #take(line: string): "body-too-large" | NotHttp | undefined {
+  #parseLine(line: string): "body-too-large" | NotHttp | undefined {
     if (this.#state === "trailers") return parseTrailer(line);
     if (this.#state === "data-end") {
       this.#state = "size";
       return line === "" ? undefined : new NotHttp("a chunk is longer than it said");
     }
     const size = sizeLine.exec(line)?.[1];
-    if (size === undefined) return new NotHttp("a chunk does not begin with its size");
+    if (size === undefined) return new NotHttp("a chunk does not start with its size");
     this.#left = Number.parseInt(size, 16);
     this.#bytes += this.#left;
     this.#state = this.#left === 0 ? "trailers" : "data";

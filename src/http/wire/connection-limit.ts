@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 // For the data file and its threads, the database, and whatever inspects the process.
 const descriptorsReserved = 200;
-// What most systems give a process that asks for nothing.
+// The default limit of most systems.
 const descriptorsUsual = 1024;
 // More idle clients than anyone has; each costs some kilobytes.
 const connectionsMax = 10_000;

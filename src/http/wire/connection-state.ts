@@ -23,7 +23,7 @@ export type State =
 const idleTimeoutMs = 75_000;
 const headTimeoutMs = 10_000;
 const writeTimeoutMs = 30_000;
-// Far above what any store may take; only a request that nobody will ever respond to lasts so long.
+// Far longer than any store needs: only a request that will never get a response lasts so long.
 const handlingTimeoutMs = 120_000;
 const lingerMs = 1_000;
 

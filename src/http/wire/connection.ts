@@ -16,7 +16,7 @@ import type {
 const pipelinedBytesMax = 64 * 1024;
 // So many pipelined requests are handled in one turn of the event loop, before other connections have theirs.
 const requestsPerTurn = 64;
-// A client that reads fewer bytes of a response than this in the time that `writing` may take is cut off.
+// A client that reads fewer bytes of a response than this before `writing` expires is cut off.
 const bytesReadMin = 256 * 1024;
 
 /**
@@ -155,7 +155,7 @@ export class Connection implements ResponseConnection {
       this.#advancing = false;
     }
     if (this.#peerEnded && this.state.expectsHead) this.#socket.end();
-    // Not before all of it has been used: what arrives is joined to what is there by a copy of both.
+    // Only once all of it has been used: what arrives is appended to what is left by copying both.
     else if (
       this.outgoing.unsentBytes === 0 &&
       (this.#incoming.length === 0 || this.state.now !== "handling")

@@ -8,15 +8,15 @@ const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
  */
 export class HeadReader {
   #head: Head | undefined;
-  /** What stood before the digits of the length, and behind them. Where there is no length, all of it stands before. */
+  /** The text before and after the digits of the length; all of it is before where there is no length. */
   #before = "";
   #after = "";
 
   read(text: string): Head | NotHttp {
-    return this.#asBefore(text) ?? this.#anew(text);
+    return this.#reuse(text) ?? this.#parse(text);
   }
 
-  #asBefore(text: string): Head | undefined {
+  #reuse(text: string): Head | undefined {
     const head = this.#head;
     if (head === undefined || !text.startsWith(this.#before) || !text.endsWith(this.#after)) return undefined;
     const between = text.slice(this.#before.length, text.length - this.#after.length);
@@ -26,7 +26,7 @@ export class HeadReader {
     return contentLength === head.contentLength ? head : { ...head, contentLength };
   }
 
-  #anew(text: string): Head | NotHttp {
+  #parse(text: string): Head | NotHttp {
     const head = parseHead(text);
     if (head instanceof NotHttp) return head;
     const line = lengthLine.exec(text);

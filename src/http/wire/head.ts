@@ -46,8 +46,8 @@ const lineFeed = 0x0a;
 export const lengthShape = /^\d{1,15}$/;
 
 /**
- * Reads the text before the empty line, strictly: what two readers might read in two ways is refused, since such
- * requests are how one client's bytes come to be taken for another's.
+ * Parses the text before the empty line, strictly: what two parsers might read in two ways is refused, since such requests
+ * are how smuggling works.
  */
 export function parseHead(text: string): Head | NotHttp {
   const firstEnd = endOfLine(text, 0);
@@ -56,7 +56,7 @@ export function parseHead(text: string): Head | NotHttp {
   const [, method = "", target = "", minor] = match;
 
   const headers = new Map<string, string>();
-  // Names do not mind their case. All at once: one by one is a quarter of the work.
+  // Names ignore case. One call for all of them: lower-casing each was a quarter of the work.
   const lowered = text.toLowerCase();
   for (let start = firstEnd + 2, count = 1, end = 0; start <= text.length; start = end + 2, count++) {
     if (count > headerCountMax)
@@ -84,14 +84,14 @@ export function parseHead(text: string): Head | NotHttp {
 }
 
 /**
- * What is wrong with a head that is not whole yet and that no further byte can put right. Whatever has such a fault,
- * `parseHead` refuses. The bytes before `from` are known to have none.
+ * What is wrong with an incomplete head and no further byte can fix. `parseHead` refuses every head with such a fault. The
+ * bytes before `from` are known to have none.
  */
 export function faultSoFar(bytes: Uint8Array, from: number): NotHttp | undefined {
   const first = bytes[0] ?? carriageReturn;
   // A TLS greeting, for example.
   if (first !== carriageReturn && (first < 0x21 || first > 0x7e))
-    return new NotHttp("it does not begin with a method");
+    return new NotHttp("it does not start with a method");
   for (let at = from; at < bytes.length; at++) {
     const isLineFeed = bytes[at] === lineFeed;
     if (isLineFeed === (bytes[at - 1] === carriageReturn)) continue;
@@ -100,11 +100,11 @@ export function faultSoFar(bytes: Uint8Array, from: number): NotHttp | undefined
   return undefined;
 }
 
-/** One line of the trailers behind a chunked body. */
+/** One line of the trailers after a chunked body. */
 export function parseTrailer(line: string): NotHttp | undefined {
   const field = parseField(line, line.toLowerCase(), 0, line.length);
   if (field instanceof NotHttp) return field;
-  // RFC 9110, 6.5.1: whoever reads these as headers finds another length or another host.
+  // RFC 9110, 6.5.1: read as headers, these would change the length or the host.
   return isFraming(field.name) ? new NotHttp(`the header ${field.name} is no trailer`) : undefined;
 }
 
@@ -164,7 +164,7 @@ function isHost(text: string): boolean {
   return match !== null && (match[1] === undefined || isIPv6(match[1]));
 }
 
-// By hand: only space and tab count here, and a pattern for both ends can be made to take quadratic time.
+// By hand: only space and tab count here, and a pattern for both ends can be made to run in quadratic time.
 function trimmed(text: string, from: number, to: number): string {
   let start = from;
   let end = to;

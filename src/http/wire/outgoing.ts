@@ -44,7 +44,7 @@ export class Outgoing {
     return written <= 0 || written === continueResponse.length;
   }
 
-  /** Goes on with what is unsent. */
+  /** Sends more of what is unsent. */
   flush(): Written {
     if (this.#unsent === undefined) return "all";
     const written = this.#socket.write(this.#unsent);

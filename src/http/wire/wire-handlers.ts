@@ -8,7 +8,7 @@ export interface WireLimits {
   readonly bodyTimeoutMs: number;
 }
 
-/** A connection as whoever responds on it sees it. */
+/** What responding needs of a connection. */
 export interface ResponseConnection {
   /** The connection closes after the current response. */
   readonly closing: boolean;

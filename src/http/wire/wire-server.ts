@@ -24,7 +24,7 @@ interface Idle {
 
 const sweepEveryMs = 100;
 const drainLookEveryMs = 5;
-// Far longer than a request takes to arrive that was sent before its client could know that we stop.
+// Long enough for a request to arrive that was sent before its client could know that we stop.
 const idleGraceMs = 1000;
 
 /** An HTTP/1.1 server on plain TCP: it accepts connections, keeps their deadlines, and lets them finish. */
@@ -42,7 +42,7 @@ export class WireServer implements CoarseClock {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.nowMs = this.#now();
-    // Bun takes reusePort here, though its types do not say so.
+    // Bun supports reusePort here, though its types do not say so.
     const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean } = {
       hostname: options.host,
       port: options.port,
