@@ -50,6 +50,22 @@ export function describeRoutes(routes: readonly Route<never>[], api: ApiDescript
   return JSON.stringify(document, null, 2);
 }
 
+/** GET /openapi.json. The document is made on the first request: only then is the address known. */
+export function documentRoute(describe: (url: string) => string): Route<{ readonly url: () => string }> {
+  return {
+    method: "GET",
+    path: "/openapi.json",
+    scope: "none",
+    handler({ url }) {
+      let document: string | undefined;
+      return (exchange) => {
+        document ??= describe(url());
+        exchange.respond("application/json", document);
+      };
+    },
+  };
+}
+
 export function jsonContent(schema: string, examples?: unknown) {
   const content = { schema: { $ref: `#/components/schemas/${schema}` } };
   return { "application/json": examples === undefined ? content : { ...content, examples } };

@@ -1,4 +1,5 @@
 import { livez, type Readiness, readyz } from "../http/health.ts";
+import { documentRoute } from "../http/openapi.ts";
 import type { Handler, Route } from "../http/route.ts";
 import { type ConsoleFiles, consoleRoutes } from "./console-files.ts";
 import { createExportLink } from "./create-export-link.ts";
@@ -36,20 +37,6 @@ const createPlantFromConsole: Route<{ readonly createPlant: Handler }> = {
   handler: ({ createPlant }) => createPlant,
 };
 
-const openapi: Route<{ readonly url: () => string }> = {
-  method: "GET",
-  path: "/openapi.json",
-  scope: "none",
-  handler({ url }) {
-    // Made on the first request: only then is the address known.
-    let document: string | undefined;
-    return (exchange) => {
-      document ??= describeOperatorApi(operatorRoutes, url());
-      exchange.respond("application/json", document);
-    };
-  },
-};
-
 /** Everything that the operator listener serves. */
 export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   whoAmI,
@@ -67,7 +54,7 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   ...consoleRoutes,
   createPlantFromConsole,
   metrics,
-  openapi,
+  documentRoute((url) => describeOperatorApi(operatorRoutes, url)),
   livez,
   readyz,
 ];

@@ -1,6 +1,5 @@
 import { publicKinds } from "../http/error-catalogue.ts";
 import { describeRoutes } from "../http/openapi.ts";
-import type { Route } from "../http/route.ts";
 import { createPlant } from "./create-plant.ts";
 
 const statusDescriptions: Readonly<Record<number, string>> = {
@@ -50,17 +49,3 @@ export function describeApi(url: string): string {
     errorsOf: () => publicKinds,
   });
 }
-
-export const openapi: Route<{ readonly url: () => string }> = {
-  method: "GET",
-  path: "/openapi.json",
-  scope: "none",
-  handler({ url }) {
-    // Made on the first request: only then is the address known.
-    let document: string | undefined;
-    return (exchange) => {
-      document ??= describeApi(url());
-      exchange.respond("application/json", document);
-    };
-  },
-};

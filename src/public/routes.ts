@@ -1,8 +1,9 @@
 import { livez, type Readiness, readyz } from "../http/health.ts";
+import { documentRoute } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import { type CreatePlantParts, createPlant } from "./create-plant.ts";
 import { docsPage } from "./docs-page.ts";
-import { openapi } from "./openapi.ts";
+import { describeApi } from "./openapi.ts";
 
 export interface PublicRouteParts extends CreatePlantParts {
   readonly readiness: Readiness;
@@ -13,7 +14,7 @@ export interface PublicRouteParts extends CreatePlantParts {
 /** Everything that the public listener serves. */
 export const publicRoutes: readonly Route<PublicRouteParts>[] = [
   createPlant,
-  openapi,
+  documentRoute(describeApi),
   docsPage,
   livez,
   readyz,
