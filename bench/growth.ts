@@ -2,8 +2,8 @@
 // Creates, latency, memory and file size on stores that already hold so many million plants (0, 1 and 10 unless told).
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { Windows } from "../src/storage/sqlite/block-summaries/write-summaries.ts";
 import { openDatabase } from "../src/storage/sqlite/open.ts";
-import { Windows } from "../src/storage/sqlite/windows.ts";
 import type { GrowthPoint } from "./report.ts";
 import { saveResults } from "./results.ts";
 import { type Load, load, median, memoryMb, type Server, startOursOn, temporaryFolder } from "./servers.ts";

@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { verify } from "../src/storage/sqlite/verify.ts";
 import { plantStore } from "./command.ts";
 import { storedPlants, temporaryFolder } from "./harness.ts";
 import { idOf, seedStore } from "./seeded-store.ts";

@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openWriter } from "../src/storage/sqlite/open-writer.ts";
+import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
 import { accessToken, eventually, temporaryFolder } from "./harness.ts";
 
 type Call =

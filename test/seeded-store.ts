@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
+import { Windows } from "../src/storage/sqlite/block-summaries/write-summaries.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { Windows } from "../src/storage/sqlite/windows.ts";
 
 const genera =
   "Acer Aloe Begonia Calathea Camellia Clematis Dahlia Dracaena Echeveria Ficus Geranium Helianthus Hosta Hydrangea Iris Lavandula Magnolia Monstera Nephrolepis Paeonia Philodendron Quercus Rosa Salvia Sansevieria Tulipa Viola Wisteria".split(

@@ -133,9 +133,9 @@ describe("the house", () => {
     const entries = [
       "main.ts",
       "workers/worker-thread.ts",
-      "storage/sqlite/archive-thread.ts",
-      "storage/sqlite/checkpoint-thread.ts",
-      "storage/sqlite/maintenance-thread.ts",
+      "storage/sqlite/reading/archive-thread.ts",
+      "storage/sqlite/writing/checkpoint-thread.ts",
+      "storage/sqlite/maintenance/copy-and-check-thread.ts",
       "console/main.tsx",
       "client/plant-store-client.ts",
     ];

@@ -1,8 +1,13 @@
 import { readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import { backUp, type Kept, restore as restoreBackup, type Step } from "../storage/sqlite/backup.ts";
-import { verify as verifyFile } from "../storage/sqlite/verify.ts";
+import {
+  backUp,
+  type Kept,
+  restore as restoreBackup,
+  type Step,
+} from "../storage/sqlite/maintenance/backup.ts";
+import { verify as verifyFile } from "../storage/sqlite/maintenance/verify.ts";
 import type { Command } from "./command.ts";
 import { type Arguments, sources } from "./flags.ts";
 import { grouped, megabytes, showLine } from "./progress-line.ts";

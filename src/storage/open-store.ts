@@ -4,11 +4,11 @@ import type { PlantArchive } from "../plants/plant-archive.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
 import type { OpenOptions } from "./sqlite/open.ts";
-import { openReadOnly } from "./sqlite/open-read-only.ts";
-import { openTokens as openTokenFile } from "./sqlite/open-tokens.ts";
-import { SqliteArchive } from "./sqlite/sqlite-archive.ts";
+import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
+import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
 import { SqliteTokens } from "./sqlite/sqlite-tokens.ts";
+import { openTokens as openTokenFile } from "./sqlite/writing/open-tokens.ts";
 import type { Store, StoreEvents } from "./store.ts";
 
 // Long enough for any server that is there; an upgrade of its tables may take longer, and the service listens meanwhile.

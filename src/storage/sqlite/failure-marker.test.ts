@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { markerFile, readMarker, removeMarker, writeMarker } from "./failure-marker.ts";
-import { saveCopy } from "./save-copy.ts";
+import { saveCopy } from "./maintenance/save-copy.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plant-store-marker-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));

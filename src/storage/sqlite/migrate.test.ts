@@ -5,11 +5,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
+import { verify } from "./maintenance/verify.ts";
 import { migrations } from "./migrations.ts";
 import { openDatabase } from "./open.ts";
-import { openReadOnly } from "./open-read-only.ts";
+import { openReadOnly } from "./reading/open-read-only.ts";
 import { SqliteStore } from "./sqlite-store.ts";
-import { verify } from "./verify.ts";
 
 // A migration that has landed is in files out there: it never changes, and a new one is added here.
 const frozen: Readonly<Record<string, string>> = {

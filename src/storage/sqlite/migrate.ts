@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
+import { Windows } from "./block-summaries/write-summaries.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { isEarly, migrateEarly } from "./early-schemas.ts";
 import { migrations as landed } from "./migrations.ts";
 import { readPragma } from "./read-pragma.ts";
 import { fingerprints } from "./schema.ts";
-import { Windows } from "./windows.ts";
 
 // "PLNT", in the file's header: tells our files from other SQLite databases.
 const applicationId = 0x504c4e54;

@@ -1,18 +1,18 @@
 import type { Database } from "bun:sqlite";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type StoreEvents } from "../store.ts";
-import { checkpointBeforeClose } from "./checkpoint-whole.ts";
-import { Checkpointer } from "./checkpointer.ts";
-import { DataFileWatch, type WatchedFile } from "./data-file-watch.ts";
 import { type Failure, writeMarker } from "./failure-marker.ts";
-import { openWriter } from "./open-writer.ts";
-import { saveCopy } from "./save-copy.ts";
-import { setWalAside } from "./set-wal-aside.ts";
-import { SqlitePlants } from "./sqlite-plants.ts";
+import { saveCopy } from "./maintenance/save-copy.ts";
+import { setWalAside } from "./maintenance/set-wal-aside.ts";
+import { ThreadedArchive } from "./reading/threaded-archive.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
-import { ThreadedArchive } from "./threaded-archive.ts";
-import { Writer } from "./writer.ts";
+import { checkpointBeforeClose } from "./truncate-wal.ts";
 import type { WriterLock } from "./writer-lock.ts";
+import { Checkpointer } from "./writing/checkpointer.ts";
+import { DataFileWatch, type WatchedFile } from "./writing/data-file-watch.ts";
+import { openWriter } from "./writing/open-writer.ts";
+import { SqlitePlants } from "./writing/sqlite-plants.ts";
+import { Writer } from "./writing/writer.ts";
 
 /** The embedded store as the service runs it: one connection writes plants and tokens; the others only read. */
 export class SqliteStore implements AsyncDisposable {

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { refuseDamaged, refuseDamagedUnlessServed } from "./inspect-files.ts";
-import { openWriter } from "./open-writer.ts";
 import { lockForWriting, WriterLock } from "./writer-lock.ts";
+import { openWriter } from "./writing/open-writer.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plant-store-lock-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));

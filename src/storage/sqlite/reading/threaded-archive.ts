@@ -7,10 +7,10 @@ import {
   type PlantPage,
   type StoredPlant,
   type TagCount,
-} from "../../plants/plant-archive.ts";
-import { StoreUnavailable } from "../../plants/plant-store.ts";
-import { ended, endThread } from "./end-thread.ts";
-import { searchWindows } from "./search-windows.ts";
+} from "../../../plants/plant-archive.ts";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import { ended, endThread } from "../end-thread.ts";
+import { searchWindows } from "./parallel-search.ts";
 import { isSearch, seqOf } from "./sqlite-archive.ts";
 
 export interface ArchiveQuestion {

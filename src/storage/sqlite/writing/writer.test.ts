@@ -3,7 +3,7 @@ import { expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { OutcomeUnknown, StoreUnavailable } from "../../plants/plant-store.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { openWriter } from "./open-writer.ts";
 import { Writer } from "./writer.ts";
 

@@ -1,12 +1,12 @@
 import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { setImmediate as otherWork } from "node:timers/promises";
-import { BlockCheck } from "./block-check.ts";
+import { BlockCheck } from "../block-summaries/check-summaries.ts";
+import { windowPlants as blockPlants } from "../block-summaries/write-summaries.ts";
+import { DataFileProblem, isDamage } from "../data-file-problem.ts";
+import { openReadOnly } from "../reading/open-read-only.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { DataFileProblem, isDamage } from "./data-file-problem.ts";
-import { checkDatabase } from "./maintenance.ts";
-import { openReadOnly } from "./open-read-only.ts";
-import { windowPlants as blockPlants } from "./windows.ts";
+import { checkDatabase } from "./copy-and-check.ts";
 
 /** A row as it is, which in a damaged file may be anything. */
 interface Row {

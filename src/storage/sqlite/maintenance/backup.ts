@@ -11,17 +11,17 @@ import {
 } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { checkpointWhole } from "./checkpoint-whole.ts";
+import { realDataFile } from "../data-file-path.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { fileMode, makeDirectory, syncDirectory } from "../data-folder.ts";
+import { removeMarker } from "../failure-marker.ts";
+import { openDatabase } from "../open.ts";
+import { openReadOnly } from "../reading/open-read-only.ts";
+import { checkpointWhole } from "../truncate-wal.ts";
+import { lockForWriting } from "../writer-lock.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { realDataFile } from "./data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { fileMode, makeDirectory, syncDirectory } from "./data-folder.ts";
-import { removeMarker } from "./failure-marker.ts";
-import { checkDatabase, copyDatabase } from "./maintenance.ts";
-import { openDatabase } from "./open.ts";
-import { openReadOnly } from "./open-read-only.ts";
+import { checkDatabase, copyDatabase } from "./copy-and-check.ts";
 import { setWalAside } from "./set-wal-aside.ts";
-import { lockForWriting } from "./writer-lock.ts";
 
 export type Step = "copying" | "checking" | "summing up";
 

@@ -11,10 +11,10 @@ import {
   type PlantPage,
   type StoredPlant,
   type TagCount,
-} from "../../plants/plant-archive.ts";
-import { createdPerMinute, topTags } from "./block-counts.ts";
+} from "../../../plants/plant-archive.ts";
+import { createdPerMinute, topTags } from "../block-summaries/count-plants.ts";
+import { conditionOf, rowsInBlocks } from "./plant-query.ts";
 import { allColumns, fromRow, type Range, type Row } from "./plant-rows.ts";
-import { conditionOf, rowsInBlocks } from "./rows-in-blocks.ts";
 
 // A page of huge plants is cut short rather than held in memory whole.
 const rowsAtOnce = 250;

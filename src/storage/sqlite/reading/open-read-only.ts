@@ -2,11 +2,11 @@ import { Database, SQLiteError, type Statement, constants as sqlite } from "bun:
 import { accessSync, existsSync, constants as modes, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { openUnmoved, realDataFile } from "./data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { refuseDamagedUnlessServed } from "./inspect-files.ts";
-import { lockWaitMsMax } from "./lock-wait.ts";
-import { checkOwner, checkSchema } from "./migrate.ts";
+import { openUnmoved, realDataFile } from "../data-file-path.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { refuseDamagedUnlessServed } from "../inspect-files.ts";
+import { lockWaitMsMax } from "../lock-wait.ts";
+import { checkOwner, checkSchema } from "../migrate.ts";
 
 /**
  * Opens a data file to read it, and never migrates it. Works beside a service, and on media that nobody can write to.

@@ -1,9 +1,9 @@
 import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { DataFileProblem } from "./data-file-problem.ts";
-import { fileMode, makeDirectory, syncDirectory } from "./data-folder.ts";
-import { writeMarker } from "./failure-marker.ts";
-import { checkDatabase } from "./maintenance.ts";
+import { DataFileProblem } from "../data-file-problem.ts";
+import { fileMode, makeDirectory, syncDirectory } from "../data-folder.ts";
+import { writeMarker } from "../failure-marker.ts";
+import { checkDatabase } from "./copy-and-check.ts";
 
 /** Saves under a new name what only the open connections can still read, and gives that name once it is on disk. */
 export async function saveCopy(path: string, copyTo: (to: string) => Promise<void>): Promise<string> {

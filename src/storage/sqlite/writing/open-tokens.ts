@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { TokenStore } from "../../access/tokens.ts";
-import { checkpointBeforeClose } from "./checkpoint-whole.ts";
-import { realDataFile } from "./data-file-path.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
-import { makeDirectory, syncDirectory } from "./data-folder.ts";
-import { type OpenOptions, openDatabase } from "./open.ts";
-import { recover } from "./recovery.ts";
-import { SqliteTokens } from "./sqlite-tokens.ts";
-import { syncFailure } from "./unclosed-failure.ts";
+import type { TokenStore } from "../../../access/tokens.ts";
+import { realDataFile } from "../data-file-path.ts";
+import { DataFileProblem } from "../data-file-problem.ts";
+import { makeDirectory, syncDirectory } from "../data-folder.ts";
+import { recover } from "../maintenance/recovery.ts";
+import { type OpenOptions, openDatabase } from "../open.ts";
+import { SqliteTokens } from "../sqlite-tokens.ts";
+import { checkpointBeforeClose } from "../truncate-wal.ts";
+import { syncFailure } from "../unclosed-failure.ts";
+import { tryLock } from "../writer-lock.ts";
 import { Writer } from "./writer.ts";
-import { tryLock } from "./writer-lock.ts";
 
 /**
  * The tokens of a data file, for a command that may run beside the service. Where nobody holds the writer lock it is taken,

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
-import { CursorProblem } from "../../plants/plant-archive.ts";
-import { endThread } from "./end-thread.ts";
+import { CursorProblem } from "../../../plants/plant-archive.ts";
+import { endThread } from "../end-thread.ts";
 import { SqliteArchive } from "./sqlite-archive.ts";
 import type { ArchiveAnswer, ArchiveQuestion } from "./threaded-archive.ts";
 

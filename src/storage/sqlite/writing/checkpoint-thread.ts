@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { fdatasyncSync, statSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
+import { endThread } from "../end-thread.ts";
+import { codeOf } from "../lock-wait.ts";
 import type { CheckpointReply, CheckpointRequest, CheckpointSetting } from "./checkpointer.ts";
-import { endThread } from "./end-thread.ts";
-import { codeOf } from "./lock-wait.ts";
 
 declare const self: Worker;
 

@@ -1,4 +1,4 @@
-import type { PlantPage } from "../../plants/plant-archive.ts";
+import type { PlantPage } from "../../../plants/plant-archive.ts";
 
 /** From a cursor on, up to and with the plant at that place. */
 export interface Window {

@@ -1,4 +1,4 @@
-import { DataFileProblem } from "./data-file-problem.ts";
+import { DataFileProblem } from "../data-file-problem.ts";
 
 export type MaintenanceTask =
   | { readonly kind: "copy"; readonly path: string; readonly to: string }
@@ -17,7 +17,7 @@ export function checkDatabase(path: string): Promise<readonly string[]> {
 }
 
 async function inThread(task: MaintenanceTask): Promise<readonly string[]> {
-  const thread = new Worker(new URL("./maintenance-thread.ts", import.meta.url).href);
+  const thread = new Worker(new URL("./copy-and-check-thread.ts", import.meta.url).href);
   try {
     const answer = await new Promise<MaintenanceAnswer>((resolve) => {
       thread.onmessage = ({ data }: MessageEvent<MaintenanceAnswer>) => resolve(data);

@@ -1,14 +1,14 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { StoreEvents } from "../store.ts";
-import { realDataFile } from "./data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { makeDirectory, syncDirectory } from "./data-folder.ts";
-import { openDatabase } from "./open.ts";
-import { readPragma } from "./read-pragma.ts";
-import { recover } from "./recovery.ts";
-import { lockForWriting, type WriterLock } from "./writer-lock.ts";
+import type { StoreEvents } from "../../store.ts";
+import { realDataFile } from "../data-file-path.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { makeDirectory, syncDirectory } from "../data-folder.ts";
+import { recover } from "../maintenance/recovery.ts";
+import { openDatabase } from "../open.ts";
+import { readPragma } from "../read-pragma.ts";
+import { lockForWriting, type WriterLock } from "../writer-lock.ts";
 
 export interface OpenedWriter {
   readonly database: Database;

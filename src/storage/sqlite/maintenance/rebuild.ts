@@ -13,9 +13,9 @@ import {
 } from "node:fs";
 import { userInfo } from "node:os";
 import { dirname } from "node:path";
-import { checkpointWhole } from "./checkpoint-whole.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
-import { syncDirectory } from "./data-folder.ts";
+import { DataFileProblem } from "../data-file-problem.ts";
+import { syncDirectory } from "../data-folder.ts";
+import { checkpointWhole } from "../truncate-wal.ts";
 
 const chunkBytes = 1_048_576;
 

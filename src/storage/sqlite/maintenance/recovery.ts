@@ -1,16 +1,16 @@
 import { Database } from "bun:sqlite";
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, statSync } from "node:fs";
-import { StoreUnavailable } from "../../plants/plant-store.ts";
-import type { StoreEvents } from "../store.ts";
-import { checkpointWhole } from "./checkpoint-whole.ts";
-import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { type Failure, readMarker, refuseReplaced, removeMarker } from "./failure-marker.ts";
-import { refuseDamaged } from "./inspect-files.ts";
-import { codeOf, isLocked, lockWaitMsMax } from "./lock-wait.ts";
-import { checkOwner } from "./migrate.ts";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import type { StoreEvents } from "../../store.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { type Failure, readMarker, refuseReplaced, removeMarker } from "../failure-marker.ts";
+import { refuseDamaged } from "../inspect-files.ts";
+import { codeOf, isLocked, lockWaitMsMax } from "../lock-wait.ts";
+import { checkOwner } from "../migrate.ts";
+import { checkpointWhole } from "../truncate-wal.ts";
+import { syncFailure, UnclosedFailure } from "../unclosed-failure.ts";
+import { inspectWal } from "../wal-file.ts";
 import { rebuild } from "./rebuild.ts";
-import { syncFailure, UnclosedFailure } from "./unclosed-failure.ts";
-import { inspectWal } from "./wal-file.ts";
 
 // Long enough for a command that is just ending; a reader that stays is not waited for.
 const aloneWaitMs = 500;

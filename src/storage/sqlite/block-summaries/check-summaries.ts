@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
-import { olderProblem } from "./migrate.ts";
-import { readPragma } from "./read-pragma.ts";
-import { windowPlants as blockPlants, namesOfBlock } from "./windows.ts";
+import { olderProblem } from "../migrate.ts";
+import { readPragma } from "../read-pragma.ts";
+import { windowPlants as blockPlants, namesOfBlock } from "./write-summaries.ts";
 
 const blocksMax = 20;
 

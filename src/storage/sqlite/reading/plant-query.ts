@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
-import type { PlantFilter } from "../../plants/plant-archive.ts";
+import type { PlantFilter } from "../../../plants/plant-archive.ts";
+import { windowPlants as blockPlants } from "../block-summaries/write-summaries.ts";
 import { longestAscii, namePattern } from "./name-pattern.ts";
 import { allColumns, type Direction, type Range, type Row } from "./plant-rows.ts";
-import { windowPlants as blockPlants } from "./windows.ts";
 
 export interface RowsWanted {
   readonly filter: PlantFilter;

@@ -1,6 +1,6 @@
-import { isDamage } from "./data-file-problem.ts";
-import type { MaintenanceAnswer, MaintenanceTask } from "./maintenance.ts";
-import { connectReadOnly } from "./open-read-only.ts";
+import { isDamage } from "../data-file-problem.ts";
+import { connectReadOnly } from "../reading/open-read-only.ts";
+import type { MaintenanceAnswer, MaintenanceTask } from "./copy-and-check.ts";
 
 declare const self: Worker;
 

@@ -1,9 +1,9 @@
 import type { Database, Statement } from "bun:sqlite";
-import { differingFields } from "../../plants/plant.ts";
-import { type Arrival, type Outcome, OutcomeUnknown, type PlantStore } from "../../plants/plant-store.ts";
-import type { StoreEvents } from "../store.ts";
-import { readPragma } from "./read-pragma.ts";
-import { Windows } from "./windows.ts";
+import { differingFields } from "../../../plants/plant.ts";
+import { type Arrival, type Outcome, OutcomeUnknown, type PlantStore } from "../../../plants/plant-store.ts";
+import type { StoreEvents } from "../../store.ts";
+import { Windows } from "../block-summaries/write-summaries.ts";
+import { readPragma } from "../read-pragma.ts";
 import type { Writer } from "./writer.ts";
 
 // Room for the inner pages of the index of ids, also of fifty million. With SQLite's own two megabytes an id in no order

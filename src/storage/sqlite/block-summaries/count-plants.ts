@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
-import type { TagCount } from "../../plants/plant-archive.ts";
-import { windowPlants as blockPlants } from "./windows.ts";
+import type { TagCount } from "../../../plants/plant-archive.ts";
+import { windowPlants as blockPlants } from "./write-summaries.ts";
 
 const minuteMs = 60_000;
 

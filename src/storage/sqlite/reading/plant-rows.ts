@@ -1,4 +1,4 @@
-import type { StoredPlant } from "../../plants/plant-archive.ts";
+import type { StoredPlant } from "../../../plants/plant-archive.ts";
 
 export interface Row {
   seq: bigint;
