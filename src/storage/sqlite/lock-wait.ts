@@ -1,5 +1,3 @@
-import { SQLiteError } from "bun:sqlite";
-
 // While another process holds SQLite's write lock we try again this often, and give up after this long.
 export const lockRetryMs = 5;
 export const lockWaitMsMax = 5000;
@@ -13,6 +11,8 @@ export function isFullOrBusy(code: string): boolean {
   return code === "SQLITE_FULL" || code.startsWith("SQLITE_BUSY");
 }
 
+/** SQLite's code of an error, also of one that came from another thread; empty for any other error. */
 export function codeOf(error: unknown): string {
-  return error instanceof SQLiteError ? (error.code ?? "") : "";
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === "string" && code.startsWith("SQLITE_") ? code : "";
 }

@@ -60,10 +60,10 @@ export class SqliteStore implements AsyncDisposable {
     this.#watch.stop();
     // Closing would delete the WAL of whatever has the data file's name now.
     if (!this.#failed) await this.#watch.check();
-    await this.archive.end();
+    await this.archive.close();
     // Closing syncs again and is told that all is well, checkpoints, and deletes the WAL, the one sound copy there is.
     if (this.#failed) return;
-    await this.#checkpointer.end();
+    await this.#checkpointer.stop();
     const failure = checkpointBeforeClose(this.#database);
     if (failure !== undefined) return this.#fail(failure, { reason: "sync-failed" });
     // The last connection to close deletes the WAL.

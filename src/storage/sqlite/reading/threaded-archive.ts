@@ -1,48 +1,30 @@
 import {
-  type Arrivals,
   CursorProblem,
-  type DiskUsage,
   type PageRequest,
   type PlantArchive,
   type PlantPage,
-  type StoredPlant,
-  type TagCount,
 } from "../../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
-import { ended, endThread } from "../end-thread.ts";
-import { searchWindows } from "./parallel-search.ts";
-import { isSearch, seqOf } from "./sqlite-archive.ts";
+import { Thread } from "../../../threads/thread.ts";
+import { searchInParallel } from "./parallel-search.ts";
+import { isSearch, type SqliteArchive, seqOf } from "./sqlite-archive.ts";
 
-export interface ArchiveQuestion {
-  readonly method: keyof PlantArchive;
-  readonly values: readonly unknown[];
-}
+type ArchiveThread = Thread<SqliteArchive>;
 
-export type ArchiveAnswer =
-  | { readonly kind: "result"; readonly result: unknown }
-  | { readonly kind: "wrong-cursor" | "failed"; readonly message: string };
-
-interface Asked extends ArchiveQuestion {
-  readonly settled: PromiseWithResolvers<unknown>;
-}
-
-// One for what is quick and one for what takes its time, such as counting tags.
+// One for quick reads and one for slow ones, such as counting tags.
 const threadsMax = 2;
-// One to search and one to go on with, so that none waits while the results of another are put in order.
-const windowsPerThread = 2;
-// Nobody looking, nothing kept: a thread is ended when it had nothing to do for so long.
+// While the results of one search are merged, its thread already has the next.
+const searchesPerThread = 2;
+// An idle thread is stopped after this long, so that a store nobody reads holds no memory for it.
 const idleMsMax = 60_000;
 
-/**
- * Looking into SQLite from threads of their own, so that no search or count holds up the one that takes plants in. They
- * begin with the first question.
- */
+/** Reads SQLite from other threads, so that no search or count delays the one that writes. They start when first needed. */
 export class ThreadedArchive implements PlantArchive {
   readonly #path: string;
-  readonly #idle: Worker[] = [];
-  readonly #busy = new Map<Worker, Asked>();
-  readonly #waiting: Asked[] = [];
-  #rest: NodeJS.Timeout | undefined;
+  readonly #threads = new Set<ArchiveThread>();
+  readonly #idle: ArchiveThread[] = [];
+  readonly #waiting: PromiseWithResolvers<ArchiveThread>[] = [];
+  #idleTimer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(path: string) {
@@ -50,108 +32,94 @@ export class ThreadedArchive implements PlantArchive {
   }
 
   async page(request: PageRequest): Promise<PlantPage> {
-    if (!isSearch(request.filter)) return this.#ask<PlantPage>("page", request);
+    if (!isSearch(request.filter)) return this.#use((thread) => thread.ask("page", request));
     const newestFirst = request.order === "newest-first";
     const last = await this.total();
-    const begin = request.cursor === undefined ? undefined : seqOf(request.cursor);
-    return searchWindows({
-      cursor: newestFirst ? Math.min(begin ?? last + 1, last + 1) : Math.min(begin ?? 0, last),
+    const start = request.cursor === undefined ? undefined : seqOf(request.cursor);
+    return searchInParallel({
+      cursor: newestFirst ? Math.min(start ?? last + 1, last + 1) : Math.min(start ?? 0, last),
       stop: newestFirst ? 1 : last,
       limit: request.limit,
       searchMsMax: request.searchMsMax,
-      windowsAtOnce: threadsMax * windowsPerThread,
-      look: ({ cursor, stop }, limit) =>
-        this.#ask<PlantPage>("page", { ...request, cursor: String(cursor), limit }, stop),
+      searchesMax: threadsMax * searchesPerThread,
+      search: ({ cursor, stop }, limit) =>
+        this.#use((thread) => thread.ask("page", { ...request, cursor: String(cursor), limit }, stop)),
     });
   }
 
-  find = (id: bigint) => this.#ask<StoredPlant | undefined>("find", id);
-  findAll = (ids: readonly bigint[]) => this.#ask<readonly StoredPlant[]>("findAll", ids);
-  total = () => this.#ask<number>("total");
+  find = (id: bigint) => this.#use((thread) => thread.ask("find", id));
+  findAll = (ids: readonly bigint[]) => this.#use((thread) => thread.ask("findAll", ids));
+  total = () => this.#use((thread) => thread.ask("total"));
   createdPerMinute = (fromMs: number, minutes: number) =>
-    this.#ask<readonly number[]>("createdPerMinute", fromMs, minutes);
-  topTags = (limit: number) => this.#ask<readonly TagCount[]>("topTags", limit);
+    this.#use((thread) => thread.ask("createdPerMinute", fromMs, minutes));
+  topTags = (limit: number) => this.#use((thread) => thread.ask("topTags", limit));
   arrivedSince = (cursor: string | undefined, limit: number) =>
-    this.#ask<Arrivals>("arrivedSince", cursor, limit);
-  diskUsage = () => this.#ask<DiskUsage>("diskUsage");
+    this.#use((thread) => thread.ask("arrivedSince", cursor, limit));
+  diskUsage = () => this.#use((thread) => thread.ask("diskUsage"));
 
-  async end(): Promise<void> {
+  async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#rest);
-    for (const { settled } of this.#waiting)
-      settled.reject(new StoreUnavailable("the store is being closed"));
-    await Promise.all([...this.#idle, ...this.#busy.keys()].map(ended));
+    clearTimeout(this.#idleTimer);
+    for (const { reject } of this.#waiting.splice(0)) reject(closedProblem());
+    await Promise.all([...this.#threads].map((thread) => thread.stop()));
   }
 
-  #ask<Result>(method: keyof PlantArchive, ...values: readonly unknown[]): Promise<Result> {
-    const settled = Promise.withResolvers<unknown>();
-    if (this.#closed) settled.reject(new StoreUnavailable("the store is being closed"));
-    this.#waiting.push({ method, values, settled });
+  /** Gives each thread one question at a time, so that the next goes to whichever is free first. */
+  async #use<Result>(work: (thread: ArchiveThread) => Promise<Result>): Promise<Result> {
+    if (this.#closed) throw closedProblem();
+    const turn = Promise.withResolvers<ArchiveThread>();
+    this.#waiting.push(turn);
     this.#next();
-    return settled.promise as Promise<Result>;
-  }
-
-  #next(): void {
-    if (this.#closed || this.#waiting.length === 0) return;
-    const thread = this.#idle.pop() ?? this.#another();
-    const asked = thread && this.#waiting.shift();
-    if (thread === undefined || asked === undefined) return;
-    this.#busy.set(thread, asked);
-    const question: ArchiveQuestion = { method: asked.method, values: asked.values };
-    thread.postMessage(question);
-  }
-
-  #another(): Worker | undefined {
-    if (this.#busy.size >= threadsMax) return undefined;
+    const thread = await turn.promise;
     try {
-      return this.#start();
-    } catch {
-      // The system has no thread left to give. Those there are go on with what waits; without any, nobody would.
-      const unanswered = this.#busy.size === 0 ? this.#waiting.splice(0) : [];
-      for (const { settled } of unanswered)
-        settled.reject(new StoreUnavailable("no thread could be started"));
-      return undefined;
+      return await work(thread);
+    } finally {
+      if (this.#threads.has(thread)) this.#idle.push(thread);
+      this.#stopIdleLater();
+      this.#next();
     }
   }
 
-  #start(): Worker {
-    const thread = new Worker(new URL("./archive-thread.ts", import.meta.url).href, { ref: false });
-    thread.postMessage(this.#path);
-    thread.onmessage = ({ data }: MessageEvent<ArchiveAnswer | typeof endThread>) => {
-      if (data === endThread) return;
-      const asked = this.#busy.get(thread);
-      this.#busy.delete(thread);
-      this.#idle.push(thread);
-      settle(asked, data);
-      this.#restLater();
-      this.#next();
-    };
-    const lost = (reason: string): void => {
-      const asked = this.#busy.get(thread);
-      this.#busy.delete(thread);
-      const at = this.#idle.indexOf(thread);
-      if (at >= 0) this.#idle.splice(at, 1);
-      settle(asked, { kind: "failed", message: reason });
-      this.#next();
-    };
-    thread.addEventListener("error", (event) => {
-      event.preventDefault();
-      lost(event.message);
+  #next(): void {
+    if (this.#waiting.length === 0) return;
+    try {
+      const thread = this.#idle.pop() ?? (this.#threads.size < threadsMax ? this.#start() : undefined);
+      if (thread !== undefined) this.#waiting.shift()?.resolve(thread);
+    } catch {
+      // The system cannot start another thread. Those that run continue with what waits; if none does, nobody would.
+      const unanswered = this.#threads.size === 0 ? this.#waiting.splice(0) : [];
+      for (const { reject } of unanswered) reject(new StoreUnavailable("no thread could be started"));
+    }
+  }
+
+  #start(): ArchiveThread {
+    const thread: ArchiveThread = new Thread("storage/sqlite/reading/archive-thread", {
+      setting: this.#path,
+      errors: { CursorProblem },
+      onLost: () => this.#remove(thread),
+      keepsProcessAlive: false,
     });
-    thread.addEventListener("close", () => lost("the thread ended"));
+    this.#threads.add(thread);
     return thread;
   }
 
-  #restLater(): void {
-    clearTimeout(this.#rest);
-    this.#rest = setTimeout(() => {
-      for (const thread of this.#idle.splice(0)) void ended(thread);
+  #stopIdleLater(): void {
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = setTimeout(() => {
+      for (const thread of [...this.#idle]) {
+        this.#remove(thread);
+        void thread.stop();
+      }
     }, idleMsMax).unref();
+  }
+
+  #remove(thread: ArchiveThread): void {
+    this.#threads.delete(thread);
+    const at = this.#idle.indexOf(thread);
+    if (at >= 0) this.#idle.splice(at, 1);
   }
 }
 
-function settle(asked: Asked | undefined, answer: ArchiveAnswer): void {
-  if (answer.kind === "result") asked?.settled.resolve(answer.result);
-  else if (answer.kind === "wrong-cursor") asked?.settled.reject(new CursorProblem(answer.message));
-  else asked?.settled.reject(new Error(answer.message));
+function closedProblem(): StoreUnavailable {
+  return new StoreUnavailable("the store is being closed");
 }

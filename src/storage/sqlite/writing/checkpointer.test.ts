@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Checkpointer, type CheckpointReply, type CheckpointRequest } from "./checkpointer.ts";
+import type { Message } from "../../../threads/channel.ts";
+import { Checkpointer } from "./checkpointer.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
 import { openWriter } from "./open-writer.ts";
 
@@ -52,7 +53,7 @@ function opened(walBytesWarn: number) {
     },
     async [Symbol.asyncDispose]() {
       watch.stop();
-      await checkpointer.end();
+      await checkpointer.stop();
       database.close();
       watch.closeFiles();
       lock[Symbol.dispose]();
@@ -90,26 +91,28 @@ describe("the WAL", () => {
   });
 });
 
-/** A checkpoint thread that answers on cue; it stands in for one whose disk or whose life fails. */
-function cuedThread(): {
-  requests: CheckpointRequest[];
-  answer(reply: CheckpointReply): void;
-  end(): void;
-} & Disposable {
+/** A checkpoint thread that answers on cue; it simulates one whose disk fails, or that dies. */
+function cuedThread() {
   const RealWorker = globalThis.Worker;
-  const requests: CheckpointRequest[] = [];
+  const calls: (Message & { kind: "call" })[] = [];
   const thread = Object.assign(new EventTarget(), {
-    onmessage: (_event: { data: CheckpointReply }) => {},
-    postMessage: (request: CheckpointRequest) => {
-      if ("kind" in request) requests.push(request);
-    },
+    onmessage: (_event: { data: Message }) => {},
+    postMessage: (message: Message) => void (message.kind === "call" && calls.push(message)),
   });
   globalThis.Worker = function started() {
     return thread;
   } as unknown as typeof Worker;
   return {
-    requests,
-    answer: (data) => thread.onmessage({ data }),
+    calls,
+    /** Answers the call of that index: with its failure, where there is one. */
+    async answer(index: number, code?: string, message = ""): Promise<void> {
+      const number = calls[index]?.number ?? 0;
+      const error = { name: "SQLiteError", message, code };
+      thread.onmessage({
+        data: code ? { kind: "error", number, error } : { kind: "result", number, result: undefined },
+      });
+      await Bun.sleep(0);
+    },
     end: () => thread.dispatchEvent(new Event("close")),
     [Symbol.dispose]: () => {
       globalThis.Worker = RealWorker;
@@ -122,16 +125,20 @@ describe("a checkpoint thread", () => {
     using thread = cuedThread();
     await using store = opened(1_000_000_000);
     store.commit("huge");
-    expect(thread.requests).toEqual([{ kind: "checkpoint" }]);
-    thread.answer({
-      to: "checkpoint",
-      kind: "failed",
-      code: "SQLITE_IOERR_FSYNC",
-      message: "disk I/O error",
-    });
+    expect(thread.calls.map(({ method }) => method)).toEqual(["checkpoint"]);
+    await thread.answer(0, "SQLITE_IOERR_FSYNC", "disk I/O error");
     store.commit("huge");
     expect(store.failed).toEqual(["A checkpoint failed: SQLITE_IOERR_FSYNC."]);
-    expect(thread.requests).toHaveLength(1);
+    expect(thread.calls).toHaveLength(1);
+    thread.end();
+  });
+
+  test("whose own fsync fails has failed", async () => {
+    using thread = cuedThread();
+    await using store = opened(1_000_000_000);
+    store.commit("huge");
+    await thread.answer(0, "EIO", "EIO: i/o error, fdatasync");
+    expect(store.failed).toEqual([expect.stringContaining("EIO: i/o error, fdatasync")]);
     thread.end();
   });
 
@@ -140,11 +147,11 @@ describe("a checkpoint thread", () => {
       using thread = cuedThread();
       await using store = opened(1_000_000_000);
       store.commit("huge");
-      thread.answer({ to: "checkpoint", kind: "failed", code, message: code });
+      await thread.answer(0, code, code);
       store.commit("huge");
       store.commit("huge");
       expect(store.failed).toEqual([]);
-      expect(thread.requests).toHaveLength(2);
+      expect(thread.calls).toHaveLength(2);
       thread.end();
     });
   }
@@ -157,20 +164,22 @@ describe("a checkpoint thread", () => {
     expect(store.checkpointed()).toBe(0n);
     for (let commits = 0; commits < 64; commits++) store.commit("small");
     expect(store.checkpointed()).toBeGreaterThan(4000n);
+    expect(store.failed).toEqual([]);
   });
 
   test("that ends while it copies, or cannot copy, makes the copy fail", async () => {
     using thread = cuedThread();
     const copied = (store: ReturnType<typeof opened>) =>
       store.checkpointer.copyTo(`${store.path}.copy`).catch((error: Error) => error.message);
-    await using first = opened(1_000_000_000);
-    const refused = copied(first);
-    // Of a checkpoint that was under way when the copy was asked for.
-    thread.answer({ to: "checkpoint", kind: "done" });
+    await using store = opened(1_000_000_000);
+    store.commit("huge");
+    const refused = copied(store);
+    // A checkpoint was under way when the copy was asked for.
+    await thread.answer(0);
     expect(await Promise.race([refused, Bun.sleep(20).then(() => "still copying")])).toBe("still copying");
-    thread.answer({ to: "copy", kind: "failed", code: "SQLITE_CANTOPEN", message: "unable to open" });
+    await thread.answer(1, "SQLITE_CANTOPEN", "unable to open");
     expect(await refused).toBe("unable to open");
-    const ended = copied(first);
+    const ended = copied(store);
     thread.end();
     expect(await ended).toBe("the thread ended");
   });

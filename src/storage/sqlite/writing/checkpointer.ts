@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { fstatSync, statSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
-import { ended, endThread } from "../end-thread.ts";
+import { Thread, ThreadLost } from "../../../threads/thread.ts";
 import { codeOf, isFullOrBusy } from "../lock-wait.ts";
 
 interface WalProgress {
@@ -16,13 +16,10 @@ export interface CheckpointSetting {
   readonly file: number;
   readonly inode: bigint;
 }
-export type CheckpointRequest =
-  | { readonly kind: "checkpoint" }
-  | { readonly kind: "copy"; readonly to: string };
-export type CheckpointReply = { readonly to: CheckpointRequest["kind"] } & (
-  | { readonly kind: "done" }
-  | { readonly kind: "failed"; readonly code: string; readonly message: string }
-);
+export interface CheckpointCalls {
+  checkpoint(): void;
+  copy(to: string): void;
+}
 
 export interface CheckpointHooks {
   /** A checkpoint or its fsync failed, so what the data file holds is unknown. */
@@ -57,8 +54,7 @@ export class Checkpointer {
   readonly #hooks: CheckpointHooks;
   readonly #length: Statement<WalProgress, []> | undefined;
   readonly #checkpoint: Statement<WalProgress, []>;
-  #thread: Worker | undefined;
-  #copying: PromiseWithResolvers<void> | undefined;
+  #thread: Thread<CheckpointCalls> | undefined;
   #rounds = 0;
   #lastFrames = 0;
   #checkpointAtFrames = walFramesMax;
@@ -82,7 +78,7 @@ export class Checkpointer {
     if (isOld(database)) return;
     this.#length = database.query("PRAGMA wal_checkpoint(NOOP)");
     // Started with the store and not when it is first needed: it can save a copy of a data file that was deleted meanwhile.
-    this.#thread = this.#start({ path, file, inode: fstatSync(file, { bigint: true }).ino });
+    this.#start({ path, file, inode: fstatSync(file, { bigint: true }).ino });
   }
 
   /** To be called after every commit. */
@@ -98,10 +94,8 @@ export class Checkpointer {
   /** Writes all that the open connections see into a new file, also when the data file has no name any more. */
   async copyTo(to: string): Promise<void> {
     this.#stopped = true;
-    if (this.#thread === undefined) return void this.#database.query("VACUUM INTO ?").run(to);
-    this.#copying = Promise.withResolvers<void>();
-    this.#send({ kind: "copy", to });
-    await this.#copying.promise;
+    if (this.#thread === undefined) this.#database.query("VACUUM INTO ?").run(to);
+    else await this.#thread.ask("copy", to);
   }
 
   /** Whether all of the WAL is in the data file and synced now. */
@@ -109,63 +103,45 @@ export class Checkpointer {
     return this.#checkpointRest() === 0;
   }
 
-  /** Ends the thread; for before the database is closed. */
-  async end(): Promise<void> {
-    const thread = this.#thread;
+  /** Stops the thread; for before the database is closed. */
+  async stop(): Promise<void> {
     this.#stopped = true;
-    this.#thread = undefined;
-    if (thread !== undefined) await ended(thread);
+    await this.#thread?.stop();
+  }
+
+  #start(setting: CheckpointSetting): void {
+    // From then on the writer checkpoints by itself.
+    const onLost = (): void => {
+      this.#thread = undefined;
+      this.#rounds = 0;
+    };
+    try {
+      this.#thread = new Thread("storage/sqlite/writing/checkpoint-thread", {
+        setting,
+        onLost,
+        keepsProcessAlive: false,
+      });
+    } catch {
+      // The system cannot start another thread; the writer can checkpoint by itself.
+    }
   }
 
   #ask(): void {
     this.#rounds++;
-    this.#send({ kind: "checkpoint" });
+    void this.#thread?.ask("checkpoint").then(
+      () => this.#checkpointed(),
+      (error: Error) => this.#checkpointed(error),
+    );
   }
 
-  #send(request: CheckpointRequest): void {
-    this.#thread?.postMessage(request);
-  }
-
-  #start(setting: CheckpointSetting): Worker | undefined {
-    let thread: Worker;
-    try {
-      thread = new Worker(new URL("./checkpoint-thread.ts", import.meta.url).href, { ref: false });
-    } catch {
-      // The system has no thread left to give; the writer can checkpoint by itself.
-      return undefined;
-    }
-    thread.postMessage(setting);
-    thread.onmessage = ({ data }: MessageEvent<CheckpointReply | typeof endThread>) =>
-      data !== endThread && this.#answered(data);
-    const lost = (reason: string): void => {
-      if (this.#thread !== thread) return;
-      // From now on the writer checkpoints by itself.
-      this.#thread = undefined;
-      this.#rounds = 0;
-      this.#copying?.reject(new Error(reason));
-    };
-    thread.addEventListener("error", (event) => {
-      event.preventDefault();
-      lost(event.message);
-    });
-    thread.addEventListener("close", () => lost("the thread ended"));
-    return thread;
-  }
-
-  #answered(reply: CheckpointReply): void {
-    // A checkpoint may have been under way when the copy was asked for: its reply says nothing about the copy.
-    if (reply.to === "copy") {
-      if (reply.kind === "done") this.#copying?.resolve();
-      else this.#copying?.reject(new Error(reply.message));
-      return;
-    }
-    if (this.#stopped) return;
-    if (reply.kind === "failed" && !isFullOrBusy(reply.code)) return this.#fail(reply.code || reply.message);
+  #checkpointed(error?: Error): void {
+    if (this.#stopped || error instanceof ThreadLost) return;
+    if (error !== undefined && !isFullOrBusy(codeOf(error))) return this.#fail(error);
     const { log, checkpointed } = this.#length?.get() ?? { log: 0n, checkpointed: 0n };
-    if (reply.kind === "done" && log - checkpointed > tailFramesMax && this.#rounds < roundsMax)
+    if (error === undefined && log - checkpointed > tailFramesMax && this.#rounds < roundsMax)
       return this.#ask();
     const left = this.#checkpointRest();
-    // A reader in the middle of a transaction keeps the WAL from restarting; asking again at once would not help.
+    // A reader in the middle of a transaction keeps the WAL from restarting; asking again immediately would not help.
     this.#checkpointAtFrames = left === 0 ? walFramesMax : Number(log) + walFramesMax;
     this.#lastFrames = Number(log);
     this.#rounds = 0;
@@ -186,14 +162,16 @@ export class Checkpointer {
       return Number(log - checkpointed);
     } catch (error) {
       // A full disk is met before the fsync: the WAL has everything, and the next checkpoint tries again.
-      if (!isFullOrBusy(codeOf(error))) this.#fail(codeOf(error) || String(error));
+      if (!isFullOrBusy(codeOf(error))) this.#fail(error);
       return Number.POSITIVE_INFINITY;
     }
   }
 
-  #fail(reason: string): void {
+  #fail(cause: unknown): void {
     this.#stopped = true;
-    this.#hooks.failed(new OutcomeUnknown(`A checkpoint failed: ${reason}.`));
+    this.#hooks.failed(
+      new OutcomeUnknown(`A checkpoint failed: ${codeOf(cause) || String(cause)}.`, { cause }),
+    );
   }
 
   #warnIfLarge(framesLeft: number): void {
