@@ -30,7 +30,7 @@ function watchHiring(): { readonly workers: Worker[]; plantsTaken(): number } & 
       if (!String(url).includes("worker-thread")) return;
       workers.push(this);
       this.addEventListener("message", ({ data }) => {
-        if (data.kind === "arrivals") taken += JSON.parse(data.arrivals).length;
+        if (data.method === "create") taken += JSON.parse(data.values[0]).length;
       });
     }
   };

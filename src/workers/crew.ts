@@ -3,8 +3,9 @@ import type { PlantIntake, Rejected } from "../plants/intake.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { Log } from "../telemetry/log.ts";
+import { Thread } from "../threads/thread.ts";
 import { arrivalsFromText, outcomesToText } from "./arrivals-text.ts";
-import type { FromWorker, ToWorker, WorkerSetting } from "./messages.ts";
+import type { MainCalls, WorkerCalls, WorkerSetting } from "./messages.ts";
 
 export interface CrewParts {
   /** The main thread's own: what all workers bring joins one queue, one batch, one fsync. */
@@ -31,7 +32,7 @@ const replaceAfterMs = 1000;
 /** The workers beside the main thread: started, fed, drained, and replaced when one dies. */
 export class Crew {
   readonly #parts: CrewParts;
-  readonly #workers = new Set<Worker>();
+  readonly #workers = new Set<Thread<WorkerCalls>>();
   #tokens: readonly Token[] | undefined;
   #stopping = false;
 
@@ -50,91 +51,73 @@ export class Crew {
 
   update(tokens: readonly Token[]): void {
     this.#tokens = tokens;
-    for (const worker of this.#workers) this.#tell(worker, { kind: "tokens", tokens });
+    for (const worker of this.#workers) worker.tell("update", tokens);
   }
 
   goUnready(): void {
-    for (const worker of this.#workers) this.#tell(worker, { kind: "unready" });
+    for (const worker of this.#workers) worker.tell("goUnready");
   }
 
   async drain(timeoutMs: number): Promise<void> {
     this.#stopping = true;
-    await Promise.all([...this.#workers].map((worker) => this.#drainOne(worker, timeoutMs)));
+    const drained = [...this.#workers].map(async (worker) => {
+      // One that is lost meanwhile has nothing left to drain.
+      await worker.ask("drain", timeoutMs).catch(() => {});
+      await worker.stop();
+    });
+    await Promise.all(drained);
   }
 
-  // Settles once the worker serves, and rejects where it dies before; after that, its death is mended here. Async, so that
-  // a system that has no thread left to give rejects it, too.
+  /** Resolves once a new worker serves. Rejects if it is lost before; if it is lost later, it is replaced. */
   async #hire(): Promise<void> {
-    const worker = startThread();
-    this.#workers.add(worker);
-    const serving = Promise.withResolvers<void>();
-    worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => {
-      if (data.kind === "serving") serving.resolve();
-      else if (data.kind === "log") this.#parts.log[data.level](data.message, data.fields);
-      else if (data.kind === "arrivals") this.#take(worker, data.batch, data.arrivals);
-      else if (data.kind === "ready?") void this.#tellReadiness(worker, data.question);
-    });
-    const lost = (reason: string): void => {
-      if (!this.#workers.delete(worker) || this.#stopping) return;
-      serving.reject(new WorkerProblem(reason));
-      serving.promise.then(() => this.#replace(reason)).catch(() => {});
-    };
-    worker.addEventListener("error", (event) => {
-      event.preventDefault();
-      lost(event.message);
-    });
-    worker.addEventListener("close", () => lost("it ended"));
-    this.#tell(worker, { kind: "start", setting: { ...this.#parts.setting, tokens: this.#tokens } });
-    return serving.promise;
+    let serving = false;
+    try {
+      const worker: Thread<WorkerCalls> = new Thread("workers/worker-thread", {
+        setting: { ...this.#parts.setting, tokens: this.#tokens },
+        calls: this.#calls(),
+        onLost: ({ message }) => {
+          this.#workers.delete(worker);
+          if (serving) this.#replace(message);
+        },
+        keepsProcessAlive: true,
+      });
+      this.#workers.add(worker);
+      await worker.started;
+      serving = true;
+    } catch (error) {
+      throw new WorkerProblem(error instanceof Error ? error.message : String(error));
+    }
   }
 
   #replace(reason: string): void {
+    if (this.#stopping) return;
     this.#parts.events.workerLost(reason);
     setTimeout(() => {
       if (!this.#stopping) this.#hire().catch((error: Error) => this.#replace(error.message));
     }, replaceAfterMs);
   }
 
-  #take(worker: Worker, batch: number, text: string): void {
+  #calls(): MainCalls {
+    const { intake, log } = this.#parts;
+    return {
+      create: (text) => this.#create(text),
+      ready: () => intake.ready(),
+      log: (level, message, fields) => log[level](message, fields),
+    };
+  }
+
+  #create(text: string): Promise<string> {
     const arrivals = arrivalsFromText(text);
     const outcomes = new Array<Outcome | Rejected>(arrivals.length);
+    const stored = Promise.withResolvers<string>();
     let waiting = arrivals.length;
     for (const [index, { plant, createdBy }] of arrivals.entries()) {
       this.#parts.intake.create(plant, createdBy, (outcome) => {
         outcomes[index] = outcome;
         waiting--;
-        if (waiting === 0)
-          this.#tell(worker, { kind: "outcomes", batch, outcomes: outcomesToText(outcomes) });
+        if (waiting === 0) stored.resolve(outcomesToText(outcomes));
       });
     }
-  }
-
-  async #tellReadiness(worker: Worker, question: number): Promise<void> {
-    const ready = await this.#parts.intake.ready();
-    this.#tell(worker, { kind: "readiness", question, ready });
-  }
-
-  async #drainOne(worker: Worker, timeoutMs: number): Promise<void> {
-    const drained = Promise.withResolvers<void>();
-    worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => {
-      if (data.kind === "drained") drained.resolve();
-    });
-    worker.addEventListener("close", () => drained.resolve());
-    this.#tell(worker, { kind: "drain", timeoutMs });
-    await drained.promise;
-    worker.terminate();
-  }
-
-  // What was meant for a worker that has died meanwhile is for nobody.
-  #tell(worker: Worker, message: ToWorker): void {
-    if (this.#workers.has(worker)) worker.postMessage(message);
-  }
-}
-
-function startThread(): Worker {
-  try {
-    return new Worker(new URL("./worker-thread.ts", import.meta.url).href);
-  } catch (error) {
-    throw new WorkerProblem(error instanceof Error ? error.message : String(error));
+    return stored.promise;
   }
 }

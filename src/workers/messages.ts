@@ -17,18 +17,17 @@ export interface WorkerSetting {
   readonly tokens: readonly Token[] | undefined;
 }
 
-export type ToWorker =
-  | { readonly kind: "start"; readonly setting: WorkerSetting }
-  | { readonly kind: "tokens"; readonly tokens: readonly Token[] }
-  | { readonly kind: "outcomes"; readonly batch: number; readonly outcomes: string }
-  | { readonly kind: "readiness"; readonly question: number; readonly ready: boolean }
-  | { readonly kind: "unready" }
-  | { readonly kind: "drain"; readonly timeoutMs: number };
+/** What the main thread asks of a worker. */
+export interface WorkerCalls {
+  update(tokens: readonly Token[]): void;
+  goUnready(): void;
+  drain(timeoutMs: number): Promise<void>;
+}
 
-export type FromWorker =
-  | { readonly kind: "serving" }
-  /** Plants as one text: strings cross between threads several times faster than objects do. */
-  | { readonly kind: "arrivals"; readonly batch: number; readonly arrivals: string }
-  | { readonly kind: "ready?"; readonly question: number }
-  | { readonly kind: "log"; readonly level: Level; readonly message: string; readonly fields: Fields }
-  | { readonly kind: "drained" };
+/** What a worker asks of the main thread. */
+export interface MainCalls {
+  /** Plants in and outcomes out, each as one text: strings cross between threads several times faster than objects do. */
+  create(arrivals: string): Promise<string>;
+  ready(): Promise<boolean>;
+  log(level: Level, message: string, fields: Fields): void;
+}
