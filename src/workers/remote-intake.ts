@@ -12,10 +12,13 @@ interface Waiting extends Arrival {
 /** The main thread's intake as a worker sees it: the plants of one turn go over as one message. */
 export class RemoteIntake implements PlantIntake {
   readonly #main: Pick<Channel<MainCalls>, "ask">;
+  readonly #onSettleFailed: (error: unknown) => void;
   #queue: Waiting[] = [];
 
-  constructor(main: Pick<Channel<MainCalls>, "ask">) {
+  /** `onSettleFailed` is called when a plant's `settle` threw: an internal error, which concerns that plant's client alone. */
+  constructor(main: Pick<Channel<MainCalls>, "ask">, onSettleFailed: (error: unknown) => void) {
     this.#main = main;
+    this.#onSettleFailed = onSettleFailed;
   }
 
   create(plant: NewPlant, createdBy: string, settle: Settle): void {
@@ -31,6 +34,12 @@ export class RemoteIntake implements PlantIntake {
     this.#queue = [];
     const text = await this.#main.ask("create", arrivalsToText(batch));
     const outcomes = outcomesFromText(text, batch.length);
-    for (const [index, { settle }] of batch.entries()) settle(outcomes[index] ?? "store-unavailable");
+    for (const [index, { settle }] of batch.entries()) {
+      try {
+        settle(outcomes[index] ?? "store-unavailable");
+      } catch (error) {
+        this.#onSettleFailed(error);
+      }
+    }
   }
 }

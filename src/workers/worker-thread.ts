@@ -16,7 +16,7 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
   const gate = new Gate(setting.presetTokens);
   if (setting.tokens !== undefined) gate.update(setting.tokens);
   const rateLimit = setting.rateLimit && new RateLimit(setting.rateLimit, setting.rateMemory);
-  const intake = new RemoteIntake(main);
+  const intake = new RemoteIntake(main, (error) => events.internalError(undefined, error));
   const listener = startPublicListener({ gate, rateLimit, intake, events }, setting.listener);
   const calls: WorkerCalls = {
     update: (tokens) => gate.update(tokens),
