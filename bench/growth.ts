@@ -2,7 +2,7 @@
 // Creates, latency, memory and file size on stores that already hold so many million plants (0, 1 and 10 unless told).
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { Windows } from "../src/storage/sqlite/block-summaries/write-summaries.ts";
+import { BlockSummaries } from "../src/storage/sqlite/block-summaries/block-summaries.ts";
 import { openDatabase } from "../src/storage/sqlite/open.ts";
 import type { GrowthPoint } from "./report.ts";
 import { saveResults } from "./results.ts";
@@ -91,7 +91,7 @@ export function fill(path: string, count: number, order: "rising" | "random"): v
     write(ids.filter((_, index) => index % 7 < 5));
     write(ids.filter((_, index) => index % 7 >= 5));
   }
-  database.transaction(() => new Windows(database).catchUp())();
+  database.transaction(() => new BlockSummaries(database).catchUp())();
   database.close();
   // On disk before anything is measured: what the system has still to write would compete with the creates.
   const file = openSync(path, "r+");

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { Windows } from "../src/storage/sqlite/block-summaries/write-summaries.ts";
+import { BlockSummaries } from "../src/storage/sqlite/block-summaries/block-summaries.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 
 const genera =
@@ -35,7 +35,7 @@ export async function seedStore(file: string, { plants, fromMs, untilMs }: Seedi
       const createdAtMs = Math.round(fromMs + (untilMs - fromMs) * swelling(seq / plants));
       insert.run(seq, idOf(seq), nameOf(pick), tagOf(seq, pick), createdAtMs, senderOf(pick));
     }
-    new Windows(database).catchUp();
+    new BlockSummaries(database).catchUp();
   })();
 }
 

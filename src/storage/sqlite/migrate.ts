@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { Windows } from "./block-summaries/write-summaries.ts";
+import { BlockSummaries } from "./block-summaries/block-summaries.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { isEarly, migrateEarly } from "./early-schemas.ts";
 import { migrations as landed } from "./migrations.ts";
@@ -34,7 +34,7 @@ export function migrate(database: Database, path: string, migrations = landed): 
       if (version === migrations.length) return;
       if (early) migrateEarly(database, migrations[0] ?? "");
       for (const sql of migrations.slice(version)) database.run(sql);
-      if (early) new Windows(database).catchUp();
+      if (early) new BlockSummaries(database).catchUp();
       database.run(`PRAGMA application_id = ${applicationId}`);
       database.run(`PRAGMA user_version = ${migrations.length}`);
     })

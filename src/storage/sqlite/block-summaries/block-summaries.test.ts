@@ -6,9 +6,10 @@ import { join } from "node:path";
 import type { PageRequest, PlantFilter } from "../../../plants/plant-archive.ts";
 import type { Arrival } from "../../../plants/plant-store.ts";
 import { verify } from "../maintenance/verify.ts";
-import { rowsQuery, summariesOf } from "../reading/plant-query.ts";
+import { rowsQuery } from "../reading/plant-query.ts";
 import { SqliteStore } from "../sqlite-store.ts";
-import { Windows } from "./write-summaries.ts";
+import { BlockSummaries } from "./block-summaries.ts";
+import { blockChoices } from "./choose-blocks.ts";
 
 // More than two blocks, in batches that do not divide them, and a rest that is in none yet.
 const plants = 2500;
@@ -110,7 +111,7 @@ test("no pair of filters makes SQLite build an index or sort", () => {
   using database = new Database(file);
   for (const filter of [...alone, ...pairs, all]) {
     for (const direction of ["ASC", "DESC"] as const) {
-      const query = rowsQuery(filter, summariesOf(filter), { low: 1, high: 2048 }, direction);
+      const query = rowsQuery(filter, blockChoices(filter), { low: 1, high: 2048 }, direction);
       const plan = database
         .query<{ detail: string }, (string | number)[]>(`EXPLAIN QUERY PLAN ${query.sql} LIMIT 100`)
         .all(...query.values)
@@ -130,7 +131,7 @@ test("plants and summaries that another process wrote meanwhile do no harm", asy
     );
     other.transaction(() => {
       for (let id = 10_000; id < 11_500; id++) insert.run(id, startMs);
-      new Windows(other).catchUp();
+      new BlockSummaries(other).catchUp();
     })();
   }
   const arrivals = Array.from({ length: 3000 }, (_, index) => arrivalOf(20_000 + index));

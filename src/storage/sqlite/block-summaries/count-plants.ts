@@ -1,24 +1,24 @@
 import type { Database } from "bun:sqlite";
 import type { TagCount } from "../../../plants/plant-archive.ts";
-import { windowPlants as blockPlants } from "./write-summaries.ts";
+import { blockPlants, lastSummarisedSql } from "./summary-tables.ts";
 
 const minuteMs = 60_000;
 
-/** The tags that most plants have, from the blocks' counts and the plants that are in no block yet. */
+/** The most frequent tags, from the counts of blocks and the plants that are in no full block yet. */
 export function topTags(database: Database, limit: number): readonly TagCount[] {
   return database
     .query<{ tag: string; plants: bigint }, [number]>(
       `SELECT tag, sum(plants) AS plants FROM (
          SELECT tag, plants FROM tag_windows
          UNION ALL
-         SELECT tag, 1 FROM plants WHERE seq > (SELECT seq FROM windows_end) AND tag IS NOT NULL
+         SELECT tag, 1 FROM plants WHERE seq > ${lastSummarisedSql} AND tag IS NOT NULL
        ) GROUP BY tag ORDER BY plants DESC, tag LIMIT ?`,
     )
     .all(limit)
     .map(({ tag, plants }) => ({ tag, plants: Number(plants) }));
 }
 
-/** How many plants have their time in each of so many minutes. A block whose plants are all of one minute is not read. */
+/** How many plants have their time in each of that many minutes. A block whose plants are all of one minute is not read. */
 export function createdPerMinute(database: Database, fromMs: number, minutes: number): readonly number[] {
   const rows = database
     .query<{ minute: bigint; plants: bigint }, [number, number]>(
@@ -33,7 +33,7 @@ export function createdPerMinute(database: Database, fromMs: number, minutes: nu
          SELECT created_at_ms FROM near CROSS JOIN plants
           WHERE NOT within AND seq BETWEEN block * ${blockPlants} + 1 AND (block + 1) * ${blockPlants}
          UNION ALL
-         SELECT created_at_ms FROM plants WHERE seq > (SELECT seq FROM windows_end)
+         SELECT created_at_ms FROM plants WHERE seq > ${lastSummarisedSql}
        )
        SELECT minute, sum(plants) AS plants FROM (
          SELECT minute, ${blockPlants} AS plants FROM near WHERE within

@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { setImmediate as otherWork } from "node:timers/promises";
-import { BlockCheck } from "../block-summaries/check-summaries.ts";
-import { windowPlants as blockPlants } from "../block-summaries/write-summaries.ts";
+import { SummaryCheck } from "../block-summaries/check-summaries.ts";
+import { blockPlants } from "../block-summaries/summary-tables.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
@@ -65,7 +65,7 @@ async function checkPlants(
   problems: string[],
   onRows: (checked: number, of: number) => void,
 ): Promise<number> {
-  const blocks = new BlockCheck(database, path);
+  const blocks = new SummaryCheck(database, path);
   const last = database.query<{ seq: bigint | null }, []>("SELECT max(seq) AS seq FROM plants").get()?.seq;
   const count = Number(last ?? 0n);
   problems.push(...blocks.problems(count));

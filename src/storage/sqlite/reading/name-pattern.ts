@@ -8,12 +8,6 @@ export function namePattern(part: string): { readonly operator: string; readonly
   return { operator: "GLOB ?", pattern: `*${[...part].map(eitherCase).join("")}*` };
 }
 
-/** The longest piece of it that is plain ASCII: wherever the whole is, this is too. Empty where there is none. */
-export function longestAscii(part: string): string {
-  const pieces = part.match(/[\x20-\x7e]+/g) ?? [];
-  return pieces.reduce((longest, piece) => (piece.length > longest.length ? piece : longest), "");
-}
-
 // One letter in either case, as a set; the sign ] can stand first in one, and ^ cannot.
 function eitherCase(letter: string): string {
   if (/[*?[]/.test(letter)) return `[${letter}]`;

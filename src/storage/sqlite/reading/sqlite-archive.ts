@@ -13,7 +13,7 @@ import {
   type TagCount,
 } from "../../../plants/plant-archive.ts";
 import { createdPerMinute, topTags } from "../block-summaries/count-plants.ts";
-import { conditionOf, rowsInBlocks } from "./plant-query.ts";
+import { conditionOf, selectPlants } from "./plant-query.ts";
 import { allColumns, fromRow, type Range, type Row } from "./plant-rows.ts";
 
 // A page of huge plants is cut short rather than held in memory whole.
@@ -52,7 +52,7 @@ export class SqliteArchive implements PlantArchive {
       const asked = Math.min(limit - plants.length, rowsAtOnce);
       const startMs = performance.now();
       const direction = newestFirst ? "DESC" : "ASC";
-      const rows = rowsInBlocks(this.#database, { filter, range: slice, direction, limit: asked });
+      const rows = selectPlants(this.#database, { filter, range: slice, direction, limit: asked });
       for (const row of rows) {
         plants.push(fromRow(row));
         characters += row.name.length + (row.tag?.length ?? 0);
@@ -139,7 +139,7 @@ export class SqliteArchive implements PlantArchive {
     // Times follow no order, but most often nearly do: from the first to the last that is wanted is then a small part.
     const end = (direction: "ASC" | "DESC"): number | undefined => {
       const wanted = { filter: { sinceMs, untilMs }, range, direction, limit: 1 };
-      return rowsInBlocks(this.#database, wanted).map(({ seq }) => Number(seq))[0];
+      return selectPlants(this.#database, wanted).map(({ seq }) => Number(seq))[0];
     };
     return { low: end("ASC") ?? 1, high: end("DESC") ?? 0 };
   }

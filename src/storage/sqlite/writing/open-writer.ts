@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { StoreEvents } from "../../store.ts";
+import { lastSummarised } from "../block-summaries/summary-tables.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { makeDirectory, syncDirectory } from "../data-folder.ts";
@@ -57,7 +58,8 @@ function refuseMalformed(database: Database, path: string): void {
     throw new DataFileProblem(
       `${path} is damaged: it has ${statSync(path).size} of ${bytes} bytes; restore it from a backup.`,
     );
-  for (const table of ["windows_end", "tokens"]) database.query(`SELECT * FROM ${table}`).all();
+  lastSummarised(database);
+  database.query("SELECT * FROM tokens").all();
   for (const order of ["seq", "seq DESC", "id", "id DESC"]) {
     const row = database
       .query<{ seq: bigint; id: bigint }, []>(

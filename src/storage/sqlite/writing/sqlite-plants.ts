@@ -2,7 +2,7 @@ import type { Database, Statement } from "bun:sqlite";
 import { differingFields } from "../../../plants/plant.ts";
 import { type Arrival, type Outcome, OutcomeUnknown, type PlantStore } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import { Windows } from "../block-summaries/write-summaries.ts";
+import { BlockSummaries } from "../block-summaries/block-summaries.ts";
 import { readPragma } from "../read-pragma.ts";
 import type { Writer } from "./writer.ts";
 
@@ -22,8 +22,8 @@ export class SqlitePlants implements PlantStore {
   readonly #writer: Writer;
   readonly #insert: Statement;
   readonly #select: Statement<{ name: string; tag: string | null }, [bigint]>;
-  readonly #windows: Windows;
-  readonly #rolledBack = () => this.#windows.reload();
+  readonly #summaries: BlockSummaries;
+  readonly #rolledBack = () => this.#summaries.reload();
   readonly #events: StoreEvents;
   #lastCreatedAtMs: number;
 
@@ -32,7 +32,7 @@ export class SqlitePlants implements PlantStore {
     this.#writer = writer;
     this.#events = events;
     database.run(`PRAGMA cache_size = -${cacheKib}`);
-    this.#windows = new Windows(database);
+    this.#summaries = new BlockSummaries(database);
     this.#insert = database.query(
       "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
     );
@@ -50,7 +50,7 @@ export class SqlitePlants implements PlantStore {
     this.#lastCreatedAtMs = nowMs;
     return this.#writer.transaction(() => {
       const outcomes = batch.map((arrival) => this.#createOne(arrival, nowMs));
-      this.#windows.stored(outcomes.filter((outcome) => outcome === created).length);
+      this.#summaries.stored(outcomes.filter((outcome) => outcome === created).length);
       return outcomes;
     }, this.#rolledBack);
   }
