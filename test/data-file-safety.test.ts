@@ -94,7 +94,7 @@ describe("one data file has one writer", () => {
     ]) {
       const { code, err } = await plantStore(args);
       expect([args[0], code]).toEqual([args[0], 1]);
-      expect(err).toMatch(/is in use|is there already/);
+      expect(err).toMatch(/is in use|exists already/);
     }
     expect((await plantStore(["token", "create", "--name", "a", "--database", file])).code).toBe(0);
     expect((await plantStore(["token", "list", "--database", file])).out).toContain("a");

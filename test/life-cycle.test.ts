@@ -278,7 +278,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
       "--database",
       join(folder.path, "file/p.db"),
     ]);
-    expect([code, err]).toEqual([1, expect.stringContaining("cannot be made")]);
+    expect([code, err]).toEqual([1, expect.stringContaining("cannot be created")]);
     oneSentence(err);
   });
 

@@ -146,7 +146,7 @@ describe("backup, restore and verify", () => {
     writeFileSync(file, bytes);
     const elsewhere = join(folder.path, "elsewhere.db");
     expect((await plantStore(["restore", file, "--database", elsewhere])).err).toContain(
-      "is not what its checksum",
+      "does not match its checksum",
     );
     expect(existsSync(elsewhere)).toBe(false);
     expect(

@@ -2,8 +2,8 @@ import { readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import {
+  type BackupFile,
   backUp,
-  type Kept,
   restore as restoreBackup,
   type Step,
 } from "../storage/sqlite/maintenance/backup.ts";
@@ -85,8 +85,8 @@ export const verify: Command = {
 
 async function stepByStep(
   terminal: Terminal,
-  work: (onStep: (step: Step) => void) => Promise<Kept>,
-): Promise<Kept> {
+  work: (onStep: (step: Step) => void) => Promise<BackupFile>,
+): Promise<BackupFile> {
   const startMs = performance.now();
   let step: Step = "copying";
   using _ = showLine(terminal, () => `${step}  ${Math.floor((performance.now() - startMs) / 1000)} s`);
@@ -95,7 +95,7 @@ async function stepByStep(
   });
 }
 
-function tell(kept: Kept, args: Arguments, terminal: Terminal, what: string): void {
+function tell(kept: BackupFile, args: Arguments, terminal: Terminal, what: string): void {
   if (args.has("json")) terminal.out(`${JSON.stringify(kept, null, 2)}\n`);
   else
     terminal.err(

@@ -1,6 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { closeOnError } from "./connect.ts";
+import { DataFileProblem } from "./data-file-problem.ts";
 
 const linksMax = 40;
 const attemptsMax = 10;
@@ -19,6 +21,11 @@ export function realDataFile(path: string): string {
   return existsSync(dirname(at)) ? join(realpathSync(dirname(at)), basename(at)) : at;
 }
 
+/** @throws DataFileProblem it does not exist. */
+export function requireDataFile(path: string): void {
+  if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
+}
+
 /**
  * Opens a connection by which the file at the path is read. A start after a failed sync puts a new file in its place; a connection
  * to the old one would write into the new one's WAL. Once it has read, it holds a lock that keeps the file from being replaced.
@@ -27,12 +34,7 @@ export function openUnmoved(path: string, open: () => Database): Database {
   for (let attempt = 1; ; attempt++) {
     const before = inode(path);
     const database = open();
-    try {
-      database.query("SELECT count(*) FROM sqlite_schema").get();
-    } catch (error) {
-      database.close();
-      throw error;
-    }
+    closeOnError(database, () => database.query("SELECT count(*) FROM sqlite_schema").get());
     if (before === undefined || inode(path) === before || attempt === attemptsMax) return database;
     // SQLite sees by itself that this file was moved, and leaves the WAL alone.
     database.close();

@@ -1,6 +1,8 @@
+import type { Database } from "bun:sqlite";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { fileMode } from "./data-folder.ts";
+import { fileMode } from "./durable-files.ts";
 
 /** Why the last process could not vouch for the data file. */
 export type Failure =
@@ -8,6 +10,27 @@ export type Failure =
   | { readonly reason: "sync-failed" }
   /** The data file was deleted or replaced while it was open; `copy` is where everything was saved, once it is. */
   | { readonly reason: "replaced"; readonly copy?: string };
+
+/** Holds a reference to the connection: collected as garbage it would be closed, which checkpoints and deletes the WAL. */
+export class UnclosedFailure extends OutcomeUnknown {
+  readonly database: Database;
+
+  constructor(message: string, database: Database) {
+    super(message);
+    this.database = database;
+  }
+}
+
+/** The same where a sync may have failed, with a marker for the next start. */
+export function syncFailure(path: string, reason: string, database: Database): UnclosedFailure {
+  let message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
+  try {
+    writeMarker(path, { reason: "sync-failed" });
+  } catch (error) {
+    message += ` The failure could not be noted beside it either: ${String(error)}.`;
+  }
+  return new UnclosedFailure(message, database);
+}
 
 /** Lies beside the data file. It need not survive a power loss: that empties the page cache too. */
 export function markerFile(path: string): string {

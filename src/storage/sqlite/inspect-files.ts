@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { readMarker, refuseReplaced } from "./failure-marker.ts";
 import { inspectWal } from "./wal-file.ts";
-import { WriterLock } from "./writer-lock.ts";
+import { tryShared, type WriterLock } from "./writer-lock.ts";
 
 /**
  * Before SQLite opens the data file, as opening recovers the WAL and closing deletes it.
@@ -29,7 +29,7 @@ export function refuseDamagedUnlessServed(path: string): void {
   if (!existsSync(`${path}-wal`) && failure === undefined) return;
   let lock: WriterLock | undefined;
   try {
-    lock = WriterLock.tryShared(path);
+    lock = tryShared(path);
     if (lock === undefined) return;
   } catch {
     // Without a lock file, as on a medium that cannot be written to, there is nobody who writes.

@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
 import { BlockSummaries } from "./block-summaries/block-summaries.ts";
+import { readPragma } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { isEarly, migrateEarly } from "./early-schemas.ts";
 import { migrations as landed } from "./migrations.ts";
-import { readPragma } from "./read-pragma.ts";
 import { fingerprints } from "./schema.ts";
 
 // "PLNT", in the file's header: tells our files from other SQLite databases.

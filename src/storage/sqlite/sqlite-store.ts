@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type StoreEvents } from "../store.ts";
+import { setWalAside } from "./durable-files.ts";
 import { type Failure, writeMarker } from "./failure-marker.ts";
 import { saveCopy } from "./maintenance/save-copy.ts";
-import { setWalAside } from "./maintenance/set-wal-aside.ts";
 import { ThreadedArchive } from "./reading/threaded-archive.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
 import { checkpointBeforeClose } from "./truncate-wal.ts";

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { isScope } from "../../access/scopes.ts";
 import type { Token, TokenStore } from "../../access/tokens.ts";
-import { readPragma } from "./read-pragma.ts";
+import { readPragma } from "./connect.ts";
 import type { Writer } from "./writing/writer.ts";
 
 interface Row {

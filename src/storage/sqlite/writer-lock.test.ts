@@ -5,22 +5,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { refuseDamaged, refuseDamagedUnlessServed } from "./inspect-files.ts";
-import { lockForWriting, WriterLock } from "./writer-lock.ts";
+import { lockForWriting, tryLock, tryShared } from "./writer-lock.ts";
 import { openWriter } from "./writing/open-writer.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plant-store-lock-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 function isFree(path: string): boolean {
-  using lock = WriterLock.tryAcquire(path);
+  using lock = tryLock(path);
   return lock !== undefined;
 }
 
 test("several may inspect the files at once, and keep a writer out", () => {
   const path = join(folder, "inspected.db");
   lockForWriting(path)[Symbol.dispose]();
-  using one = WriterLock.tryShared(path);
-  using other = WriterLock.tryShared(path);
+  using one = tryShared(path);
+  using other = tryShared(path);
   expect([one === undefined, other === undefined, isFree(path)]).toEqual([false, false, false]);
 });
 
@@ -34,8 +34,8 @@ test("a data file that is not there yet has one lock, whichever way its folder i
 test("a lock that is about to be released is waited for", async () => {
   const path = join(folder, "stopping.db");
   const script = `
-    import { WriterLock } from ${JSON.stringify(join(import.meta.dir, "writer-lock.ts"))};
-    globalThis.lock = WriterLock.tryAcquire(${JSON.stringify(path)});
+    import { tryLock } from ${JSON.stringify(join(import.meta.dir, "writer-lock.ts"))};
+    globalThis.lock = tryLock(${JSON.stringify(path)});
     console.log("locked");
     setTimeout(() => process.exit(), 200);`;
   const holder = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });

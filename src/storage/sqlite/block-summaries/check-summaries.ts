@@ -1,6 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
+import { readPragma } from "../connect.ts";
 import { olderProblem } from "../migrate.ts";
-import { readPragma } from "../read-pragma.ts";
 import {
   blockPlants,
   lastSummarised,

@@ -1,4 +1,3 @@
-import { Database } from "bun:sqlite";
 import {
   closeSync,
   fchmodSync,
@@ -8,14 +7,14 @@ import {
   openSync,
   readSync,
   renameSync,
-  rmSync,
   writeSync,
 } from "node:fs";
 import { userInfo } from "node:os";
 import { dirname } from "node:path";
+import { connect, setDurable } from "../connect.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { syncDirectory } from "../data-folder.ts";
-import { checkpointWhole } from "../truncate-wal.ts";
+import { removeDatabase, syncDirectory } from "../durable-files.ts";
+import { truncateWal } from "../truncate-wal.ts";
 
 const chunkBytes = 1_048_576;
 
@@ -28,7 +27,7 @@ const chunkBytes = 1_048_576;
  */
 export function rebuild(path: string): void {
   const copy = `${path}.rebuilt`;
-  removeFiles(copy);
+  removeDatabase(copy);
   // The data file's handle stays open until the end: closing it would drop the caller's POSIX locks.
   const file = openSync(path, "r");
   try {
@@ -38,19 +37,18 @@ export function rebuild(path: string): void {
     renameSync(copy, path);
     syncDirectory(dirname(path));
     // Left behind by a crash here, the old WAL would only repeat what the new file has.
-    removeFiles(path, ["-wal", "-shm"]);
+    removeDatabase(path, ["-wal", "-shm"]);
     syncDirectory(dirname(path));
   } finally {
-    removeFiles(copy);
+    removeDatabase(copy);
     closeSync(file);
   }
 }
 
 function recoverCopy(copy: string, path: string): void {
-  using database = new Database(copy, { readwrite: true, create: false, strict: true, safeIntegers: true });
-  database.run("PRAGMA synchronous = FULL");
-  database.run("PRAGMA checkpoint_fullfsync = ON");
-  checkpointWhole(database);
+  using database = connect(copy, { waitMs: 0 });
+  setDurable(database);
+  truncateWal(database);
   const check = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get();
   if (check?.quick_check !== "ok")
     throw new DataFileProblem(
@@ -88,8 +86,4 @@ function copyBytes(from: number, to: string): void {
   } finally {
     closeSync(target);
   }
-}
-
-function removeFiles(path: string, ends = ["", "-wal", "-shm"]): void {
-  for (const end of ends) rmSync(path + end, { force: true });
 }

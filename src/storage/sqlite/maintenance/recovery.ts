@@ -1,14 +1,21 @@
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, statSync } from "node:fs";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
+import { connect, setDurable } from "../connect.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { type Failure, readMarker, refuseReplaced, removeMarker } from "../failure-marker.ts";
+import {
+  type Failure,
+  readMarker,
+  refuseReplaced,
+  removeMarker,
+  syncFailure,
+  UnclosedFailure,
+} from "../failure-marker.ts";
 import { refuseDamaged } from "../inspect-files.ts";
 import { codeOf, isLocked, lockWaitMsMax } from "../lock-wait.ts";
 import { checkOwner } from "../migrate.ts";
-import { checkpointWhole } from "../truncate-wal.ts";
-import { syncFailure, UnclosedFailure } from "../unclosed-failure.ts";
+import { truncateWal } from "../truncate-wal.ts";
 import { inspectWal } from "../wal-file.ts";
 import { rebuild } from "./rebuild.ts";
 
@@ -46,10 +53,9 @@ export function recover(path: string, events: StoreEvents = {}): { readonly shar
 
 /** With an exclusive lock, so that no -shm of another process is believed; false if the file is not ours alone. */
 function recoverAlone(path: string, failure: Failure | undefined, events: StoreEvents): boolean {
-  const database = openPlain(path, aloneWaitMs);
+  const database = connect(path, { waitMs: aloneWaitMs });
   return guarded(path, database, () => {
-    database.run("PRAGMA locking_mode = EXCLUSIVE");
-    if (!tryBegin(database)) {
+    if (!tryBegin(database, "EXCLUSIVE")) {
       database.close();
       return false;
     }
@@ -60,7 +66,7 @@ function recoverAlone(path: string, failure: Failure | undefined, events: StoreE
       rebuild(path);
     }
     database.run("ROLLBACK");
-    if (failure === undefined) checkpointWhole(database);
+    if (failure === undefined) truncateWal(database);
     database.close();
     return true;
   });
@@ -68,9 +74,10 @@ function recoverAlone(path: string, failure: Failure | undefined, events: StoreE
 
 /** Beside a long reader the WAL cannot be emptied, but it can be made durable as it is. */
 function recoverShared(path: string): void {
-  const database = openPlain(path, lockWaitMsMax);
+  const database = connect(path, { waitMs: lockWaitMsMax });
   guarded(path, database, () => {
-    if (!tryBegin(database)) throw new StoreUnavailable("Another process keeps the data file locked.");
+    if (!tryBegin(database, "NORMAL"))
+      throw new StoreUnavailable("Another process keeps the data file locked.");
     checkOwner(database, path);
     syncWal(`${path}-wal`);
     database.run("ROLLBACK");
@@ -78,16 +85,10 @@ function recoverShared(path: string): void {
   });
 }
 
-function openPlain(path: string, waitMs: number): Database {
-  const database = new Database(path, { readwrite: true, create: false, strict: true, safeIntegers: true });
-  database.run(`PRAGMA busy_timeout = ${waitMs}`);
-  database.run("PRAGMA synchronous = FULL");
-  database.run("PRAGMA checkpoint_fullfsync = ON");
-  return database;
-}
-
-function tryBegin(database: Database): boolean {
+function tryBegin(database: Database, lockingMode: "EXCLUSIVE" | "NORMAL"): boolean {
   try {
+    setDurable(database);
+    database.run(`PRAGMA locking_mode = ${lockingMode}`);
     database.run("BEGIN IMMEDIATE");
     return true;
   } catch (error) {

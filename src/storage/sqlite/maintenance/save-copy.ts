@@ -1,7 +1,7 @@
-import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
+import { closeSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { fileMode, makeDirectory, syncDirectory } from "../data-folder.ts";
+import { fileMode, makeDirectory, syncDirectory, syncFile } from "../durable-files.ts";
 import { writeMarker } from "../failure-marker.ts";
 import { checkDatabase } from "./copy-and-check.ts";
 
@@ -20,9 +20,7 @@ export async function saveCopy(path: string, copyTo: (to: string) => Promise<voi
   }
   const [problem] = await checkDatabase(to);
   if (problem !== undefined) throw new DataFileProblem(`The copy ${to} is not sound: ${problem}.`);
-  const file = openSync(to, "r+");
-  fsyncSync(file);
-  closeSync(file);
+  syncFile(to);
   for (const folder of folders) syncDirectory(folder);
   writeMarker(path, { reason: "replaced", copy: to });
   return to;

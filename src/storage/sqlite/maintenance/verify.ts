@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
 import { setImmediate as otherWork } from "node:timers/promises";
 import { SummaryCheck } from "../block-summaries/check-summaries.ts";
 import { blockPlants } from "../block-summaries/summary-tables.ts";
+import { requireDataFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
@@ -34,7 +34,7 @@ const problemsMax = 20;
  * @throws DataFileProblem if there is no file of ours to check.
  */
 export async function verify(path: string, onRows: (checked: number, of: number) => void): Promise<Verified> {
-  if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
+  requireDataFile(path);
   const expected = expectedChecksum(path);
   const problems = expected === undefined ? [] : await checksumProblems(path, expected);
   let plants = 0;

@@ -1,8 +1,9 @@
 import { Database, SQLiteError, type Statement, constants as sqlite } from "bun:sqlite";
-import { accessSync, existsSync, constants as modes, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { accessSync, constants as modes, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { openUnmoved, realDataFile } from "../data-file-path.ts";
+import { closeOnError } from "../connect.ts";
+import { openUnmoved, realDataFile, requireDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { refuseDamagedUnlessServed } from "../inspect-files.ts";
 import { lockWaitMsMax } from "../lock-wait.ts";
@@ -15,17 +16,13 @@ import { checkOwner, checkSchema } from "../migrate.ts";
 export function openReadOnly(named: string, { older = false } = {}): Database {
   const path = realDataFile(named);
   refuseDamagedUnlessServed(path);
-  if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
+  requireDataFile(path);
   try {
     const database = connectReadOnly(path);
-    try {
+    return closeOnError(database, () => {
       checkOwner(database, path);
       checkSchema(database, path, { older });
-      return database;
-    } catch (error) {
-      database.close();
-      throw error;
-    }
+    });
   } catch (error) {
     throw asDataFileProblem(error, path);
   }
@@ -36,7 +33,7 @@ export function connectReadOnly(named: string): Database {
   const path = realDataFile(named);
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   // A connection that may not write leaves behind the -wal and -shm files that it had to make; one that may removes them.
-  if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(resolve(path))))
+  if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(path)))
     return openUnmoved(path, () =>
       readable(new Database(path, { readwrite: true, strict: true, safeIntegers: true })),
     );
@@ -70,14 +67,10 @@ class ImmutableDatabase extends Database {
 }
 
 function readable(database: Database): Database {
-  try {
+  return closeOnError(database, () => {
     database.run(`PRAGMA busy_timeout = ${lockWaitMsMax}`);
     database.query("SELECT count(*) FROM sqlite_schema").get();
-    return database;
-  } catch (error) {
-    database.close();
-    throw error;
-  }
+  });
 }
 
 function mayWrite(path: string): boolean {

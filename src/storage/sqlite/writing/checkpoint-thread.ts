@@ -1,7 +1,7 @@
-import { Database } from "bun:sqlite";
 import { fdatasyncSync, statSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
 import { serveThread } from "../../../threads/serve-thread.ts";
+import { connect, setDurable } from "../connect.ts";
 import type { CheckpointCalls, CheckpointSetting } from "./checkpointer.ts";
 
 const lowPriority = 10;
@@ -10,12 +10,10 @@ lowerPriority();
 
 // Serves checkpointer.ts from a connection of its own, open for as long as the writer's.
 serveThread<CheckpointSetting>(({ path, file, inode }) => {
-  const database = new Database(path, { readwrite: true, create: false, strict: true });
+  const database = connect(path, { waitMs: 0 });
   if (statSync(path, { bigint: true }).ino !== inode) throw new Error("the data file was replaced");
-  database.run("PRAGMA busy_timeout = 0");
   // As durable as the writer's own: the WAL is on disk before the data file is written, and that before the WAL restarts.
-  database.run("PRAGMA synchronous = FULL");
-  database.run("PRAGMA checkpoint_fullfsync = ON");
+  setDurable(database);
   // A connection opens its files with its first read, and must have them open if they are deleted later.
   database.query("SELECT count(*) FROM sqlite_schema").get();
   const checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");

@@ -1,56 +1,65 @@
 import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname } from "node:path";
 import type { StoreEvents } from "../../store.ts";
 import { lastSummarised } from "../block-summaries/summary-tables.ts";
+import { readPragma } from "../connect.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { makeDirectory, syncDirectory } from "../data-folder.ts";
+import { makeDirectory, syncDirectory } from "../durable-files.ts";
 import { recover } from "../maintenance/recovery.ts";
-import { openDatabase } from "../open.ts";
-import { readPragma } from "../read-pragma.ts";
+import { type OpenOptions, openDatabase } from "../open.ts";
 import { lockForWriting, type WriterLock } from "../writer-lock.ts";
 
-export interface OpenedWriter {
+export interface OpenedWriter<Lock = WriterLock> {
   readonly database: Database;
   /** The data file itself, where the path was a symbolic link. */
   readonly path: string;
-  readonly lock: WriterLock;
+  readonly lock: Lock;
   /** Whether another process has the data file open too. */
   readonly shared: boolean;
 }
 
 /**
- * Opens the data file as its one writer: locked, recovered, up to date, and looked at.
+ * Opens the data file as its one writer: locked, recovered, migrated, and checked for obvious damage.
  * @throws DataFileProblem, StoreUnavailable, OutcomeUnknown
  */
 export function openWriter(named: string, events: StoreEvents = {}): OpenedWriter {
-  const path = realDataFile(named);
-  const made = makeDirectory(dirname(resolve(path)));
-  const lock = lockForWriting(path);
+  const opened = openRecovered(named, lockForWriting, { create: true, migrate: true }, events);
   try {
-    const { shared } = recover(path, events);
-    const database = openDatabase(path, { create: true, migrate: true });
-    // A power loss may not take away the folders that were just made for the file.
-    for (const folder of made) syncDirectory(folder);
-    asProblem(path, () => refuseMalformed(database, path));
+    refuseMalformed(opened.database, opened.path);
+    return opened;
+  } catch (error) {
+    opened.lock[Symbol.dispose]();
+    throw asDataFileProblem(error, opened.path);
+  }
+}
+
+/** Opens the data file for a Writer. Whoever gets the lock recovers what a crash left; without it, its holder has done so. */
+export function openRecovered<Lock extends WriterLock | undefined>(
+  named: string,
+  acquire: (path: string) => Lock,
+  options: OpenOptions,
+  events: StoreEvents = {},
+): OpenedWriter<Lock> {
+  const path = realDataFile(named);
+  const folders = options.create ? makeDirectory(dirname(path)) : [];
+  const lock = acquire(path);
+  try {
+    const shared = lock !== undefined && recover(path, events).shared;
+    const database = openDatabase(path, { ...options, create: options.create && lock !== undefined });
+    // A power loss may not take away the folders that were just created for the file.
+    for (const folder of folders) syncDirectory(folder);
+    // The Writer waits for locks by itself.
     database.run("PRAGMA busy_timeout = 0");
     return { database, path, lock, shared };
   } catch (error) {
-    lock[Symbol.dispose]();
+    lock?.[Symbol.dispose]();
     throw error;
   }
 }
 
-function asProblem<Result>(path: string, work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    throw asDataFileProblem(error, path);
-  }
-}
-
-/** What can be seen in a moment: the length of the file, and both ends of the table and its index. */
+/** What is visible in a moment: the length of the file, and both ends of the table and its index. */
 function refuseMalformed(database: Database, path: string): void {
   const bytes = Number(readPragma(database, "page_count") * readPragma(database, "page_size"));
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;

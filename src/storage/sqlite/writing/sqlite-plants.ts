@@ -3,7 +3,7 @@ import { differingFields } from "../../../plants/plant.ts";
 import { type Arrival, type Outcome, OutcomeUnknown, type PlantStore } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import { BlockSummaries } from "../block-summaries/block-summaries.ts";
-import { readPragma } from "../read-pragma.ts";
+import { readPragma } from "../connect.ts";
 import type { Writer } from "./writer.ts";
 
 // Room for the inner pages of the index of ids, also of fifty million. With SQLite's own two megabytes an id in no order

@@ -1,0 +1,62 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
+import { platform } from "node:os";
+import { dirname } from "node:path";
+import { DataFileProblem } from "./data-file-problem.ts";
+
+// Plants and token digests are for the service's own user. SQLite gives its WAL the same mode.
+const folderMode = 0o700;
+export const fileMode = 0o600;
+// File systems that have no fsync for folders say so by one of these.
+const noFolderSync = ["EINVAL", "EBADF", "ENOTSUP", "EOPNOTSUPP"];
+
+/** Creates the folder and those above it where missing; returns each folder whose listing changed. */
+export function makeDirectory(folder: string): string[] {
+  let topmost: string | undefined;
+  try {
+    topmost = mkdirSync(folder, { recursive: true, mode: folderMode });
+  } catch (error) {
+    throw new DataFileProblem(`The folder ${folder} cannot be created: ${(error as Error).message}.`);
+  }
+  if (topmost === undefined) return [];
+  const changed = [folder];
+  for (let at = folder; at !== dirname(topmost); at = dirname(at)) changed.push(dirname(at));
+  return changed;
+}
+
+export function syncDirectory(folder: string): void {
+  // Windows has no such call, and its file systems keep their own order.
+  if (platform() === "win32") return;
+  try {
+    sync(folder, "r");
+  } catch (error) {
+    if (!noFolderSync.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+/** Not for a database that this process has open: closing the file would drop SQLite's locks on it. */
+export function syncFile(path: string): void {
+  sync(path, "r+");
+}
+
+/** Removes a database with its WAL and shared memory, or these two alone. */
+export function removeDatabase(path: string, endings = ["", "-wal", "-shm"]): void {
+  for (const ending of endings) rmSync(path + ending, { force: true });
+}
+
+/** SQLite would apply the WAL of another data file to the one that gets its name. It may hold plants, so it is renamed. */
+export function setWalAside(path: string): void {
+  removeDatabase(path, ["-shm"]);
+  if (!existsSync(`${path}-wal`)) return;
+  let to = `${path}-wal.left-behind`;
+  for (let number = 2; existsSync(to); number++) to = `${path}-wal.left-behind-${number}`;
+  renameSync(`${path}-wal`, to);
+}
+
+function sync(path: string, mode: "r" | "r+"): void {
+  const handle = openSync(path, mode);
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
