@@ -94,8 +94,9 @@ export class Connections implements AsyncDisposable {
       if (this.#closed) void connection.close(closeMsMax);
       else this.#idle.push(connection);
     }
-    this.#free++;
-    this.#waiting.shift()?.();
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free++;
+    else next();
   }
 
   #takeIdle(): Connection | undefined {
@@ -105,21 +106,26 @@ export class Connections implements AsyncDisposable {
     }
   }
 
-  async #turn(deadlineMs: number): Promise<void> {
-    while (this.#free === 0) {
-      const woken = Promise.withResolvers<void>();
-      this.#waiting.push(woken.resolve);
-      const timer = setTimeout(woken.resolve, Math.max(1, deadlineMs - performance.now()));
-      await woken.promise;
-      clearTimeout(timer);
-      // One that was woken by its timer alone must not stand in the way of those behind it.
-      const at = this.#waiting.indexOf(woken.resolve);
-      if (at >= 0) this.#waiting.splice(at, 1);
-      if (performance.now() < deadlineMs) continue;
-      this.#waiting.shift()?.();
-      throw new ConnectionLost("all connections are busy");
-    }
-    this.#free--;
+  /** Waits for one of the `count` connections. Whoever gives one back hands it to the first that waits. */
+  #turn(deadlineMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#free > 0) {
+        this.#free--;
+        return resolve();
+      }
+      const give = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(
+        () => {
+          this.#waiting.splice(this.#waiting.indexOf(give), 1);
+          reject(new ConnectionLost("all connections are busy"));
+        },
+        Math.max(1, deadlineMs - performance.now()),
+      );
+      this.#waiting.push(give);
+    });
   }
 }
 
