@@ -33,27 +33,6 @@ export function selectPlants(database: Database, { filter, range, direction, lim
   return rows;
 }
 
-/** What a plant itself must match, as SQL that starts with AND. */
-export function conditionOf({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter): Sql {
-  const parts: string[] = [];
-  const values: (string | number)[] = [];
-  const add = (sql: string, value: string | number | undefined): void => {
-    if (value === undefined) return;
-    parts.push(` AND ${sql}`);
-    values.push(value);
-  };
-  // The plus keeps SQLite from making an index of its own for the equality: it would read every plant, for each slice.
-  add("+plants.tag = ?", tag);
-  add("+created_by = ?", createdBy);
-  add("created_at_ms >= ?", sinceMs);
-  add("created_at_ms < ?", untilMs);
-  if (namePart !== undefined) {
-    const { operator, pattern } = namePattern(namePart);
-    add(`name ${operator}`, pattern);
-  }
-  return { sql: parts.join(""), values };
-}
-
 /** The query of selectPlants, without its limit. */
 export function rowsQuery(
   filter: PlantFilter,
@@ -86,6 +65,27 @@ export function rowsQuery(
       ...condition.values,
     ],
   };
+}
+
+/** What a plant itself must match, as SQL that starts with AND. */
+function conditionOf({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter): Sql {
+  const parts: string[] = [];
+  const values: (string | number)[] = [];
+  const add = (sql: string, value: string | number | undefined): void => {
+    if (value === undefined) return;
+    parts.push(` AND ${sql}`);
+    values.push(value);
+  };
+  // The plus keeps SQLite from making an index of its own for the equality: it would read every plant, for each slice.
+  add("+plants.tag = ?", tag);
+  add("+created_by = ?", createdBy);
+  add("created_at_ms >= ?", sinceMs);
+  add("created_at_ms < ?", untilMs);
+  if (namePart !== undefined) {
+    const { operator, pattern } = namePattern(namePart);
+    add(`name ${operator}`, pattern);
+  }
+  return { sql: parts.join(""), values };
 }
 
 function blockOf(seq: number): number {

@@ -13,7 +13,7 @@ import {
   type TagCount,
 } from "../../../plants/plant-archive.ts";
 import { createdPerMinute, topTags } from "../block-summaries/count-plants.ts";
-import { conditionOf, selectPlants } from "./plant-query.ts";
+import { selectPlants } from "./plant-query.ts";
 import { allColumns, fromRow, type Range, type Row } from "./plant-rows.ts";
 
 // A page of huge plants is cut short rather than held in memory whole.
@@ -39,7 +39,6 @@ export class SqliteArchive implements PlantArchive {
   async page(request: PageRequest, stop?: number): Promise<PlantPage> {
     const { filter, order, cursor, limit, searchMsMax } = request;
     const range = this.#range(filter, order, cursor, stop);
-    if (filter.id !== undefined) return this.#pageOfOne(filter.id, filter, range);
     const deadlineMs = performance.now() + searchMsMax;
     const newestFirst = order === "newest-first";
     const searching = isSearch(filter);
@@ -110,19 +109,8 @@ export class SqliteArchive implements PlantArchive {
     };
   }
 
-  #pageOfOne(id: bigint, filter: PlantFilter, range: Range): PlantPage {
-    const row = this.#row(id);
-    const { sql, values } = conditionOf(filter);
-    const fits =
-      row !== null &&
-      Number(row.seq) >= range.low &&
-      Number(row.seq) <= range.high &&
-      this.#database.query(`SELECT 1 FROM plants WHERE seq = ?${sql}`).get(row.seq, ...values) !== null;
-    return { plants: fits ? [fromRow(row)] : [], next: undefined, searched: row === null ? 0 : 1 };
-  }
-
   #range(
-    { sinceMs, untilMs }: PlantFilter,
+    { id, sinceMs, untilMs }: PlantFilter,
     order: PageRequest["order"],
     cursor: string | undefined,
     stop: number | undefined,
@@ -134,6 +122,10 @@ export class SqliteArchive implements PlantArchive {
     } else {
       range.high = Math.min(stop ?? range.high, range.high);
       if (cursor !== undefined) range.low = seqOf(cursor) + 1;
+    }
+    if (id !== undefined) {
+      const seq = Number(this.#row(id)?.seq ?? 0n);
+      return { low: Math.max(range.low, seq), high: Math.min(range.high, seq) };
     }
     if (sinceMs === undefined && untilMs === undefined) return range;
     // Times follow no order, but most often nearly do: from the first to the last that is wanted is then a small part.
