@@ -1,5 +1,5 @@
-import { isScope } from "../../access/scopes.ts";
 import type { Token, TokenStore } from "../../access/tokens.ts";
+import { tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import type { Row, Statement } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import { readFailure } from "./faults.ts";
@@ -9,8 +9,7 @@ const tokensMsMax = 2000;
 
 const selectAll = {
   name: "tokens",
-  text: `SELECT id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms
-           FROM tokens ORDER BY created_at_ms, digest`,
+  text: `SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, digest`,
 };
 // Sums change with every token made, ended or deleted, whoever did it. The table is small, so this is cheap.
 const summary = {
@@ -22,7 +21,7 @@ const set = `UPDATE tokens SET expires_at_ms = ended.expires_at_ms, revoked_at_m
    WHERE tokens.digest = ended.digest`;
 // One statement, so that it is one transaction. It may be tried twice, and then finds its own token.
 const addOne = `WITH changed AS (${set})
-  INSERT INTO tokens (digest, id, name, scopes, created_at_ms, expires_at_ms, revoked_at_ms)
+  INSERT INTO tokens (${tokenColumns})
   VALUES ($4, $5, $6, $7, $8::bigint, $9::bigint, $10::bigint) ON CONFLICT (digest) DO NOTHING`;
 
 /** Tokens in PostgreSQL, the same for every node. */
@@ -34,13 +33,11 @@ export class PostgresTokens implements TokenStore {
   }
 
   async all(): Promise<Token[]> {
-    return (await this.#run(selectAll, [])).map(fromRow);
+    return (await this.#run(selectAll, [])).map(tokenFrom);
   }
 
   async add(token: Token, changed: readonly Token[] = []): Promise<void> {
-    const { digest, id, name, scopes, createdAtMs, expiresAtMs, revokedAtMs } = token;
-    const row = [digest, id, name, scopes.join(" "), createdAtMs, expiresAtMs ?? null, revokedAtMs ?? null];
-    await this.#run({ text: addOne }, [...endings(changed), ...row]);
+    await this.#run({ text: addOne }, [...endings(changed), ...tokenValues(token)]);
   }
 
   async change(tokens: readonly Token[]): Promise<void> {
@@ -66,20 +63,4 @@ function endings(tokens: readonly Token[]): unknown[] {
     tokens.map(({ expiresAtMs }) => expiresAtMs ?? null),
     tokens.map(({ revokedAtMs }) => revokedAtMs ?? null),
   ];
-}
-
-function fromRow([id, name, digest, scopes, createdAtMs, expiresAtMs, revokedAtMs]: Row): Token {
-  return {
-    id: id ?? "",
-    name: name ?? "",
-    digest: digest ?? "",
-    scopes: (scopes ?? "").split(" ").filter(isScope),
-    createdAtMs: Number(createdAtMs),
-    expiresAtMs: optionalNumber(expiresAtMs),
-    revokedAtMs: optionalNumber(revokedAtMs),
-  };
-}
-
-function optionalNumber(value: string | null | undefined): number | undefined {
-  return value === null || value === undefined ? undefined : Number(value);
 }

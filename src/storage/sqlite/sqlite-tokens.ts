@@ -1,20 +1,10 @@
 import type { Database } from "bun:sqlite";
-import { isScope } from "../../access/scopes.ts";
 import type { Token, TokenStore } from "../../access/tokens.ts";
+import { tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import { readPragma } from "./connect.ts";
 import type { Writer } from "./writing/writer.ts";
 
-interface Row {
-  id: string;
-  name: string;
-  digest: string;
-  scopes: string;
-  created_at_ms: bigint;
-  expires_at_ms: bigint | null;
-  revoked_at_ms: bigint | null;
-}
-
-/** Tokens in SQLite, beside the plants, so that one file is the whole store. */
+/** Tokens in SQLite, beside the plants, so that one file is the entire store. */
 export class SqliteTokens implements TokenStore {
   readonly #database: Database;
   readonly #writer: Writer | undefined;
@@ -27,26 +17,16 @@ export class SqliteTokens implements TokenStore {
 
   async all(): Promise<Token[]> {
     return this.#database
-      .query<Row, []>("SELECT * FROM tokens ORDER BY created_at_ms, rowid")
-      .all()
-      .map(fromRow);
+      .query(`SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, rowid`)
+      .values()
+      .map(tokenFrom);
   }
 
   async add(token: Token, changed: readonly Token[] = []): Promise<void> {
     await this.#write(() => {
       this.#database
-        .query(
-          "INSERT INTO tokens (id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        )
-        .run(
-          token.id,
-          token.name,
-          token.digest,
-          token.scopes.join(" "),
-          token.createdAtMs,
-          token.expiresAtMs ?? null,
-          token.revokedAtMs ?? null,
-        );
+        .query(`INSERT INTO tokens (${tokenColumns}) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+        .run(...tokenValues(token));
       this.#update(changed);
     });
   }
@@ -71,20 +51,4 @@ export class SqliteTokens implements TokenStore {
     for (const token of tokens)
       update.run(token.expiresAtMs ?? null, token.revokedAtMs ?? null, token.digest);
   }
-}
-
-function fromRow(row: Row): Token {
-  return {
-    id: row.id,
-    name: row.name,
-    digest: row.digest,
-    scopes: row.scopes.split(" ").filter(isScope),
-    createdAtMs: Number(row.created_at_ms),
-    expiresAtMs: optionalNumber(row.expires_at_ms),
-    revokedAtMs: optionalNumber(row.revoked_at_ms),
-  };
-}
-
-function optionalNumber(value: bigint | null): number | undefined {
-  return value === null ? undefined : Number(value);
 }
