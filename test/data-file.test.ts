@@ -282,7 +282,7 @@ test("serve refuses a file whose tables it does not know in one sentence", async
   expect([code, err]).toEqual([
     1,
     expect.stringMatching(
-      /^plant-store: .*unknown\.db says schema 3, but has other tables \(fingerprint [0-9a-f]{16}\): export its plants .*\.\n$/,
+      /^plant-store: .*unknown\.db has schema version 3, but other tables \(fingerprint [0-9a-f]{16}\): export its plants .*\.\n$/,
     ),
   ]);
 });

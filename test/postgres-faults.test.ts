@@ -125,7 +125,7 @@ describe("while the database is away", () => {
     await Bun.sleep(300);
     await server.start();
     expect((await waiting).status).toBe(200);
-    expect(running.logged.join("")).not.toContain("takes no writes");
+    expect(running.logged.join("")).not.toContain("accepts no writes");
   }, 20_000);
 
   test("a server that hangs is given up in time, with a bounded queue, and found again when it goes on", async () => {

@@ -44,7 +44,7 @@ describe("a plant that the database itself refuses", () => {
       expect(line).toContain("23514");
       expect((await server.stored(database)).length).toBe(297);
       expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
-      expect(running.logged.join("")).not.toContain("takes no writes");
+      expect(running.logged.join("")).not.toContain("accepts no writes");
     }, 20_000);
   }
 

@@ -10,20 +10,20 @@ export interface CopySource {
 
 export interface CopyCounts {
   created: number;
-  /** There already, from an earlier run. */
+  /** Stored already, by an earlier run. */
   replayed: number;
   /** The target refuses them; each was reported. */
   failed: number;
   compared: number;
   tokens: number;
-  /** What is not there as it should be, the first few of it. */
+  /** What differs in the target; the first few. */
   readonly problems: string[];
 }
 
-const rowsAtOnce = 1000;
+const rowsPerRead = 1000;
 const problemsMax = 20;
 
-/** Copies tokens and plants, with when and by whom. What is there already is left as it is, so running it again resumes. */
+/** Copies tokens and plants, with when and by whom. What exists in the target stays as it is, so running it again resumes. */
 export async function copyStore(
   from: CopySource,
   to: Store,
@@ -31,7 +31,7 @@ export async function copyStore(
   onFailed: (id: bigint, reason: string) => void,
 ): Promise<void> {
   await copyTokens(from.tokens, to.tokens, counts);
-  for await (const { plants } of pagesOf(from.archive, {}, rowsAtOnce)) {
+  for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
     const arrivals = plants.map((plant) => ({
       plant,
       createdBy: plant.createdBy,
@@ -56,7 +56,7 @@ function reasonOf(result: Result): string {
     : "the store is unavailable for it, or another session has locked it; run the copy again";
 }
 
-// A token that has ended in either store stays ended: a copy only ever shortens what is in the target.
+// A token that has expired or was revoked in either store stays so: a copy never extends a token of the target.
 async function copyTokens(from: TokenStore, to: TokenStore, counts: CopyCounts): Promise<void> {
   const known = new Map((await to.all()).map((token) => [token.digest, token]));
   for (const token of await from.all()) {
@@ -76,14 +76,14 @@ function earliest(one: number | undefined, other: number | undefined): number | 
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
-/** Compares every plant of the one, but those known to have failed, with what the other holds under its id. */
+/** Compares every plant of the source, except those that failed, with the target's plant of the same id. */
 export async function compareStores(
   from: CopySource,
   to: PlantArchive,
   counts: CopyCounts,
   failed: ReadonlySet<bigint>,
 ): Promise<void> {
-  for await (const { plants } of pagesOf(from.archive, {}, rowsAtOnce)) {
+  for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
     const copies = new Map((await to.findAll(plants.map(({ id }) => id))).map((copy) => [copy.id, copy]));
     for (const plant of plants) {
       if (failed.has(plant.id)) continue;

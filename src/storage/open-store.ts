@@ -11,7 +11,7 @@ import { SqliteTokens } from "./sqlite/sqlite-tokens.ts";
 import { openTokens as openTokenFile } from "./sqlite/writing/open-tokens.ts";
 import type { Store, StoreEvents } from "./store.ts";
 
-// Long enough for any server that is there; an upgrade of its tables may take longer, and the service listens meanwhile.
+// Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.
 const openMsMax = 3000;
 
 export interface StoreSetting extends PostgresOptions {
@@ -19,15 +19,15 @@ export interface StoreSetting extends PostgresOptions {
   readonly database: string;
 }
 
-/** Opens the store that the setting names, and makes or mends its tables. */
+/** Opens the store that the setting names, and creates or migrates its tables. */
 export async function openStore(setting: StoreSetting, events: StoreEvents = {}): Promise<Store> {
   const { database } = setting;
   return isDatabaseUrl(database)
-    ? PostgresStore.open(database, setting, "store")
+    ? PostgresStore.open(database, setting, "write")
     : new SqliteStore(database, events);
 }
 
-/** The same for a service, which does not wait for a server that is away: the store is then opened later, by itself. */
+/** The same for a service, which does not wait for an unreachable server: the store then opens in the background. */
 export async function openServiceStore(
   setting: StoreSetting,
   events: OpeningEvents & StoreEvents,
@@ -49,12 +49,12 @@ export async function openServiceStore(
   return store;
 }
 
-/** For reading a store, also while a service runs on it, and where nobody can write. */
+/** For reading a store, also while a service runs on it or on read-only media. */
 export async function openArchive(
   setting: StoreSetting,
 ): Promise<{ readonly archive: PlantArchive; readonly tokens: TokenStore } & AsyncDisposable> {
   const { database } = setting;
-  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "look");
+  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "read");
   const file = openReadOnly(database);
   return {
     archive: new SqliteArchive(file, database),
@@ -63,13 +63,13 @@ export async function openArchive(
   };
 }
 
-/** The tokens of a store alone, also while a service runs on it: it sees the change by itself. */
+/** Only the tokens of a store, also while a service runs on it, which notices the change. */
 export async function openTokens(
   setting: StoreSetting,
   { create }: Pick<OpenOptions, "create">,
 ): Promise<{ readonly tokens: TokenStore } & AsyncDisposable> {
   const { database } = setting;
-  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "look");
+  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "read");
   const file = openTokenFile(database, { create });
   return { tokens: file.tokens, [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
 }

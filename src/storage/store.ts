@@ -8,9 +8,9 @@ export interface Store extends AsyncDisposable {
   readonly plants: PlantStore;
   readonly tokens: TokenStore;
   readonly archive: PlantArchive;
-  /** Settles if the store can no longer vouch for what it holds: the process must end without closing it. */
+  /** Resolves if the store no longer knows what is durable: the process must end without closing it. */
   readonly failure?: Promise<OutcomeUnknown>;
-  /** Where its server was away at the start: settles once it is open. Rejects with the problem that no waiting solves. */
+  /** Set while its server is unreachable at the start: resolves once it is open, rejects if waiting cannot help. */
   readonly opened?: Promise<void> | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface StoreEvents {
   readonly rebuilding?: (bytes: number) => void;
   /** A reader in another process keeps the WAL from restarting. */
   readonly walGrown?: (bytes: number) => void;
-  /** A failure could not be noted beside the data file, so the next start does not know of it. */
+  /** The failure marker could not be written, so the next start does not know of the failure. */
   readonly markerNotWritten?: (reason: string) => void;
   /** The clock is minutes before the time of the last plant, so one of the two is wrong. */
   readonly clockBehind?: (lastMs: number, nowMs: number) => void;
@@ -30,7 +30,7 @@ export interface StoreEvents {
 
 /** The data file has no name any more: only this process can still read what it holds. */
 export class DataFileReplaced extends OutcomeUnknown {
-  /** Saves everything under a new name, which it gives. */
+  /** Saves everything under a new name, and returns that name. */
   readonly rescue: () => Promise<string>;
 
   constructor(message: string, rescue: () => Promise<string>) {

@@ -2,7 +2,7 @@ import { connect as connectSocket } from "node:net";
 import pg from "pg";
 import pgpass, { type PassFileLogin } from "pgpass";
 import { type DatabaseAddress, DatabaseMisuse, type Host } from "./database-url.ts";
-import { ConnectionLost, DoubtfulCommit } from "./faults.ts";
+import { CommitWarning, ConnectionLost } from "./faults.ts";
 
 /** A statement with a name is prepared once on each connection. */
 export interface Statement {
@@ -18,7 +18,7 @@ const cancelMsMax = 1000;
 const cancelRequestCode = 80_877_102;
 const keepAliveAfterMs = 5000;
 
-/** One session with one server. It is never mended: once lost, it is dropped, and another takes its place. */
+/** One session with one server. Once lost it is dropped, and another replaces it. */
 export class Connection {
   readonly #client: pg.Client;
   readonly #host: Host;
@@ -79,9 +79,9 @@ export class Connection {
   }
 
   /**
-   * Runs one statement in a transaction of its own, unless one was begun.
-   * @throws ConnectionLost no answer in time; the connection is gone, and what became of the statement is unknown.
-   * @throws DoubtfulCommit the server committed with a warning: it has not done all that a commit promises.
+   * Runs one statement in a transaction of its own, unless one is open.
+   * @throws ConnectionLost no answer in time; the connection is dropped, and the statement's outcome is unknown.
+   * @throws CommitWarning the server committed with a warning, such as that nothing was replicated.
    */
   async run(statement: Statement, values: readonly unknown[], timeoutMs: number): Promise<readonly Row[]> {
     if (this.#lost !== undefined) throw this.#lost;
@@ -93,7 +93,7 @@ export class Connection {
     });
     try {
       const { rows } = await within(timeoutMs, answered, "a statement was not answered in time");
-      if (this.#warning !== undefined) throw new DoubtfulCommit(this.#warning);
+      if (this.#warning !== undefined) throw new CommitWarning(this.#warning);
       return rows;
     } catch (error) {
       if (error instanceof ConnectionLost) {
@@ -115,13 +115,13 @@ export class Connection {
     this.#client.connection.stream.destroy();
   }
 
-  /** Takes leave of the server, which then frees the session at once. */
+  /** Ends the session on the server as well. */
   async close(timeoutMs: number): Promise<void> {
     await within(timeoutMs, this.#client.end(), "").catch(() => {});
     this.destroy();
   }
 
-  // A session that waits for a standby does not notice that we are gone, and would use up the server's connections.
+  // A session that waits for a standby does not notice that its client left, and would use up the server's connections.
   #cancel(): void {
     const { processID, secretKey } = this.#client as unknown as { processID: number; secretKey: number };
     const { host, port } = this.#host;
@@ -139,7 +139,7 @@ export class Connection {
   }
 }
 
-/** What the file says that PGPASSFILE names, or the one in the home folder. */
+/** The password from the file that PGPASSFILE names, or from the one in the home folder. */
 function passFileEntry(login: PassFileLogin): Promise<string | undefined> {
   return new Promise((resolve) => pgpass(login, resolve));
 }

@@ -2,15 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, type Row, type Statement, within } from "./connection.ts";
 import { ConnectionLost, kindOf, mayRetry } from "./faults.ts";
 
-/** Runs one statement, as a transaction of its own, on the connection in hand. */
+/** Runs one statement, as a transaction of its own, on the borrowed connection. */
 export type Run = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
 
 export interface ConnectionsOptions {
   readonly open: () => Promise<Connection>;
   readonly count: number;
-  /** How long one statement may take before its connection is taken for dead. */
+  /** How long one statement may take before its connection counts as lost. */
   readonly statementMsMax: number;
-  /** How long a lost connection is tried again, if not as long as the work itself may take. */
+  /** How long to retry after a lost connection; by default as long as the work may take. */
   readonly retryMsMax?: number;
 }
 
@@ -18,7 +18,7 @@ const retryWaitMsMin = 20;
 const retryWaitMsMax = 500;
 const closeMsMax = 500;
 
-/** A few connections of one purpose: opened when needed, dropped once they are lost, lent to one user at a time. */
+/** A small pool: connections are opened when needed, dropped once lost, and lent to one caller at a time. */
 export class Connections implements AsyncDisposable {
   readonly #options: ConnectionsOptions;
   readonly #idle: Connection[] = [];
@@ -32,8 +32,8 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Does the work on a connection, and does it again while it fails for reasons that pass, until the time is over.
-   * The work must therefore bear being done twice. A statement may take `extraMs` longer than usual.
+   * Does the work on a connection, and retries it while it fails for a transient reason, until the time is over.
+   * The work must be idempotent. A statement may take `extraMs` longer than usual.
    */
   async use<Result>(timeoutMs: number, work: (run: Run) => Promise<Result>, extraMs = 0): Promise<Result> {
     const startMs = performance.now();
@@ -60,18 +60,18 @@ export class Connections implements AsyncDisposable {
     work: (run: Run) => Promise<Result>,
     extraMs: number,
   ): Promise<Result> {
-    await this.#turn(deadlineMs);
-    const connection = this.#takeIdle() ?? (await this.#open(deadlineMs));
+    await this.#acquire(deadlineMs);
+    const connection = this.#popIdle() ?? (await this.#open(deadlineMs));
     try {
       return await work((statement, values) => {
         const leftMs = Math.min(this.#options.statementMsMax + extraMs, deadlineMs - performance.now());
         return connection.run(statement, values, leftMs);
       });
     } catch (error) {
-      if (kindOf(error) === "away") connection.destroy();
+      if (kindOf(error) === "reconnect") connection.destroy();
       throw error;
     } finally {
-      this.#giveBack(connection);
+      this.#release(connection);
     }
   }
 
@@ -82,14 +82,14 @@ export class Connections implements AsyncDisposable {
       return await within(deadlineMs - performance.now(), opening, "the server did not answer in time");
     } catch (error) {
       opening.then(
-        (connection) => this.#giveBack(connection),
-        () => this.#giveBack(undefined),
+        (connection) => this.#release(connection),
+        () => this.#release(undefined),
       );
       throw error;
     }
   }
 
-  #giveBack(connection: Connection | undefined): void {
+  #release(connection: Connection | undefined): void {
     if (connection?.usable === true) {
       if (this.#closed) void connection.close(closeMsMax);
       else this.#idle.push(connection);
@@ -99,15 +99,15 @@ export class Connections implements AsyncDisposable {
     else next();
   }
 
-  #takeIdle(): Connection | undefined {
+  #popIdle(): Connection | undefined {
     for (;;) {
       const connection = this.#idle.pop();
       if (connection === undefined || connection.usable) return connection;
     }
   }
 
-  /** Waits for one of the `count` connections. Whoever gives one back hands it to the first that waits. */
-  #turn(deadlineMs: number): Promise<void> {
+  /** Waits for one of the `count` connections. A released one goes to the first that waits. */
+  #acquire(deadlineMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#free > 0) {
         this.#free--;
@@ -129,7 +129,7 @@ export class Connections implements AsyncDisposable {
   }
 }
 
-/** Grows, up to a bound, and differs from one node to the next, so that they do not all come back at once. */
+/** Exponential backoff with jitter, so that nodes do not all reconnect together. */
 export function retryWaitMs(attempt: number): number {
   return Math.min(retryWaitMsMax, retryWaitMsMin * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 }

@@ -6,9 +6,9 @@ export interface Host {
   readonly port: number;
 }
 
-/** Where the database is and how to get in. What is undefined comes from the variables that PostgreSQL's own tools read. */
+/** How to connect. What is undefined comes from the environment variables of libpq. */
 export interface DatabaseAddress {
-  /** One or more; the one that takes writes is found out by asking. */
+  /** One or more, of which the one that accepts writes is used. */
   readonly hosts: readonly Host[];
   readonly database: string | undefined;
   readonly user: string | undefined;
@@ -18,14 +18,14 @@ export interface DatabaseAddress {
   readonly channelBinding: "disable" | "prefer" | "require";
   readonly applicationName: string;
   readonly connectMsMax: number;
-  /** Settings for the session, as `-c name=value`, or what a provider's proxy takes in their place. */
+  /** Settings for the session, as `-c name=value`, or whatever a provider's proxy expects there. */
   readonly options: string | undefined;
-  /** What of the URL is not honoured, in a sentence each. */
+  /** Parts of the URL that have no effect, in a sentence each. */
   readonly warnings: readonly string[];
 }
 
 export interface Tls {
-  /** `prefer` goes on without TLS where the server has none; `allow` uses it only where the server wants it. */
+  /** `prefer` continues without TLS if the server has none; `allow` uses it only if the server requires it. */
   readonly use: "never" | "allow" | "prefer" | "always";
   readonly options: ConnectionOptions;
 }
@@ -35,17 +35,17 @@ export class DatabaseProblem extends Error {
   override readonly name: string = "DatabaseProblem";
 }
 
-/** The same where no other try can help: a setting, of ours or of the database's, must change first. */
+/** The same where no retry can help: somebody must change a setting first. */
 export class DatabaseMisuse extends DatabaseProblem {
   override readonly name = "DatabaseMisuse";
 }
 
 const portDefault = 5432;
 const portMax = 65_535;
-// A server that takes longer than this to let someone in is as good as away.
+// A server that needs longer to accept a connection counts as unreachable.
 const connectMsDefault = 2000;
 const connectMsMaxMax = 60_000;
-const honoured = [
+const supported = [
   "sslmode",
   "sslrootcert",
   "sslcert",
@@ -58,7 +58,7 @@ const honoured = [
   "connect_timeout",
   "options",
 ];
-// Other options of libpq's, which managed providers put into their URLs. None of them changes what is stored.
+// Other options of libpq, which managed providers put into their URLs. None of them changes what is stored.
 const ignored =
   /^(?:client_encoding|fallback_application_name|gss\w+|keepalives\w*|krbsrvname|load_balance_hosts|max_protocol_version|min_protocol_version|passfile|pgbouncer|replication|require_auth|requirepeer|sslcompression|sslcrl|sslcrldir|sslnegotiation|sslsni|ssl_m\w+_protocol_version|tcp_user_timeout)$/;
 const modes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
@@ -68,7 +68,7 @@ export function isDatabaseUrl(text: string): boolean {
 }
 
 /**
- * Reads `postgres://user:password@host:port,host:port/database?sslmode=…`, with the meaning that libpq gives it.
+ * Reads `postgres://user:password@host:port,host:port/database?sslmode=…`, as libpq does.
  * @throws DatabaseProblem
  */
 export function parseDatabaseUrl(text: string): DatabaseAddress {
@@ -79,11 +79,11 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
   const options = new URLSearchParams(query);
   const warnings = warningsOf(options);
   const colon = login.indexOf(":");
-  const user = decoded(colon < 0 ? login : login.slice(0, colon)) || options.get("user");
-  const password = (colon < 0 ? "" : decoded(login.slice(colon + 1))) || options.get("password");
+  const user = decode(colon < 0 ? login : login.slice(0, colon)) || options.get("user");
+  const password = (colon < 0 ? "" : decode(login.slice(colon + 1))) || options.get("password");
   return {
     hosts: hosts.split(",").map(parseHost),
-    database: decoded(database) || undefined,
+    database: decode(database) || undefined,
     user: user || undefined,
     password: password || undefined,
     tls: readTls(options),
@@ -96,14 +96,14 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
 }
 
 function warningsOf(options: URLSearchParams): string[] {
-  const others = [...options.keys()].filter((name) => !honoured.includes(name));
+  const others = [...options.keys()].filter((name) => !supported.includes(name));
   const unknown = others.find((name) => !ignored.test(name));
   if (unknown !== undefined) {
     // With a ? in a password that is not escaped, the rest of the URL looks like an option, up to its @.
     const named = options.toString().includes("%40")
       ? "an option that"
       : `the option ${unknown.slice(0, 40)}, which`;
-    throw new DatabaseMisuse(`The database URL has ${named} is none of ${honoured.join(", ")}.`);
+    throw new DatabaseMisuse(`The database URL has ${named} is none of ${supported.join(", ")}.`);
   }
   const attributes = readChoice(options, "target_session_attrs", [
     "any",
@@ -112,7 +112,7 @@ function warningsOf(options: URLSearchParams): string[] {
     "prefer-standby",
   ]);
   const warnings = others.map((name) => `the database URL's ${name} is not supported and has no effect`);
-  // Whatever it says, it is the server that takes writes that is used.
+  // Whatever it says, the server that accepts writes is used.
   if (attributes === "prefer-standby")
     warnings.push(
       "the database URL's target_session_attrs=prefer-standby has no effect: plants need a primary",
@@ -140,7 +140,7 @@ function readConnectTimeout(options: URLSearchParams): number {
   const given = options.get("connect_timeout");
   if (given === null) return connectMsDefault;
   if (!/^-?\d{1,9}$/.test(given))
-    throw new DatabaseMisuse("The database URL's connect_timeout must be a whole number of seconds.");
+    throw new DatabaseMisuse("The database URL's connect_timeout must be an integer number of seconds.");
   const timeoutMs = Number(given) * 1000;
   return timeoutMs <= 0 ? connectMsMaxMax : Math.min(timeoutMs, connectMsMaxMax);
 }
@@ -152,16 +152,15 @@ function parseHost(text: string): Host {
     throw new DatabaseMisuse(
       "The database URL's host cannot be read. Write / ? # and @ in a password as %2F %3F %23 and %40.",
     );
-  // A host that begins with a slash is the folder of a socket, written as %2Fvar%2Frun%2Fpostgresql.
-  const host = match[1] ?? decoded(match[2] ?? "");
+  // A host that starts with a slash is the folder of a socket, written as %2Fvar%2Frun%2Fpostgresql.
+  const host = match[1] ?? decode(match[2] ?? "");
   const port = Number(match[3] ?? portDefault);
-  // Not quoted either, for the same reason.
   if (port < 1 || port > portMax)
     throw new DatabaseMisuse(`The database URL has a port that is not between 1 and ${portMax}.`);
   return { host: host || "localhost", port };
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

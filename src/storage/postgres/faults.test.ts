@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import {
+  CommitWarning,
   ConnectionLost,
-  DoubtfulCommit,
   type FaultKind,
   kindOf,
   maySplit,
@@ -16,7 +16,7 @@ const fromNetwork = (code: string) => Object.assign(new Error("it said so"), { c
 describe("a failure of PostgreSQL", () => {
   const codes: [FaultKind, string[]][] = [
     ["retry", ["40001", "40P01", "55P03"]],
-    ["away", ["08006", "57P01", "57P03", "25006", "53300", "42P05", "26000"]],
+    ["reconnect", ["08006", "57P01", "57P03", "25006", "53300", "42P05", "26000"]],
     ["unavailable", ["53100", "53200", "57014", "28P01", "3D000", "42501", "42P01", "58030"]],
     ["plant", ["22001", "22021", "23514", "54000", "P0001"]],
     ["internal", ["42601", "XX000", "0A000", "25P02", "EPIPE"]],
@@ -29,10 +29,10 @@ describe("a failure of PostgreSQL", () => {
     });
   }
 
-  test("of the network, or of the connection, is away", () => {
+  test("of the network, or of the connection, needs another connection", () => {
     const errors = [fromNetwork("ECONNREFUSED"), fromNetwork("ENOTFOUND"), new ConnectionLost("x")];
-    expect(errors.map(kindOf)).toEqual(["away", "away", "away"]);
-    expect(kindOf(new DoubtfulCommit("x"))).toBe("unavailable");
+    expect(errors.map(kindOf)).toEqual(["reconnect", "reconnect", "reconnect"]);
+    expect(kindOf(new CommitWarning("x"))).toBe("unavailable");
     // Splitting a batch because of a certificate would only ask as often as there are plants.
     expect(maySplit(fromNetwork("CERT_HAS_EXPIRED"))).toBe(false);
   });

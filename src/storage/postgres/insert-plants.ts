@@ -6,9 +6,9 @@ import { codeOf, isLockTimeout, RowLocked, reasonOf } from "./faults.ts";
 import { lockMsMax } from "./open-connection.ts";
 import { takeWriteLock } from "./write-probe.ts";
 
-// A plant that lost its id to another is there to be read, unless someone deletes it in between.
+// A plant whose id exists can be read, unless someone deletes it in between.
 const readTriesMax = 5;
-// Once a row is known to be locked, the search for it among a thousand must not use up the batch's time.
+// Once a row is known to be locked, finding it among a thousand must not use up the batch's time.
 const searchLockMsMax = 100;
 
 const insert = {
@@ -34,7 +34,7 @@ const replayed: Outcome = { kind: "replayed" };
 
 /**
  * Stores a batch, and waits for locks as long as the session's lock_timeout allows.
- * @throws RowLocked unless the whole table is locked: that is a failure which another try may find gone.
+ * @throws RowLocked a row is locked. A locked table is a failure that a retry may resolve.
  */
 export async function storeWaiting(
   run: Run,
@@ -88,8 +88,8 @@ async function store(run: Run, batch: readonly Arrival[], createdAtMs: number): 
   return batch.map((arrival) => {
     const { plant } = arrival;
     const first = firsts.get(plant.id);
-    if (own.has(plant.id)) return first === arrival ? created : compared(plant, first?.plant);
-    return compared(plant, stored.get(plant.id));
+    if (own.has(plant.id)) return first === arrival ? created : compare(plant, first?.plant);
+    return compare(plant, stored.get(plant.id));
   });
 }
 
@@ -121,8 +121,8 @@ function columns(arrivals: readonly Arrival[], createdAtMs: number): unknown[] {
   ];
 }
 
-function compared(plant: NewPlant, stands: Plant | undefined): Outcome {
-  if (stands === undefined) throw new StoreUnavailable("a plant was neither stored nor found");
-  const differing = differingFields(plant, stands);
+function compare(plant: NewPlant, stored: Plant | undefined): Outcome {
+  if (stored === undefined) throw new StoreUnavailable("a plant was neither stored nor found");
+  const differing = differingFields(plant, stored);
   return differing.length === 0 ? replayed : { kind: "conflict", differing };
 }

@@ -17,5 +17,5 @@ export const migrations: readonly Migration[] = [
   { sql: tagPrefix, buildsIndex: "plants_by_tag_prefix" },
 ];
 
-/** How many a store needs to be read. The rest make it faster, or are for writing alone. */
+/** How many a store needs to be read. The others make it faster, or are only for writing. */
 export const readableVersion = 2;

@@ -2,11 +2,11 @@ import { Connection } from "./connection.ts";
 import { type DatabaseAddress, DatabaseMisuse, type Host } from "./database-url.ts";
 import { ConnectionLost, mayRetry } from "./faults.ts";
 
-/** Below the probe's own deadline. A statement that waits longer than this for a lock fails with 55P03. */
+/** A statement that waits longer than this for a lock fails with 55P03. Below the probe's own deadline. */
 export const lockMsMax = 1000;
 
-// The session keeps the synchronous_commit that was looked at, whatever the server's own becomes meanwhile. Its warnings
-// report a commit that was not replicated, so the role must not turn them off.
+// The session pins the synchronous_commit that was checked, whatever the server's becomes later. Its warnings report a
+// commit that was not replicated, so the role must not turn them off.
 const session = {
   text: `SELECT current_setting('transaction_read_only'),
                 set_config('synchronous_commit', current_setting('synchronous_commit'), false),
@@ -22,9 +22,8 @@ const readOnlyCause = {
 };
 
 /**
- * Opens a connection to the host that takes writes. All are asked at once, so that one that hangs costs no time.
- * @throws DatabaseMisuse the server would acknowledge what it can still lose, and nobody has allowed that; or it cannot
- * store every text.
+ * Opens a connection to the host that accepts writes. All are tried in parallel, so that one that hangs costs no time.
+ * @throws DatabaseMisuse the server is not durable, and --allow-unsafe-database is not set; or it cannot store every text.
  */
 export async function openConnection(address: DatabaseAddress, allowUnsafe: boolean): Promise<Connection> {
   const attempts = address.hosts.map((host) => openHost(address, host, allowUnsafe));
@@ -35,7 +34,7 @@ export async function openConnection(address: DatabaseAddress, allowUnsafe: bool
     return first;
   } catch (error) {
     const errors: readonly unknown[] = (error as AggregateError).errors;
-    // What another try cannot mend is told first: a wrong password on one host says more than silence on the other.
+    // What a retry cannot fix goes first: a wrong password on one host says more than a timeout of the other.
     throw errors.find((one) => !mayRetry(one)) ?? errors[0];
   }
 }
@@ -53,7 +52,7 @@ async function openHost(address: DatabaseAddress, host: Host, allowUnsafe: boole
     const unsafe = synchronousCommit === "off" ? "synchronous_commit" : fsync === "off" ? "fsync" : undefined;
     if (unsafe !== undefined && !allowUnsafe) {
       throw new DatabaseMisuse(
-        `The database has ${unsafe}=off, so it would acknowledge plants that a crash can still take; turn it on, or insist with --allow-unsafe-database yes.`,
+        `The database has ${unsafe}=off, so it would acknowledge plants that a crash can lose; turn it on, or allow it with --allow-unsafe-database yes.`,
       );
     }
     return connection;
@@ -63,7 +62,7 @@ async function openHost(address: DatabaseAddress, host: Host, allowUnsafe: boole
   }
 }
 
-// Only what the URL itself says stays so. A provider can make a database read-only for as long as its disk is full.
+// Only what the URL itself sets is permanent. A provider can make a database read-only while its disk is full.
 async function readOnlyProblem(
   connection: Connection,
   { connectMsMax }: DatabaseAddress,
@@ -71,12 +70,12 @@ async function readOnlyProblem(
 ): Promise<Error> {
   const [row = []] = await connection.run(readOnlyCause, [], connectMsMax);
   const [isStandby, source] = row;
-  if (isStandby === "t") return new ConnectionLost(`${host}:${port} takes no writes: it is a standby`);
+  if (isStandby === "t") return new ConnectionLost(`${host}:${port} accepts no writes: it is a standby`);
   return source === "client"
     ? new DatabaseMisuse(
-        "The database URL's options set default_transaction_read_only=on, so nothing can be stored; remove that.",
+        "The database URL's options set default_transaction_read_only=on, so no plant can be stored; remove it.",
       )
-    : new ConnectionLost(`${host}:${port} takes no writes: default_transaction_read_only is on`);
+    : new ConnectionLost(`${host}:${port} accepts no writes: default_transaction_read_only is on`);
 }
 
 async function openWithTls(address: DatabaseAddress, host: Host): Promise<Connection> {
@@ -88,7 +87,7 @@ async function openWithTls(address: DatabaseAddress, host: Host): Promise<Connec
   } catch (error) {
     const refused = error instanceof Error && error.message.includes("does not support SSL");
     if (use === "prefer" && tls && refused) return Connection.open(address, host, false);
-    // As libpq does: whatever it was that failed without TLS, it is tried once more with it.
+    // As libpq does: whatever failed without TLS is retried once with it.
     if (use === "allow" && !host.host.startsWith("/") && !mayRetry(error))
       return Connection.open(address, host, true);
     throw error;

@@ -1,4 +1,4 @@
-// The package brings no types of its own.
+// The package has no types of its own.
 declare module "pgpass" {
   export interface PassFileLogin {
     readonly host: string;
@@ -6,5 +6,8 @@ declare module "pgpass" {
     readonly database: string;
     readonly user: string;
   }
-  export default function pgpass(login: PassFileLogin, tell: (password: string | undefined) => void): void;
+  export default function pgpass(
+    login: PassFileLogin,
+    callback: (password: string | undefined) => void,
+  ): void;
 }

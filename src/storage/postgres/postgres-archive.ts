@@ -13,31 +13,30 @@ import type { Row } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import { readFailure } from "./faults.ts";
 
-// Counting reads the whole table, and people wait for it knowingly.
+// Counting reads the entire table.
 const archiveMsMax = 30_000;
-// A page of huge plants is cut short rather than held in memory whole.
-const rowsAtOnce = 500;
+// A page of huge plants is truncated, to bound memory.
+const rowsPerRead = 500;
 const pageCharactersMax = 4 * 1024 * 1024;
 const minuteMs = 60_000;
-// A plant's time is taken before it is committed, and clocks of nodes differ. What is younger than this may still get
-// company that is older, so it is read once more.
+// A plant gets its time before it is committed, and clocks of nodes differ. Older plants may still be committed before those
+// younger than this, so these are read again.
 const settledAfterMs = 7000;
-// A plant that comes later than this, such as one copied from another store, is missing in totals until all are
-// counted again.
+// A plant that is committed later than this, such as one copied from another store, is missing in totals until the recount.
 const countedAfterMs = 20_000;
 const recountAfterMs = 600_000;
 
 const fields = "id, name, tag, created_at_ms, created_by";
 
-interface Place {
+interface Position {
   readonly createdAtMs: number;
   readonly id: bigint;
 }
 
-/** Looking into PostgreSQL, always along an index and from a place, never by counting off rows. */
+/** Reads PostgreSQL, always along an index from a position, never with OFFSET. */
 export class PostgresArchive implements PlantArchive {
   readonly #connections: Connections;
-  // Plants are never taken out, so what has been counted need not be counted again each time.
+  // Plants are never deleted, so those that were counted need not be counted again each time.
   #counted = { fromMs: 0, untilMs: -1, plants: 0 };
 
   constructor(connections: Connections) {
@@ -46,27 +45,27 @@ export class PostgresArchive implements PlantArchive {
 
   async page({ filter, order, cursor, limit, searchMsMax }: PageRequest): Promise<PlantPage> {
     const endMs = performance.now() + searchMsMax;
-    const fits = searchOf(filter);
+    const matches = searchOf(filter);
     const plants: StoredPlant[] = [];
-    let place = cursor === undefined ? undefined : parseCursor(cursor);
+    let position = cursor === undefined ? undefined : parseCursor(cursor);
     let searched = 0;
     let characters = 0;
     for (;;) {
-      // One more than fits on a page, to know whether there is a next.
-      const count = Math.min(fits === undefined ? limit - plants.length + 1 : rowsAtOnce, rowsAtOnce);
-      const rows = await this.#rows(filter, order, place, count);
+      // One more than the page holds, to know whether there is a next.
+      const count = Math.min(matches === undefined ? limit - plants.length + 1 : rowsPerRead, rowsPerRead);
+      const rows = await this.#rows(filter, order, position, count);
       for (const plant of rows) {
-        if (plants.length === limit) return { plants, next: place && cursorOf(place), searched };
-        if (fits === undefined || fits(plant)) {
+        if (plants.length === limit) return { plants, next: position && cursorOf(position), searched };
+        if (matches === undefined || matches(plant)) {
           plants.push(plant);
           characters += plant.name.length + (plant.tag?.length ?? 0);
         }
-        place = placeOf(plant);
+        position = positionOf(plant);
         searched++;
       }
       if (rows.length < count) return { plants, next: undefined, searched };
       if (characters > pageCharactersMax || performance.now() >= endMs)
-        return { plants, next: place && cursorOf(place), searched };
+        return { plants, next: position && cursorOf(position), searched };
     }
   }
 
@@ -82,8 +81,8 @@ export class PostgresArchive implements PlantArchive {
 
   async total(): Promise<number> {
     const nowMs = Date.now();
-    const anew = nowMs - this.#counted.fromMs > recountAfterMs;
-    const { fromMs, untilMs, plants } = anew ? { fromMs: nowMs, untilMs: -1, plants: 0 } : this.#counted;
+    const recounts = nowMs - this.#counted.fromMs > recountAfterMs;
+    const { fromMs, untilMs, plants } = recounts ? { fromMs: nowMs, untilMs: -1, plants: 0 } : this.#counted;
     const settledMs = nowMs - countedAfterMs;
     const sql = `SELECT count(*), count(*) FILTER (WHERE created_at_ms <= $2::bigint)
         FROM plants WHERE created_at_ms > $1::bigint`;
@@ -109,16 +108,16 @@ export class PostgresArchive implements PlantArchive {
   }
 
   async arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals> {
-    const settled: Place = { createdAtMs: Date.now() - settledAfterMs, id: int64Max };
+    const settled: Position = { createdAtMs: Date.now() - settledAfterMs, id: int64Max };
     if (cursor === undefined) return { plants: [], cursor: cursorOf(settled) };
-    const place = parseCursor(cursor);
-    const plants = await this.#rows({}, "oldest-first", place, limit);
+    const position = parseCursor(cursor);
+    const plants = await this.#rows({}, "oldest-first", position, limit);
     const last = plants.at(-1);
-    const next = last === undefined || last.createdAtMs > settled.createdAtMs ? settled : placeOf(last);
-    return { plants, cursor: cursorOf(next.createdAtMs < place.createdAtMs ? place : next) };
+    const next = last === undefined || last.createdAtMs > settled.createdAtMs ? settled : positionOf(last);
+    return { plants, cursor: cursorOf(next.createdAtMs < position.createdAtMs ? position : next) };
   }
 
-  // The server does not tell how much room its disk has.
+  // The server does not report the free space on its disk.
   async diskUsage(): Promise<undefined> {
     return undefined;
   }
@@ -126,13 +125,13 @@ export class PostgresArchive implements PlantArchive {
   async #rows(
     filter: PlantFilter,
     order: PageRequest["order"],
-    after: Place | undefined,
+    after: Position | undefined,
     count: number,
   ): Promise<StoredPlant[]> {
     const values: unknown[] = [];
     const value = (given: unknown) => `$${values.push(given)}`;
     const { id, tag, sinceMs, untilMs } = filter;
-    // Nothing is stored with this character, and PostgreSQL refuses to compare with it.
+    // No plant has this character, and PostgreSQL rejects it in a comparison.
     if (tag?.includes("\0")) return [];
     const [than, direction] = order === "newest-first" ? ["<", "DESC"] : [">", "ASC"];
     const conditions = [
@@ -156,7 +155,7 @@ export class PostgresArchive implements PlantArchive {
   }
 }
 
-/** What no index helps with is looked for here, slice by slice, and then means the same whatever the server's locale. */
+/** What no index supports is matched here, so that it does not depend on the server's locale. */
 function searchOf({ namePart, createdBy }: PlantFilter): ((plant: StoredPlant) => boolean) | undefined {
   if (namePart === undefined && createdBy === undefined) return undefined;
   const part = namePart?.toLowerCase() ?? "";
@@ -164,24 +163,24 @@ function searchOf({ namePart, createdBy }: PlantFilter): ((plant: StoredPlant) =
     plant.name.toLowerCase().includes(part) && (createdBy === undefined || plant.createdBy === createdBy);
 }
 
-// The index holds the first characters alone, as an entry of it has a limit; see the fourth migration.
+// The index has only the first 100 characters, as the size of an entry is limited; see the fourth migration.
 function tagIs(given: string): string {
   return `left(tag, 100) = left(${given}, 100) AND tag = ${given}`;
 }
 
-function placeOf({ createdAtMs, id }: StoredPlant): Place {
+function positionOf({ createdAtMs, id }: StoredPlant): Position {
   return { createdAtMs, id };
 }
 
-function cursorOf({ createdAtMs, id }: Place): string {
+function cursorOf({ createdAtMs, id }: Position): string {
   return `${createdAtMs}.${id}`;
 }
 
-function parseCursor(cursor: string): Place {
+function parseCursor(cursor: string): Position {
   const match = /^(\d{1,15})\.(-?\d{1,19})$/.exec(cursor);
   const id = BigInt(match?.[2] ?? 0);
   if (match === null || BigInt.asIntN(64, id) !== id)
-    throw new CursorProblem("The cursor is none that a page of this store gave.");
+    throw new CursorProblem("The cursor is not from a page of this store.");
   return { createdAtMs: Number(match[1]), id };
 }
 

@@ -5,13 +5,13 @@ import { codeOf, mayRetry, maySplit, RowLocked, reasonOf } from "./faults.ts";
 import { storeSearching, storeWaiting } from "./insert-plants.ts";
 import { WriteProbe } from "./write-probe.ts";
 
-// Below what a client waits for an answer; the database may restart or hand over within it unnoticed.
+// Below common client timeouts; the database may restart or fail over within it unnoticed.
 const createMsMax = 5000;
-// One statement's worth. Plants as large as a body may be come in several; nearly always all fit into one.
+// Bounds one statement. A batch of very large plants needs several.
 const statementCharactersMax = 4 * 1024 * 1024;
-// A plant of several megabytes is slow because of its size, and not because the server is away.
+// A plant of several megabytes is slow because of its size, not because the server is unreachable.
 const charactersPerExtraSecond = 1024 * 1024;
-// A healthy server answers within this. A statement that is cut off by the deadline costs its connection.
+// A healthy server answers within this. A statement that the deadline interrupts costs its connection.
 const partMsMin = 500;
 const diskFull = "53100";
 
@@ -21,7 +21,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   readonly canBecomeUnreachable = true;
   readonly #connections: Connections;
   readonly #writeProbe: WriteProbe;
-  #away: Error | undefined;
+  #unavailable: Error | undefined;
   #closed = false;
 
   constructor(connections: Connections, batchesInFlightMax: number) {
@@ -31,8 +31,8 @@ export class PostgresPlants implements PlantStore, Disposable {
   }
 
   async create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]> {
-    // Whoever waits in the queue behind a batch that has used up its time is answered at once.
-    if (this.#away !== undefined) throw new StoreUnavailable(this.#away.message);
+    // Batches that queued while one used up its time are refused immediately.
+    if (this.#unavailable !== undefined) throw new StoreUnavailable(this.#unavailable.message);
     const deadlineMs = performance.now() + createMsMax + extraMsOf(batch);
     try {
       const results: Result[] = [];
@@ -50,7 +50,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   }
 
   async probe(): Promise<void> {
-    if (this.#away !== undefined) throw new StoreUnavailable(this.#away.message);
+    if (this.#unavailable !== undefined) throw new StoreUnavailable(this.#unavailable.message);
     try {
       await this.#writeProbe.run();
     } catch (error) {
@@ -58,20 +58,20 @@ export class PostgresPlants implements PlantStore, Disposable {
     }
   }
 
-  /** Until it is resumed, everything is refused at once. */
+  /** Until it is resumed, every batch is refused immediately. */
   suspend(reason: string): void {
-    this.#away = new StoreUnavailable(reason);
+    this.#unavailable = new StoreUnavailable(reason);
   }
 
   resume(): void {
-    this.#away = undefined;
+    this.#unavailable = undefined;
   }
 
   [Symbol.dispose](): void {
     this.#closed = true;
   }
 
-  // One row that is refused or locked fails its whole statement, so the batch is halved, in order, until the row is alone.
+  // One row that is refused or locked fails its statement, so the batch is halved, in order, until that row is on its own.
   async #store(
     batch: readonly Arrival[],
     createdAtMs: number,
@@ -97,7 +97,7 @@ export class PostgresPlants implements PlantStore, Disposable {
     }
   }
 
-  // What is stored of the batch is answered, also where its time is over before the rest is.
+  // Parts that were stored are answered as stored, even if the time is over before the rest.
   async #storePart(
     part: readonly Arrival[],
     createdAtMs: number,
@@ -114,22 +114,22 @@ export class PostgresPlants implements PlantStore, Disposable {
     }
   }
 
-  // Never in doubt: whatever became of the batch, sending it again finds out, from any process.
+  // The outcome is never unknown: sending the batch again, from any process, finds out.
   #failed(error: unknown): StoreUnavailable {
     const failure = new StoreUnavailable(reasonOf(error), { cause: error });
-    if (codeOf(error) === diskFull) this.#writeProbe.doubtRoom();
-    if (mayRetry(error) && this.#away === undefined) {
-      this.#away = failure;
-      void this.#comeBack();
+    if (codeOf(error) === diskFull) this.#writeProbe.requireFreeSpace();
+    if (mayRetry(error) && this.#unavailable === undefined) {
+      this.#unavailable = failure;
+      void this.#probeUntilAvailable();
     }
     return failure;
   }
 
-  async #comeBack(): Promise<void> {
-    for (let attempt = 0; this.#away !== undefined && !this.#closed; attempt++) {
+  async #probeUntilAvailable(): Promise<void> {
+    for (let attempt = 0; this.#unavailable !== undefined && !this.#closed; attempt++) {
       try {
         await this.#writeProbe.run();
-        this.#away = undefined;
+        this.#unavailable = undefined;
       } catch {
         await sleep(retryWaitMs(attempt), undefined, { ref: false });
       }
@@ -152,7 +152,7 @@ function slices(batch: readonly Arrival[]): (readonly Arrival[])[] {
   return found;
 }
 
-// None for plants of an ordinary size, however many: with the server away, they wait no longer than promised.
+// None for plants of an ordinary size, however many: with an unreachable server, they wait no longer than promised.
 function extraMsOf(batch: readonly Arrival[]): number {
   let seconds = 0;
   for (const { plant } of batch)

@@ -10,30 +10,29 @@ import { PostgresTokens } from "./postgres-tokens.ts";
 import { prepare } from "./prepare.ts";
 
 export interface PostgresOptions {
-  /** Given apart from the URL, whose own wins. A function where it is read from a file, each time it is needed. */
+  /** The URL's own has precedence. A function where it is read from a file for each connection. */
   readonly databasePassword: string | (() => string) | undefined;
-  /** Whether a server is taken that acknowledges what a crash can still take. */
+  /** Whether to accept a server that acknowledges what a crash can lose. */
   readonly allowUnsafeDatabase: boolean;
 }
 
 export interface OpeningEvents {
-  /** The server is away, or another process upgrades its tables; the reason, each time it is tried in vain. */
+  /** Called with the reason of each failed attempt: unreachable, or another process migrates. */
   readonly onWaiting: (reason: string) => void;
   /** Something in the URL has no effect. */
   readonly onWarning: (warning: string) => void;
 }
 
-// Enough that one batch is on its way while another is being committed; each node takes these, two for readers and one
-// for tokens: seven in all.
+// Enough that one batch is sent while another is committed. With two readers and one for tokens, a node has seven connections.
 const batchesInFlightMax = 4;
 const readers = 2;
-// A commit that takes longer is as likely never to come back; its connection is dropped and the batch tried again.
+// A commit that takes longer probably never returns; its connection is dropped and the batch retried.
 const writeMsMax = 3000;
 const readMsMax = 30_000;
-// Who looks at a service learns soon that its server is away; an export or a copy bears a restart of it.
+// A service reports soon that its server is unreachable; an export or a copy waits for a restart.
 const serviceReadRetryMsMax = 2000;
 const tokensMsMax = 2000;
-// Whoever runs a command beside its database need not wait for it first.
+// A command that is started together with its database waits for it.
 const commandMsMax = 10_000;
 
 /** PostgreSQL, or an engine that speaks its protocol, as the store of any number of nodes. */
@@ -46,7 +45,7 @@ export class PostgresStore implements Store {
   readonly #open: () => Promise<Connection>;
   readonly #writing: Connections;
   readonly #reading: Connections;
-  readonly #knowing: Connections;
+  readonly #forTokens: Connections;
   readonly #closing = new AbortController();
   #opened: Promise<void> | undefined;
 
@@ -67,9 +66,9 @@ export class PostgresStore implements Store {
       retryMsMax: readRetryMsMax,
     });
     this.plants = new PostgresPlants(this.#writing, batchesInFlightMax);
-    // Of its own: a count of millions must not keep a revoked token in force.
-    this.#knowing = new Connections({ open, count: 1, statementMsMax: tokensMsMax });
-    this.tokens = new PostgresTokens(this.#knowing);
+    // A pool of its own: counting millions must not delay the revocation of a token.
+    this.#forTokens = new Connections({ open, count: 1, statementMsMax: tokensMsMax });
+    this.tokens = new PostgresTokens(this.#forTokens);
     this.archive = new PostgresArchive(this.#reading);
   }
 
@@ -77,19 +76,19 @@ export class PostgresStore implements Store {
   static async open(
     url: string,
     options: PostgresOptions,
-    purpose: "store" | "look",
+    purpose: "write" | "read",
   ): Promise<PostgresStore> {
     const store = new PostgresStore(url, options, readMsMax);
     await store.#prepare(purpose, commandMsMax, () => {});
     return store;
   }
 
-  /** Gives the store at once, and opens it as soon as its server lets it. Until then it is unavailable. */
+  /** Returns immediately, and opens the store once its server is reachable. Until then it is unavailable. */
   static start(url: string, options: PostgresOptions, events: OpeningEvents): PostgresStore {
     const store = new PostgresStore(url, options, serviceReadRetryMsMax);
     for (const warning of store.#address.warnings) events.onWarning(warning);
     store.plants.suspend("the database has not answered yet");
-    const opened = store.#prepare("store", Number.POSITIVE_INFINITY, (reason) => {
+    const opened = store.#prepare("write", Number.POSITIVE_INFINITY, (reason) => {
       store.plants.suspend(reason);
       events.onWaiting(reason);
     });
@@ -97,7 +96,7 @@ export class PostgresStore implements Store {
       store.#opened = undefined;
       store.plants.resume();
     });
-    // The service handles it a little later; until then an unhandled rejection would end the process.
+    // The service handles it later; until then an unhandled rejection would end the process.
     store.#opened.catch(() => {});
     return store;
   }
@@ -109,25 +108,25 @@ export class PostgresStore implements Store {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     this.plants[Symbol.dispose]();
-    const all = [this.#writing, this.#reading, this.#knowing];
+    const all = [this.#writing, this.#reading, this.#forTokens];
     await Promise.all(all.map((connections) => connections[Symbol.asyncDispose]()));
   }
 
-  #prepare(purpose: "store" | "look", timeoutMs: number, onWaiting: (reason: string) => void): Promise<void> {
+  #prepare(purpose: "write" | "read", timeoutMs: number, onWaiting: (reason: string) => void): Promise<void> {
     const { password } = this.#address;
-    // Without a password of ours, pg looks into a file of PostgreSQL's own.
+    // Without a password, pg reads the password file of PostgreSQL.
     const passwordMayChange = typeof password !== "string";
     const { signal } = this.#closing;
     return prepare({ open: this.#open, purpose, timeoutMs, passwordMayChange, onWaiting, signal });
   }
 }
 
-// A file that is being replaced may be gone for a moment.
-function passwordOf(given: PostgresOptions["databasePassword"]): DatabaseAddress["password"] {
-  if (typeof given !== "function") return given;
+// A file that is being replaced may be missing for a moment.
+function passwordOf(password: PostgresOptions["databasePassword"]): DatabaseAddress["password"] {
+  if (typeof password !== "function") return password;
   return () => {
     try {
-      return given();
+      return password();
     } catch (error) {
       throw new ConnectionLost(error instanceof Error ? error.message : String(error));
     }

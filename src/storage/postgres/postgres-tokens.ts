@@ -4,14 +4,14 @@ import type { Row, Statement } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import { readFailure } from "./faults.ts";
 
-// Shorter than the plants' deadline: whoever asks comes again soon, and keeps what is known meanwhile.
+// Shorter than the plants' deadline: the token watch polls again soon, and keeps the tokens it has.
 const tokensMsMax = 2000;
 
 const selectAll = {
   name: "tokens",
   text: `SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, digest`,
 };
-// Sums change with every token made, ended or deleted, whoever did it. The table is small, so this is cheap.
+// Sums change with every token that is created, changed or deleted, by any process. The table is small, so this is cheap.
 const summary = {
   name: "tokens-summary",
   text: "SELECT count(*), sum(created_at_ms), sum(expires_at_ms), sum(revoked_at_ms) FROM tokens",
@@ -19,7 +19,7 @@ const summary = {
 const set = `UPDATE tokens SET expires_at_ms = ended.expires_at_ms, revoked_at_ms = ended.revoked_at_ms
     FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms)
    WHERE tokens.digest = ended.digest`;
-// One statement, so that it is one transaction. It may be tried twice, and then finds its own token.
+// One statement, so that it is one transaction. A retry finds the token that the first attempt stored.
 const addOne = `WITH changed AS (${set})
   INSERT INTO tokens (${tokenColumns})
   VALUES ($4, $5, $6, $7, $8::bigint, $9::bigint, $10::bigint) ON CONFLICT (digest) DO NOTHING`;

@@ -7,25 +7,24 @@ import { migrate } from "./migrate.ts";
 
 export interface Preparation {
   readonly open: () => Promise<Connection>;
-  /** `store` upgrades the tables and makes sure that it may write; `look` takes older tables as they are. */
-  readonly purpose: "store" | "look";
-  /** After this long a server that is away is a failure. A service waits for it. */
+  /** `write` migrates and checks the privileges to write; `read` accepts older tables. */
+  readonly purpose: "write" | "read";
+  /** After this long an unreachable server is a failure. A service waits without end. */
   readonly timeoutMs: number;
-  /** Whether a wrong password may be right at the next try, because it is read from a file each time. */
+  /** Whether a wrong password is retried, because it is read from a file each time. */
   readonly passwordMayChange: boolean;
-  /** Called with each reason to wait. */
   readonly onWaiting: (reason: string) => void;
   readonly signal: AbortSignal;
 }
 
 const checkMsMax = 5000;
 const wrongPassword = "28P01";
-// Logins, roles, rights, databases and settings that somebody has to change first; sessions that a pooler shares.
-const misused = /^(?:28...|3D000|42(?:501|704|P05)|22023|26000)$/;
+// Logins, roles, privileges, databases and settings that somebody must change first; sessions that a pooler shares.
+const needsAChange = /^(?:28...|3D000|42(?:501|704|P05)|22023|26000)$/;
 
 const setName = { text: "SELECT set_config('plant_store.session', $1, false)" };
 const readName = { text: "SELECT current_setting('plant_store.session', true)" };
-// FOR SHARE, which reads what was there already, needs UPDATE on plants too.
+// FOR SHARE, which reads existing plants, needs UPDATE on plants too.
 const missing = {
   text: `SELECT current_user, needed.name, needed.privilege
            FROM (VALUES ('plant_store_schema', 'SELECT'),
@@ -37,9 +36,9 @@ const missing = {
 };
 
 /**
- * Makes the database ready for use, and waits for its server where it is away.
+ * Prepares the database, and waits for its server while it is unreachable.
  * @throws DatabaseMisuse a setting must change first.
- * @throws DatabaseProblem it failed, or was away for too long.
+ * @throws DatabaseProblem it failed, or was unreachable for too long.
  */
 export async function prepare(preparation: Preparation): Promise<void> {
   const deadlineMs = performance.now() + preparation.timeoutMs;
@@ -61,15 +60,15 @@ export async function prepare(preparation: Preparation): Promise<void> {
 async function prepareOnce({ open, purpose, onWaiting }: Preparation): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const openOne = async (): Promise<Connection> =>
-    // Whatever transaction was open ends with it.
+    // A transaction that is still open is rolled back.
     opened.adopt(await open(), (connection) => connection.destroy());
   const connection = await openOne();
-  if (purpose === "store") await expectOwnSessions(connection, await openOne());
-  await migrate(connection, { open, upgrade: purpose === "store", onWaiting });
-  if (purpose === "store") await expectPrivileges(connection);
+  if (purpose === "write") await expectOwnSessions(connection, await openOne());
+  await migrate(connection, { open, upgrade: purpose === "write", onWaiting });
+  if (purpose === "write") await expectPrivileges(connection);
 }
 
-// Each gives its session a name. Where a pooler hands one session to both, the first finds the other's, or none.
+// Each names its session. If a pooler shares one session among both, the first reads the other's name, or none.
 async function expectOwnSessions(one: Connection, other: Connection): Promise<void> {
   await one.run(setName, ["one"], checkMsMax);
   await other.run(setName, ["other"], checkMsMax);
@@ -90,8 +89,10 @@ function problemOf(error: unknown, passwordMayChange: boolean): DatabaseProblem 
   const code = codeOf(error);
   if (code === wrongPassword && passwordMayChange) return undefined;
   const sentence = `The database cannot be used: ${reasonOf(error)}.`;
-  if (misused.test(code) || isMissingPassword(error)) return new DatabaseMisuse(sentence);
-  return ["retry", "away", "unavailable"].includes(kindOf(error)) ? undefined : new DatabaseProblem(sentence);
+  if (needsAChange.test(code) || isMissingPassword(error)) return new DatabaseMisuse(sentence);
+  return ["retry", "reconnect", "unavailable"].includes(kindOf(error))
+    ? undefined
+    : new DatabaseProblem(sentence);
 }
 
 function isMissingPassword(error: unknown): boolean {

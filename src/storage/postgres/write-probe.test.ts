@@ -20,15 +20,15 @@ for (const [what, sql] of [
   ["a CHECK on names", "ALTER TABLE plants ADD CHECK (length(name) < 100)"],
   ["a trigger", raise],
 ] as const) {
-  test(`a probe for room succeeds on a table with ${what}, and stores nothing`, async () => {
+  test(`a probe for free space succeeds on a table with ${what}, and stores no plant`, async () => {
     const database = await server.newDatabase();
     const options = { databasePassword: undefined, allowUnsafeDatabase: false };
-    await (await PostgresStore.open(database, options, "store"))[Symbol.asyncDispose]();
+    await (await PostgresStore.open(database, options, "write"))[Symbol.asyncDispose]();
     await server.run(sql, database);
     const open = () => openConnection(parseDatabaseUrl(database), false);
     await using connections = new Connections({ open, count: 1, statementMsMax: 3000 });
     const probe = new WriteProbe(connections);
-    probe.doubtRoom();
+    probe.requireFreeSpace();
     await probe.run();
     // The transaction has ended, so the same connection serves the next one.
     await probe.run();

@@ -3,13 +3,13 @@ import type { Connections, Run } from "./connections.ts";
 import { kindOf } from "./faults.ts";
 
 const probeMsMax = 1500;
-/** Stores nothing, and takes the lock on the table that an INSERT takes, so it waits for whatever that would wait for. */
+/** Stores no row, but takes the table lock of an INSERT, so it waits for whatever an INSERT would wait for. */
 export const takeWriteLock = {
   name: "take-write-lock",
   text: `INSERT INTO plants (id, name, created_at_ms, created_by)
          SELECT 0, '', 0, '' WHERE false`,
 };
-// A row of this node's own: where all nodes write one row, each waits until the others are replicated.
+// A row for each node: if all nodes wrote one row, each would wait until the others are replicated.
 const writeNode = {
   name: "write-node",
   text: `INSERT INTO plant_store_nodes (node, seen_at_ms) VALUES ($1, $2::bigint)
@@ -17,26 +17,26 @@ const writeNode = {
 };
 const removeDeadNodes = { text: "DELETE FROM plant_store_nodes WHERE seen_at_ms < $1::bigint" };
 const nodeDeadAfterMs = 600_000;
-// Rows that stay in the table's own pages, more than one page of them, and one that goes into its TOAST table.
-const roomNameBytes = [950, 950, 950, 950, 950, 4000];
+// Rows that fill more than one page of the table, and one that goes into its TOAST table.
+const fillerBytes = [950, 950, 950, 950, 950, 4000];
 const insertRow = {
   text: "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES ($1::bigint, $2, 0, '')",
 };
 
-/** Finds out whether a plant could be stored now, and stores none. */
+/** Finds out whether a plant could be stored now, without storing one. */
 export class WriteProbe {
   readonly #connections: Connections;
   readonly #node = crypto.randomUUID();
-  #roomDoubted = false;
+  #freeSpaceRequired = false;
   #removedNodesAtMs = 0;
 
   constructor(connections: Connections) {
     this.#connections = connections;
   }
 
-  /** A plant was refused because the disk was full: from now on, the probe must show that there is room again. */
-  doubtRoom(): void {
-    this.#roomDoubted = true;
+  /** A plant was refused because the disk was full: the next probe must prove that there is free space again. */
+  requireFreeSpace(): void {
+    this.#freeSpaceRequired = true;
   }
 
   async run(): Promise<void> {
@@ -44,23 +44,23 @@ export class WriteProbe {
     await this.#connections.use(probeMsMax, async (run) => {
       await run(takeWriteLock, []);
       await run(writeNode, [this.#node, nowMs]);
-      if (this.#roomDoubted) await proveRoom(run);
+      if (this.#freeSpaceRequired) await proveFreeSpace(run);
       if (nowMs - this.#removedNodesAtMs < nodeDeadAfterMs) return;
       await run(removeDeadNodes, [nowMs - nodeDeadAfterMs]);
       this.#removedNodesAtMs = nowMs;
     });
-    this.#roomDoubted = false;
+    this.#freeSpaceRequired = false;
   }
 }
 
-// A small row can fit into a page that is there already, so only rows that need new pages show that the disk has room.
-async function proveRoom(run: Run): Promise<void> {
+// A small row may fit into an existing page, so only rows that need new pages prove that the disk has free space.
+async function proveFreeSpace(run: Run): Promise<void> {
   await run({ text: "BEGIN" }, []);
   try {
-    for (const bytes of roomNameBytes)
+    for (const bytes of fillerBytes)
       await run(insertRow, [randomBytes(8).readBigInt64BE(), randomBytes(bytes).toString("hex")]);
   } catch (error) {
-    // A constraint or a trigger of the operator's own refuses such rows, and would do so at every probe. The disk did not.
+    // A constraint or trigger of the operator rejected the row, and would do so at every probe. The disk did not.
     if (kindOf(error) !== "plant") throw error;
   } finally {
     await run({ text: "ROLLBACK" }, []);

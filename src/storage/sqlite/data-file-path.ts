@@ -14,7 +14,7 @@ export function realDataFile(path: string): string {
     try {
       at = resolve(dirname(at), readlinkSync(at));
     } catch {
-      // Not a link, or not there: this is it.
+      // Not a link, or missing: this is the data file.
       break;
     }
   }
@@ -27,8 +27,8 @@ export function requireDataFile(path: string): void {
 }
 
 /**
- * Opens a connection by which the file at the path is read. A start after a failed sync puts a new file in its place; a connection
- * to the old one would write into the new one's WAL. Once it has read, it holds a lock that keeps the file from being replaced.
+ * Opens a connection to the file that has the path now. A start after a failed sync replaces the data file; a connection to the
+ * old one would write into the new one's WAL. A connection that has read holds a lock against that.
  */
 export function openUnmoved(path: string, open: () => Database): Database {
   for (let attempt = 1; ; attempt++) {
@@ -36,7 +36,7 @@ export function openUnmoved(path: string, open: () => Database): Database {
     const database = open();
     closeOnError(database, () => database.query("SELECT count(*) FROM sqlite_schema").get());
     if (before === undefined || inode(path) === before || attempt === attemptsMax) return database;
-    // SQLite sees by itself that this file was moved, and leaves the WAL alone.
+    // SQLite notices that this file was moved, and does not touch the WAL.
     database.close();
   }
 }

@@ -6,15 +6,15 @@ export class DataFileProblem extends Error {
   override readonly name = "DataFileProblem";
 }
 
-// These tell of the file's surroundings. Whatever else SQLite fails with tells of its content.
+// Errors about the file's permissions, locks and disk. Any other error of SQLite is about its content.
 const notDamage = /^SQLITE_(?:CANTOPEN|READONLY|PERM|AUTH|BUSY|LOCKED|NOMEM|FULL)/;
 
-/** Whether reading a data file failed because of what is in it. */
+/** Whether reading a data file failed because of its content. */
 export function isDamage(error: unknown): error is SQLiteError {
   return error instanceof SQLiteError && !notDamage.test(error.code ?? "");
 }
 
-/** An error of opening or reading a data file, as the sentence that the operator gets. */
+/** An error of opening or reading a data file, as a sentence for the operator. */
 export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
   if (error instanceof DataFileProblem) return error;
   if (error instanceof SQLiteError) return new DataFileProblem(explained(error, path), { cause: error });
@@ -26,7 +26,7 @@ export function asDataFileProblem(error: unknown, path: string): DataFileProblem
 function explained(error: SQLiteError, path: string): string {
   const code = error.code ?? "";
   if (code === "SQLITE_NOTADB")
-    return `${path} is not a SQLite database; move it away or name another data file.`;
+    return `${path} is not a SQLite database; move it away or use another data file.`;
   if (code.startsWith("SQLITE_CORRUPT"))
     return `${path} is damaged (${error.message}); restore it from a backup.`;
   if (code.startsWith("SQLITE_CANTOPEN"))

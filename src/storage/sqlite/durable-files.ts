@@ -6,7 +6,7 @@ import { DataFileProblem } from "./data-file-problem.ts";
 // Plants and token digests are for the service's own user. SQLite gives its WAL the same mode.
 const folderMode = 0o700;
 export const fileMode = 0o600;
-// File systems that have no fsync for folders say so by one of these.
+// What file systems without fsync for folders return.
 const noFolderSync = ["EINVAL", "EBADF", "ENOTSUP", "EOPNOTSUPP"];
 
 /** Creates the folder and those above it where missing; returns each folder whose listing changed. */

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 
-// Before migrations were frozen, the first one was rewritten in place, so files of several schemas say that they have two
-// migrations. These are the ones before the last: plants by id, by seq with an index of tags, and by seq with tag counts.
+// Before migrations were frozen, the first one was rewritten in place, so files of several schemas have the
+// user_version 2. These are the ones before the last: plants by id, by seq with an index of tags, and by seq with tag counts.
 const fingerprints = ["31269ecf04a58542", "dbc69cc1b0ee0320", "b3c8d030e6231167"];
 export const earlyVersion = 2;
 
@@ -9,7 +9,7 @@ export function isEarly(version: number, fingerprint: string): boolean {
   return version === earlyVersion && fingerprints.includes(fingerprint);
 }
 
-/** Turns an early schema into the one that version 2 has since, with every plant in its order. */
+/** Turns an early schema into the one that version 2 has since, with every plant in order. */
 export function migrateEarly(database: Database, firstMigration: string): void {
   database.run(
     `ALTER TABLE plants RENAME TO early_plants;
@@ -20,7 +20,7 @@ export function migrateEarly(database: Database, firstMigration: string): void {
      DROP TABLE IF EXISTS tag_windows_end;`,
   );
   database.run(firstMigration);
-  // The rowid is the id in the first of them, where only the time tells the order, and seq in the others.
+  // The rowid is the id in the first of them, which is ordered by time alone, and seq in the others.
   database.run(
     `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
      SELECT id, name, tag, created_at_ms, created_by FROM early_plants ORDER BY created_at_ms, rowid;

@@ -25,7 +25,7 @@ test("a marker that was cut short is a failed sync, and one that cannot be read 
   }
   rmSync(markerFile(path));
   mkdirSync(markerFile(path));
-  expect(() => readMarker(path)).toThrow(/tells of a failure and cannot be read: EISDIR/);
+  expect(() => readMarker(path)).toThrow(/records a failure and cannot be read: EISDIR/);
 });
 
 test("a copy that fails leaves neither a file nor a marker that names it", async () => {

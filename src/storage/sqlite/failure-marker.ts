@@ -4,11 +4,11 @@ import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { fileMode } from "./durable-files.ts";
 
-/** Why the last process could not vouch for the data file. */
+/** Why the last process no longer knew what is durable. */
 export type Failure =
-  /** A sync failed, so pages that the kernel calls clean may not be on the disk. */
+  /** A sync failed, so pages that the kernel marks clean may not be on disk. */
   | { readonly reason: "sync-failed" }
-  /** The data file was deleted or replaced while it was open; `copy` is where everything was saved, once it is. */
+  /** The data file was deleted or replaced while it was open; `copy` is where everything was saved. */
   | { readonly reason: "replaced"; readonly copy?: string };
 
 /** Holds a reference to the connection: collected as garbage it would be closed, which checkpoints and deletes the WAL. */
@@ -27,12 +27,12 @@ export function syncFailure(path: string, reason: string, database: Database): U
   try {
     writeMarker(path, { reason: "sync-failed" });
   } catch (error) {
-    message += ` The failure could not be noted beside it either: ${String(error)}.`;
+    message += ` The failure marker could not be written either: ${String(error)}.`;
   }
   return new UnclosedFailure(message, database);
 }
 
-/** Lies beside the data file. It need not survive a power loss: that empties the page cache too. */
+/** Beside the data file. It need not survive a power loss, which empties the page cache too. */
 export function markerFile(path: string): string {
   return `${path}.failure.json`;
 }
@@ -41,7 +41,7 @@ export function writeMarker(path: string, failure: Failure): void {
   writeFileSync(markerFile(path), `${JSON.stringify(failure)}\n`, { mode: fileMode });
 }
 
-/** @throws DataFileProblem it is there and cannot be read, as one that another user has written. */
+/** @throws DataFileProblem it exists and cannot be read, such as one that another user wrote. */
 export function readMarker(path: string): Failure | undefined {
   let text: string;
   try {
@@ -49,12 +49,12 @@ export function readMarker(path: string): Failure | undefined {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return undefined;
-    throw new DataFileProblem(`${markerFile(path)} tells of a failure and cannot be read: ${message}.`);
+    throw new DataFileProblem(`${markerFile(path)} records a failure and cannot be read: ${message}.`);
   }
   try {
     return JSON.parse(text) as Failure;
   } catch {
-    // Cut short by the failure that it tells of: then the worse of the two.
+    // Truncated by the failure that it records, so the worse of the two is assumed.
     return { reason: "sync-failed" };
   }
 }
@@ -71,6 +71,6 @@ export function refuseReplaced(path: string, failure: Failure | undefined): void
       ? "and no copy of it could be saved: restore a backup"
       : `and everything it held was saved to ${failure.copy}: move away what is at ${path}, then run \`plant-store restore ${failure.copy} --database ${path}\``;
   throw new DataFileProblem(
-    `${path} was deleted or replaced while the service ran, ${saved}. To go on with what is there instead, delete ${markerFile(path)}.`,
+    `${path} was deleted or replaced while the service ran, ${saved}. To use that file instead, delete ${markerFile(path)}.`,
   );
 }

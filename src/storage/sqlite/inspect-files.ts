@@ -5,8 +5,8 @@ import { inspectWal } from "./wal-file.ts";
 import { tryShared, type WriterLock } from "./writer-lock.ts";
 
 /**
- * Before SQLite opens the data file, as opening recovers the WAL and closing deletes it.
- * @throws DataFileProblem what is there is damaged, or is not all of it.
+ * For before SQLite opens the data file: opening recovers the WAL, and closing deletes it.
+ * @throws DataFileProblem a file is damaged or missing.
  */
 export function refuseDamaged(path: string): void {
   const walPath = `${path}-wal`;
@@ -14,16 +14,16 @@ export function refuseDamaged(path: string): void {
   if (wal.kind === "empty") return;
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0)
     throw new DataFileProblem(
-      `${walPath} holds plants, but its data file ${path} is missing or empty; nothing was touched. Put the data file back, or restore a backup.`,
+      `${walPath} holds plants, but its data file ${path} is missing or empty; no file was changed. Put the data file back, or restore a backup.`,
     );
   if (wal.kind === "damaged")
     throw new DataFileProblem(
-      `${walPath} is damaged at frame ${wal.frame}, and acknowledged plants come after it; nothing was touched. ` +
+      `${walPath} is damaged at frame ${wal.frame}, and acknowledged plants follow it; no file was changed. ` +
         "Restore a backup; to save the plants before the damage, copy the data file and its -wal and open the copy with sqlite3.",
     );
 }
 
-/** The same for a command beside the service: while another process holds the writer lock, the files are in its care. */
+/** The same for a command beside the service, which may skip it: the holder of the writer lock has checked the files. */
 export function refuseDamagedUnlessServed(path: string): void {
   const failure = readMarker(path);
   if (!existsSync(`${path}-wal`) && failure === undefined) return;
@@ -32,7 +32,7 @@ export function refuseDamagedUnlessServed(path: string): void {
     lock = tryShared(path);
     if (lock === undefined) return;
   } catch {
-    // Without a lock file, as on a medium that cannot be written to, there is nobody who writes.
+    // Without a lock file, as on read-only media, no process writes.
   }
   try {
     refuseReplaced(path, failure);

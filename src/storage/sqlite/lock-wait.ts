@@ -1,4 +1,4 @@
-// While another process holds SQLite's write lock we try again this often, and give up after this long.
+// How often to retry while another process holds SQLite's write lock, and when to give up.
 export const lockRetryMs = 5;
 export const lockWaitMsMax = 5000;
 
@@ -6,7 +6,7 @@ export function isLocked(error: unknown): boolean {
   return codeOf(error).startsWith("SQLITE_BUSY");
 }
 
-/** Failures of a checkpoint that come before its fsync: the WAL has everything, and a later one tries again. */
+/** Failures of a checkpoint before its fsync: the WAL has everything, and a later checkpoint retries. */
 export function isFullOrBusy(code: string): boolean {
   return code === "SQLITE_FULL" || code.startsWith("SQLITE_BUSY");
 }

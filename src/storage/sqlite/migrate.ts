@@ -6,7 +6,7 @@ import { isEarly, migrateEarly } from "./early-schemas.ts";
 import { migrations as landed } from "./migrations.ts";
 import { fingerprints } from "./schema.ts";
 
-// "PLNT", in the file's header: tells our files from other SQLite databases.
+// "PLNT", in the file's header: distinguishes our files from other SQLite databases.
 const applicationId = 0x504c4e54;
 
 export function checkOwner(database: Database, path: string): void {
@@ -24,12 +24,12 @@ export function isNew(database: Database): boolean {
   return readPragma(database, "user_version") === 0n;
 }
 
-/** Gives the file every migration that it lacks, all of them in one transaction. Only for the one writer of the file. */
+/** Runs every migration that the file lacks, in one transaction. Only for the one writer of the file. */
 export function migrate(database: Database, path: string, migrations = landed): void {
   if (schemaOf(database, path, migrations).version === migrations.length) return;
   database
     .transaction(() => {
-      // Asked again inside the lock: another process may have migrated while this one waited for it.
+      // Read again inside the lock: another process may have migrated meanwhile.
       const { version, early } = schemaOf(database, path, migrations);
       if (version === migrations.length) return;
       if (early) migrateEarly(database, migrations[0] ?? "");
@@ -41,7 +41,7 @@ export function migrate(database: Database, path: string, migrations = landed): 
     .immediate();
 }
 
-/** Refuses a file of a schema that is not known, or older where that is no use to who reads it. */
+/** Refuses a file with an unknown schema, and one with an older schema unless `older` allows it. */
 export function checkSchema(database: Database, path: string, { older }: { readonly older: boolean }): void {
   const { version } = schemaOf(database, path, landed);
   if (version === 0) throw new DataFileProblem(`${path} is empty: it is not a data file yet.`);
@@ -54,7 +54,7 @@ export function olderProblem(path: string, version: number): DataFileProblem {
   );
 }
 
-/** How many migrations the file has. Its tables must be those that so many make, or of one of the early schemas. */
+/** How many migrations the file has. Its tables must be the ones that these create, or those of an early schema. */
 function schemaOf(
   database: Database,
   path: string,
@@ -67,6 +67,6 @@ function schemaOf(
   const early = isEarly(version, actual);
   if (early || actual === expected) return { version, early };
   throw new DataFileProblem(
-    `${path} says schema ${version}, but has other tables (fingerprint ${actual}): export its plants with the version of plant-store that wrote it, and import them into a new file.`,
+    `${path} has schema version ${version}, but other tables (fingerprint ${actual}): export its plants with the version of plant-store that wrote it, and import them into a new file.`,
   );
 }

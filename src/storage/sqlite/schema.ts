@@ -12,8 +12,8 @@ export interface Fingerprints {
 }
 
 /**
- * Digests of the tables that the migrations make: as this database has them, and as the first so many migrations make them.
- * Tables of others, such as Litestream's, and an operator's own indexes do not count.
+ * Digests of our tables: as this database has them, and as that many migrations create them. Tables of other programs, such as
+ * Litestream, and the operator's own indexes are ignored.
  */
 export function fingerprints(
   database: Database,

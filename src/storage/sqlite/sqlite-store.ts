@@ -61,7 +61,7 @@ export class SqliteStore implements AsyncDisposable {
     // Closing would delete the WAL of whatever has the data file's name now.
     if (!this.#failed) await this.#watch.check();
     await this.archive.close();
-    // Closing syncs again and is told that all is well, checkpoints, and deletes the WAL, the one sound copy there is.
+    // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.
     if (this.#failed) return;
     await this.#checkpointer.stop();
     const failure = checkpointBeforeClose(this.#database);
@@ -80,7 +80,7 @@ export class SqliteStore implements AsyncDisposable {
       );
     const rescue = async (): Promise<string> => {
       const copy = await saveCopy(this.#path, (to) => this.#checkpointer.copyTo(to));
-      // Whatever has the data file's name now must not get the WAL of the one that was lost.
+      // SQLite must not apply the WAL of the lost file to the one that has its name now.
       if (file === "data" && (await this.#watch.hasWal())) setWalAside(this.#path);
       return copy;
     };

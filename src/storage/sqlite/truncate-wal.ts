@@ -3,8 +3,8 @@ import { OutcomeUnknown, StoreUnavailable } from "../../plants/plant-store.ts";
 import { codeOf, isFullOrBusy } from "./lock-wait.ts";
 
 /**
- * Puts all of the WAL into the data file, synced, and empties it. For a connection that reads integers as bigint.
- * @throws StoreUnavailable another connection keeps the WAL.
+ * Checkpoints all of the WAL and truncates it. For a connection that reads integers as bigint.
+ * @throws StoreUnavailable another connection uses the WAL.
  */
 export function truncateWal(database: Database): void {
   const row = database.query<{ busy: bigint }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
@@ -12,7 +12,7 @@ export function truncateWal(database: Database): void {
     throw new StoreUnavailable("The WAL cannot be checkpointed: the data file is in use.");
 }
 
-/** For before a close, which checkpoints too but ignores every error. Gives the failure after which nothing may be closed. */
+/** For before a close, which checkpoints too but ignores every error. Returns the failure after which it must not be closed. */
 export function checkpointBeforeClose(database: Database): OutcomeUnknown | undefined {
   try {
     database.query("PRAGMA wal_checkpoint(TRUNCATE)").get();

@@ -1,10 +1,10 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { endianness } from "node:os";
 
-/** What the WAL file holds, judged by its bytes alone, without SQLite. */
+/** The state of a WAL file, from its bytes alone, without SQLite. */
 export type WalState =
   | { readonly kind: "empty" }
-  /** `committedBytes`: where the last whole transaction ends. A torn one may follow; a crash leaves that. */
+  /** `committedBytes`: where the last complete transaction ends. A crash may leave an incomplete one after it. */
   | { readonly kind: "sound"; readonly committedBytes: number }
   | { readonly kind: "damaged"; readonly frame: number };
 
@@ -16,10 +16,10 @@ const sectorBytes = 512;
 const readBytes = 1_048_576;
 
 /**
- * Reads the WAL before SQLite opens it: SQLite takes the first bad frame for the end, and deletes the rest on closing.
+ * Reads the WAL before SQLite opens it: SQLite treats the first bad frame as the end, and deletes the rest on closing.
  *
- * With synchronous=FULL a transaction is written only after the fsync of the one before it. So a bad frame can be the work of
- * a crash only in the last transaction. If a later commit frame is followed by a frame that continues its checksum, another
+ * With synchronous=FULL a transaction is written only after the fsync of the one before it. So a crash
+ * leaves bad frames only in the last transaction. If a later commit frame is followed by a frame that continues its checksum, another
  * transaction came after: the bad frame was durable once, and is damaged.
  */
 export function inspectWal(path: string): WalState {
@@ -56,7 +56,7 @@ function inspect(file: number, size: number): WalState {
       else if (
         firstBad !== undefined &&
         before?.commits &&
-        (before.intact || headerIsWhole(number - 1, frameBytes))
+        (before.intact || headerInOneSector(number - 1, frameBytes))
       )
         return { kind: "damaged", frame: firstBad };
       before = frame.saltMatches ? frame : undefined;
@@ -128,7 +128,7 @@ function same(one: Checksum, other: Checksum): boolean {
 }
 
 // A crash can tear a header that spans two sectors, and leave the commit mark of an older frame beside the newer salt.
-function headerIsWhole(number: number, frameBytes: number): boolean {
+function headerInOneSector(number: number, frameBytes: number): boolean {
   const offset = (headerBytes + (number - 1) * frameBytes) % sectorBytes;
   return offset + frameHeaderBytes <= sectorBytes;
 }

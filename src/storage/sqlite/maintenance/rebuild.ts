@@ -19,11 +19,10 @@ import { truncateWal } from "../truncate-wal.ts";
 const chunkBytes = 1_048_576;
 
 /**
- * Puts a new file, written and synced from the first byte, in the place of one whose sync has failed. Neither the old file's
- * pages nor its extents can be trusted: the kernel calls the pages clean, and ext4 leaves blocks whose write failed marked as
- * unwritten, so that even after the same bytes were written again and synced, they read as zeros once the page cache is gone.
- * The caller must have the data file to itself.
- * @throws DataFileProblem the result would be damaged; nothing was touched.
+ * Replaces a file whose sync failed by a new one, written and synced from the first byte. The old one cannot be trusted: the
+ * kernel marks its pages clean, and ext4 leaves blocks whose write failed marked as unwritten. Even after the same bytes are
+ * written again and synced, they read as zeros once the page cache is dropped. The caller must hold the data file exclusively.
+ * @throws DataFileProblem the result would be damaged; the data file is unchanged.
  */
 export function rebuild(path: string): void {
   const copy = `${path}.rebuilt`;
@@ -36,7 +35,7 @@ export function rebuild(path: string): void {
     recoverCopy(copy, path);
     renameSync(copy, path);
     syncDirectory(dirname(path));
-    // Left behind by a crash here, the old WAL would only repeat what the new file has.
+    // After a crash here, the old WAL would only repeat what the new file has.
     removeDatabase(path, ["-wal", "-shm"]);
     syncDirectory(dirname(path));
   } finally {
@@ -68,7 +67,7 @@ function copyWal(path: string, copy: string): void {
   closeSync(wal);
 }
 
-/** Byte by byte: a copy by the file system could share the extents that are not to be trusted. */
+/** Through memory: a copy by the file system could share the extents that cannot be trusted. */
 function copyBytes(from: number, to: string): void {
   const { mode, uid, gid } = fstatSync(from);
   const target = openSync(to, "wx", mode);

@@ -19,14 +19,14 @@ import { truncateWal } from "../truncate-wal.ts";
 import { inspectWal } from "../wal-file.ts";
 import { rebuild } from "./rebuild.ts";
 
-// Long enough for a command that is just ending; a reader that stays is not waited for.
+// Long enough for a command that is about to end; a long reader is not waited for.
 const aloneWaitMs = 500;
 
 /**
- * Makes what a crash left in the WAL durable, before anything of it is acknowledged: it may be in the page cache alone. Only
- * the holder of the writer lock may call it. Gives whether another process has the data file open, which keeps the WAL.
+ * Makes what a crash left in the WAL durable before any of it is acknowledged: it may be only in the page cache. Only the
+ * holder of the writer lock may call it. Returns whether another process has the data file open, so that the WAL stays.
  * @throws DataFileProblem
- * @throws StoreUnavailable nothing was done; a later attempt may succeed.
+ * @throws StoreUnavailable no file was changed; a later attempt may succeed.
  * @throws OutcomeUnknown a sync failed. The process must end without closing the database.
  */
 export function recover(path: string, events: StoreEvents = {}): { readonly shared: boolean } {
@@ -42,7 +42,7 @@ export function recover(path: string, events: StoreEvents = {}): { readonly shar
     removeMarker(path);
     return { shared: false };
   }
-  // After a failed sync, another process's idea of what is in the data file cannot be believed.
+  // After a failed sync, what another process has cached of the data file cannot be trusted.
   if (failure !== undefined)
     throw new DataFileProblem(
       `${path} must be recovered after a failed fsync, but another process has it open; end that process first.`,
@@ -51,7 +51,7 @@ export function recover(path: string, events: StoreEvents = {}): { readonly shar
   return { shared: true };
 }
 
-/** With an exclusive lock, so that no -shm of another process is believed; false if the file is not ours alone. */
+/** With an exclusive lock, so that no -shm of another process is used; false if another process has the file open. */
 function recoverAlone(path: string, failure: Failure | undefined, events: StoreEvents): boolean {
   const database = connect(path, { waitMs: aloneWaitMs });
   return guarded(path, database, () => {
@@ -72,12 +72,12 @@ function recoverAlone(path: string, failure: Failure | undefined, events: StoreE
   });
 }
 
-/** Beside a long reader the WAL cannot be emptied, but it can be made durable as it is. */
+/** Beside a long reader the WAL cannot be emptied, but it can be synced. */
 function recoverShared(path: string): void {
   const database = connect(path, { waitMs: lockWaitMsMax });
   guarded(path, database, () => {
     if (!tryBegin(database, "NORMAL"))
-      throw new StoreUnavailable("Another process keeps the data file locked.");
+      throw new StoreUnavailable("Another process holds the data file locked.");
     checkOwner(database, path);
     syncWal(`${path}-wal`);
     database.run("ROLLBACK");
@@ -98,8 +98,8 @@ function tryBegin(database: Database, lockingMode: "EXCLUSIVE" | "NORMAL"): bool
 }
 
 /**
- * Under SQLite's write lock, so that nobody appends to the WAL or restarts it meanwhile. What a crash tore off its end is cut
- * off. A write that the kernel could not complete since, and that nobody was told of, fails this fsync.
+ * Under SQLite's write lock, so that no process appends to the WAL or restarts it meanwhile. A transaction that a crash left
+ * incomplete at its end is truncated. This fsync reports a write that failed after the crash.
  */
 function syncWal(walPath: string): void {
   const wal = inspectWal(walPath);

@@ -5,13 +5,13 @@ import { fileMode, makeDirectory, syncDirectory, syncFile } from "../durable-fil
 import { writeMarker } from "../failure-marker.ts";
 import { checkDatabase } from "./copy-and-check.ts";
 
-/** Saves under a new name what only the open connections can still read, and gives that name once it is on disk. */
+/** Saves under a new name what only the open connections can still read, and returns that name once it is on disk. */
 export async function saveCopy(path: string, copyTo: (to: string) => Promise<void>): Promise<string> {
   const to = `${path}.saved-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
   // The folder may have been deleted too.
   const folders = [dirname(path), ...makeDirectory(dirname(path))];
   try {
-    // Created first, so that nobody else may read it at any moment. SQLite takes an empty file.
+    // Created first, so that nobody else can ever read it. SQLite accepts an empty file.
     closeSync(openSync(to, "wx", fileMode));
     await copyTo(to);
   } catch (error) {

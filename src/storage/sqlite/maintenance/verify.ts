@@ -8,8 +8,8 @@ import { openReadOnly } from "../reading/open-read-only.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { checkDatabase } from "./copy-and-check.ts";
 
-/** A row as it is, which in a damaged file may be anything. */
-interface Row {
+/** In a damaged file a column may hold anything. */
+interface UncheckedRow {
   seq: bigint;
   id: unknown;
   name: Uint8Array | null;
@@ -22,7 +22,7 @@ export interface Verified {
   readonly plants: number;
   /** Whether there was a checksum beside the file to compare it with. */
   readonly checksummed: boolean;
-  /** What is wrong, the first few of it. */
+  /** The first few problems. */
   readonly problems: readonly string[];
 }
 
@@ -30,8 +30,8 @@ const problemsMax = 20;
 
 /**
  * Checks the data file against the checksum beside it, then as SQLite does, then every row, and the summary of every block.
- * Damage is never an exception here, whatever it is.
- * @throws DataFileProblem if there is no file of ours to check.
+ * Damage is reported, never thrown.
+ * @throws DataFileProblem it is not a data file.
  */
 export async function verify(path: string, onRows: (checked: number, of: number) => void): Promise<Verified> {
   requireDataFile(path);
@@ -43,7 +43,7 @@ export async function verify(path: string, onRows: (checked: number, of: number)
     problems.push(...(await checkDatabase(path)));
     plants = await checkPlants(database, path, problems, onRows);
   } catch (error) {
-    // With a wrong checksum, a file that does not look like ours is one that no longer does.
+    // With a wrong checksum, a file that is not recognised is a damaged one.
     const changed = problems.length > 0 && error instanceof DataFileProblem;
     problems.push(changed ? error.message : damageOf(error));
   }
@@ -53,7 +53,7 @@ export async function verify(path: string, onRows: (checked: number, of: number)
 async function checksumProblems(path: string, expected: string): Promise<string[]> {
   try {
     if ((await checksum(path)) === expected) return [];
-    return [`its checksum is not the one in ${checksumFile(path)}: it was changed or cut off`];
+    return [`its checksum is not the one in ${checksumFile(path)}: it was changed or truncated`];
   } catch (error) {
     return [`it cannot be read: ${(error as Error).message}`];
   }
@@ -69,11 +69,11 @@ async function checkPlants(
   const last = database.query<{ seq: bigint | null }, []>("SELECT max(seq) AS seq FROM plants").get()?.seq;
   const count = Number(last ?? 0n);
   problems.push(...blocks.problems(count));
-  const read = database.query<Row, [number, number]>(
+  const read = database.query<UncheckedRow, [number, number]>(
     "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq > ? AND seq <= ? ORDER BY seq",
   );
   let plants = 0;
-  // Block by block, so that one that cannot be read is named and the others are checked all the same.
+  // Block by block, so that one that cannot be read is reported and the others are still checked.
   for (let block = 0; block * blockPlants < count && problems.length < problemsMax; block++) {
     const [low, high] = [block * blockPlants, Math.min((block + 1) * blockPlants, count)];
     try {
@@ -99,7 +99,7 @@ function damageOf(error: unknown): string {
   return cause.message;
 }
 
-function faultsOf({ name, tag, created_at_ms: createdAtMs, created_by: createdBy }: Row): string[] {
+function faultsOf({ name, tag, created_at_ms: createdAtMs, created_by: createdBy }: UncheckedRow): string[] {
   const faults: string[] = [];
   if (name === null || !isText(name)) faults.push("its name is not text");
   if (tag !== null && !isText(tag)) faults.push("its tag is not text");

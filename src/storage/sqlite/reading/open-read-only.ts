@@ -10,7 +10,7 @@ import { lockWaitMsMax } from "../lock-wait.ts";
 import { checkOwner, checkSchema } from "../migrate.ts";
 
 /**
- * Opens a data file to read it, and never migrates it. Works beside a service, and on media that nobody can write to.
+ * Opens a data file to read it, and never migrates it. Works beside a service, and on read-only media.
  * @throws DataFileProblem
  */
 export function openReadOnly(named: string, { older = false } = {}): Database {
@@ -28,11 +28,11 @@ export function openReadOnly(named: string, { older = false } = {}): Database {
   }
 }
 
-/** The connection alone, to whatever database it is. It leaves the WAL as it finds it. */
+/** Only connects, to any SQLite database. It leaves the WAL unchanged. */
 export function connectReadOnly(named: string): Database {
   const path = realDataFile(named);
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  // A connection that may not write leaves behind the -wal and -shm files that it had to make; one that may removes them.
+  // A read-only connection leaves the -wal and -shm files that it had to create; one that may write removes them.
   if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(path)))
     return openUnmoved(path, () =>
       readable(new Database(path, { readwrite: true, strict: true, safeIntegers: true })),
@@ -46,19 +46,19 @@ export function connectReadOnly(named: string): Database {
       throw error;
     if (walBytes > 0)
       throw new DataFileProblem(
-        `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and name the copy.`,
+        `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and use the copy.`,
       );
     return readable(new ImmutableDatabase(path));
   }
 }
 
-/** A file that nobody can change, so SQLite needs no lock and no -shm file for it. It would not look at a WAL. */
+/** For a file that cannot change, so that SQLite needs no lock and no -shm file. It would ignore a WAL. */
 class ImmutableDatabase extends Database {
   constructor(path: string) {
     super(`${pathToFileURL(path).href}?immutable=1`, sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI);
   }
 
-  // Bun takes either SQLite's own flags or its option for exact integers.
+  // Bun accepts either SQLite's own flags or its option for exact integers.
   override query<Result, Values extends Parameters<Database["run"]>[1] & unknown[]>(
     sql: string,
   ): Statement<Result, Values> {

@@ -3,11 +3,11 @@ import type { PlantFilter } from "../../../plants/plant-archive.ts";
 import { type BlockChoice, blockChoices, type Sql } from "../block-summaries/choose-blocks.ts";
 import { blockPlants, lastSummarised } from "../block-summaries/summary-tables.ts";
 import { namePattern } from "./name-pattern.ts";
-import { allColumns, type Direction, type Range, type Row } from "./plant-rows.ts";
+import { allColumns, type Direction, type PlantRow, type SeqRange } from "./plant-rows.ts";
 
 export interface PlantQuery {
   readonly filter: PlantFilter;
-  readonly range: Range;
+  readonly range: SeqRange;
   readonly direction: Direction;
   readonly limit: number;
 }
@@ -16,17 +16,20 @@ export interface PlantQuery {
  * The plants that match a filter. Of the blocks with summaries only those are read that may hold a match by all of them;
  * the newest plants, which are in no full block yet, are all read.
  */
-export function selectPlants(database: Database, { filter, range, direction, limit }: PlantQuery): Row[] {
+export function selectPlants(
+  database: Database,
+  { filter, range, direction, limit }: PlantQuery,
+): PlantRow[] {
   const choices = blockChoices(filter);
   const summarised = choices.length === 0 ? 0 : lastSummarised(database);
   const inBlocks = { low: range.low, high: Math.min(range.high, summarised) };
   const newest = { low: Math.max(range.low, summarised + 1), high: range.high };
   const parts = [inBlocks, newest].filter(({ low, high }) => low <= high);
-  const rows: Row[] = [];
+  const rows: PlantRow[] = [];
   for (const part of direction === "DESC" ? parts.toReversed() : parts) {
     const { sql, values } = rowsQuery(filter, part === inBlocks ? choices : [], part, direction);
     rows.push(
-      ...database.query<Row, (string | number)[]>(`${sql} LIMIT ?`).all(...values, limit - rows.length),
+      ...database.query<PlantRow, (string | number)[]>(`${sql} LIMIT ?`).all(...values, limit - rows.length),
     );
     if (rows.length === limit) break;
   }
@@ -37,7 +40,7 @@ export function selectPlants(database: Database, { filter, range, direction, lim
 export function rowsQuery(
   filter: PlantFilter,
   choices: readonly BlockChoice[],
-  { low, high }: Range,
+  { low, high }: SeqRange,
   direction: Direction,
 ): Sql {
   const condition = conditionOf(filter);
@@ -48,7 +51,7 @@ export function rowsQuery(
       values: [low, high, ...condition.values],
     };
   const { block } = first;
-  // CROSS JOIN, so that the blocks are chosen first, in this order, and plants are read in the chosen ones alone.
+  // CROSS JOIN, so that the blocks are chosen first, in this order, and plants are read only in the chosen ones.
   return {
     sql: `SELECT ${allColumns} FROM ${choices.map(({ from }) => from).join(" CROSS JOIN ")} CROSS JOIN plants
        WHERE ${block} BETWEEN ? AND ? AND ${choices.map(({ where }) => where.sql).join(" AND ")}
@@ -76,7 +79,7 @@ function conditionOf({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter
     parts.push(` AND ${sql}`);
     values.push(value);
   };
-  // The plus keeps SQLite from making an index of its own for the equality: it would read every plant, for each slice.
+  // The plus keeps SQLite from building an automatic index for the equality: it would read every plant, for each slice.
   add("+plants.tag = ?", tag);
   add("+created_by = ?", createdBy);
   add("created_at_ms >= ?", sinceMs);

@@ -1,6 +1,6 @@
 import type { StoredPlant } from "../../../plants/plant-archive.ts";
 
-export interface Row {
+export interface PlantRow {
   seq: bigint;
   id: bigint;
   name: string;
@@ -11,15 +11,15 @@ export interface Row {
 
 export type Direction = "ASC" | "DESC";
 
-/** The plants from `low` to `high`, both included, by their place in the store. */
-export interface Range {
+/** The plants with seq `low` to `high`, both inclusive. */
+export interface SeqRange {
   low: number;
   high: number;
 }
 
 export const allColumns = "plants.seq, id, name, plants.tag, created_at_ms, created_by";
 
-export function fromRow(row: Row): StoredPlant {
+export function fromRow(row: PlantRow): StoredPlant {
   return {
     id: row.id,
     name: row.name,

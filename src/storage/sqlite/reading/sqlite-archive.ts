@@ -14,18 +14,18 @@ import {
 } from "../../../plants/plant-archive.ts";
 import { createdPerMinute, topTags } from "../block-summaries/count-plants.ts";
 import { selectPlants } from "./plant-query.ts";
-import { allColumns, fromRow, type Range, type Row } from "./plant-rows.ts";
+import { allColumns, fromRow, type PlantRow, type SeqRange } from "./plant-rows.ts";
 
-// A page of huge plants is cut short rather than held in memory whole.
-const rowsAtOnce = 250;
+// A page of huge plants is truncated, to bound memory.
+const rowsPerRead = 250;
 const pageCharactersMax = 4 * 1024 * 1024;
-// A search goes through the store in slices, each a short read of its own: a long one would keep the log from beginning
-// anew, and could not be left. Their width follows how long they take, since names can be long and needles awkward.
+// A search reads the store in slices, each a short transaction: a long one would keep the WAL from restarting, and could not
+// be interrupted. Their width adapts to how long they take.
 const sliceSeqsMin = 64;
 const sliceSeqsMax = 100_000;
 const sliceMsWanted = 25;
 
-/** Looking into SQLite. Blocks its thread while it reads: the service gives it one of its own. */
+/** Reads SQLite, and blocks its thread while it does: the service runs it on threads of its own. */
 export class SqliteArchive implements PlantArchive {
   readonly #database: Database;
   readonly #path: string;
@@ -35,7 +35,7 @@ export class SqliteArchive implements PlantArchive {
     this.#path = path;
   }
 
-  /** As the port says; with `stop`, goes no further than the plant at that place. */
+  /** One page; with `stop`, it ends at the plant with that seq. */
   async page(request: PageRequest, stop?: number): Promise<PlantPage> {
     const { filter, order, cursor, limit, searchMsMax } = request;
     const range = this.#range(filter, order, cursor, stop);
@@ -48,15 +48,15 @@ export class SqliteArchive implements PlantArchive {
     let searched = 0;
     while (range.low <= range.high) {
       const slice = searching ? firstSlice(range, newestFirst, sliceSeqs) : range;
-      const asked = Math.min(limit - plants.length, rowsAtOnce);
+      const wanted = Math.min(limit - plants.length, rowsPerRead);
       const startMs = performance.now();
       const direction = newestFirst ? "DESC" : "ASC";
-      const rows = selectPlants(this.#database, { filter, range: slice, direction, limit: asked });
+      const rows = selectPlants(this.#database, { filter, range: slice, direction, limit: wanted });
       for (const row of rows) {
         plants.push(fromRow(row));
         characters += row.name.length + (row.tag?.length ?? 0);
       }
-      const last = rows.length === asked ? rows.at(-1) : undefined;
+      const last = rows.length === wanted ? rows.at(-1) : undefined;
       const end = last === undefined ? (newestFirst ? slice.low : slice.high) : Number(last.seq);
       searched += searching ? Math.abs(end - (newestFirst ? slice.high : slice.low)) + 1 : rows.length;
       if (newestFirst) range.high = end - 1;
@@ -79,7 +79,7 @@ export class SqliteArchive implements PlantArchive {
   }
 
   async total(): Promise<number> {
-    // Plants are never taken out and each gets the next number, so the last number is how many there are.
+    // Plants are never deleted and each gets the next seq, so the last seq is the count.
     return this.#lastSeq();
   }
 
@@ -94,7 +94,9 @@ export class SqliteArchive implements PlantArchive {
   async arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals> {
     if (cursor === undefined) return { plants: [], cursor: String(this.#lastSeq()) };
     const rows = this.#database
-      .query<Row, [number, number]>(`SELECT ${allColumns} FROM plants WHERE seq > ? ORDER BY seq LIMIT ?`)
+      .query<PlantRow, [number, number]>(
+        `SELECT ${allColumns} FROM plants WHERE seq > ? ORDER BY seq LIMIT ?`,
+      )
       .all(seqOf(cursor), limit);
     return { plants: rows.map(fromRow), cursor: String(rows.at(-1)?.seq ?? cursor) };
   }
@@ -114,7 +116,7 @@ export class SqliteArchive implements PlantArchive {
     order: PageRequest["order"],
     cursor: string | undefined,
     stop: number | undefined,
-  ): Range {
+  ): SeqRange {
     const range = { low: 1, high: this.#lastSeq() };
     if (order === "newest-first") {
       range.low = stop ?? range.low;
@@ -128,16 +130,16 @@ export class SqliteArchive implements PlantArchive {
       return { low: Math.max(range.low, seq), high: Math.min(range.high, seq) };
     }
     if (sinceMs === undefined && untilMs === undefined) return range;
-    // Times follow no order, but most often nearly do: from the first to the last that is wanted is then a small part.
+    // Times need not be in order, but mostly are: then the range from the first to the last match is small.
     const end = (direction: "ASC" | "DESC"): number | undefined => {
-      const wanted = { filter: { sinceMs, untilMs }, range, direction, limit: 1 };
-      return selectPlants(this.#database, wanted).map(({ seq }) => Number(seq))[0];
+      const query = { filter: { sinceMs, untilMs }, range, direction, limit: 1 };
+      return selectPlants(this.#database, query).map(({ seq }) => Number(seq))[0];
     };
     return { low: end("ASC") ?? 1, high: end("DESC") ?? 0 };
   }
 
-  #row(id: bigint): Row | null {
-    return this.#database.query<Row, [bigint]>(`SELECT ${allColumns} FROM plants WHERE id = ?`).get(id);
+  #row(id: bigint): PlantRow | null {
+    return this.#database.query<PlantRow, [bigint]>(`SELECT ${allColumns} FROM plants WHERE id = ?`).get(id);
   }
 
   #lastSeq(): number {
@@ -147,17 +149,17 @@ export class SqliteArchive implements PlantArchive {
   }
 }
 
-/** Whether plants must be looked at one by one, because no index leads to them. */
+/** Whether plants must be scanned, because no index finds them. */
 export function isSearch({ id, namePart, createdBy }: PlantFilter): boolean {
   return id === undefined && (namePart !== undefined || createdBy !== undefined);
 }
 
 export function seqOf(cursor: string): number {
-  if (!/^\d{1,15}$/.test(cursor)) throw new CursorProblem("This cursor is not one that a page gave.");
+  if (!/^\d{1,15}$/.test(cursor)) throw new CursorProblem("The cursor is not from a page of this store.");
   return Number(cursor);
 }
 
-function firstSlice({ low, high }: Range, newestFirst: boolean, width: number): Range {
+function firstSlice({ low, high }: SeqRange, newestFirst: boolean, width: number): SeqRange {
   return newestFirst
     ? { low: Math.max(low, high - width + 1), high }
     : { low, high: Math.min(high, low + width - 1) };
@@ -168,7 +170,7 @@ function nextWidth(width: number, tookMs: number): number {
   return tookMs < sliceMsWanted ? Math.min(sliceSeqsMax, width * 4) : width;
 }
 
-function nextOf({ low, high }: Range, newestFirst: boolean): string | undefined {
+function nextOf({ low, high }: SeqRange, newestFirst: boolean): string | undefined {
   if (low > high) return undefined;
   return String(newestFirst ? high + 1 : low - 1);
 }

@@ -15,7 +15,7 @@ type ArchiveThread = Thread<SqliteArchive>;
 const threadsMax = 2;
 // While the results of one search are merged, its thread already has the next.
 const searchesPerThread = 2;
-// An idle thread is stopped after this long, so that a store nobody reads holds no memory for it.
+// An idle thread is stopped after this long, so that an unused one holds no memory.
 const idleMsMax = 60_000;
 
 /** Reads SQLite from other threads, so that no search or count delays the one that writes. They start when first needed. */
@@ -64,7 +64,7 @@ export class ThreadedArchive implements PlantArchive {
     await Promise.all([...this.#threads].map((thread) => thread.stop()));
   }
 
-  /** Gives each thread one question at a time, so that the next goes to whichever is free first. */
+  /** One call at a time for each thread, so that the next goes to the first that is free. */
   async #use<Result>(work: (thread: ArchiveThread) => Promise<Result>): Promise<Result> {
     if (this.#closed) throw closedProblem();
     const turn = Promise.withResolvers<ArchiveThread>();
@@ -86,7 +86,7 @@ export class ThreadedArchive implements PlantArchive {
       const thread = this.#idle.pop() ?? (this.#threads.size < threadsMax ? this.#start() : undefined);
       if (thread !== undefined) this.#waiting.shift()?.resolve(thread);
     } catch {
-      // The system cannot start another thread. Those that run continue with what waits; if none does, nobody would.
+      // The system cannot start another thread. Those that run continue with the queue; without any, it is refused.
       const unanswered = this.#threads.size === 0 ? this.#waiting.splice(0) : [];
       for (const { reject } of unanswered) reject(new StoreUnavailable("no thread could be started"));
     }

@@ -20,7 +20,7 @@ serveThread<CheckpointSetting>(({ path, file, inode }) => {
   const calls: CheckpointCalls = {
     checkpoint() {
       checkpoint.get();
-      // SQLite leaves the fsync to whoever checkpoints the last frame, which is the writer; done here, little is left to it.
+      // SQLite leaves the fsync to the connection that checkpoints the last frame, the writer's; after this one it is short.
       fdatasyncSync(file);
     },
     copy: (to) => void database.query("VACUUM INTO ?").run(to),
@@ -28,7 +28,7 @@ serveThread<CheckpointSetting>(({ path, file, inode }) => {
   return { calls, stop: () => database.close() };
 });
 
-/** With fewer cores than busy threads, those that answer requests go first. Only Linux has a priority for each thread. */
+/** With fewer cores than busy threads, those that answer requests have priority. Only Linux has a priority for each thread. */
 function lowerPriority(): void {
   try {
     if (platform() === "linux" && getPriority() < lowPriority) setPriority(lowPriority);

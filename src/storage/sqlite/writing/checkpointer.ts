@@ -24,22 +24,22 @@ export interface CheckpointCalls {
 export interface CheckpointHooks {
   /** A checkpoint or its fsync failed, so what the data file holds is unknown. */
   readonly failed: (reason: OutcomeUnknown) => void;
-  /** The WAL has grown past what we expect, as a long reader in another process makes it. */
+  /** The WAL has grown past the limit, because of a long reader in another process. */
   readonly walGrown: (bytes: number) => void;
 }
 
-// With so many frames the WAL is checkpointed. Four times SQLite's default: pages that are written again and again go to
-// the data file once, and nobody waits for it.
+// The WAL is checkpointed at this many frames. Four times SQLite's default: pages that change often are written to the data
+// file once, and the writer does not wait for it.
 const walFramesMax = 4000;
-// When the writer has to checkpoint by itself.
+// Without the thread, the writer checkpoints after this many commits.
 const commitsMaxAlone = 64;
 // What was written during a checkpoint is left to the writer once it is this little, or after this many rounds.
 const tailFramesMax = 150;
 const roundsMax = 4;
-// The WAL file shrinks to this when it restarts, after a long reader such as a backup made it grow.
+// The WAL file shrinks to this when it restarts, after a long reader such as a backup.
 const walBytesKept = 64 * 1024 * 1024;
 const walBytesWarnDefault = 256 * 1024 * 1024;
-// Older ones cannot report the WAL's length, and have a bug in checkpoints beside a writer. Only macOS still ships such.
+// Older ones cannot report the WAL's length, and have a bug in checkpoints beside a writer. Only macOS still ships these.
 const sqliteMin = [3, 51, 3];
 
 /**
@@ -77,7 +77,7 @@ export class Checkpointer {
     database.run(`PRAGMA journal_size_limit = ${walBytesKept}`);
     if (isOld(database)) return;
     this.#length = database.query("PRAGMA wal_checkpoint(NOOP)");
-    // Started with the store and not when it is first needed: it can save a copy of a data file that was deleted meanwhile.
+    // Started with the store, as it must have the data file open to save a copy after it was deleted.
     this.#start({ path, file, inode: fstatSync(file, { bigint: true }).ino });
   }
 
@@ -110,7 +110,7 @@ export class Checkpointer {
   }
 
   #start(setting: CheckpointSetting): void {
-    // From then on the writer checkpoints by itself.
+    // From then on the writer checkpoints.
     const onLost = (): void => {
       this.#thread = undefined;
       this.#rounds = 0;
@@ -122,7 +122,7 @@ export class Checkpointer {
         keepsProcessAlive: false,
       });
     } catch {
-      // The system cannot start another thread; the writer can checkpoint by itself.
+      // The system cannot start another thread; the writer checkpoints.
     }
   }
 
@@ -141,7 +141,7 @@ export class Checkpointer {
     if (error === undefined && log - checkpointed > tailFramesMax && this.#rounds < roundsMax)
       return this.#ask();
     const left = this.#checkpointRest();
-    // A reader in the middle of a transaction keeps the WAL from restarting; asking again immediately would not help.
+    // A reader in the middle of a transaction keeps the WAL from restarting; another checkpoint right away would not help.
     this.#checkpointAtFrames = left === 0 ? walFramesMax : Number(log) + walFramesMax;
     this.#lastFrames = Number(log);
     this.#rounds = 0;
@@ -155,13 +155,13 @@ export class Checkpointer {
     this.#warnIfLarge(this.#checkpointRest());
   }
 
-  /** Checkpoints on the writer's own connection; gives how many frames are left. */
+  /** Checkpoints on the writer's own connection; returns how many frames are left. */
   #checkpointRest(): number {
     try {
       const { log, checkpointed } = this.#checkpoint.get() ?? { log: 0n, checkpointed: 0n };
       return Number(log - checkpointed);
     } catch (error) {
-      // A full disk is met before the fsync: the WAL has everything, and the next checkpoint tries again.
+      // A full disk fails before the fsync: the WAL has everything, and the next checkpoint retries.
       if (!isFullOrBusy(codeOf(error))) this.#fail(error);
       return Number.POSITIVE_INFINITY;
     }

@@ -6,8 +6,8 @@ export type WatchedFile = "data" | "wal";
 const watchEveryMs = 500;
 
 /**
- * Notices when the data file or its WAL is deleted or replaced while SQLite has them open: writes would go on into files
- * without a name. Asks by path alone: opening and closing a data file would drop SQLite's POSIX locks on it in this process.
+ * Notices when the data file or its WAL is deleted or replaced while SQLite has them open: writes would go into files without
+ * a name. It only calls stat: closing a handle of the data file would drop SQLite's POSIX locks in this process.
  */
 export class DataFileWatch {
   readonly #path: string;
@@ -60,7 +60,7 @@ async function isSame(path: string, handle: number): Promise<boolean> {
     const [named, open] = [await stat(path, { bigint: true }), fstatSync(handle, { bigint: true })];
     return named.ino === open.ino && named.dev === open.dev;
   } catch (error) {
-    // Anything else, such as a folder that may not be read at the moment, says nothing about the file.
+    // Any other error, such as a folder that cannot be read at the moment, proves nothing about the file.
     return !["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
   }
 }

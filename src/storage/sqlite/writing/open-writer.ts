@@ -48,9 +48,9 @@ export function openRecovered<Lock extends WriterLock | undefined>(
   try {
     const shared = lock !== undefined && recover(path, events).shared;
     const database = openDatabase(path, { ...options, create: options.create && lock !== undefined });
-    // A power loss may not take away the folders that were just created for the file.
+    // A power loss must not remove the folders that were just created.
     for (const folder of folders) syncDirectory(folder);
-    // The Writer waits for locks by itself.
+    // The Writer does the waiting for locks.
     database.run("PRAGMA busy_timeout = 0");
     return { database, path, lock, shared };
   } catch (error) {

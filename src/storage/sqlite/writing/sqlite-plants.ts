@@ -6,15 +6,15 @@ import { BlockSummaries } from "../block-summaries/block-summaries.ts";
 import { readPragma } from "../connect.ts";
 import type { Writer } from "./writer.ts";
 
-// Room for the inner pages of the index of ids, also of fifty million. With SQLite's own two megabytes an id in no order
-// costs two reads at ten million plants, and with this one.
+// Holds the inner pages of the index of ids for fifty million plants. With SQLite's default of two megabytes, a random id
+// needs two reads at ten million plants, with this one.
 const cacheKib = 16_000;
 // A clock is off by less after an ordinary correction.
 const clockBehindMsMax = 5 * 60_000;
 const created: Outcome = { kind: "created" };
 const replayed: Outcome = { kind: "replayed" };
 
-/** Plants in SQLite. The one writer of its process. */
+/** Plants in SQLite. */
 export class SqlitePlants implements PlantStore {
   readonly batchesInFlightMax = 1;
   readonly canBecomeUnreachable = false;
@@ -44,7 +44,7 @@ export class SqlitePlants implements PlantStore {
   }
 
   create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
-    // The clock is believed all the same: the order of plants is their seq, and their times need not follow it.
+    // The clock is used nevertheless: plants are ordered by seq, and their times need not follow it.
     if (this.#lastCreatedAtMs - nowMs > clockBehindMsMax)
       this.#events.clockBehind?.(this.#lastCreatedAtMs, nowMs);
     this.#lastCreatedAtMs = nowMs;
@@ -56,7 +56,7 @@ export class SqlitePlants implements PlantStore {
   }
 
   async probe(): Promise<void> {
-    // Rewrites the file's header as it is: a real write and a real fsync that change nothing.
+    // Rewrites the file's header unchanged: a real write and a real fsync.
     await this.#writer.transaction(() =>
       this.#database.run(`PRAGMA user_version = ${readPragma(this.#database, "user_version")}`),
     );

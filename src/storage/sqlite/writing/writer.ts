@@ -6,7 +6,7 @@ import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "../lock-wait.ts";
 export interface WriterHooks {
   /** After every commit. */
   readonly committed: () => void;
-  /** Once the outcome of a write is unknown: nothing may touch the database any more, not even to close it. Gives the error to throw. */
+  /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
   readonly outcomeUnknown: (reason: OutcomeUnknown) => OutcomeUnknown;
 }
 
@@ -28,14 +28,14 @@ export class Writer {
   }
 
   /**
-   * Runs the work in a transaction of its own. `rolledBack` is called if nothing of it was stored.
-   * @throws StoreUnavailable nothing was stored: the disk is full, or another process holds the write lock.
+   * Runs the work in a transaction of its own. `rolledBack` is called if none of it was stored.
+   * @throws StoreUnavailable none of it was stored: the disk is full, or another process holds the write lock.
    * @throws OutcomeUnknown it may or may not be stored.
    */
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
-    // Waiting inside SQLite would stall every request, so its connection has no busy_timeout, and this comes back instead.
+    // Waiting inside SQLite would stall every request, so its connection has no busy_timeout, and the wait is here.
     while (!this.#tryBegin()) {
-      this.#waitedFor();
+      this.#checkWait();
       await sleep(lockRetryMs);
     }
     this.#lockedSinceMs = undefined;
@@ -50,8 +50,8 @@ export class Writer {
       this.#commit.run();
       return result;
     } catch (error) {
-      // A full disk is noticed while the WAL is written, before its fsync. Any other failure may have come after the commit
-      // frame was written: whether the transaction is stored is then for recovery to find out.
+      // A full disk is noticed while the WAL is written, before its fsync. Any other failure may be after the commit
+      // frame was written: then only recovery finds out whether the transaction is stored.
       if (codeOf(error) !== "SQLITE_FULL") throw this.#unknown(error);
       try {
         if (this.#database.inTransaction) this.#database.run("ROLLBACK");
@@ -63,20 +63,20 @@ export class Writer {
     }
   }
 
-  /** From now on nothing is written: not what waits for the lock either. */
+  /** From now on every transaction fails, also one that waits for the lock. */
   stop(reason: OutcomeUnknown): void {
     this.#stopped = reason;
   }
 
-  /** Counted from the first attempt of whoever came first, so that no request waits for its turn to wait. */
-  #waitedFor(): void {
+  /** One wait for all transactions, from the first attempt on, so that none waits for its turn to wait. */
+  #checkWait(): void {
     const nowMs = performance.now();
-    // Nobody has tried for a while, so this is another lock than the last one.
+    // No attempt for a while, so this is another lock than the last one.
     if (nowMs - this.#lockedAtMs > lockWaitMsMax) this.#lockedSinceMs = undefined;
     this.#lockedAtMs = nowMs;
     this.#lockedSinceMs ??= nowMs;
     if (nowMs - this.#lockedSinceMs >= lockWaitMsMax)
-      throw new StoreUnavailable("Another process keeps the data file locked.");
+      throw new StoreUnavailable("Another process holds the data file locked.");
   }
 
   #tryBegin(): boolean {
