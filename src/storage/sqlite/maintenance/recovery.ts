@@ -4,14 +4,7 @@ import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import { connect, setDurable } from "../connect.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import {
-  type Failure,
-  readMarker,
-  refuseReplaced,
-  removeMarker,
-  syncFailure,
-  UnclosedFailure,
-} from "../failure-marker.ts";
+import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure } from "../failure-marker.ts";
 import { refuseDamaged } from "../inspect-files.ts";
 import { codeOf, isLocked, lockWaitMsMax } from "../lock-wait.ts";
 import { checkOwner } from "../migrate.ts";
@@ -38,7 +31,16 @@ export function recover(path: string, events: StoreEvents = {}): { readonly shar
     removeMarker(path);
     return { shared: false };
   }
-  if (recoverAlone(path, failure, events)) {
+  const alone = underWriteLock(path, "EXCLUSIVE", aloneWaitMs, (database) => {
+    if (failure === undefined) syncWal(`${path}-wal`);
+    else {
+      events.rebuilding?.(statSync(path).size);
+      rebuild(path);
+    }
+    database.run("ROLLBACK");
+    if (failure === undefined) truncateWal(database);
+  });
+  if (alone) {
     removeMarker(path);
     return { shared: false };
   }
@@ -47,41 +49,34 @@ export function recover(path: string, events: StoreEvents = {}): { readonly shar
     throw new DataFileProblem(
       `${path} must be recovered after a failed fsync, but another process has it open; end that process first.`,
     );
-  recoverShared(path);
+  // Beside a long reader the WAL cannot be truncated, but it can be synced.
+  const synced = underWriteLock(path, "NORMAL", lockWaitMsMax, (database) => {
+    syncWal(`${path}-wal`);
+    database.run("ROLLBACK");
+  });
+  if (!synced) throw new StoreUnavailable("Another process holds the data file locked.");
   return { shared: true };
 }
 
-/** With an exclusive lock, so that no -shm of another process is used; false if another process has the file open. */
-function recoverAlone(path: string, failure: Failure | undefined, events: StoreEvents): boolean {
-  const database = connect(path, { waitMs: aloneWaitMs });
+/**
+ * Does the work inside SQLite's write lock; false if another process has it. In the locking mode EXCLUSIVE no other process may
+ * have the file open, so that no -shm of another process is used.
+ */
+function underWriteLock(
+  path: string,
+  lockingMode: "EXCLUSIVE" | "NORMAL",
+  waitMs: number,
+  work: (database: Database) => void,
+): boolean {
+  const database = connect(path, { waitMs });
   return guarded(path, database, () => {
-    if (!tryBegin(database, "EXCLUSIVE")) {
-      database.close();
-      return false;
+    const locked = tryBegin(database, lockingMode);
+    if (locked) {
+      checkOwner(database, path);
+      work(database);
     }
-    checkOwner(database, path);
-    if (failure === undefined) syncWal(`${path}-wal`);
-    else {
-      events.rebuilding?.(statSync(path).size);
-      rebuild(path);
-    }
-    database.run("ROLLBACK");
-    if (failure === undefined) truncateWal(database);
     database.close();
-    return true;
-  });
-}
-
-/** Beside a long reader the WAL cannot be emptied, but it can be synced. */
-function recoverShared(path: string): void {
-  const database = connect(path, { waitMs: lockWaitMsMax });
-  guarded(path, database, () => {
-    if (!tryBegin(database, "NORMAL"))
-      throw new StoreUnavailable("Another process holds the data file locked.");
-    checkOwner(database, path);
-    syncWal(`${path}-wal`);
-    database.run("ROLLBACK");
-    database.close();
+    return locked;
   });
 }
 
