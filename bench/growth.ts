@@ -2,7 +2,7 @@
 // Creates, latency, memory and file size on stores that already hold so many million plants (0, 1 and 10 unless told).
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { BlockSummaries } from "../src/storage/sqlite/block-summaries/block-summaries.ts";
+import { BlockSummaries } from "../src/storage/sqlite/block-summaries.ts";
 import { openDatabase } from "../src/storage/sqlite/open.ts";
 import type { GrowthPoint } from "./report.ts";
 import { saveResults } from "./results.ts";

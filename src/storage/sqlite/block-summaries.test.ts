@@ -3,13 +3,12 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PageRequest, PlantFilter } from "../../../plants/plant-archive.ts";
-import type { Arrival } from "../../../plants/plant-store.ts";
-import { verify } from "../maintenance/verify.ts";
-import { rowsQuery } from "../reading/plant-query.ts";
-import { SqliteStore } from "../sqlite-store.ts";
-import { BlockSummaries } from "./block-summaries.ts";
-import { blockChoices } from "./choose-blocks.ts";
+import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
+import type { Arrival } from "../../plants/plant-store.ts";
+import { BlockSummaries, blockChoices } from "./block-summaries.ts";
+import { verify } from "./maintenance/verify.ts";
+import { rowsQuery } from "./reading/plant-query.ts";
+import { SqliteStore } from "./sqlite-store.ts";
 
 // More than two blocks, in batches that do not divide them, and a rest that is in none yet.
 const plants = 2500;

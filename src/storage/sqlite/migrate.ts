@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { BlockSummaries } from "./block-summaries/block-summaries.ts";
+import { BlockSummaries } from "./block-summaries.ts";
 import { readPragma } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { isEarly, migrateEarly } from "./early-schemas.ts";

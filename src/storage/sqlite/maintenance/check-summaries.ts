@@ -1,6 +1,4 @@
 import type { Database, Statement } from "bun:sqlite";
-import { readPragma } from "../connect.ts";
-import { olderProblem } from "../migrate.ts";
 import {
   blockPlants,
   lastSummarised,
@@ -9,7 +7,9 @@ import {
   type SummaryTable,
   tags,
   times,
-} from "./summary-tables.ts";
+} from "../block-summaries.ts";
+import { readPragma } from "../connect.ts";
+import { olderProblem } from "../migrate.ts";
 
 interface Comparison {
   readonly summary: SummaryTable;

@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
 import { setImmediate as otherWork } from "node:timers/promises";
-import { SummaryCheck } from "../block-summaries/check-summaries.ts";
-import { blockPlants } from "../block-summaries/summary-tables.ts";
+import { blockPlants } from "../block-summaries.ts";
 import { requireDataFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
+import { SummaryCheck } from "./check-summaries.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { checkDatabase } from "./copy-and-check.ts";
 

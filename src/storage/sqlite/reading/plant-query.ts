@@ -1,9 +1,25 @@
 import type { Database } from "bun:sqlite";
-import type { PlantFilter } from "../../../plants/plant-archive.ts";
-import { type BlockChoice, blockChoices, type Sql } from "../block-summaries/choose-blocks.ts";
-import { blockPlants, lastSummarised } from "../block-summaries/summary-tables.ts";
-import { namePattern } from "./name-pattern.ts";
-import { allColumns, type Direction, type PlantRow, type SeqRange } from "./plant-rows.ts";
+import type { PlantFilter, StoredPlant } from "../../../plants/plant-archive.ts";
+import { type BlockChoice, blockChoices, blockPlants, lastSummarised, type Sql } from "../block-summaries.ts";
+
+export interface PlantRow {
+  seq: bigint;
+  id: bigint;
+  name: string;
+  tag: string | null;
+  created_at_ms: bigint;
+  created_by: string;
+}
+
+export type Direction = "ASC" | "DESC";
+
+/** The plants with seq `low` to `high`, both inclusive. */
+export interface SeqRange {
+  low: number;
+  high: number;
+}
+
+export const allColumns = "plants.seq, id, name, plants.tag, created_at_ms, created_by";
 
 export interface PlantQuery {
   readonly filter: PlantFilter;
@@ -11,6 +27,8 @@ export interface PlantQuery {
   readonly direction: Direction;
   readonly limit: number;
 }
+
+const ascii = /^[\x20-\x7e]*$/;
 
 /**
  * The plants that match a filter. Of the blocks with summaries only those are read that may hold a match by all of them;
@@ -70,6 +88,16 @@ export function rowsQuery(
   };
 }
 
+export function fromRow(row: PlantRow): StoredPlant {
+  return {
+    id: row.id,
+    name: row.name,
+    tag: row.tag ?? undefined,
+    createdAtMs: Number(row.created_at_ms),
+    createdBy: row.created_by,
+  };
+}
+
 /** What a plant itself must match, as SQL that starts with AND. */
 function conditionOf({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter): Sql {
   const parts: string[] = [];
@@ -93,4 +121,21 @@ function conditionOf({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter
 
 function blockOf(seq: number): number {
   return Math.floor((seq - 1) / blockPlants);
+}
+
+/** How SQLite finds a part of a name whatever the case of its letters. */
+function namePattern(part: string): { readonly operator: string; readonly pattern: string } {
+  // LIKE is three times as fast as GLOB, but folds the case of ASCII letters only.
+  if (ascii.test(part))
+    return { operator: "LIKE ? ESCAPE '\\'", pattern: `%${part.replace(/[%_\\]/g, "\\$&")}%` };
+  return { operator: "GLOB ?", pattern: `*${[...part].map(eitherCase).join("")}*` };
+}
+
+// One letter in either case, as a character class, in which ] may be first, and ^ may not.
+function eitherCase(letter: string): string {
+  if (/[*?[]/.test(letter)) return `[${letter}]`;
+  const forms = new Set([letter, letter.toLowerCase(), letter.toUpperCase()]);
+  // Where the other case is several letters (ß, SS) only the given one matches.
+  const single = [...forms].filter((form) => [...form].length === 1);
+  return single.length === 1 ? letter : `[${single.join("")}]`;
 }

@@ -12,9 +12,8 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../../../plants/plant-archive.ts";
-import { createdPerMinute, topTags } from "../block-summaries/count-plants.ts";
-import { selectPlants } from "./plant-query.ts";
-import { allColumns, fromRow, type PlantRow, type SeqRange } from "./plant-rows.ts";
+import { createdPerMinute, topTags } from "../block-summaries.ts";
+import { allColumns, fromRow, type PlantRow, type SeqRange, selectPlants } from "./plant-query.ts";
 
 // A page of huge plants is truncated, to bound memory.
 const rowsPerRead = 250;

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { StoreEvents } from "../../store.ts";
-import { lastSummarised } from "../block-summaries/summary-tables.ts";
+import { lastSummarised } from "../block-summaries.ts";
 import { readPragma } from "../connect.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";

@@ -2,7 +2,7 @@ import type { Database, Statement } from "bun:sqlite";
 import { differingFields } from "../../../plants/plant.ts";
 import { type Arrival, type Outcome, OutcomeUnknown, type PlantStore } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import { BlockSummaries } from "../block-summaries/block-summaries.ts";
+import { BlockSummaries } from "../block-summaries.ts";
 import { readPragma } from "../connect.ts";
 import type { Writer } from "./writer.ts";
 
