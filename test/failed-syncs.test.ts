@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { plantStore, type Serving, serve } from "./command.ts";
 import { accessToken, eventually, post, storedPlants, temporaryFolder } from "./harness.ts";
@@ -75,6 +76,32 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails", () => {
     expect(existsSync(`${file}.failure.json`)).toBe(true);
     await using _healed = await serve(["--database", file], { environment: withToken });
     expect(storedPlants(file)).toHaveLength(3);
+  });
+
+  test("because the disk is full, in a start after a crash, is no failed sync: the next start recovers", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    await crashed(file);
+    const syncs = watchSyncs(folder.path, "-wal");
+    syncs.failFromNowOn();
+    const environment = { ...withToken, ...syncs.environment, FAIL_ERRNO: String(constants.errno.ENOSPC) };
+    const { code, err } = await failedStart(file, environment);
+    expect([code, err]).toEqual([1, expect.stringContaining("cannot be recovered: the disk is full")]);
+    expect(existsSync(`${file}.failure.json`)).toBe(false);
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    await using _recovered = await serve(["--database", file], { environment: withToken });
+    expect(storedPlants(file)).toHaveLength(3);
+  });
+
+  test("of a folder, on a file system that cannot sync folders, is ignored", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "new", "plants.db");
+    const syncs = watchSyncs(folder.path, "/new");
+    syncs.failFromNowOn();
+    const environment = { ...withToken, ...syncs.environment, FAIL_ERRNO: String(constants.errno.EINVAL) };
+    await using service = await serve(["--database", file], { environment });
+    expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
+    expect(syncs.seen().map(({ path }) => path)).toContain(dirname(file));
   });
 
   test("in a command keeps the WAL", async () => {

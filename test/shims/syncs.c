@@ -1,6 +1,6 @@
-/* Preloaded into a service: writes a line "THREAD CALL PATH" into $SYNC_LOG for every sync, and fails with EIO those of files whose
-   path ends in $FAIL_SUFFIX while the file $FAIL_WHEN exists. With $FAIL_ONCE only the first of them, as Linux reports a failed
-   write-back; with $FAIL_MAIN only those of the main thread. */
+/* Preloaded into a service: writes a line "THREAD CALL PATH" into $SYNC_LOG for every sync, and fails those of files whose path
+   ends in $FAIL_SUFFIX while the file $FAIL_WHEN exists, with the error number $FAIL_ERRNO or EIO. With $FAIL_ONCE only the
+   first of them, as Linux reports a failed write-back; with $FAIL_MAIN only those of the main thread. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,11 +31,17 @@ static int watched(int fd, const char *call) {
   return !getenv("FAIL_ONCE") || !unlink(when);
 }
 
+static int fail(void) {
+  const char *number = getenv("FAIL_ERRNO");
+  errno = number ? atoi(number) : EIO;
+  return -1;
+}
+
 #define SYNC(name)                                       \
   int name(int fd) {                                     \
     static int (*real)(int);                             \
     if (!real) real = dlsym(RTLD_NEXT, #name);           \
-    if (watched(fd, #name)) { errno = EIO; return -1; }  \
+    if (watched(fd, #name)) return fail();               \
     return real(fd);                                     \
   }
 SYNC(fsync)

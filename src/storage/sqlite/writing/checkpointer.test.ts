@@ -32,6 +32,7 @@ function opened(walBytesWarn: number) {
     "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (?, ?, 1, 'test')",
   );
   return {
+    database,
     path,
     grown,
     failed,
@@ -119,6 +120,14 @@ function cuedThread() {
     },
   };
 }
+
+test("a checkpoint of the writer that fails leaves frames in the WAL, and is reported", async () => {
+  await using store = opened(1_000_000_000);
+  store.commit("small");
+  store.database.close();
+  expect(store.checkpointer.checkpointAll()).toBe(false);
+  expect(store.failed).toEqual([expect.stringMatching(/^A checkpoint failed: /)]);
+});
 
 describe("a checkpoint thread", () => {
   test("that reports a failure is never asked again", async () => {
