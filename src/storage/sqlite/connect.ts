@@ -1,13 +1,7 @@
 import { Database } from "bun:sqlite";
 
-export interface ConnectOptions {
-  readonly create?: boolean;
-  /** How long a statement waits for the lock of another connection. */
-  readonly waitMs: number;
-}
-
-/** A connection that has not read anything yet. */
-export function connect(path: string, { create = false, waitMs }: ConnectOptions): Database {
+/** A connection that has not read anything yet. Its statements wait that long for the lock of another connection. */
+export function connect(path: string, waitMs: number, { create = false } = {}): Database {
   const database = new Database(path, { create, readwrite: true, strict: true, safeIntegers: true });
   database.run(`PRAGMA busy_timeout = ${waitMs}`);
   return database;

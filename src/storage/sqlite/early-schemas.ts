@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 // Before migrations were frozen, the first one was rewritten in place, so files of several schemas have the
 // user_version 2. These are the ones before the last: plants by id, by seq with an index of tags, and by seq with tag counts.
 const fingerprints = ["31269ecf04a58542", "dbc69cc1b0ee0320", "b3c8d030e6231167"];
-export const earlyVersion = 2;
+const earlyVersion = 2;
 
 export function isEarly(version: number, fingerprint: string): boolean {
   return version === earlyVersion && fingerprints.includes(fingerprint);

@@ -26,7 +26,7 @@ export function openDatabase(named: string, options: OpenOptions): Database {
   }
   try {
     if (create && !existsSync(path)) closeSync(openSync(path, "a", fileMode));
-    const database = openUnmoved(path, () => connect(path, { create, waitMs: lockWaitMsMax }));
+    const database = openUnmoved(path, () => connect(path, lockWaitMsMax, { create }));
     try {
       prepare(database, path, options);
       return database;

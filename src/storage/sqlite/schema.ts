@@ -6,11 +6,6 @@ interface Table {
   sql: string;
 }
 
-export interface Fingerprints {
-  readonly actual: string;
-  readonly expected: string;
-}
-
 /**
  * Digests of our tables: as this database has them, and as that many migrations create them. Tables of other programs, such as
  * Litestream, and the operator's own indexes are ignored.
@@ -19,7 +14,7 @@ export function fingerprints(
   database: Database,
   version: number,
   migrations: readonly string[],
-): Fingerprints {
+): { readonly actual: string; readonly expected: string } {
   using model = new Database(":memory:");
   for (const sql of migrations.slice(0, version)) model.run(sql);
   const expected = tablesOf(model);

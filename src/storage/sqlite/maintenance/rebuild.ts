@@ -45,7 +45,7 @@ export function rebuild(path: string): void {
 }
 
 function recoverCopy(copy: string, path: string): void {
-  using database = connect(copy, { waitMs: 0 });
+  using database = connect(copy, 0);
   setDurable(database);
   truncateWal(database);
   const check = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get();

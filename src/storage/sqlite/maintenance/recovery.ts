@@ -68,7 +68,7 @@ function underWriteLock(
   waitMs: number,
   work: (database: Database) => void,
 ): boolean {
-  const database = connect(path, { waitMs });
+  const database = connect(path, waitMs);
   return guarded(path, database, () => {
     const locked = tryBegin(database, lockingMode);
     if (locked) {

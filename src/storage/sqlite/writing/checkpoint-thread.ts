@@ -10,7 +10,7 @@ lowerPriority();
 
 // Serves checkpointer.ts from a connection of its own, open for as long as the writer's.
 serveThread<CheckpointSetting>(({ path, file, inode }) => {
-  const database = connect(path, { waitMs: 0 });
+  const database = connect(path, 0);
   if (statSync(path, { bigint: true }).ino !== inode) throw new Error("the data file was replaced");
   // As durable as the writer's own: the WAL is on disk before the data file is written, and that before the WAL restarts.
   setDurable(database);

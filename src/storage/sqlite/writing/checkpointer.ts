@@ -37,10 +37,10 @@ const commitsMaxAlone = 64;
 const tailFramesMax = 150;
 const roundsMax = 4;
 // The WAL file shrinks to this when it restarts, after a long reader such as a backup.
-const walBytesKept = 64 * 1024 * 1024;
+const walBytesAfterRestart = 64 * 1024 * 1024;
 const walBytesWarnDefault = 256 * 1024 * 1024;
 // Older ones cannot report the WAL's length, and have a bug in checkpoints beside a writer. Only macOS still ships these.
-const sqliteMin = [3, 51, 3];
+const sqliteMin = "3.51.3";
 
 /**
  * Checkpoints the WAL from a thread of its own. With random ids nearly every frame is another page, and writing a thousand
@@ -74,7 +74,7 @@ export class Checkpointer {
     this.#walPath = `${path}-wal`;
     this.#hooks = hooks;
     this.#checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
-    database.run(`PRAGMA journal_size_limit = ${walBytesKept}`);
+    database.run(`PRAGMA journal_size_limit = ${walBytesAfterRestart}`);
     if (isOld(database)) return;
     this.#length = database.query("PRAGMA wal_checkpoint(NOOP)");
     // Started with the store, as it must have the data file open to save a copy after it was deleted.
@@ -182,8 +182,6 @@ export class Checkpointer {
 }
 
 function isOld(database: Database): boolean {
-  const text = database.query<{ version: string }, []>("SELECT sqlite_version() AS version").get()?.version;
-  const parts = (text ?? "0").split(".").map(Number);
-  const at = sqliteMin.findIndex((part, index) => part !== (parts[index] ?? 0));
-  return at >= 0 && (parts[at] ?? 0) < (sqliteMin[at] ?? 0);
+  const row = database.query<{ version: string }, []>("SELECT sqlite_version() AS version").get();
+  return (row?.version ?? "").localeCompare(sqliteMin, "en", { numeric: true }) < 0;
 }
