@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { DatabaseProblem, isDatabaseUrl, parseDatabaseUrl } from "./database-url.ts";
 
 describe("a database URL", () => {
-  test("is told from a path", () => {
+  test("is distinguished from a path", () => {
     expect(["postgres://x", "postgresql://x/y", "POSTGRES://x"].every(isDatabaseUrl)).toBe(true);
     expect(["postgres", "data/postgres.db", "./postgres:/x"].some(isDatabaseUrl)).toBe(false);
   });
@@ -25,7 +25,7 @@ describe("a database URL", () => {
     });
   });
 
-  test("may leave out nearly everything", () => {
+  test("may omit nearly everything", () => {
     expect(parseDatabaseUrl("postgres://")).toMatchObject({
       hosts: [{ host: "localhost", port: 5432 }],
       user: undefined,
@@ -74,7 +74,7 @@ describe("a database URL", () => {
     expect(warnings.join()).toMatch(/gssencmode.*sslnegotiation/);
   });
 
-  test("names the option that it does not know, unless that may be a part of a password", () => {
+  test("with an unknown option is refused by its name, unless that may be part of a password", () => {
     expect(() => parseDatabaseUrl("postgres://me:x@host/plants?sslmod=require")).toThrow(/option sslmod,/);
     const unescaped = "postgres://me@host/plants?x=pa?secret@host/plants";
     expect(() => parseDatabaseUrl(unescaped)).toThrow("has an option that is none of");

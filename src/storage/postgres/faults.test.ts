@@ -33,18 +33,18 @@ describe("a failure of PostgreSQL", () => {
     const errors = [fromNetwork("ECONNREFUSED"), fromNetwork("ENOTFOUND"), new ConnectionLost("x")];
     expect(errors.map(kindOf)).toEqual(["reconnect", "reconnect", "reconnect"]);
     expect(kindOf(new CommitWarning("x"))).toBe("unavailable");
-    // Splitting a batch because of a certificate would only ask as often as there are plants.
+    // Splitting a batch because of a certificate would only send one statement for each plant.
     expect(maySplit(fromNetwork("CERT_HAS_EXPIRED"))).toBe(false);
   });
 
-  test("of a read is thrown as it is where it is internal, and else as one that may pass", () => {
+  test("of a read is thrown unchanged if it is internal, and otherwise as StoreUnavailable", () => {
     const internal = fromServer("42601");
     expect(readFailure(internal)).toBe(internal);
     for (const error of [fromServer("57014"), fromServer("40001"), new ConnectionLost("x")])
       expect(readFailure(error)).toBeInstanceOf(StoreUnavailable);
   });
 
-  test("that a pooler causes is called that", () => {
+  test("that a pooler causes says so", () => {
     for (const code of ["42P05", "26000"]) expect(reasonOf(fromServer(code))).toContain("a pooler shares");
   });
 });

@@ -30,7 +30,7 @@ for (const [what, sql] of [
     const probe = new WriteProbe(connections);
     probe.requireFreeSpace();
     await probe.run();
-    // The transaction has ended, so the same connection serves the next one.
+    // The transaction was rolled back, so the connection can be used again.
     await probe.run();
     expect(await server.stored(database)).toEqual([]);
   }, 20_000);

@@ -10,7 +10,7 @@ import { verify } from "./maintenance/verify.ts";
 import { rowsQuery } from "./reading/plant-query.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
-// More than two blocks, in batches that do not divide them, and a rest that is in none yet.
+// More than two blocks, in batches that do not divide them, and some plants that are in no full block yet.
 const plants = 2500;
 const batch = 77;
 const startMs = 1_700_000_000_000;
@@ -21,7 +21,7 @@ const tagOf = (id: number) => (id % 5 === 0 ? undefined : id === 1 ? "first" : `
 const nameOf = (id: number) =>
   id % 7 === 0 ? `Été\n${id}%` : id > 1024 && id < 1100 ? `Long ${"x".repeat(3000)} ${id}` : `Fern_${id} é`;
 const senderOf = (id: number) => `sender-${id % 4}`;
-// Ten plants a second by a clock that was a month ahead for a while, and was set back a little later on.
+// Ten plants per second by a clock that was a month fast for a while, and was set back later.
 const timeOf = (id: number) =>
   startMs + id * 100 + (id > 900 && id <= 1400 ? 30 * 24 * 60 * minuteMs : id > 2000 ? -minuteMs : 0);
 const arrivalOf = (id: number): Arrival => ({
@@ -121,7 +121,7 @@ test("no pair of filters makes SQLite build an index or sort", () => {
   }
 });
 
-test("plants and summaries that another process wrote meanwhile do no harm", async () => {
+test("plants and summaries that another process writes meanwhile are respected", async () => {
   {
     using other = new Database(file);
     other.run("PRAGMA busy_timeout = 5000");

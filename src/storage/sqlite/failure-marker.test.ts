@@ -8,7 +8,7 @@ import { saveCopy } from "./maintenance/save-copy.ts";
 const folder = mkdtempSync(join(tmpdir(), "plant-store-marker-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-test("a failure is read as it was written, and gone once it is removed", () => {
+test("a failure is read as it was written, until it is removed", () => {
   const path = join(folder, "plants.db");
   expect(readMarker(path)).toBeUndefined();
   writeMarker(path, { reason: "replaced", copy: "somewhere" });
@@ -17,7 +17,7 @@ test("a failure is read as it was written, and gone once it is removed", () => {
   expect(readMarker(path)).toBeUndefined();
 });
 
-test("a marker that was cut short is a failed sync, and one that cannot be read is not passed over", () => {
+test("a truncated marker means a failed sync, and one that cannot be read is an error", () => {
   const path = join(folder, "cut.db");
   for (const text of ["", '{"reason":"repl']) {
     writeFileSync(markerFile(path), text);

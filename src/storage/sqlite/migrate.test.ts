@@ -11,7 +11,7 @@ import { openDatabase } from "./open.ts";
 import { openReadOnly } from "./reading/open-read-only.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
-// A migration that has landed is in files out there: it never changes, and a new one is added here.
+// A migration that has landed was run on users' files: it never changes, and a new one is added here.
 const frozen: Readonly<Record<string, string>> = {
   "postgres/migrations/001-plants.sql": "3cfada6e9959e5fa1020208bdcbf758e463f111a8654eb65b64b516098dc5888",
   "postgres/migrations/002-tokens.sql": "4bcd50a588a93b2e5bd1dbd143f8e9759a250829f635f7dff1eb2362fda16ada",
@@ -41,7 +41,7 @@ function fileOf(path: string, sql: string, version: number, count = plants): voi
     "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, ?, 'test')",
   );
   database.transaction(() => {
-    // Ids are in no order, and five plants have one time.
+    // Random ids, and five plants of the same time.
     for (let seq = 0; seq < count; seq++)
       insert.run((seq * 7919) % 100_003, `Fern ${seq}`, seq % 3 ? "tree" : null, 1000 + Math.floor(seq / 5));
   })();
@@ -85,7 +85,7 @@ describe("migrations", () => {
   });
 
   for (const name of readdirSync(schemas).sort()) {
-    test(`bring a file of the landed schema ${name} up to date with all that it holds`, async () => {
+    test(`upgrade a file of the landed schema ${name} with all its plants and tokens`, async () => {
       using folder = temporaryFolder();
       const file = join(folder.path, "plants.db");
       fileOf(file, readFileSync(join(schemas, name), "utf8"), 2);
@@ -127,7 +127,7 @@ describe("migrations", () => {
     });
   }
 
-  test("leave a file of the same schema alone, with the tables of others and an index of the operator's own", () => {
+  test("leave a file of the same schema unchanged, with tables of other programs and the operator's indexes", () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     fileOf(file, migrations.join("\n"), migrations.length, 3);
@@ -141,7 +141,7 @@ describe("migrations", () => {
     openReadOnly(file).close();
   });
 
-  const unknown: [what: string, sql: string, version: number, told: RegExp][] = [
+  const unknown: [what: string, sql: string, version: number, message: RegExp][] = [
     [
       "of its own",
       "DROP TABLE block_times; CREATE TABLE block_times (x)",
@@ -158,8 +158,8 @@ describe("migrations", () => {
     ["of an older number", "SELECT 1", 1, /has schema version 1, but other tables/],
     ["of a newer version", "SELECT 1", migrations.length + 1, /was written by a newer plant-store/],
   ];
-  for (const [what, sql, version, told] of unknown) {
-    test(`refuse a schema ${what} in one sentence, and leave it as it is`, () => {
+  for (const [what, sql, version, message] of unknown) {
+    test(`refuse a schema ${what} in one sentence, and leave the file unchanged`, () => {
       using folder = temporaryFolder();
       const file = join(folder.path, "plants.db");
       fileOf(file, `${migrations.join("\n")};${sql}`, version, 3);
@@ -169,12 +169,12 @@ describe("migrations", () => {
         () => openDatabase(file, { create: false, migrate: false }),
         () => openReadOnly(file),
       ])
-        expect(problemOf(open)).toMatch(told);
+        expect(problemOf(open)).toMatch(message);
       expect(readFileSync(file).equals(before)).toBe(true);
     });
   }
 
-  test("that a kill interrupts are done by the next start", async () => {
+  test("that a kill interrupts are run by the next start", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     fileOf(file, migrations.slice(0, 2).join("\n"), 2);

@@ -13,7 +13,7 @@ const frameBytes = 4120;
 
 interface Wal {
   readonly bytes: Buffer;
-  /** How many frames it has, and at which one the last transaction begins. */
+  /** How many frames it has, and at which one the last transaction starts. */
   readonly frames: number;
   readonly lastStart: number;
 }
@@ -83,14 +83,14 @@ function inOtherByteOrder(bytes: Buffer): void {
 }
 
 describe("the WAL, before SQLite opens it,", () => {
-  test("is sound to its end after a crash, and empty where there is none", () => {
+  test("is sound to its end after a crash, and empty if the file is missing", () => {
     expect(inspected(wal.bytes)).toEqual({ kind: "sound", committedBytes: wal.bytes.length });
     expect(inspected(Buffer.alloc(0))).toEqual({ kind: "empty" });
     expect(inspected(Buffer.alloc(9000))).toEqual({ kind: "empty" });
     expect(inspectWal(join(folder, "nothing-there"))).toEqual({ kind: "empty" });
   });
 
-  test("is sound with a last transaction torn in any sectors, up to the one before", () => {
+  test("is sound up to the last transaction but one, whichever sectors of the last are torn", () => {
     const from = headerBytes + wal.lastStart * frameBytes;
     const sectors = Math.ceil((wal.bytes.length - from) / 512);
     fc.assert(
@@ -99,7 +99,7 @@ describe("the WAL, before SQLite opens it,", () => {
         fc.boolean(),
         (arrived, cut) => {
           const torn = changed((bytes) => {
-            // Sectors that did not arrive hold what an earlier generation of the WAL left there, or zeros.
+            // Sectors that were not written hold an earlier generation of the WAL, or zeros.
             for (const [index, there] of arrived.entries()) {
               const at = from + index * 512;
               if (!there) wal.bytes.copy(bytes, at, at - from, Math.min(at - from + 512, wal.bytes.length));
@@ -164,7 +164,7 @@ describe("the WAL, before SQLite opens it,", () => {
       bytes.writeUInt32BE(1, headerBytes + (frame - 1) * frameBytes + 4);
       return inspected(bytes);
     };
-    // The header of frame 42 begins eight bytes before the end of a sector; that of frame 41 is within one.
+    // The header of frame 42 starts eight bytes before the end of a sector; that of frame 41 is within one.
     expect(markedAt(42)).toEqual({ kind: "sound", committedBytes: from });
     expect(markedAt(41)).toEqual({ kind: "damaged", frame: 41 });
   });
@@ -179,7 +179,7 @@ describe("the WAL, before SQLite opens it,", () => {
     expect(database.query("SELECT count(*) AS rows FROM t").get()).toEqual({ rows: 5 });
   });
 
-  test("is judged like SQLite judges it: what it calls committed is what SQLite recovers", () => {
+  test("is committed up to where SQLite recovers it", () => {
     for (let frames = 0; frames <= wal.frames; frames++) {
       const path = join(folder, "cut.db");
       copyFileSync(join(folder, "kept.db"), path);

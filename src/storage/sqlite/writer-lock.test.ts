@@ -16,7 +16,7 @@ function isFree(path: string): boolean {
   return lock !== undefined;
 }
 
-test("several may inspect the files at once, and keep a writer out", () => {
+test("several processes may inspect the files together, and keep a writer out", () => {
   const path = join(folder, "inspected.db");
   lockForWriting(path)[Symbol.dispose]();
   using one = tryShared(path);
@@ -24,7 +24,7 @@ test("several may inspect the files at once, and keep a writer out", () => {
   expect([one === undefined, other === undefined, isFree(path)]).toEqual([false, false, false]);
 });
 
-test("a data file that is not there yet has one lock, whichever way its folder is named", () => {
+test("a data file that does not exist yet has one lock, by whichever path its folder is reached", () => {
   mkdirSync(join(folder, "real"));
   symlinkSync(join(folder, "real"), join(folder, "linked"));
   using _lock = lockForWriting(join(folder, "real", "plants.db"));
@@ -45,12 +45,12 @@ test("a lock that is about to be released is waited for", async () => {
 
 test("a start that is refused releases the lock", () => {
   const path = join(folder, "refused.db");
-  writeFileSync(path, "not a database, but long enough to be looked at".repeat(100));
+  writeFileSync(path, "not a database, but long enough to be inspected".repeat(100));
   expect(() => openWriter(path)).toThrow(DataFileProblem);
   expect(isFree(path)).toBe(true);
 });
 
-test("a WAL is not judged while its writer has it, and the lock of whoever judges it is released", () => {
+test("a WAL is not inspected while a writer holds the lock, and the lock of an inspection is released", () => {
   const path = join(folder, "judged.db");
   writeFileSync(path, "a data file");
   writeFileSync(`${path}-wal`, "damaged");

@@ -9,10 +9,10 @@ import { DataFileWatch } from "./data-file-watch.ts";
 import { openWriter } from "./open-writer.ts";
 
 const largeName = "x".repeat(60_000);
-// One plant that fills the WAL to where it is checkpointed.
+// One plant that is large enough to start a checkpoint.
 const hugeName = "x".repeat(17_000_000);
 
-/** A data file with its checkpointer, and a way to write as much as makes it work. */
+/** A data file with its checkpointer, and ways to fill the WAL. */
 function opened(walBytesWarn: number) {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
   const path = join(folder, "plants.db");
@@ -71,7 +71,7 @@ describe("the WAL", () => {
     expect(store).toMatchObject({ grown: [], failed: [] });
   });
 
-  test("that a reader in another process makes grow is reported once, and again after it has shrunk", async () => {
+  test("that grows because of a reader in another process is reported once, and again after it has shrunk", async () => {
     await using store = opened(8_000_000);
     using reader = new Database(store.path, { readonly: true });
     reader.run("BEGIN");
@@ -79,7 +79,7 @@ describe("the WAL", () => {
     await store.write(1000);
     expect(store.grown).toHaveLength(1);
     expect(store.grown[0]).toBeGreaterThan(8_000_000);
-    // When the thread gets to it, and so when the WAL restarts, is up to the machine.
+    // When the thread checkpoints, and so when the WAL restarts, depends on the machine.
     for (let attempt = 0; attempt < 10 && store.grown.length < 2; attempt++) {
       reader.run("COMMIT");
       await store.write(600);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataFileWatch } from "./data-file-watch.ts";
 
-/** A data file and its WAL, watched only when asked to. */
+/** A data file and its WAL, checked only on demand. */
 function watched() {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-watch-"));
   const data = join(folder, "data");
@@ -32,7 +32,7 @@ for (const [file, end] of [
   ["wal", "-wal"],
 ] as const) {
   for (const how of ["deleted", "replaced"]) {
-    test(`the ${file} file is reported where it was ${how}`, async () => {
+    test(`the ${file} file is reported when it was ${how}`, async () => {
       using files = watched();
       expect([await files.check(), files.lost]).toEqual([true, []]);
       if (how === "deleted") rmSync(files.path + end);
@@ -45,7 +45,7 @@ for (const [file, end] of [
   }
 }
 
-test("a folder that cannot be read says nothing about the file; one that is gone, or a file now, does", async () => {
+test("a folder that cannot be read proves nothing about the file; one that was deleted or replaced by a file does", async () => {
   using files = watched();
   const away = `${files.data}-away`;
   renameSync(files.data, away);

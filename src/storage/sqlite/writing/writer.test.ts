@@ -7,7 +7,7 @@ import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts
 import { openWriter } from "./open-writer.ts";
 import { Writer } from "./writer.ts";
 
-test("each wait for another process's write lock has its five seconds, however long ago the one before was", async () => {
+test("each wait for another process's write lock has five seconds, however long ago the last one was", async () => {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
   const path = join(folder, "plants.db");
   const { database, lock } = openWriter(path);
@@ -34,18 +34,18 @@ test("each wait for another process's write lock has its five seconds, however l
   rmSync(folder, { recursive: true });
 });
 
-test("a transaction that the disk has no room for is rolled back, and the next one is stored", async () => {
+test("a transaction on a full disk is rolled back, and the next one is stored", async () => {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
   const { database, lock } = openWriter(join(folder, "plants.db"));
   const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
-  // Of several rows, so that SQLite undoes the statement alone and leaves the transaction open.
+  // Of several rows, so that SQLite rolls back only the statement and leaves the transaction open.
   const insert = () =>
     database.run(
       "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (1, 'fern', 1, 'test'), (2, ?, 1, 'test')",
       ["x".repeat(100_000)],
     );
   let rolledBack = 0;
-  // SQLite says the same of a limit of its own as of a full disk.
+  // SQLite reports a full disk for this limit too.
   database.run("PRAGMA max_page_count = 1");
   const refused = writer.transaction(insert, () => rolledBack++).catch((error: Error) => error);
   expect(await refused).toBeInstanceOf(StoreUnavailable);
@@ -57,7 +57,7 @@ test("a transaction that the disk has no room for is rolled back, and the next o
   rmSync(folder, { recursive: true });
 });
 
-test("a failure that may have come after the commit is thrown as the hook reports it", async () => {
+test("a failure that may be after the commit is thrown as the hook reports it", async () => {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
   const { database, lock } = openWriter(join(folder, "plants.db"));
   const reported = new OutcomeUnknown("with the marker that could not be written");
