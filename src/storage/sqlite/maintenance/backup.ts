@@ -6,7 +6,6 @@ import {
   existsSync,
   linkSync,
   openSync,
-  readSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -38,8 +37,6 @@ export interface BackupFile {
   readonly plants: number;
   readonly sha256: string;
 }
-
-const sqliteMagic = "SQLite format 3\0";
 
 /**
  * Copies a data file in use; checks, syncs and checksums the copy. It gets its name only once it is complete.
@@ -84,9 +81,9 @@ export async function restore(
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
   refuseExisting(database, "restoring never overwrites; move it away first");
   onStep("computing the checksum");
-  refuseNoDatabase(from);
   const sha256 = await checksum(from);
   refuseWrongChecksum(from, sha256);
+  openReadOnly(from, { older: true }).close();
   const folders = [dirname(database), ...makeDirectory(dirname(database))];
   using _lock = lockForWriting(database);
   using partial = partialFile(database);
@@ -111,15 +108,6 @@ function partialFile(of: string): { readonly path: string } & Disposable {
   const path = `${of}.partial`;
   removeDatabase(path);
   return { path, [Symbol.dispose]: () => removeDatabase(path) };
-}
-
-function refuseNoDatabase(path: string): void {
-  const magic = Buffer.alloc(sqliteMagic.length);
-  const file = openSync(path, "r");
-  readSync(file, magic);
-  closeSync(file);
-  if (magic.toString("latin1") !== sqliteMagic)
-    throw new DataFileProblem(`${path} is not a backup: it is not a SQLite database.`);
 }
 
 // A link fails where a file was created meanwhile; a rename would replace it.

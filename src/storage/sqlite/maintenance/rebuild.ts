@@ -1,5 +1,6 @@
 import {
   closeSync,
+  existsSync,
   fchmodSync,
   fchownSync,
   fstatSync,
@@ -56,15 +57,13 @@ function recoverCopy(copy: string, path: string): void {
 }
 
 function copyWal(path: string, copy: string): void {
-  let wal: number;
+  if (!existsSync(`${path}-wal`)) return;
+  const wal = openSync(`${path}-wal`, "r");
   try {
-    wal = openSync(`${path}-wal`, "r");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw error;
+    copyBytes(wal, `${copy}-wal`);
+  } finally {
+    closeSync(wal);
   }
-  copyBytes(wal, `${copy}-wal`);
-  closeSync(wal);
 }
 
 /** Through memory: a copy by the file system could share the extents that cannot be trusted. */

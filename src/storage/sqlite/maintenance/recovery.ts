@@ -27,11 +27,8 @@ export function recover(path: string, events: StoreEvents = {}): { readonly shar
   refuseReplaced(path, failure);
   refuseDamaged(path);
   const isNew = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
-  if (isNew || (failure === undefined && inspectWal(`${path}-wal`).kind === "empty")) {
-    removeMarker(path);
-    return { shared: false };
-  }
-  const alone = underWriteLock(path, "EXCLUSIVE", aloneWaitMs, (database) => {
+  const isClean = isNew || (failure === undefined && inspectWal(`${path}-wal`).kind === "empty");
+  const recoverAlone = (database: Database): void => {
     if (failure === undefined) syncWal(`${path}-wal`);
     else {
       events.rebuilding?.(statSync(path).size);
@@ -39,8 +36,8 @@ export function recover(path: string, events: StoreEvents = {}): { readonly shar
     }
     database.run("ROLLBACK");
     if (failure === undefined) truncateWal(database);
-  });
-  if (alone) {
+  };
+  if (isClean || underWriteLock(path, "EXCLUSIVE", aloneWaitMs, recoverAlone)) {
     removeMarker(path);
     return { shared: false };
   }
