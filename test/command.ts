@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly input?: string | Uint8Array | "open";
   /** Whether it leads a process group of its own, as a command typed into a shell does. */
   readonly ownGroup?: boolean;
+  /** Unless told otherwise Bun runs main.ts, as the launcher would: starting Node first takes as long again. */
+  readonly through?: "launcher" | "bun";
 }
 
 // Only what a process needs to run at all: a variable of the developer's own must not steer a test.
@@ -29,17 +31,18 @@ const bareEnvironment = {
   PLANT_STORE_OPERATOR_LISTEN: "127.0.0.1:0",
 };
 
-/** Runs a command of the launcher's to its end. */
+/** Runs a plant-store command to its end. */
 export async function plantStore(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  return watch(start("node", [launcher, ...args], options)).ended;
+  return startPlantStore(args, options).ended;
 }
 
-/** Starts a command of the launcher's, to be watched and signalled while it runs. */
+/** Starts a plant-store command, to be watched and signalled while it runs. */
 export function startPlantStore(
   args: readonly string[],
   options: RunOptions = {},
-): { readonly child: ChildProcess; err(): string; readonly ended: Promise<Finished> } {
-  const child = start("node", [launcher, ...args], options);
+): { readonly child: ChildProcess; out(): string; err(): string; readonly ended: Promise<Finished> } {
+  const [command, script] = options.through === "launcher" ? ["node", launcher] : [process.execPath, main];
+  const child = start(command, [script, ...args], options);
   return { child, ...watch(child) };
 }
 
@@ -53,13 +56,8 @@ export interface Serving extends AsyncDisposable {
 }
 
 /** Starts `serve` as a process of its own and waits until it has told its address. */
-export async function serve(
-  args: readonly string[],
-  options: RunOptions & { through?: "launcher" | "bun" } = {},
-): Promise<Serving> {
-  const [command, script] = options.through === "launcher" ? ["node", launcher] : [process.execPath, main];
-  const child = start(command, [script, "serve", "--listen", "127.0.0.1:0", ...args], options);
-  const said = watch(child);
+export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
+  const { child, ...said } = startPlantStore(["serve", "--listen", "127.0.0.1:0", ...args], options);
   said.ended.finally(printIfWaitFails(said.err));
   let url: string | undefined;
   while (url === undefined) {

@@ -44,7 +44,7 @@ describe("in a folder with a bunfig.toml, a tsconfig.json and .env files of some
     folder[Symbol.dispose]();
   });
 
-  const inside = (...args: string[]) => plantStore(args, { folder: folder.path });
+  const inside = (...args: string[]) => plantStore(args, { folder: folder.path, through: "launcher" });
 
   test("no command runs its code or takes its settings", async () => {
     expect((await inside("--help")).out).toContain("Examples");
@@ -76,6 +76,7 @@ describe("in a folder with a bunfig.toml, a tsconfig.json and .env files of some
     writeFileSync(join(folder.path, "plants.ndjson"), '{"id":1,"name":"Fern"}\n');
     const imported = await plantStore(["import", "plants.ndjson", "--url", service.url], {
       folder: folder.path,
+      through: "launcher",
       environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
     });
     expect([imported.code, imported.err]).toEqual([0, expect.stringContaining("1 created")]);

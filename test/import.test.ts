@@ -275,7 +275,7 @@ describe("an import that cannot go on", () => {
     await using plants = await importing({ "rate-limit": "100/s" });
     plants.write("plants.ndjson", ndjson(250));
     const args = ["import", plants.path("plants.ndjson"), "--url", plants.service.url, "--concurrency", "4"];
-    const running = startPlantStore(args, { environment });
+    const running = startPlantStore(args, { environment, through: "launcher" });
     await eventually(() => plants.stored().length > 50);
     running.child.kill("SIGINT");
     const { code, err } = await running.ended;

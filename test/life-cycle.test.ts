@@ -139,7 +139,7 @@ onEveryEngine((engine) => {
 
     test("asked for by a signal to the whole process group is still a clean one", async () => {
       const args = ["serve", "--database", await engine.newDatabase()];
-      const { child, err, ended } = startPlantStore(args, { ownGroup: true });
+      const { child, err, ended } = startPlantStore(args, { ownGroup: true, through: "launcher" });
       await eventually(() => err().includes("listening"));
       process.kill(-(child.pid ?? 0), "SIGTERM");
       expect(await ended).toMatchObject({
