@@ -1,6 +1,6 @@
 // Everything that must hold, in one command: format, lint, types, tests. `npm test` and CI run this and nothing else.
 // Arguments go to the test runner: npm test -- test/framing.test.ts
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { bunMissing, findBun } from "../bin/find-bun.js";
 import { bringChromium } from "./chromium.js";
 import { inParallel, runTests } from "./run-tests.js";
@@ -12,21 +12,39 @@ const browserAdvice = "Install a Chromium, or name one in the variable CHROMIUM.
 if (noBrowser !== undefined && process.env.CI)
   fail(`There is no browser for the tests (${noBrowser}), and under CI they must all run. ${browserAdvice}`);
 
-step("Format and lint", "node", ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."]);
-step("Types", "node", ["node_modules/typescript/bin/tsc"]);
-step("Types of the console", "node", ["node_modules/typescript/bin/tsc", "--project", "src/console"]);
-const chosen = process.argv.slice(2);
-const code =
-  chosen.length > 0 ? await runTests(chosen) : await runTests(["./src", "./test"], { flags: inParallel });
+const tsc = "node_modules/typescript/bin/tsc";
+const checks = [
+  check("Format and lint", ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."]),
+  check("Types", [tsc]),
+  check("Types of the console", [tsc, "--project", "src/console"]),
+];
+const args = process.argv.slice(2);
+const named = args.some((argument) => !argument.startsWith("-"));
+const code = await (named
+  ? runTests(args)
+  : runTests(["./src", "./test"], { flags: [...inParallel, ...args] }));
+const failed = (await Promise.all(checks)).filter((name) => name !== undefined);
+if (failed.length > 0) console.error(`Failed: ${failed.join(", ")}; see above.`);
 if (noBrowser !== undefined)
   console.log(`The browser tests were skipped: there is no browser (${noBrowser}). ${browserAdvice}`);
-process.exit(code);
+process.exit(failed.length > 0 ? 1 : code);
 
-function step(name, command, args, options = {}) {
-  const startMs = performance.now();
-  const ran = spawnSync(command, args, { encoding: "utf8", maxBuffer: 1 << 28, ...options });
-  if (ran.status !== 0) fail(`${name} failed.\n${ran.stdout ?? ""}${ran.stderr ?? ""}${ran.error ?? ""}`);
-  console.log(`${name}: fine (${((performance.now() - startMs) / 1000).toFixed(1)} s)`);
+/** Runs while the tests do, which mostly wait. Settles with its name when it fails. */
+function check(name, args) {
+  return new Promise((resolve) => {
+    const startMs = performance.now();
+    let output = "";
+    const child = spawn("node", args);
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (text) => {
+        output += text;
+      });
+    child.on("close", (code) => {
+      const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+      console.log(code === 0 ? `${name}: passed (${seconds} s)` : `${name} failed.\n${output}`);
+      resolve(code === 0 ? undefined : name);
+    });
+  });
 }
 
 function fail(message) {
