@@ -269,7 +269,7 @@ describe("a database of the second version", () => {
     });
     await using running = await startTestService({}, database);
     expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
-    expect(running.logged.join("")).toContain("the index plants_by_tag_prefix is being built");
+    await eventually(() => running.logged.join("").includes("the index plants_by_tag_prefix is being built"));
     await server.run(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; LOCK%'",
     );
