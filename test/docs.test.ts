@@ -21,7 +21,7 @@ interface Manifest {
   readonly stringData?: Record<string, string>;
 }
 
-/** The rows of every table on the page that begins with this cell, as cells. */
+/** The cells of every table row on the page whose first cell matches. */
 function rows(page: string, firstCell: RegExp): string[][] {
   return read(page)
     .split("\n")
@@ -35,7 +35,7 @@ function rows(page: string, firstCell: RegExp): string[][] {
     .filter(([cell = ""]) => firstCell.test(cell));
 }
 
-describe("docs are held to the code", () => {
+describe("the documents match the code", () => {
   test("the errors page has every error of the catalogue, word for word, and no other", () => {
     const written = rows("docs/errors.md", /^`?\d{5}`?$/).map(([error = "", when, remedy]) => [
       error.replaceAll("`", ""),
@@ -63,16 +63,19 @@ describe("docs are held to the code", () => {
       expect(read("docs/configuration.md")).toContain(environment);
   });
 
-  test("the README has every setting", () => {
-    const flags = rows("README.md", /^`--/).map(([flag = ""]) => flag.replaceAll("`", ""));
-    expect(flags.sort()).toEqual(
-      Object.values(settings)
-        .map(({ flag }) => `--${flag}`)
-        .sort(),
-    );
+  test("CONTRIBUTING.md has every npm script, and no other", () => {
+    const listed = rows("CONTRIBUTING.md", /^`[\w:]+`$/).map(([name = ""]) => name.replaceAll("`", ""));
+    expect(listed.sort()).toEqual(Object.keys(packageFile.scripts).sort());
   });
 
-  test("every npm command that a page names exists", () => {
+  test("settings and scripts are listed in one document each", () => {
+    for (const page of pages.filter((name) => name !== "docs/configuration.md"))
+      expect([page, rows(page, /^`--/)]).toEqual([page, []]);
+    for (const page of pages.filter((name) => name !== "CONTRIBUTING.md"))
+      expect([page, rows(page, /^`npm run|^`[a-z]+:[a-z]+`$/)]).toEqual([page, []]);
+  });
+
+  test("every npm script that a page names exists", () => {
     const known = Object.keys(packageFile.scripts);
     for (const page of pages) {
       for (const match of read(page).matchAll(/npm run ([\w:-]+)/g))
@@ -88,7 +91,7 @@ describe("docs are held to the code", () => {
     }
   });
 
-  test("no text makes npm download a package: outside the clone, npx alone would fetch a name that is not ours", () => {
+  test("no text makes npm download a package: outside the clone, plain npx would fetch a name that is not ours", () => {
     const texts = ["src", "bin", "scripts", "test", "examples", "deploy", "docs"]
       .flatMap((folder) =>
         readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map(
@@ -98,7 +101,7 @@ describe("docs are held to the code", () => {
       .filter((path) => /\.(?:md|tsx?|js|sh|ya?ml|html|json|service)$|Dockerfile/.test(path))
       .concat(pages, "package.json");
     expect(texts.length).toBeGreaterThan(100);
-    // With --no, npx runs what is installed or nothing. Without a command before the first flag it would take the flag itself.
+    // With --no, npx runs only what is installed. The command comes before the first flag, or npx would read the flag itself.
     const unsafe = texts.flatMap((path) =>
       [...read(path).matchAll(/\bnp(?:x|m exec|m x) .*/g)]
         .map(([line]) => line)
@@ -110,7 +113,7 @@ describe("docs are held to the code", () => {
     expect(unsafe).toEqual([]);
   });
 
-  test("no secret that a deploy file shows is good for a token", () => {
+  test("no secret in a deploy file is valid as a token", () => {
     const documents = (Bun.YAML.parse(read("deploy/kubernetes.yaml")) as Manifest[]).flat();
     const shown = documents.flatMap(({ kind, stringData = {} }) =>
       kind === "Secret" ? Object.values(stringData) : [],
@@ -122,7 +125,7 @@ describe("docs are held to the code", () => {
         expect(() => readConfig(config)).toThrow(`${name}_FILE must hold a token`);
       }
     }
-    // The others name files, and show no secret.
+    // The others name files, and contain no secret.
     for (const file of readdirSync(join(root, "deploy")).filter((name) => name !== "kubernetes.yaml"))
       expect([file, read(`deploy/${file}`)]).toEqual([
         file,
@@ -130,7 +133,7 @@ describe("docs are held to the code", () => {
       ]);
   });
 
-  test("every link to a file leads to one", () => {
+  test("every link to a file has a target", () => {
     const broken = pages.flatMap((page) =>
       [...read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#]+)/g)]
         .map((match) => match[1] ?? "")
@@ -150,13 +153,27 @@ describe("docs are held to the code", () => {
     expect(missing).toEqual([]);
   });
 
+  // It names files from src/ on, or by their last name alone.
+  test("every source file that ARCHITECTURE.md names exists", () => {
+    const files = ["src", "scripts", "test", "bin"].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map(
+        (name) => `/${folder}/${name}`,
+      ),
+    );
+    const named = [...read("ARCHITECTURE.md").matchAll(/`([\w./-]+\.(?:ts|tsx|js|json))`/g)].map(
+      ([, name]) => name,
+    );
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter((name) => !files.some((path) => path.endsWith(`/${name}`)))).toEqual([]);
+  });
+
   test("decision records are short", () => {
     for (const name of readdirSync(join(root, "docs/adr"))) {
       expect([name, read(`docs/adr/${name}`).split("\n").length < 46]).toEqual([name, true]);
     }
   });
 
-  test("the two commands stand on the README's first screen", () => {
+  test("the README shows the two commands on its first screen", () => {
     const firstScreen = read("README.md").split("\n").slice(0, 40).join("\n");
     for (const command of ["npm ci && npm start", "npm ci && npm test"])
       expect(firstScreen).toContain(command);
