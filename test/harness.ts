@@ -108,12 +108,11 @@ export interface RawAnswer {
   readonly closed: boolean;
 }
 
-/** Sends bytes as they are, in pieces with pauses (in ms) between them, and collects all that comes back. */
-export function sendRaw(
-  port: number,
-  pieces: readonly (string | Uint8Array | number)[],
-  waitMs = 150,
-): Promise<RawAnswer> {
+/** Bytes to send, a pause in ms, or something to wait for, which sees what was received so far. */
+export type RawPiece = string | Uint8Array | number | ((received: () => string) => Promise<unknown>);
+
+/** Sends the pieces unchanged, one after another, and collects everything that is received. */
+export function sendRaw(port: number, pieces: readonly RawPiece[], waitMs = 150): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
     const received: Buffer[] = [];
@@ -144,12 +143,18 @@ export function sendRaw(
     socket.on("connect", async () => {
       for (const piece of pieces) {
         if (typeof piece === "number") await Bun.sleep(piece);
+        else if (typeof piece === "function") await piece(() => Buffer.concat(received).toString("utf8"));
         else socket.write(piece);
       }
       if (ended) finish();
       else settle();
     });
   });
+}
+
+/** Waits until the service has accepted a head with `Expect: 100-continue`. */
+export function untilContinue(received: () => string): Promise<void> {
+  return eventually(() => received().includes("100 Continue"));
 }
 
 /** A POST /plants as raw text, with a good token. */

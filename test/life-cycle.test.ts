@@ -12,6 +12,7 @@ import {
   startTestService,
   storedPlants,
   temporaryFolder,
+  untilContinue,
 } from "./harness.ts";
 
 const preset = { PLANT_STORE_ACCESS_TOKEN: accessToken };
@@ -90,14 +91,27 @@ onEveryEngine((engine) => {
 
     test("finishes a request whose body is still coming, and refuses new ones", async () => {
       await using running = await engine.start();
+      const [accepted, stopping] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const untilStopping = () => {
+        accepted.resolve();
+        return stopping.promise;
+      };
       const slow = sendRaw(
         running.port,
-        [`${head}Content-Length: 19\r\n\r\n{"id":5,`, 200, '"name":"a"}'],
+        [
+          `${head}Expect: 100-continue\r\nContent-Length: 19\r\n\r\n`,
+          untilContinue,
+          '{"id":5,',
+          untilStopping,
+          200,
+          '"name":"a"}',
+        ],
         300,
       );
       const kept = sendRaw(running.port, ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"], 1500);
-      await Bun.sleep(50);
+      await accepted.promise;
       const closed = running.service.close("test");
+      stopping.resolve();
       const answer = await slow;
       expect(answer.text).toContain("200 OK");
       expect(answer.closed).toBe(true);

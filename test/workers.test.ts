@@ -12,6 +12,7 @@ import {
   startTestService,
   storedPlants,
   temporaryFolder,
+  untilContinue,
 } from "./harness.ts";
 
 const three = { workers: "3" };
@@ -123,14 +124,28 @@ onEveryEngine((engine) => {
 
     test("finish what each of them has in flight when they stop", async () => {
       await using running = await engine.start(three);
+      let accepted = 0;
+      const stopping = Promise.withResolvers<void>();
       const asked = Array.from({ length: 24 }, (_, id) => {
-        const text = rawPost(JSON.stringify({ id, name: "half sent" }));
-        return sendRaw(running.port, [text.slice(0, -5), 200, text.slice(-5)], 300);
+        const body = JSON.stringify({ id, name: "half sent" });
+        const text = rawPost(body, "Expect: 100-continue\r\n");
+        const head = text.slice(0, -body.length);
+        const untilStopping = () => {
+          accepted++;
+          return stopping.promise;
+        };
+        return sendRaw(
+          running.port,
+          [head, untilContinue, body.slice(0, -5), untilStopping, body.slice(-5)],
+          5000,
+        );
       });
-      await Bun.sleep(80);
-      await running.service.close("test");
+      await eventually(() => accepted === 24);
+      const stopped = running.service.close("test");
+      stopping.resolve();
+      await stopped;
       for (const { text, closed } of await Promise.all(asked)) {
-        expect([text.slice(0, 15), closed]).toEqual(["HTTP/1.1 200 OK", true]);
+        expect([text.includes("HTTP/1.1 200 OK"), closed]).toEqual([true, true]);
       }
       expect(await engine.stored(running.database)).toHaveLength(24);
     });
