@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type PostgresServer, startPostgres } from "../../../test/postgres.ts";
-import { Connections } from "./connections.ts";
-import { parseDatabaseUrl } from "./database-url.ts";
-import { openConnection } from "./open-connection.ts";
-import { PostgresStore } from "./postgres-store.ts";
-import { WriteProbe } from "./write-probe.ts";
+import { Connections } from "../src/storage/postgres/connections.ts";
+import { parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
+import { openConnection } from "../src/storage/postgres/open-connection.ts";
+import { PostgresStore } from "../src/storage/postgres/postgres-store.ts";
+import { WriteProbe } from "../src/storage/postgres/write-probe.ts";
+import { type PostgresServer, startPostgres } from "./postgres.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
