@@ -93,7 +93,7 @@ test("an empty line in two segments is no request, and leaves the connection its
   await passSeconds(40);
   expect(client.closed).toBe(false);
   await send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-  expect(client.received).toBeGreaterThan(0);
+  while (client.received === 0) await Bun.sleep(5);
 });
 
 test("a head that does not become whole is given up after 10 seconds", async () => {
