@@ -2,12 +2,12 @@
 // Arguments go to the test runner: npm test -- test/framing.test.ts
 import { spawn } from "node:child_process";
 import { bunMissing, findBun } from "../bin/find-bun.js";
-import { bringChromium } from "./chromium.js";
+import { installChromium } from "./chromium.js";
 import { inParallel, runTests } from "./run-tests.js";
 
 if (findBun() === undefined) fail(bunMissing);
 
-const noBrowser = bringChromium();
+const noBrowser = installChromium();
 const browserAdvice = "Install a Chromium, or name one in the variable CHROMIUM.";
 if (noBrowser !== undefined && process.env.CI)
   fail(`There is no browser for the tests (${noBrowser}), and under CI they must all run. ${browserAdvice}`);

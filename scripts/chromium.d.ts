@@ -8,5 +8,5 @@ export interface ChromiumOptions {
 
 export function findChromium(named?: string, places?: readonly string[]): string | undefined;
 
-/** Gives undefined where there is a browser in the end, else why there is none. */
-export function bringChromium(options?: ChromiumOptions): string | undefined;
+/** Returns undefined on success, else the reason why there is none. */
+export function installChromium(options?: ChromiumOptions): string | undefined;

@@ -1,4 +1,4 @@
-// The browser that the tests use, and how `npm test` gets one where there is none.
+// The browser that the tests use, and how `npm test` installs one.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
@@ -8,19 +8,19 @@ const usualPlaces = [
   "/usr/bin/google-chrome",
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 ];
-// Another installation on the machine may take its time.
+// Another package installation on the machine may take a while.
 const lockMsMax = 600_000;
 const lockEveryMs = 1000;
 const locked = /Could not get lock|Unable to (?:lock|acquire)|locked by another process/;
 
-/** Where a Chromium is: the one that the variable CHROMIUM names, or one in a usual place. `CHROMIUM=none` means none. */
+/** The path of a Chromium: the one that CHROMIUM names, or one in a usual place. `CHROMIUM=none` means none. */
 export function findChromium(named = process.env.CHROMIUM, places = usualPlaces) {
   if (named === "none") return undefined;
   return [named, ...places].find((place) => place && existsSync(place));
 }
 
-/** Installs Debian's Chromium where there is none and we may. Gives undefined where there is one in the end, else why not. */
-export function bringChromium({
+/** Installs Debian's Chromium if there is none. Returns undefined on success, else the reason why there is none. */
+export function installChromium({
   named = process.env.CHROMIUM,
   places = usualPlaces,
   isRoot = process.getuid?.() === 0,
@@ -42,7 +42,7 @@ export function bringChromium({
     : undefined;
 }
 
-// apt-get's own DPkg::Lock::Timeout does not wait for the lock on the package lists, so we wait for all of them.
+// DPkg::Lock::Timeout does not cover the lock on the package lists, so we wait for all locks.
 function aptGet(args, env, say) {
   const untilMs = performance.now() + lockMsMax;
   for (let waiting = false; ; waiting = true) {

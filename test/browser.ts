@@ -2,12 +2,12 @@ import * as bun from "bun:test";
 import { type Browser, chromium } from "playwright-core";
 import { findChromium } from "../scripts/chromium.js";
 
-/** Where there is no browser its tests are skipped, and counted as such; under CI they fail. */
+/** Without a browser its tests are skipped and counted; under CI they fail. */
 export const browserMissing = findChromium() === undefined && !process.env["CI"];
 export const describe = bun.describe.skipIf(browserMissing);
 export const test = bun.test.skipIf(browserMissing);
 
-/** A real Chromium. `npm test` installs Debian's where it may; elsewhere it says how. */
+/** A real Chromium. `npm test` installs Debian's as root, or says how to get one. */
 export function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined)

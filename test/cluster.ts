@@ -1,12 +1,12 @@
 // npm run test:cluster [ROUNDS]
-// A primary with a synchronous standby, three nodes behind nginx, and a load that keeps a ledger of what was
-// acknowledged. Nodes are killed with -9 and started again; the primary is killed with -9 and the standby promoted. At the
-// end everything acknowledged must be in the new primary, as it was sent.
+// A primary with a synchronous standby, three nodes behind nginx, and a load that records every acknowledged
+// plant. Nodes are killed with -9 and restarted; the primary is killed with -9 and the standby promoted. At the
+// end every acknowledged plant must be on the new primary, unchanged.
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { accessToken, temporaryFolder } from "./harness.ts";
 import { startPostgres } from "./postgres.ts";
-import { startWire } from "./wire.ts";
+import { startTcpProxy } from "./tcp-proxy.ts";
 
 const rounds = Number(process.argv[2] ?? 1);
 const clients = 24;
@@ -31,8 +31,8 @@ process.exit(failed ? 1 : 0);
 async function runRound() {
   await using primary = await startPostgres();
   const database = await primary.newDatabase();
-  using wire = await startWire(primary.port);
-  const settings = { primary_conninfo: `host=127.0.0.1 port=${wire.port} user=postgres` };
+  using link = await startTcpProxy(primary.port);
+  const settings = { primary_conninfo: `host=127.0.0.1 port=${link.port} user=postgres` };
   await using standby = await startPostgres({ standbyOf: primary, settings });
   await primary.run("ALTER SYSTEM SET synchronous_standby_names = '*'");
   await primary.run("SELECT pg_reload_conf()");
@@ -85,8 +85,8 @@ async function runRound() {
   const killPrimary = async (): Promise<{ goneMs: number; backMs: number }> => {
     await Bun.sleep(primaryDiesMs);
     const goneMs = sinceMs();
-    // What the primary commits from here on never reaches the standby, so none of it may be acknowledged.
-    wire.cut();
+    // Later commits of the primary never reach the standby, so none of them may be acknowledged.
+    link.cut();
     await Bun.sleep(cutBeforeMs);
     await primary.crash();
     await Bun.sleep(promotedAfterMs);

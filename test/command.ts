@@ -14,19 +14,19 @@ export interface Finished {
 export interface RunOptions {
   readonly environment?: Record<string, string>;
   readonly folder?: string;
-  /** What standard input brings; nothing unless told. An open one is for the test to write to. */
+  /** The content of standard input, empty by default; `open` lets the test write to it. */
   readonly input?: string | Uint8Array | "open";
-  /** Whether it leads a process group of its own, as a command typed into a shell does. */
+  /** Whether it leads its own process group, like a command typed into a shell. */
   readonly ownGroup?: boolean;
-  /** Unless told otherwise Bun runs main.ts, as the launcher would: starting Node first takes as long again. */
+  /** By default Bun runs main.ts, as the launcher would: starting Node as well would double the time. */
   readonly through?: "launcher" | "bun";
 }
 
-// Only what a process needs to run at all: a variable of the developer's own must not steer a test.
+// Only what a process needs to run: the developer's own variables must not influence a test.
 const bareEnvironment = {
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? "",
-  // Any free port: many of these run at once, and the usual ones may be in use.
+  // Free ports: many of these run in parallel, and the default ones may be in use.
   PLANT_STORE_LISTEN: "127.0.0.1:0",
   PLANT_STORE_OPERATOR_LISTEN: "127.0.0.1:0",
 };
@@ -36,7 +36,7 @@ export async function plantStore(args: readonly string[], options: RunOptions = 
   return startPlantStore(args, options).ended;
 }
 
-/** Starts a plant-store command, to be watched and signalled while it runs. */
+/** Starts a plant-store command, for a test that observes or signals it while it runs. */
 export function startPlantStore(
   args: readonly string[],
   options: RunOptions = {},
@@ -49,19 +49,19 @@ export function startPlantStore(
 export interface Serving extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly url: string;
-  /** All of standard output so far. */
+  /** Standard output so far. */
   out(): string;
   err(): string;
   ended(): Promise<Finished>;
 }
 
-/** Starts `serve` as a process of its own and waits until it has told its address. */
+/** Starts `serve` as a process and waits until it listens. */
 export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
   const { child, ...said } = startPlantStore(["serve", "--listen", "127.0.0.1:0", ...args], options);
   said.ended.finally(printIfWaitFails(said.err));
   let url: string | undefined;
   while (url === undefined) {
-    if (child.exitCode !== null) throw new Error(`serve ended at once: ${(await said.ended).err}`);
+    if (child.exitCode !== null) throw new Error(`serve exited: ${(await said.ended).err}`);
     await Bun.sleep(2);
     url = /"message":"listening","url":"([^"]+)"/.exec(said.err())?.[1];
   }
@@ -72,7 +72,7 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
     err: said.err,
     ended: () => said.ended,
     async [Symbol.asyncDispose]() {
-      // The launcher can pass on only a signal that it hears.
+      // The launcher cannot forward SIGKILL.
       child.kill(options.through === "launcher" ? "SIGTERM" : "SIGKILL");
       await said.ended;
     },

@@ -6,7 +6,7 @@ import { accessToken, temporaryFolder } from "./harness.ts";
 
 const withBun = join(import.meta.dir, "../scripts/with-bun.js");
 
-/** A folder as a stranger's archive unpacks it: every file that Bun looks for in the current folder is there, and runs code. */
+/** A folder from an untrusted archive: it has every file that Bun reads from the current folder, and each runs code. */
 function hostileFolder() {
   const folder = temporaryFolder();
   const write = (name: string, text: string) => writeFileSync(join(folder.path, name), text);
@@ -35,7 +35,7 @@ function hostileFolder() {
   return { ...folder, ran: () => existsSync(marker) };
 }
 
-describe("in a folder with a bunfig.toml, a tsconfig.json and .env files of someone else's", () => {
+describe("in a folder with an untrusted bunfig.toml, tsconfig.json and .env files", () => {
   let folder = hostileFolder();
   beforeEach(() => {
     folder = hostileFolder();
@@ -46,11 +46,11 @@ describe("in a folder with a bunfig.toml, a tsconfig.json and .env files of some
 
   const inside = (...args: string[]) => plantStore(args, { folder: folder.path, through: "launcher" });
 
-  test("no command runs its code or takes its settings", async () => {
+  test("no command runs its code or uses its settings", async () => {
     expect((await inside("--help")).out).toContain("Examples");
     const { out } = await inside("config", "--json");
     const settings = JSON.parse(out) as { source: string }[];
-    // The ports are what every test's environment sets.
+    // Every test's environment sets the ports.
     expect(settings.filter(({ source }) => source !== "default")).toMatchObject([
       { name: "listen", value: "127.0.0.1:0" },
       { name: "operator-listen", value: "127.0.0.1:0" },
@@ -61,7 +61,7 @@ describe("in a folder with a bunfig.toml, a tsconfig.json and .env files of some
     expect(folder.ran()).toBe(false);
   });
 
-  test("serve, its threads, its console and import are our own", async () => {
+  test("serve, its threads, its console and import ignore them", async () => {
     await using service = await serve(["--database", "plants.db", "--workers", "2"], {
       folder: folder.path,
       through: "launcher",
@@ -83,7 +83,7 @@ describe("in a folder with a bunfig.toml, a tsconfig.json and .env files of some
     expect(folder.ran()).toBe(false);
   });
 
-  test("scripts of the repository are our own too, and download no package that is missing", async () => {
+  test("the scripts of the repository ignore them too, and download no missing package", async () => {
     using elsewhere = temporaryFolder();
     const script = join(elsewhere.path, "script.ts");
     writeFileSync(
@@ -106,7 +106,7 @@ describe("in a folder with a bunfig.toml, a tsconfig.json and .env files of some
   });
 });
 
-test("whatever starts Bun starts it with the same flags", () => {
+test("every script starts Bun with the same flags", () => {
   for (const path of [launcher, withBun, join(import.meta.dir, "../scripts/run-tests.js")])
     expect([path, /\[\.\.\.bunFlags, /.test(readFileSync(path, "utf8"))]).toEqual([path, true]);
 });

@@ -156,7 +156,7 @@ describe("verify", () => {
 });
 
 // A read-only file system needs a mount namespace of one's own, which some containers do not allow.
-const mayMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
+const canMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 
 describe("on media that nobody can write to", () => {
   const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
@@ -170,7 +170,7 @@ describe("on media that nobody can write to", () => {
     return { code: status, out: stdout, err: stderr };
   };
 
-  test.skipIf(!mayMount)(
+  test.skipIf(!canMount)(
     "a data file is verified, listed, exported, copied and backed up",
     async () => {
       const media = join(folder.path, "media, read only");
@@ -206,7 +206,7 @@ describe("on media that nobody can write to", () => {
     30_000,
   );
 
-  test.skipIf(!mayMount)("a WAL that SQLite could not read there is not passed over", async () => {
+  test.skipIf(!canMount)("a WAL that SQLite could not read there is not passed over", async () => {
     const media = join(folder.path, "media-with-wal");
     mkdirSync(media);
     const file = join(media, "plants.db");

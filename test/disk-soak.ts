@@ -1,8 +1,8 @@
 // npm run soak:disk -- [power-loss|write-errors] [ROUNDS]
 // A real ext4 on a loop device, as root on Linux. `power-loss` shuts the file system down under a loaded service without writing
-// what is cached, as a power loss does. `write-errors` fills the tmpfs under the loop device for a second, so that writes of the
-// kernel fail that the service was told of as done. After each round the service starts again, on the page cache that the failure left
-// and then on what is really on the disk, and every plant that had been acknowledged must be there.
+// the page cache, like a power loss. `write-errors` fills the tmpfs under the loop device for a second, so that the kernel's write-back
+// fails. After each round the service starts again, first on the remaining page cache
+// and then on what is really on the disk, and every acknowledged plant must be there.
 import { dlopen, FFIType } from "bun:ffi";
 import { spawnSync } from "node:child_process";
 import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
@@ -30,10 +30,10 @@ const database = join(disk, "plants.db");
 mkdirSync(memory);
 mkdirSync(disk);
 run("mount", "-t", "tmpfs", "-o", `size=${tmpfsBytes}`, "none", memory);
-const ledger = new Map<string, string>();
+const acknowledged = new Map<string, string>();
 let nextId = 0n;
 let failures = 0;
-// Rounds in which the service noticed the failing disk, and in which it started again on the page cache that was left.
+// Rounds in which the service detected the failing disk, and in which it started again on the remaining page cache.
 let noticed = 0;
 let restarted = 0;
 try {
@@ -47,21 +47,25 @@ try {
     const missing = await compare();
     failures += missing;
     if (missing > 0) throw new Error(`${missing} acknowledged plants are missing or different`);
-    console.error(`round ${round} of ${rounds}: ${ended}; ${ledger.size} acknowledged, ${missing} missing`);
+    console.error(
+      `round ${round} of ${rounds}: ${ended}; ${acknowledged.size} acknowledged, ${missing} missing`,
+    );
   }
 } catch (error) {
   console.error(error);
   console.error(`Left mounted for a look, the image included: ${folder.path}`);
   process.exit(1);
 }
-// Lazily, as a process that was just killed may still have a file open there.
+// Lazily, since a process that was just killed may still have a file open there.
 for (const mounted of [disk, memory]) spawnSync("umount", ["-l", mounted]);
 folder[Symbol.dispose]();
-console.log(`${rounds} rounds of ${kind}: ${ledger.size} acknowledged, ${failures} missing or different`);
+console.log(
+  `${rounds} rounds of ${kind}: ${acknowledged.size} acknowledged, ${failures} missing or different`,
+);
 if (kind === "write-errors")
   console.log(`noticed in ${noticed} rounds; ${restarted} restarts without a new mount`);
 const tried = kind === "power-loss" || (noticed > 0 && restarted > 0);
-process.exitCode = failures === 0 && ledger.size > 0 && tried ? 0 : 1;
+process.exitCode = failures === 0 && acknowledged.size > 0 && tried ? 0 : 1;
 
 async function losePower(): Promise<string> {
   await using service = await start();
@@ -91,7 +95,7 @@ async function failWrites(): Promise<string> {
   return by;
 }
 
-/** Once on what the page cache shows after a restart, and once on what the disk holds when that is gone. */
+/** Once with the page cache, as after a restart, and once with only what is on the disk. */
 async function compare(): Promise<number> {
   let wrong = 0;
   if (kind === "write-errors" && (await restarts())) {
@@ -108,7 +112,7 @@ async function compare(): Promise<number> {
   return wrong;
 }
 
-// An ext4 whose journal failed is read-only until it is mounted again; that is its way of refusing.
+// After a journal error ext4 is read-only until it is mounted again.
 async function restarts(): Promise<boolean> {
   try {
     await using service = await start();
@@ -125,7 +129,7 @@ async function restarts(): Promise<boolean> {
 
 function different(): number {
   const stored = new Map(storedPlants(database).map(({ id, name }) => [String(id), name]));
-  return [...ledger].filter(([id, name]) => stored.get(id) !== name).length;
+  return [...acknowledged].filter(([id, name]) => stored.get(id) !== name).length;
 }
 
 function start(): Promise<Serving> {
@@ -146,8 +150,8 @@ function startLoad(service: Serving): { stopCounting(): void; readonly ended: Pr
           headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
           body: `{"id":${id},"name":"${name}","tag":"soak"}`,
         });
-        // What comes while the power goes proves nothing.
-        if (response.status === 200 && counting) ledger.set(id, name);
+        // Responses during the power loss prove nothing.
+        if (response.status === 200 && counting) acknowledged.set(id, name);
         if (response.status !== 200) await Bun.sleep(5);
       } catch {
         return;
@@ -169,7 +173,7 @@ function fill(): void {
   try {
     for (let left = bavail * bsize; left > 0; left -= chunk.length) writeSync(filler, chunk);
   } catch {
-    // Full, as it should be.
+    // Full, as intended.
   }
   closeSync(filler);
 }
@@ -185,7 +189,7 @@ function shutDown(): void {
 }
 
 async function remount(): Promise<void> {
-  // A process that was just killed may take a moment to let go of its files.
+  // A process that was just killed may take a moment to close its files.
   await eventually(() => spawnSync("umount", [disk]).status === 0);
   // Exit code 1 means that errors were corrected.
   const checked = spawnSync("e2fsck", ["-fy", image], { encoding: "utf8" });

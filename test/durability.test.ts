@@ -99,13 +99,13 @@ describe("another process that holds the write lock", () => {
 // A file system of two megabytes needs a mount namespace of one's own, which some containers do not allow.
 const leftBytes = 700_000;
 const settleMs = 500;
-const mayMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
+const canMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 
 describe.each([
   ["before the log was ever brought in", { size: "2m", plantsBefore: 1, nameLetters: 500 }],
   ["while the log is brought in", { size: "80m", plantsBefore: 800, nameLetters: 30_000 }],
 ])("a full disk, %s,", (_, { size, plantsBefore, nameLetters }) => {
-  test.skipIf(!mayMount)(
+  test.skipIf(!canMount)(
     "is answered with 50302, loses nothing, and heals when there is room",
     async () => {
       using folder = temporaryFolder();

@@ -9,13 +9,13 @@ import {
 } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 
-/** What a test needs of an engine, so that it can be the same for all of them. */
+/** What a test needs from an engine, so that the same test runs on all of them. */
 export interface Engine {
-  /** A place for a new store, as `--database` takes it. */
+  /** A value of `--database` for a new store. */
   newDatabase(): Promise<string>;
   /** Starts the service on a new store. */
   start(flags?: Record<string, string>): Promise<TestService>;
-  /** What the store itself holds, read past the service. */
+  /** The plants in the store, read without the service. */
   stored(database: string): Promise<StoredPlant[]>;
 }
 

@@ -5,20 +5,20 @@ import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { plantStore, type Serving, serve } from "./command.ts";
 import { accessToken, eventually, post, storedPlants, temporaryFolder } from "./harness.ts";
-import { maySeeSyncs, watchSyncs } from "./syncs.ts";
+import { canRecordSyncs, recordSyncs } from "./syncs.ts";
 
 const withToken = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 // Large, so that a few hundred plants fill the WAL to where it is checkpointed.
 const largeName = "x".repeat(60_000);
 
-describe.skipIf(!maySeeSyncs)("an fsync that fails", () => {
+describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
   test.each([
     ["of the data file, at a checkpoint", ".db", largeName],
     ["of the WAL, at a commit", "-wal", "fern"],
   ])("%s ends the service, keeps the WAL, and loses nothing", async (_, suffix, name) => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
-    const syncs = watchSyncs(folder.path, suffix);
+    const syncs = recordSyncs(folder.path, suffix);
     const service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -53,7 +53,7 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails", () => {
   ] as const)("%s and no other ends the service at once, with its WAL", async (_, suffix, name, only) => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
-    const syncs = watchSyncs(folder.path, suffix, only);
+    const syncs = recordSyncs(folder.path, suffix, only);
     const service = await serve(["--database", file, "--drain-delay", "60s"], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -69,7 +69,7 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails", () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await crashed(file);
-    const syncs = watchSyncs(folder.path, "-wal", "once");
+    const syncs = recordSyncs(folder.path, "-wal", "once");
     syncs.failFromNowOn();
     expect((await failedStart(file, { ...withToken, ...syncs.environment })).code).toBe(1);
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
@@ -109,7 +109,7 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails", () => {
     const file = join(folder.path, "plants.db");
     const create = ["token", "create", "--database", file, "--name"];
     expect((await plantStore([...create, "first"])).code).toBe(0);
-    const syncs = watchSyncs(folder.path, "-wal", "once");
+    const syncs = recordSyncs(folder.path, "-wal", "once");
     syncs.failFromNowOn();
     expect((await plantStore([...create, "second"], { environment: syncs.environment })).code).toBe(1);
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
@@ -118,7 +118,7 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails", () => {
   test("is not forgotten while another process has the file open", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
-    const syncs = watchSyncs(folder.path, "-wal");
+    const syncs = recordSyncs(folder.path, "-wal");
     const service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -140,11 +140,11 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails", () => {
   });
 });
 
-describe.skipIf(!maySeeSyncs)("an fsync that fails while the service stops", () => {
+describe.skipIf(!canRecordSyncs)("an fsync that fails while the service stops", () => {
   test("is no clean stop: the WAL stays, and the next start rebuilds the data file", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
-    const syncs = watchSyncs(folder.path, ".db");
+    const syncs = recordSyncs(folder.path, ".db");
     const service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -167,13 +167,13 @@ describe.skipIf(!maySeeSyncs)("an fsync that fails while the service stops", () 
   });
 });
 
-describe.skipIf(!maySeeSyncs)("the start after a failed fsync", () => {
+describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
   test("puts a new file in the place of the old one: the WAL's copy is synced first, then the file, then its folder", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await crashed(file);
     mark(file);
-    const syncs = watchSyncs(folder.path, "none");
+    const syncs = recordSyncs(folder.path, "none");
     await using _service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -192,7 +192,7 @@ describe.skipIf(!maySeeSyncs)("the start after a failed fsync", () => {
     mark(file);
     chmodSync(file, 0o666);
     const { ino } = statSync(file);
-    const syncs = watchSyncs(folder.path, "none");
+    const syncs = recordSyncs(folder.path, "none");
     await using _service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -207,7 +207,7 @@ describe.skipIf(!maySeeSyncs)("the start after a failed fsync", () => {
     const file = join(folder.path, "data", "plants.db");
     await crashed(file);
     mark(file);
-    const syncs = watchSyncs(folder.path, "/data");
+    const syncs = recordSyncs(folder.path, "/data");
     syncs.failFromNowOn();
     expect((await failedStart(file, { ...withToken, ...syncs.environment })).code).toBe(1);
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
@@ -243,7 +243,7 @@ describe.skipIf(!maySeeSyncs)("the start after a failed fsync", () => {
   });
 });
 
-describe.skipIf(!maySeeSyncs)("what is synced", () => {
+describe.skipIf(!canRecordSyncs)("what is synced", () => {
   test("by a start beside a long reader is the WAL, cut off where its last transaction ends", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
@@ -253,7 +253,7 @@ describe.skipIf(!maySeeSyncs)("what is synced", () => {
     using reader = new Database(file);
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
-    const syncs = watchSyncs(folder.path, "none");
+    const syncs = recordSyncs(folder.path, "none");
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -269,7 +269,7 @@ describe.skipIf(!maySeeSyncs)("what is synced", () => {
     const backups = join(folder.path, "backups");
     mkdirSync(backups);
     const backup = join(backups, "b.db");
-    const syncs = watchSyncs(folder.path, "none");
+    const syncs = recordSyncs(folder.path, "none");
     const run = (args: string[]) => plantStore(args, { environment: syncs.environment });
     expect((await run(["backup", backup, "--database", file])).code).toBe(0);
     const kept = syncs.seen().map(({ path }) => path);
@@ -287,7 +287,7 @@ describe.skipIf(!maySeeSyncs)("what is synced", () => {
   test("of a data file that was lost is its copy, which nobody else may read, then the new folders", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "data", "plants.db");
-    const syncs = watchSyncs(folder.path, "none");
+    const syncs = recordSyncs(folder.path, "none");
     const service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -305,7 +305,7 @@ describe.skipIf(!maySeeSyncs)("what is synced", () => {
   test("is the WAL before every answer, and every new folder before the first", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "new", "nested", "plants.db");
-    const syncs = watchSyncs(folder.path, "none");
+    const syncs = recordSyncs(folder.path, "none");
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -325,7 +325,7 @@ describe.skipIf(!maySeeSyncs)("what is synced", () => {
     using folder = temporaryFolder();
     mkdirSync(join(folder.path, "data"));
     const file = join(folder.path, "data", "plants.db");
-    const syncs = watchSyncs(folder.path, "none");
+    const syncs = recordSyncs(folder.path, "none");
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });

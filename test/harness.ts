@@ -21,7 +21,7 @@ export interface TestService extends AsyncDisposable {
   readonly logged: string[];
 }
 
-/** The composition root as the command line runs it, on a free port and a new data file. */
+/** Starts the composition root as `serve` does, on free ports and a new data file. */
 export async function startTestService(
   flags: Record<string, string> = {},
   database?: string,
@@ -56,7 +56,7 @@ export async function startTestService(
     database: file,
     logged,
     async [Symbol.asyncDispose]() {
-      // At once: the connections that fetch keeps are idle, and no test is interested in them any more.
+      // Without draining: the only connections left are fetch's idle ones.
       await close("test", 0);
       folder[Symbol.dispose]();
       forget();
@@ -69,7 +69,7 @@ export function temporaryFolder(): { readonly path: string } & Disposable {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** POST /plants with a good token and JSON; whatever is given replaces that. */
+/** POST /plants with a valid token and JSON; `headers` override both. */
 export function post(
   url: string,
   body: string | Uint8Array,
@@ -90,12 +90,12 @@ export interface StoredPlant {
   readonly created_by: string;
 }
 
-/** What a store did with each plant of a batch, in a word. */
+/** The kind of each plant's result. */
 export function kindsOf(results: readonly Result[]): string[] {
   return results.map((result) => (typeof result === "string" ? result : result.kind));
 }
 
-/** What the data file itself holds, read by another connection. */
+/** The plants in the data file, read through a separate connection. */
 export function storedPlants(file: string): StoredPlant[] {
   using database = new Database(file, { readonly: true, safeIntegers: true });
   return database
@@ -103,7 +103,7 @@ export function storedPlants(file: string): StoredPlant[] {
     .all();
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly text: string;
   readonly closed: boolean;
 }
@@ -112,7 +112,7 @@ export interface RawAnswer {
 export type RawPiece = string | Uint8Array | number | ((received: () => string) => Promise<unknown>);
 
 /** Sends the pieces unchanged, one after another, and collects everything that is received. */
-export function sendRaw(port: number, pieces: readonly RawPiece[], waitMs = 150): Promise<RawAnswer> {
+export function sendRaw(port: number, pieces: readonly RawPiece[], waitMs = 150): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
     const received: Buffer[] = [];
@@ -157,7 +157,7 @@ export function untilContinue(received: () => string): Promise<void> {
   return eventually(() => received().includes("100 Continue"));
 }
 
-/** A POST /plants as raw text, with a good token. */
+/** A POST /plants as raw text, with a valid token. */
 export function rawPost(body: string, extraHeaders = ""): string {
   return (
     `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n` +
@@ -165,17 +165,17 @@ export function rawPost(body: string, extraHeaders = ""): string {
   );
 }
 
-// What the services that a test has started said so far, for a wait that fails.
+// The logs of the services that a test has started, printed when a wait fails.
 const logs = new Set<() => string>();
 const tailCharacters = 2000;
 
-/** From now on a wait that fails prints the end of this too. Gives how to end that. */
-export function printIfWaitFails(said: () => string): () => void {
-  logs.add(said);
-  return () => logs.delete(said);
+/** Makes a failing wait print the end of this log too. Returns a function that undoes it. */
+export function printIfWaitFails(log: () => string): () => void {
+  logs.add(log);
+  return () => logs.delete(log);
 }
 
-/** Waits until the condition holds, and fails once it has not for too long, with what the services said. */
+/** Waits until the condition holds. After `withinMs` it throws, with the logs of the services. */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
   withinMs = 15_000,
@@ -183,9 +183,9 @@ export async function eventually(
   const deadlineMs = performance.now() + withinMs;
   while (!(await condition())) {
     if (performance.now() > deadlineMs) {
-      const said = [...logs].map((log) => log().slice(-tailCharacters)).join("\n");
+      const tails = [...logs].map((log) => log().slice(-tailCharacters)).join("\n");
       throw new Error(
-        `The condition did not hold within ${withinMs} ms. The services said:\n${said || "(nothing)"}`,
+        `The condition did not hold within ${withinMs} ms. The services logged:\n${tails || "(nothing)"}`,
       );
     }
     await Bun.sleep(10);

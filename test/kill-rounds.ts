@@ -13,9 +13,9 @@ export interface KillReport {
 const clients = 32;
 
 /**
- * Sends plants as fast as it can, kills the service with -9 in the middle, starts it again, and so on. A ledger keeps
- * what was acknowledged. Each start must bring the log of the killed one into the database before it answers, so the
- * comparison is with the database file alone, its log left out.
+ * Repeatedly loads a service, kills it with -9 and restarts it, and records every acknowledged plant. Each start must
+ * checkpoint the WAL of the killed service before its first response, so the comparison reads the data file without its
+ * WAL.
  */
 export async function runKillRounds(
   rounds: number,
@@ -23,19 +23,19 @@ export async function runKillRounds(
 ): Promise<KillReport> {
   using folder = temporaryFolder();
   const database = join(folder.path, "plants.db");
-  const ledger = new Map<string, string>();
+  const acknowledged = new Map<string, string>();
   let nextId = 0n;
   for (let round = 1; round <= rounds; round++) {
     await using service = await start(database);
     let alive = true;
     const client = async (): Promise<void> => {
       while (alive) {
-        // Spread over all of int64, so that rows go to every page and not only to the last.
+        // Spread over all of int64, so that rows go to every page of the index.
         const id = String(BigInt.asIntN(64, nextId++ * 0x9e3779b97f4a7c15n));
         const name = `plant ${id} of round ${round}`;
         try {
           const response = await send(service.url, id, name);
-          if (response.status === 200) ledger.set(id, name);
+          if (response.status === 200) acknowledged.set(id, name);
         } catch {
           return;
         }
@@ -46,19 +46,19 @@ export async function runKillRounds(
     service.child.kill("SIGKILL");
     alive = false;
     await Promise.all([service.ended(), ...all]);
-    tell(`round ${round} of ${rounds}: ${ledger.size} acknowledged so far`);
+    tell(`round ${round} of ${rounds}: ${acknowledged.size} acknowledged so far`);
   }
   await using last = await start(database);
-  const withoutLog = join(folder.path, "copy.db");
-  copyFileSync(database, withoutLog);
-  const stored = new Map(storedPlants(withoutLog).map(({ id, name }) => [String(id), name]));
+  const withoutWal = join(folder.path, "copy.db");
+  copyFileSync(database, withoutWal);
+  const stored = new Map(storedPlants(withoutWal).map(({ id, name }) => [String(id), name]));
   last.child.kill("SIGTERM");
   await last.ended();
   return {
-    acknowledged: ledger.size,
+    acknowledged: acknowledged.size,
     stored: stored.size,
-    missing: [...ledger.keys()].filter((id) => !stored.has(id)),
-    different: [...ledger]
+    missing: [...acknowledged.keys()].filter((id) => !stored.has(id)),
+    different: [...acknowledged]
       .filter(([id, name]) => stored.has(id) && stored.get(id) !== name)
       .map(([id]) => id),
   };

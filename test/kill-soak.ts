@@ -1,4 +1,4 @@
-// npm run soak:kill -- 200     kills a loaded service so many times and compares the ledger with the data file
+// npm run soak:kill -- 200     kills a loaded service 200 times and compares the acknowledged plants with the data file
 import { runKillRounds } from "./kill-rounds.ts";
 
 const rounds = Number(process.argv[2] ?? 100);

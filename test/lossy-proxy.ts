@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A line to a server that breaks whenever the server answers a message with that text, for as long as it is told to. */
+/** A TCP proxy that drops the connection when the server responds to a message with that text, until it is repaired. */
 export async function startLossyProxy(to: number, text: string) {
   let losing = true;
   let lost = 0;

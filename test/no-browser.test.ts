@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bringChromium } from "../scripts/chromium.js";
+import { installChromium } from "../scripts/chromium.js";
 import { temporaryFolder } from "./harness.ts";
 
 const scripts = join(import.meta.dir, "../scripts");
@@ -24,7 +24,7 @@ describe("where there is no browser", () => {
     expect([exitCode, said]).toEqual([0, expect.stringMatching(/^ *0 pass\n *[1-9]\d* skip\n *0 fail$/m)]);
   });
 
-  test("npm test fails at once under CI", () => {
+  test("npm test fails immediately under CI", () => {
     const command = ["node", join(scripts, "check.js"), "src/plants/int64.test.ts"];
     const { exitCode, stdout, stderr } = Bun.spawnSync(command, { env: environment({ CI: "true" }) });
     expect([exitCode, stdout.toString(), stderr.toString()]).toEqual([
@@ -36,7 +36,7 @@ describe("where there is no browser", () => {
 });
 
 describe("a browser is installed", () => {
-  /** An apt-get that is not Debian's: it fails as that does while someone else holds a lock, and then "installs". */
+  /** A fake apt-get: it fails as the real one does while another process holds a lock, and then "installs". */
   function withAptGet(script: string) {
     const folder = temporaryFolder();
     const [apt, chromium, calls] = ["apt-get", "chromium", "calls"].map((name) => join(folder.path, name));
@@ -44,7 +44,7 @@ describe("a browser is installed", () => {
     writeFileSync(apt ?? "", text);
     chmodSync(apt ?? "", 0o755);
     const said: string[] = [];
-    const problem = bringChromium({
+    const problem = installChromium({
       named: "",
       places: [chromium ?? ""],
       isRoot: true,
@@ -58,7 +58,7 @@ describe("a browser is installed", () => {
     return { problem, called, said };
   }
 
-  test("once a lock on the packages that another process holds is free", () => {
+  test("once another process has released the package lock", () => {
     const { problem, called, said } = withAptGet(`
       held() { echo "E: Could not get lock $1. It is held by process 1 (apt-get)" >&2; exit 100; }
       case "$(wc -l < "$(dirname "$0")/calls")" in
@@ -71,10 +71,10 @@ describe("a browser is installed", () => {
     expect(said.filter((line) => line.includes("waiting"))).toHaveLength(2);
   });
 
-  test("or it is said why not", () => {
+  test("or the reason is reported", () => {
     const { problem, called } = withAptGet('echo "E: Temporary failure resolving the mirror" >&2; exit 100');
     expect(problem).toBe("apt-get update failed: E: Temporary failure resolving the mirror");
     expect(called).toHaveLength(1);
-    expect(bringChromium({ named: "", places: [], isRoot: false })).toContain("only root on Debian");
+    expect(installChromium({ named: "", places: [], isRoot: false })).toContain("only root on Debian");
   });
 });

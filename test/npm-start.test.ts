@@ -5,7 +5,7 @@ import { eventually, temporaryFolder } from "./harness.ts";
 
 const root = join(import.meta.dir, "..");
 
-// What Docker, a supervisor or `kill` do is a signal to npm alone; Ctrl-C is one to npm and all below it.
+// Docker, a supervisor or `kill` signal only npm; Ctrl-C signals npm and its descendants.
 for (const [what, signal, toGroup] of [
   ["SIGTERM to npm alone", "SIGTERM", false],
   ["SIGINT to npm alone", "SIGINT", false],
@@ -28,7 +28,7 @@ for (const [what, signal, toGroup] of [
     expect((await fetch(`${url}/livez`)).status).toBe(200);
     const exited = new Promise((resolve) => npm.on("exit", resolve));
     process.kill(toGroup ? -(npm.pid ?? 0) : (npm.pid ?? 0), signal);
-    // npm ends only once the service has: whoever waits for npm may then take the machine away.
+    // npm exits only once the service has: whoever waits for npm may then shut the machine down.
     await exited;
     await expect(fetch(`${url}/livez`)).rejects.toThrow();
     expect((await said.ended).err).toContain("stopped; every acknowledged plant is on disk");
@@ -39,6 +39,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // All of it has ended, as it should.
+    // All of them have exited, as expected.
   }
 }

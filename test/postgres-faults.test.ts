@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { openStore } from "../src/storage/open-store.ts";
 import { plantStore } from "./command.ts";
 import { eventually, operatorToken, post, startTestService, type TestService } from "./harness.ts";
-import { mayMount, type PostgresServer, startPostgres } from "./postgres.ts";
+import { canMount, type PostgresServer, startPostgres } from "./postgres.ts";
 
 let server: PostgresServer;
 let database: string;
@@ -370,7 +370,7 @@ describe("a standby that does not confirm", () => {
 });
 
 describe("a full disk", () => {
-  test.skipIf(!mayMount)(
+  test.skipIf(!canMount)(
     "is answered with 50302, loses nothing, and heals when there is room",
     async () => {
       await using small = await startPostgres({ smallDiskMb: 24 });

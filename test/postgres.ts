@@ -15,22 +15,22 @@ import pg from "pg";
 import type { StoredPlant } from "./harness.ts";
 import { asUser, isRoot, nobody, preparePostgres } from "./postgres-files.ts";
 
-/** A real PostgreSQL of a test file's own, from the binaries that npm brought. */
+/** A real PostgreSQL server for one test file, from the binaries that npm installed. */
 export interface PostgresServer extends AsyncDisposable {
   readonly port: number;
-  /** Where it keeps what it has, and where a small disk is. */
+  /** The folder with its data, its socket and its small disk. */
   readonly folder: string;
-  /** Makes an empty database and gives its address. */
+  /** Creates an empty database and returns its URL. */
   newDatabase(): Promise<string>;
-  /** What a database of plants holds. */
+  /** The plants in a database. */
   stored(database: string): Promise<StoredPlant[]>;
   /** Runs SQL as the superuser in that database. */
   run<Row extends pg.QueryResultRow>(sql: string, database?: string): Promise<Row[]>;
-  /** The process that all others belong to. */
+  /** The parent of all its processes. */
   readonly postmaster: () => ChildProcess;
-  /** Stops it, at once or as after a crash, with whoever is connected. */
+  /** Stops it without waiting for its clients: `fast` shuts down cleanly, `immediate` needs recovery at the next start. */
   stop(how: "fast" | "immediate"): Promise<void>;
-  /** Ends every process of it with -9, as a machine that dies would. */
+  /** Kills all its processes with -9, like a machine that fails. */
   crash(): Promise<void>;
   start(): Promise<void>;
 }
@@ -38,21 +38,21 @@ export interface PostgresServer extends AsyncDisposable {
 export interface PostgresSetup {
   /** As in postgresql.conf. */
   readonly settings?: Record<string, string>;
-  /** Lines for pg_hba.conf, before those that let everyone in from this machine. */
+  /** Lines for pg_hba.conf, before those that trust every local user. */
   readonly access?: readonly string[];
-  /** Whether it offers TLS, as localhost. */
+  /** Whether it offers TLS, with a certificate for localhost. */
   readonly tls?: boolean;
-  /** Makes it a copy of that server, which it then follows until it is promoted. That one is stopped for a moment. */
+  /** Makes it a standby of that server, which is stopped briefly to copy its data. */
   readonly standbyOf?: PostgresServer;
-  /** A disk of so many megabytes beside its own, seen by the server alone, for a tablespace to fill. Needs root. */
+  /** The size of a tmpfs for a tablespace to fill, mounted for this server only. Needs root. */
   readonly smallDiskMb?: number;
 }
 
-/** Whether this machine lets us give a server a disk of its own. */
-export const mayMount =
+/** Whether this machine allows that mount. */
+export const canMount =
   isRoot && spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 
-/** Starts one in a second or two. */
+/** Starts a server, in a second or two. */
 export async function startPostgres({
   settings = {},
   access = [],
@@ -106,7 +106,7 @@ export async function startPostgres({
       said += text;
     });
     while (!/ready to accept (?:read-only )?connections/.test(said)) {
-      if (server.exitCode !== null) throw new Error(`postgres ended at once: ${said}`);
+      if (server.exitCode !== null) throw new Error(`postgres exited: ${said}`);
       await Bun.sleep(10);
     }
   };
@@ -163,7 +163,7 @@ async function copyData(primary: PostgresServer, data: string): Promise<void> {
   await primary.start();
 }
 
-// By cp, as Node's own copy would change the owner.
+// With cp, since Node's own copy would change the owner.
 function copyFolder(from: string, to: string): void {
   const { status, stderr } = spawnSync("cp", ["-a", from, to], { encoding: "utf8" });
   if (status !== 0) throw new Error(`cp failed: ${stderr}`);
@@ -175,7 +175,7 @@ function withDisk(place: string, megabytes: number, command: readonly string[]):
   return ["unshare", "-m", "sh", "-c", `${mount} && exec setpriv ${user} "$@"`, "sh", ...command];
 }
 
-// A key that others can read is refused.
+// PostgreSQL refuses a key that others can read.
 function certificate(folder: string): Record<string, string> {
   const place = (name: string) => {
     const path = join(folder, name);

@@ -1,7 +1,7 @@
 // npm run soak:power [-- CUTS]
-// Simulates power losses: records every write, fsync and answer of loaded services with strace, and for many moments
-// builds the disk as a power loss could have left it: what was fsynced is there, of the rest any sectors or none. The store then
-// starts on each of these disks, and every plant that had been acknowledged by that moment must be on it.
+// Simulates power losses: records every write, fsync and response of loaded services with strace, and for many points in time
+// builds the disk that a power loss could have left: everything that was fsynced, and any subset of the other sectors. The store then
+// starts on each of these disks, and every plant acknowledged by then must be on it.
 import { Database } from "bun:sqlite";
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,11 +18,11 @@ type Call =
 
 type Change = Extract<Call, { kind: "write" | "truncate" }>;
 
-/** One file: what is durable of it, and what has been written since. */
+/** One file: its durable content, and what was written since. */
 class Disk {
   #bytes: Buffer = Buffer.alloc(0);
   #pending: Change[] = [];
-  /** For each thread in the middle of a sync, how many of the pending it covers: those written before it began. */
+  /** For each thread in a sync, how many pending writes it covers: those before the sync started. */
   readonly #covered = new Map<string, number>();
 
   take(call: Exclude<Call, { kind: "answer" }>): void {
@@ -37,7 +37,7 @@ class Disk {
     for (const [thread, covered] of this.#covered) this.#covered.set(thread, Math.max(0, covered - count));
   }
 
-  /** Of what was not synced nothing arrives or, where sectors are torn, any half of them. */
+  /** Writes that were not synced are lost or, with torn sectors, a random half of them. */
   afterCut(torn: boolean): Buffer {
     const arrives = () => torn && Math.random() < 0.5;
     let bytes: Buffer = Buffer.from(this.#bytes);
@@ -65,7 +65,7 @@ function resized(disk: Buffer, size: number): Buffer {
 }
 
 const cuts = Number(process.argv[2] ?? 300);
-// Enough that the WAL is checkpointed meanwhile, by its own thread.
+// Enough for the WAL to be checkpointed meanwhile, by the checkpoint thread.
 const plants = 12_000;
 const clients = 24;
 const sectorBytes = 512;
@@ -113,8 +113,8 @@ console.log(
 process.exitCode = missing === 0 && answers.length > 0 ? 0 : 1;
 
 /**
- * Two services, one after the other: the first is killed in the middle of its load; the second starts beside a reader that keeps
- * the WAL from being emptied, and gets all that was not answered once more.
+ * Two services, one after the other: the first is killed under load; the second starts while a reader prevents
+ * a checkpoint, and gets every plant again that had no response.
  */
 async function record(database: string): Promise<Call[]> {
   const load = { next: 0, unanswered: new Set<number>() };
@@ -162,7 +162,7 @@ async function recordService(
   const client = async (): Promise<void> => {
     while (load.next < until) await send(load.next++);
   };
-  // Killed as soon as the first client is done, with the plants of the others on their way.
+  // Killed when the first client is done, with the plants of the others in flight.
   const all = Array.from({ length: clients }, client);
   await Promise.race(all);
   const ended = new Promise((resolve) => child.on("close", resolve));
@@ -171,7 +171,7 @@ async function recordService(
   return readFileSync(log, "latin1").split("\n").flatMap(callReader(database));
 }
 
-/** Puts together what strace cut in two because another thread came in between. */
+/** Joins the calls that strace split because another thread interrupted them. */
 function callReader(database: string): (line: string) => Call[] {
   const begun = new Map<string, string>();
   return (line) => {
@@ -218,7 +218,7 @@ function unescaped(text: string): Buffer {
   return text.includes("\\x") ? Buffer.from(text.replaceAll("\\x", ""), "hex") : Buffer.from(text);
 }
 
-/** Starts on the disks as a power loss leaves them, as the service does, and gives the names of all plants there. */
+/** Starts the store on a simulated disk, as the service does, and returns the names of all its plants. */
 function recover(left: ReadonlyMap<string, Disk>, torn: boolean): Set<string> {
   const path = join(folder.path, "recovered.db");
   for (const [file, disk] of left)

@@ -13,7 +13,7 @@ const species =
 const tags = "perennial indoor shrub tree herb climber succulent bulb fern annual orchid moss".split(" ");
 const senders = ["greenhouse", "nursery", "field-team", "catalogue"];
 const withoutTagEvery = 11;
-// A step with no common factor with 2^63 visits ids all over the range, and never the same one twice.
+// Coprime to 2^63, so multiples are spread over the range and never repeat.
 const idStep = 6_364_136_223_846_793_005n;
 
 export interface Seeding {
@@ -22,7 +22,7 @@ export interface Seeding {
   readonly untilMs: number;
 }
 
-/** A new data file with plausible plants, written straight into it; their number swells and ebbs over the time. */
+/** Creates a data file with plausible plants, written directly, at a rate that varies over time. */
 export async function seedStore(file: string, { plants, fromMs, untilMs }: Seeding): Promise<void> {
   await new SqliteStore(file)[Symbol.asyncDispose]();
   using database = new Database(file, { safeIntegers: true });
@@ -32,7 +32,7 @@ export async function seedStore(file: string, { plants, fromMs, untilMs }: Seedi
   database.transaction(() => {
     for (let seq = 1; seq <= plants; seq++) {
       const pick = hashOf(seq);
-      const createdAtMs = Math.round(fromMs + (untilMs - fromMs) * swelling(seq / plants));
+      const createdAtMs = Math.round(fromMs + (untilMs - fromMs) * varying(seq / plants));
       insert.run(seq, idOf(seq), nameOf(pick), tagOf(seq, pick), createdAtMs, senderOf(pick));
     }
     new BlockSummaries(database).catchUp();
@@ -47,7 +47,7 @@ function nameOf(pick: number): string {
   return `${genera[pick % genera.length]} ${species[(pick >>> 8) % species.length]}`;
 }
 
-// A product of two dice, so that some tags are far more common than others.
+// A product of two random numbers makes some tags far more common than others.
 function tagOf(seq: number, pick: number): string | null {
   if (seq % withoutTagEvery === 0) return null;
   const share = ((pick & 0xff) / 256) * (((pick >>> 16) & 0xff) / 256);
@@ -58,8 +58,8 @@ function senderOf(pick: number): string {
   return senders[(pick >>> 20) % senders.length] ?? "";
 }
 
-/** Grows from 0 to 1, now faster and now slower. */
-function swelling(part: number): number {
+/** Grows from 0 to 1 at a varying rate. */
+function varying(part: number): number {
   return part - wave(part) + wave(1) * part;
 }
 

@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 
 const source = fileURLToPath(new URL("./shims/syncs.c", import.meta.url));
 
-/** Whether syncs can be watched here: it takes Linux and a C compiler. */
-export const maySeeSyncs = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0;
+/** Whether this machine can record syncs: it needs Linux and a C compiler. */
+export const canRecordSyncs = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0;
 
 export interface Sync {
   readonly thread: string;
@@ -14,8 +14,8 @@ export interface Sync {
   readonly path: string;
 }
 
-/** The syncs of a process that is started with this environment: all are recorded, and some can be made to fail. */
-export function watchSyncs(folder: string, failSuffix: string, only?: "once" | "main thread") {
+/** Records the syncs of a process that is started with this environment, and makes some of them fail on demand. */
+export function recordSyncs(folder: string, failSuffix: string, only?: "once" | "main thread") {
   const library = join(folder, "syncs.so");
   const built = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], {
     encoding: "utf8",

@@ -1,10 +1,10 @@
 import { connect, createServer, type Socket } from "node:net";
 
 /**
- * A line to a server, such as that of a standby to its primary. It can be cut without either end noticing, and restored.
- * It may be slow: then what goes to the server takes its time.
+ * A TCP proxy to a local server, for example between a standby and its primary. It can drop all bytes without closing a
+ * connection, and limit the rate towards the server.
  */
-export async function startWire(to: number, bytesPerSecond = Number.POSITIVE_INFINITY) {
+export async function startTcpProxy(to: number, bytesPerSecond = Number.POSITIVE_INFINITY) {
   let isCut = false;
   const ends = new Set<Socket>();
   const server = createServer((near) => {
@@ -26,7 +26,7 @@ export async function startWire(to: number, bytesPerSecond = Number.POSITIVE_INF
       near.on("close", () => far.destroy());
       near.on("data", async (bytes: Buffer) => {
         near.pause();
-        // By the clock, so that a timer that comes late is made up for.
+        // By the clock, which makes up for late timers.
         dueMs = Math.max(dueMs, performance.now() - 200) + (bytes.length / bytesPerSecond) * 1000;
         if (dueMs > performance.now()) await Bun.sleep(dueMs - performance.now());
         far.write(bytes);
@@ -42,7 +42,7 @@ export async function startWire(to: number, bytesPerSecond = Number.POSITIVE_INF
     cut() {
       isCut = true;
     },
-    /** The open connections have lost bytes, so both ends must connect again. */
+    /** Open connections have lost bytes, so both ends must reconnect. */
     restore() {
       isCut = false;
       for (const end of ends) end.destroy();

@@ -6,8 +6,8 @@ const readyForQuery = "Z".charCodeAt(0);
 const terminate = "X".charCodeAt(0);
 
 /**
- * A pooler that gives all its clients one session of the server's, one transaction after the other, as PgBouncer does
- * with `pool_mode = transaction`.
+ * A pooler whose clients share one server session, one transaction at a time, as PgBouncer does with
+ * `pool_mode = transaction`.
  */
 export async function startSharingPooler(serverPort: number): Promise<{ port: number } & Disposable> {
   const server = connect(serverPort, "127.0.0.1");
@@ -30,13 +30,13 @@ export async function startSharingPooler(serverPort: number): Promise<{ port: nu
         greeting.push(message);
         greeted = ready;
       } else served?.write(message);
-      // The letter I: no transaction is open.
+      // The letter I means idle: no transaction is open.
       if (ready && message[5] === 73) next();
     }),
   );
   const listener = createServer((client) => {
     client.on("error", () => {});
-    let begun = false;
+    let started = false;
     const forward = messagesOf((message) => {
       if (message[0] === terminate) return;
       if (served === client) server.write(message);
@@ -48,9 +48,9 @@ export async function startSharingPooler(serverPort: number): Promise<{ port: nu
       }
     });
     client.on("data", async (bytes: Buffer) => {
-      if (begun) return forward(bytes);
+      if (started) return forward(bytes);
       if (bytes.readInt32BE(lengthBytes) === sslRequest) return void client.write("N");
-      begun = true;
+      started = true;
       if (startup === undefined) {
         startup = bytes;
         server.write(bytes);
@@ -70,7 +70,7 @@ export async function startSharingPooler(serverPort: number): Promise<{ port: nu
   };
 }
 
-/** Cuts a stream into messages: a letter, a length that counts itself, and the rest. */
+/** Splits a stream into messages: a letter, a length that includes itself, and the content. */
 function messagesOf(take: (message: Buffer) => void): (bytes: Buffer) => void {
   let held = Buffer.alloc(0);
   return (bytes) => {
