@@ -24,7 +24,7 @@ const tags = ["indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", 
 /** Stores of all these sizes at once, loaded in interleaved rounds, so that a slow minute of the machine is one for all. */
 async function measureGrowth(
   sizes: readonly number[],
-  order: "rising" | "random",
+  order: "sequential" | "random",
 ): Promise<readonly GrowthPoint[]> {
   const folder = temporaryFolder();
   await using stack = new AsyncDisposableStack();
@@ -71,7 +71,7 @@ async function measureGrowth(
 }
 
 /** Plants as the service itself would have stored them, written in bulk. */
-export function fill(path: string, count: number, order: "rising" | "random"): void {
+export function fill(path: string, count: number, order: "sequential" | "random"): void {
   const database = openDatabase(path, { create: true, migrate: true });
   database.run("PRAGMA synchronous = OFF");
   database.run("PRAGMA cache_size = -200000");
@@ -83,7 +83,7 @@ export function fill(path: string, count: number, order: "rising" | "random"): v
       for (const id of ids) insert.run(id, `Fern number ${id}`, tags[Number(id & 7n)] ?? null);
     })();
   };
-  if (order === "rising") write(rising(count));
+  if (order === "sequential") write(sequential(count));
   else {
     const ids = new BigInt64Array(count).map((_, index) => spread(index + 1)).sort();
     // Sorted they are quick to write, but would leave every page full, and then each create would split one. Two sevenths
@@ -99,7 +99,7 @@ export function fill(path: string, count: number, order: "rising" | "random"): v
   closeSync(file);
 }
 
-function* rising(count: number): Iterable<bigint> {
+function* sequential(count: number): Iterable<bigint> {
   for (let id = 1; id <= count; id++) yield BigInt(id);
 }
 
@@ -111,7 +111,7 @@ function spread(number: number): bigint {
 if (import.meta.main) {
   const sizes = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [0, 1, 10];
   const growth: GrowthPoint[] = [];
-  for (const order of ["rising", "random"] as const) {
+  for (const order of ["sequential", "random"] as const) {
     for (const point of await measureGrowth(sizes, order)) {
       growth.push(point);
       console.log(

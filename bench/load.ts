@@ -1,9 +1,10 @@
 // A load of POST /plants over keep-alive connections, as a process of its own; prints what it measured as JSON.
-// bun bench/load.ts PORT CONNECTIONS SECONDS TOKEN FIRST_ID [rising|random] [RATE]
+// bun bench/load.ts PORT CONNECTIONS SECONDS TOKEN FIRST_ID [sequential|random] [RATE]
 // Random ids are spread over all of int64. With a rate, that many are sent each second, evenly over the connections.
 import type { Socket } from "bun";
 
-const [port, connections, seconds, token, firstId, order = "rising", wanted = "0"] = process.argv.slice(2);
+const [port, connections, seconds, token, firstId, order = "sequential", wanted = "0"] =
+  process.argv.slice(2);
 const pauseMs = Number(wanted) > 0 ? (1000 * Number(connections)) / Number(wanted) : 0;
 const head =
   `POST /plants HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +

@@ -26,7 +26,7 @@ export interface Results {
   };
   readonly imports?: { readonly rows: number; readonly ratio: number; readonly highestMb: number };
   readonly pauses?: FullLoad;
-  /** The same for longer, with a worker for each core. */
+  /** The same for longer, with one worker per core. */
   readonly soak?: FullLoad;
 }
 
@@ -35,13 +35,13 @@ export interface FullLoad {
   readonly plants: number;
   readonly longestSilenceMs: number;
   readonly slowestAnswerMs: number;
-  /** Along the way. */
+  /** Sampled during the run. */
   readonly memoryMb: readonly number[];
 }
 
 export interface GrowthPoint {
   readonly millions: number;
-  readonly order: "rising" | "random";
+  readonly order: "sequential" | "random";
   readonly rate: number;
   readonly p50Us: number;
   readonly p99Us: number;
@@ -57,7 +57,7 @@ export function report(results: Results): Record<string, string> {
   const files: Record<string, string> = { "benchmarks.md": page(results) };
   if (main.length > 0) {
     files["benchmarks/rates.svg"] = barChart(
-      "POST /plants answered each second, 64 connections",
+      "POST /plants requests per second, 64 connections",
       main.map(({ name, rate, durability }) => ({
         label: name,
         note: durability,
@@ -67,14 +67,14 @@ export function report(results: Results): Record<string, string> {
     );
   }
   if (growth.length > 0) {
-    const line = (order: "rising" | "random") => ({
+    const line = (order: "sequential" | "random") => ({
       label: `${order} ids`,
       points: growth
         .filter((point) => point.order === order)
         .map(({ millions, rate }) => ({ x: millions, y: rate })),
     });
-    files["benchmarks/growth.svg"] = lineChart("Creates each second, by millions of plants stored", [
-      line("rising"),
+    files["benchmarks/growth.svg"] = lineChart("Creates per second, by millions of plants stored", [
+      line("sequential"),
       line("random"),
     ]);
   }
@@ -95,22 +95,22 @@ function page({
 }: Results): string {
   const parts = [
     "# Benchmarks",
-    `Measured on ${date}, on ${machine}, the load on the same machine. Machines differ and are noisy: believe the ratios, which\nare medians over interleaved rounds of one run, and not the rates. This page is written by the commands that it names.`,
-    "## Against the limit, and against what people would pick",
-    "`npm run bench`. The same load for all: keep-alive connections, distinct rising ids, a bearer token, a body of about 60\nbytes. Each peer is pinned in `bench/package.json` and does what such code does: it checks the token and the fields and, where\nit stores at all, commits each plant durably by itself (WAL, `synchronous=FULL`). None of them promises that a retry is safe or\nthat an id is exact. PostgreSQL runs on the same two cores, with its own defaults for durability, in rounds of its own with the\nsame bare `Bun.serve`. CPU and memory are those of the server's first process. The load is a process of its own and takes most\nof one core, so a second process or worker has little left to gain here; record 14 in `docs/adr/` has the figures under the\nlighter `wrk`.",
+    `Measured on ${date}, on ${machine}, with the load generator on the same machine. Machines differ and are noisy: trust the ratios, which\nare medians over interleaved rounds of one run, more than the rates. The commands named here write this page.`,
+    "## Compared with the limit and with alternatives",
+    "`npm run bench`. The same load for all: keep-alive connections, distinct sequential ids, a bearer token, a body of about 60\nbytes. Each alternative is pinned in `bench/package.json` and is written in the usual way: it checks the token and the fields and, if\nit stores plants, commits each one durably (WAL, `synchronous=FULL`). None of them guarantees safe retries or\nexact ids. PostgreSQL runs on the same two cores, with its default durability, in separate rounds with the\nsame bare `Bun.serve`. CPU and memory are those of the server's first process. The load generator uses most\nof one core, so a second process or worker can gain little here; record 14 in `docs/adr/` has measurements with the\nlighter `wrk`.",
     "![Rates](benchmarks/rates.svg)",
     ...Object.entries(rates).map(([connections, rows]) => `### ${connections} connections\n\n${table(rows)}`),
   ];
   if (fsyncsPerSecond !== undefined) {
     parts.push(
-      `The disk takes ${whole(fsyncsPerSecond)} writes with an fdatasync each second, one after the other. Group commit is what makes more durable\ncreates than that possible.`,
+      `The disk does ${whole(fsyncsPerSecond)} sequential writes with fdatasync per second. Group commit makes more durable\ncreates than that possible.`,
     );
   }
   if (halfRate !== undefined) {
     const { rate, oursP99Us, bareP99Us } = halfRate;
     parts.push(
-      "### Latency at half of the top rate",
-      `At ${whole(rate)} requests each second, 99 of 100 are answered within ${whole(oursP99Us)} µs; by a bare \`Bun.serve\` at the same rate within ${whole(bareP99Us)} µs\n(${(oursP99Us / bareP99Us).toFixed(2)} times).`,
+      "### Latency at half the maximum rate",
+      `At ${whole(rate)} requests per second, the 99th percentile is ${whole(oursP99Us)} µs; that of a bare \`Bun.serve\` at the same rate is ${whole(bareP99Us)} µs\n(${(oursP99Us / bareP99Us).toFixed(2)} times).`,
     );
   }
   if (growth.length > 0)
@@ -128,31 +128,31 @@ function page({
     );
   if (soak !== undefined)
     parts.push(
-      `\`npm run soak\`: ${soak.minutes} minutes of the same with a worker for each core, ${whole(soak.plants)} plants. ${underLoad(soak)}`,
+      `\`npm run soak\`: ${soak.minutes} minutes of the same with one worker per core, ${whole(soak.plants)} plants. ${underLoad(soak)}`,
     );
   if (operator !== undefined)
     parts.push(
-      `## The operator's side, with ${operator.millions} million plants`,
-      "`npm run bench:operator`: medians of whole answers over HTTP, with ids in no order.",
+      `## The operator API with ${operator.millions} million plants`,
+      "`npm run bench:operator`: median times of complete responses over HTTP, with random ids.",
       operatorTable(operator.answers),
       operatorReasons,
     );
   if (imports !== undefined)
     parts.push(
       "## Import",
-      `\`npm run bench:import\`: ${whole(imports.rows)} plants from NDJSON, each a request of its own, go in at ${imports.ratio.toFixed(2)} of the rate of the plain load in the\nsame run. The importer takes at most ${whole(imports.highestMb)} MB, whatever the size of the file.`,
+      `\`npm run bench:import\`: ${whole(imports.rows)} plants from NDJSON, one request each, are stored at ${imports.ratio.toFixed(2)} of the load generator's rate in the\nsame run. The importer needs at most ${whole(imports.highestMb)} MB, whatever the size of the file.`,
     );
   return `${parts.join("\n\n")}\n`;
 }
 
-const growthReasons = `The stores of one order are loaded in interleaved rounds, each file read through before, so that it is in the machine's memory
-where that is large enough. Plants stand in the order of their arrival, with an index of ids. Rising
-ids land on the last page of each, so a batch of 64 rewrites a few pages whatever the size: that curve is flat. Random ids land
-on as many pages of their index as there are plants in the batch, and each page goes to the log as a whole, and later into the
-database, which is the lower curve. It sinks at first: in a small index the pages in one log are mostly the same few and go into
-the database once, in a large one nearly all are different. Then it stays: the inner pages of the index are in the writer's
-cache, and an id costs the one page that it lands on. A thread of its own brings the log into the database (records 10 and 14 in
-\`docs/adr/\`). Start-up does not depend on the size.`;
+const growthReasons = `Stores are loaded in interleaved rounds; each file is read beforehand, so that it is in the page cache if that is large
+enough. Plants are stored in the order of arrival, with an index of ids. Sequential
+ids go to the last page of both, so a batch of 64 rewrites a few pages at any size: that curve is flat. Random ids go
+to as many index pages as there are plants in the batch, and each page is written to the WAL and later
+checkpointed, which is the lower curve. It falls at first: in a small index a WAL contains the same few pages, which are checkpointed
+once; in a large index nearly all are different. Then it is flat: the inner pages of the index are in the writer's
+cache, and an id costs one leaf page. A separate thread checkpoints the WAL (records 10 and 14 in
+\`docs/adr/\`). The start-up time does not depend on the size.`;
 
 function table(rows: readonly Row[]): string {
   const lines = rows.map((row) => {
@@ -160,14 +160,14 @@ function table(rows: readonly Row[]): string {
     return `| ${row.name} | ${row.durability} | ${whole(row.rate)} | ${row.ratio.toFixed(2)} | ${whole(row.p50Us)} | ${whole(row.p99Us)} | ${whole(row.p999Us)} | ${whole(row.memoryMb)} | ${cpu} |`;
   });
   return [
-    "| server | a success means | requests/s | ratio to bare Bun | p50 µs | p99 µs | p99.9 µs | MB | CPU µs each |",
+    "| server | a success means | requests/s | ratio to bare Bun | p50 µs | p99 µs | p99.9 µs | MB | CPU µs per request |",
     "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ...lines,
   ].join("\n");
 }
 
 function underLoad({ longestSilenceMs, slowestAnswerMs, memoryMb }: FullLoad): string {
-  return `The longest time without any\nanswer was ${whole(longestSilenceMs)} ms, the slowest answer took ${whole(slowestAnswerMs)} ms. Memory along the way, in MB: ${memoryMb.map(whole).join(", ")}.`;
+  return `The longest time without any\nresponse was ${whole(longestSilenceMs)} ms, the slowest response took ${whole(slowestAnswerMs)} ms. Memory during the run, in MB: ${memoryMb.map(whole).join(", ")}.`;
 }
 
 function growthTable(growth: NonNullable<Results["growth"]>): string {
@@ -176,20 +176,20 @@ function growthTable(growth: NonNullable<Results["growth"]>): string {
       `| ${order} | ${millions} | ${whole(rate)} | ${whole(p50Us)} | ${whole(p99Us)} | ${whole(memoryMb)} | ${bytesPerPlant === 0 ? "" : bytesPerPlant.toFixed(1)} | ${whole(startMs)} |`,
   );
   return [
-    "| ids | millions stored | creates/s | p50 µs | p99 µs | MB | bytes a plant | start to first 200, ms |",
+    "| ids | millions stored | creates/s | p50 µs | p99 µs | MB | bytes per plant | start to first 200, ms |",
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ...lines,
   ].join("\n");
 }
 
-const operatorReasons = `Pages go by the order of arrival and single plants by the index of ids. For tags and names it is written down what each window of
-1024 plants holds; a search reads those, on two threads, newest first, so what is found often is found at once, and the one oldest
-of all plants last. None of it is in the way of creates, which another thread writes; record 10 in \`docs/adr/\` has what it
-costs a create.`;
+const operatorReasons = `Pages follow the order of arrival, and single plants use the index of ids. Each block of 1024 plants has a summary of its tags and
+names; a search reads the summaries on two threads, newest first, so frequent matches are found immediately, and the oldest
+plant last. Creates do not wait for any of it, since another thread writes; record 10 in \`docs/adr/\` has the cost
+for a create.`;
 
 function operatorTable(answers: NonNullable<Results["operator"]>["answers"]): string {
   const lines = answers.map(({ name, medianMs, msMax }) => `| ${name} | ${medianMs.toFixed(1)} | ${msMax} |`);
-  return ["| question | ms | may take |", "| --- | ---: | ---: |", ...lines].join("\n");
+  return ["| query | ms | limit |", "| --- | ---: | ---: |", ...lines].join("\n");
 }
 
 function whole(value: number): string {

@@ -10,7 +10,7 @@ export function knownResults(): Results {
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Results) : {};
 }
 
-/** Adds to what is known and writes the page and its charts anew. */
+/** Adds to the stored results, and rewrites the page and its charts. */
 export function saveResults(more: Results): void {
   mkdirSync(folder, { recursive: true });
   const machine = `${cpus().length} cores (${process.arch}), ${process.platform}, Bun ${Bun.version}`;

@@ -19,7 +19,7 @@ export interface LoadOptions {
   readonly connections: number;
   readonly seconds: number;
   readonly firstId: number;
-  readonly order?: "rising" | "random";
+  readonly order?: "sequential" | "random";
   /** Requests each second; as many as there can be, where none is given. */
   readonly rate?: number;
   /** Set where the server is meant to be overloaded. */
@@ -117,7 +117,7 @@ export async function start(name: string, { command, environment = {} }: StartOp
 }
 
 export async function load(server: Server, options: LoadOptions): Promise<Load> {
-  const { connections, seconds, firstId, order = "rising", rate = 0 } = options;
+  const { connections, seconds, firstId, order = "sequential", rate = 0 } = options;
   const args = [server.port, connections, seconds, token, firstId, order, rate].map(String);
   const ran = Bun.spawn([process.execPath, join(here, "load.ts"), ...args], {
     stdout: "pipe",
