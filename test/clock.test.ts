@@ -4,7 +4,7 @@ import { operatorToken, post, startTestService, storedPlants, temporaryFolder } 
 
 const monthMs = 30 * 24 * 3_600_000;
 
-test("after a start with a clock a month ahead, plants get the right time again, and the log says so once", async () => {
+test("after a start with a clock a month ahead, plants get the right time again, and the log warns once", async () => {
   using folder = temporaryFolder();
   const file = `${folder.path}/plants.db`;
   {

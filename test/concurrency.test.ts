@@ -4,7 +4,7 @@ import { onEveryEngine } from "./engines.ts";
 import { eventually, post, startTestService, storedPlants } from "./harness.ts";
 
 onEveryEngine((engine) => {
-  test("a hundred of the same plant at once are one plant, created by one and replayed to the rest", async () => {
+  test("a hundred concurrent copies of one plant are created once and replayed otherwise", async () => {
     await using running = await engine.start();
     const responses = await Promise.all(
       Array.from({ length: 100 }, () => post(running.url, '{"id":7,"name":"Fern"}')),
@@ -14,7 +14,7 @@ onEveryEngine((engine) => {
     expect(await engine.stored(running.database)).toMatchObject([{ id: 7n, name: "Fern" }]);
   });
 
-  test("of plants racing for one id exactly one wins, and it is the one in the file", async () => {
+  test("exactly one of the plants racing for an id is created, and it is the one in the store", async () => {
     await using running = await engine.start();
     for (let id = 0; id < 20; id++) {
       const names = Array.from({ length: 16 }, (_, index) => `racer ${index}`);
@@ -32,7 +32,7 @@ onEveryEngine((engine) => {
     }
   });
 
-  test("four times as many as may wait are each stored or refused, and nothing is lost", async () => {
+  test("four times as many plants as may be pending are each stored or refused, and none is lost", async () => {
     await using running = await engine.start({ "max-pending": "16" });
     const responses = await Promise.all(
       Array.from({ length: 64 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`)),
@@ -44,7 +44,7 @@ onEveryEngine((engine) => {
   });
 });
 
-test("a full queue is committed rather than more refused, while the data file can be written", async () => {
+test("a full queue is committed before further plants are refused", async () => {
   await using running = await startTestService({ "max-pending": "16" });
   const responses = await Promise.all(
     Array.from({ length: 200 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`)),
@@ -52,7 +52,7 @@ test("a full queue is committed rather than more refused, while the data file ca
   expect(responses.filter(({ status }) => status !== 200)).toEqual([]);
 });
 
-test("past the queue's bound the answer is 50301, and what waits is stored once the data file is free", async () => {
+test("a full queue answers 50301, and stores what is queued once the data file is unlocked", async () => {
   await using running = await startTestService({ "max-pending": "4" });
   const lock = new Database(running.database);
   lock.run("BEGIN IMMEDIATE");

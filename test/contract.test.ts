@@ -18,15 +18,15 @@ interface Scenario {
 
 const authenticate = (rest: string) => ({ "WWW-Authenticate": `Bearer realm="plant-store"${rest}` });
 
-// Every row of the error table that a request alone can bring about. Messages are tested beside the parser.
+// Every error that a single request can cause. The parser's unit tests cover the messages.
 const scenarios: Scenario[] = [
   { what: "an empty body", body: "", error: 40001, says: "The body is empty" },
-  { what: "no JSON", body: '{"id":', error: 40002, says: "line 1, column 7" },
-  { what: "bytes that are no UTF-8", body: Uint8Array.of(0x7b, 0xff), error: 40003, says: "byte 2 " },
+  { what: "invalid JSON", body: '{"id":', error: 40002, says: "line 1, column 7" },
+  { what: "invalid UTF-8", body: Uint8Array.of(0x7b, 0xff), error: 40003, says: "byte 2 " },
   { what: "a byte order mark", body: '\ufeff{"id":1,"name":"a"}', error: 40003, says: "byte order mark" },
   { what: "half a surrogate pair", body: '{"id":1,"name":"\\ud800"}', error: 40003, says: "surrogate" },
   { what: "an array", body: "[]", error: 40004, says: "an array" },
-  { what: "a name given twice", body: '{"id":1,"name":"a","n\\u0061me":"b"}', error: 40005, says: '"name"' },
+  { what: "a duplicate name", body: '{"id":1,"name":"a","n\\u0061me":"b"}', error: 40005, says: '"name"' },
   { what: "missing fields", body: "{}", error: 40010, says: '"id" is missing' },
   {
     what: "a null tag",
@@ -64,11 +64,16 @@ const scenarios: Scenario[] = [
     says: "plants:create",
     has: authenticate(', error="insufficient_scope", scope="plants:create"'),
   },
-  { what: "no such path", path: "/plant", error: 40401, says: "POST /plants" },
-  { what: "a path below", path: "/plants/", error: 40401 },
+  { what: "an unknown path", path: "/plant", error: 40401, says: "POST /plants" },
+  { what: "a trailing slash", path: "/plants/", error: 40401 },
   { what: "GET", method: "GET", error: 40501, has: { Allow: "POST" } },
   { what: "DELETE", method: "DELETE", error: 40501, has: { Allow: "POST" } },
-  { what: "a method that every object has", method: "constructor", error: 40501, has: { Allow: "POST" } },
+  {
+    what: "a method named like an object's property",
+    method: "constructor",
+    error: 40501,
+    has: { Allow: "POST" },
+  },
   { what: "POST to a page", path: "/docs", error: 40501, has: { Allow: "GET, HEAD" } },
   {
     what: "a body over the limit",
@@ -130,7 +135,7 @@ onEveryEngine((engine) => {
   });
 
   describe("a plant is created", () => {
-    test("and its name and tag come back, never the id", async () => {
+    test("and its name and tag are returned, never the id", async () => {
       const response = await post(running.url, '{"id":100,"name":"Fern","tag":"indoor","other":1}');
       expect(response.status).toBe(200);
       expect(response.headers.get("content-type")).toBe("application/json");
@@ -139,11 +144,11 @@ onEveryEngine((engine) => {
       expectCommonHeaders(response);
     });
 
-    test("without a tag, none comes back", async () => {
+    test("without a tag, and none is returned", async () => {
       expect(await (await post(running.url, '{"id":101,"name":""}')).text()).toBe('{"name":""}');
     });
 
-    test("with when and by whom", async () => {
+    test("with its time and sender", async () => {
       const plant = (await engine.stored(running.database)).find(({ id }) => id === 100n);
       expect(plant).toMatchObject({ name: "Fern", tag: "indoor", created_by: "preset-access" });
       expect(Math.abs(Date.now() - Number(plant?.created_at_ms))).toBeLessThan(60_000);
@@ -162,14 +167,14 @@ onEveryEngine((engine) => {
       });
     }
 
-    test("with the scheme in any case", async () => {
+    test("with the authentication scheme in any case", async () => {
       expect(
         (await post(running.url, '{"id":102,"name":"a"}', { Authorization: `bEARER  ${accessToken}` }))
           .status,
       ).toBe(200);
     });
 
-    test("whatever the query says", async () => {
+    test("whatever the query string", async () => {
       const response = await fetch(`${running.url}/plants?id=9`, {
         method: "POST",
         headers: good,
@@ -180,7 +185,7 @@ onEveryEngine((engine) => {
   });
 
   describe("a plant sent again", () => {
-    test("is answered the same, marked, and stored once", async () => {
+    test("gets the same response, marked as a replay, and is stored once", async () => {
       await post(running.url, '{"id":200,"name":"Oak","tag":"tree"}');
       const again = await post(running.url, '{"tag":"tree", "name":"\\u004fak", "id":2e2}');
       expect(again.status).toBe(200);
@@ -196,7 +201,7 @@ onEveryEngine((engine) => {
       ['{"id":200,"name":"Elm","tag":"bush"}', "a different name and a different tag."],
     ];
     for (const [body, says] of different) {
-      test(`with other content is refused, naming ${says}`, async () => {
+      test(`with different content is refused, naming ${says}`, async () => {
         const response = await post(running.url, body);
         const text = await response.text();
         expect([response.status, JSON.parse(text).error]).toEqual([400, 40020]);
@@ -211,7 +216,7 @@ onEveryEngine((engine) => {
   });
 
   describe("the request id", () => {
-    test("is the client's own where it is short and printable", async () => {
+    test("is the client's if it is short and printable", async () => {
       const response = await post(running.url, "{}", { "X-Request-Id": "my-request-1" });
       expect(response.headers.get("x-request-id")).toBe("my-request-1");
     });
@@ -231,7 +236,7 @@ onEveryEngine((engine) => {
       for (const path of ["/livez", "/readyz"]) expect((await fetch(running.url + path)).status).toBe(200);
     });
 
-    test("HEAD is answered like GET, without the body", async () => {
+    test("HEAD gets the headers of GET, without the body", async () => {
       const { text } = await sendRaw(running.port, [
         "HEAD /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
       ]);
@@ -241,18 +246,18 @@ onEveryEngine((engine) => {
     });
   });
 
-  test("a rate limit is for each token, and says how long to wait", async () => {
+  test("a rate limit applies to each token, and says how long to wait", async () => {
     await using limited = await engine.start({ "rate-limit": "3/m" });
     const statuses = [];
     for (let id = 0; id < 4; id++) statuses.push(await post(limited.url, `{"id":${id},"name":"a"}`));
     expect(statuses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
     expect(Number(statuses[3]?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     expect(await statuses[3]?.json()).toMatchObject({ error: 42901 });
-    // The operator's token has a bucket of its own: it fails for its scope, not for the rate.
+    // The operator's token has its own bucket: it fails because of its scope, not the rate.
     expect((await post(limited.url, "{}", { Authorization: `Bearer ${operatorToken}` })).status).toBe(403);
   });
 
-  test("under a base path, the paths answer there and nowhere else", async () => {
+  test("with a base path, routes exist under it and nowhere else", async () => {
     await using moved = await engine.start({
       listen: "127.0.0.1:38457",
       "base-url": "http://127.0.0.1:38457/garden/v1",

@@ -36,7 +36,7 @@ const start = (file: string): Promise<Serving> => serve(["--database", file], { 
 const create = async (url: string, id: number, name = "fern") =>
   (await post(url, JSON.stringify({ id, name }))).status;
 
-/** A data file with its WAL, as kill -9 leaves them, with so many plants of a transaction each. */
+/** Creates a data file with its WAL, as kill -9 leaves them, with one transaction for each plant. */
 async function crashed(file: string, plants: number): Promise<void> {
   await using service = await start(file);
   for (let id = 1; id <= plants; id++) expect(await create(service.url, id)).toBe(200);
@@ -54,7 +54,7 @@ async function refusedStart(file: string): Promise<string> {
   return err;
 }
 
-/** It opens the files a moment after the store, which has opened the WAL twice. */
+/** The checkpoint thread opens the files shortly after the store, which has opened the WAL twice. */
 async function checkpointThreadOpened(file: string): Promise<void> {
   if (process.platform !== "linux") return Bun.sleep(500);
   const links = () => readdirSync("/proc/self/fd").map((name) => readLink(`/proc/self/fd/${name}`));
@@ -80,7 +80,7 @@ function bytesOf(folder: string): Record<string, string> {
 }
 
 describe("one data file has one writer", () => {
-  test("and a second serve, copy --to or restore is refused, while tokens and reads go on", async () => {
+  test("so a second serve, copy --to or restore is refused; token and read commands work", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await using service = await start(file);
@@ -102,7 +102,7 @@ describe("one data file has one writer", () => {
     expect(await create(service.url, 2)).toBe(200);
   });
 
-  test("also by way of a symbolic link, and the lock ends with its process", async () => {
+  test("also through a symbolic link, until its process exits", async () => {
     using folder = temporaryFolder();
     const [file, link] = [join(folder.path, "plants.db"), join(folder.path, "link.db")];
     await using service = await start(file);
@@ -114,7 +114,7 @@ describe("one data file has one writer", () => {
     expect(await create(again.url, 1)).toBe(200);
   });
 
-  test("a restore is refused while another process holds the lock of a file that is not there yet", async () => {
+  test("a restore is refused while another process holds the lock of a file that does not exist yet", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const backup = join(folder.path, "backup.db");
@@ -139,7 +139,7 @@ describe("a data file that is lost while the service runs", () => {
     ["replaced", (file: string, other: string) => renameSync(other, file)],
     ["deleted with its WAL", (file: string) => ["", "-wal", "-shm"].map((end) => rmSync(file + end))],
     ["deleted with its folder", (file: string) => rmSync(join(file, ".."), { recursive: true })],
-  ])("(%s) is noticed, saved under a new name, and restored from there", async (_, lose) => {
+  ])("(%s) is detected, saved under a new name, and restored from there", async (_, lose) => {
     using folder = temporaryFolder();
     const file = join(folder.path, "data", "plants.db");
     const other = join(folder.path, "other.db");
@@ -164,7 +164,7 @@ describe("a data file that is lost while the service runs", () => {
     expect((await post(again.url, '{"id":1,"name":"fern"}')).headers.get("idempotent-replayed")).toBe("true");
   });
 
-  test("leaves what replaced it alone, also when the operator goes on with that", async () => {
+  test("does not touch its replacement, which the operator may continue to use", async () => {
     using folder = temporaryFolder();
     const [file, other] = [join(folder.path, "plants.db"), join(folder.path, "other.db")];
     {
@@ -184,7 +184,7 @@ describe("a data file that is lost while the service runs", () => {
     expect(await create(again.url, 31)).toBe(200);
   });
 
-  test("while a plant waits for another process's lock does not acknowledge that plant", async () => {
+  test("does not acknowledge a plant that waits for another process's lock", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const service = await start(file);
@@ -201,7 +201,7 @@ describe("a data file that is lost while the service runs", () => {
     other.close();
   });
 
-  test("by its WAL alone ends the service with everything in the data file", async () => {
+  test("stops the service with everything in the data file, if only the WAL is lost", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const service = await start(file);
@@ -213,7 +213,7 @@ describe("a data file that is lost while the service runs", () => {
     expect(await create(again.url, 21)).toBe(200);
   });
 
-  test("just before a clean stop is saved all the same", async () => {
+  test("is saved even if a graceful shutdown follows immediately", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const service = await start(file);
@@ -225,8 +225,8 @@ describe("a data file that is lost while the service runs", () => {
     expect(storedPlants(savedIn(err))).toHaveLength(1);
   });
 
-  // The marker says so from the start: the process may be killed before everything is saved.
-  test("leaves a marker before anything is saved", async () => {
+  // First of all, since the process may be killed before everything is saved.
+  test("leaves a failure marker before anything is saved", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const store = new SqliteStore(file);
@@ -240,8 +240,8 @@ describe("a data file that is lost while the service runs", () => {
     await store[Symbol.asyncDispose]();
   });
 
-  // So late that only closing can notice it: the next look at the files would be half a second later.
-  test("while the service is closed is saved before the service has stopped", async () => {
+  // So late that only closing can detect it: the next check of the files would be half a second later.
+  test("is saved before the service has stopped, if that happens during a shutdown", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const running = await startTestService({}, file);
@@ -254,7 +254,7 @@ describe("a data file that is lost while the service runs", () => {
     expect(log).not.toContain("every acknowledged plant is on disk");
   });
 
-  test("and cannot be saved keeps the service up, unready", async () => {
+  test("keeps the service running, unready, if it cannot be saved", async () => {
     using folder = temporaryFolder();
     const data = join(folder.path, "data");
     const file = join(data, "plants.db");
@@ -267,7 +267,7 @@ describe("a data file that is lost while the service runs", () => {
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);
     expect(await create(service.url, 2)).toBe(503);
     expect(service.child.exitCode).toBeNull();
-    // It tries again by itself, and ends once it has succeeded.
+    // It retries, and exits once it has succeeded.
     rmSync(data);
     const { code, err } = await service.ended();
     expect(code).toBe(1);
@@ -276,7 +276,7 @@ describe("a data file that is lost while the service runs", () => {
 });
 
 describe("a symbolic link", () => {
-  test("leads to the WAL of its target, damaged or without a data file", async () => {
+  test("is resolved, so the WAL of its target is checked", async () => {
     using folder = temporaryFolder();
     const [file, link] = [join(folder.path, "plants.db"), join(folder.path, "link.db")];
     await crashed(file, 40);
@@ -297,11 +297,11 @@ describe("a symbolic link", () => {
   });
 });
 
-describe("files that a start finds", () => {
+describe("at the start", () => {
   test.each([
     ["missing", (file: string) => rmSync(file)],
     ["empty", (file: string) => truncateSync(file, 0)],
-  ])("a WAL whose data file is %s is refused and left as it is", async (_, lose) => {
+  ])("a WAL whose data file is %s is refused and left unchanged", async (_, lose) => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await crashed(file, 5);
@@ -313,7 +313,7 @@ describe("files that a start finds", () => {
     expect(bytesOf(folder.path)).toEqual(before);
   });
 
-  test("a bit flipped in the WAL is refused by every command, and nothing is touched", async () => {
+  test("a WAL with a flipped bit is refused by every command, and no file changes", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await crashed(file, 40);
@@ -348,7 +348,7 @@ describe("files that a start finds", () => {
     expect(await create(service.url, 40)).toBe(200);
   });
 
-  test("a data file that was cut off is refused as damaged", async () => {
+  test("a truncated data file is refused as damaged", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const service = await start(file);
@@ -361,7 +361,7 @@ describe("files that a start finds", () => {
 
   test.each([
     // The id in the table differs from the one in the index.
-    ["whose index leads to another plant", (bytes: Buffer, name: number) => (bytes[name - 1] = 0x7f)],
+    ["whose index points to another plant", (bytes: Buffer, name: number) => (bytes[name - 1] = 0x7f)],
     ["with a page of zeros", (bytes: Buffer, name: number) => bytes.fill(0, name - (name % 4096), name)],
   ])("a data file %s at its end is refused as damaged", async (_, harm) => {
     using folder = temporaryFolder();
@@ -377,7 +377,7 @@ describe("files that a start finds", () => {
     expect(await refusedStart(file)).toContain("is damaged");
   });
 
-  test("a reader that stays does not keep the service from starting, and what it keeps in the WAL is durable", async () => {
+  test("a long-running reader does not prevent the start, and what stays in the WAL is durable", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await crashed(file, 10);
@@ -390,7 +390,7 @@ describe("files that a start finds", () => {
       "true",
     );
     expect(await create(service.url, 11)).toBe(200);
-    // As a second crash would leave it: the data file and the WAL, without the -shm that the reader keeps.
+    // As after a second crash: the data file and the WAL, without the -shm that the reader holds.
     const copy = join(folder.path, "copy.db");
     for (const end of ["", "-wal"]) copyFileSync(file + end, copy + end);
     await using again = await start(copy);
@@ -400,7 +400,7 @@ describe("files that a start finds", () => {
 });
 
 test.skipIf(userInfo().uid !== 0)(
-  "a lock file that may not be written to is refused, not taken for a lock",
+  "a read-only lock file is refused, and not mistaken for a held lock",
   async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
@@ -418,7 +418,7 @@ test.skipIf(userInfo().uid !== 0)(
   },
 );
 
-test("nobody waits longer than five seconds for another process's write lock, however many wait", async () => {
+test("no plant waits longer than five seconds for another process's write lock, however many wait", async () => {
   await using running = await startTestService();
   using other = new Database(running.database);
   other.run("BEGIN IMMEDIATE");

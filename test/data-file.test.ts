@@ -25,7 +25,7 @@ const sound = join(folder.path, "sound.db");
 beforeAll(() => seedStore(sound, { plants, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));
 afterAll(() => folder[Symbol.dispose]());
 
-/** A copy of the sound file, changed by SQL past all checks. */
+/** A copy of the valid file, changed directly by SQL. */
 function changed(name: string, sql: string): string {
   const file = join(folder.path, name);
   copyFileSync(sound, file);
@@ -34,12 +34,12 @@ function changed(name: string, sql: string): string {
   return file;
 }
 
-/** A copy with a row that no INSERT would take: its name is a blob. SQLite copies such a row as it is. */
+/** A copy with a row that no INSERT would accept: its name is a blob. SQLite copies such a row unchanged. */
 function changedToBlob(file: string): string {
   const name = "a name of its own";
   const path = changed(file, `UPDATE plants SET name = '${name}' WHERE seq = 2900`);
   const bytes = readFileSync(path);
-  // The types of the columns are before the first value, which is the id.
+  // The record's header, with the column types, precedes the first value, the id.
   const type = bytes.lastIndexOf(name) - 8 - 4;
   expect(bytes[type]).toBe(13 + 2 * name.length);
   bytes[type] = 12 + 2 * name.length;
@@ -79,13 +79,13 @@ describe("verify", () => {
     ],
   ];
   for (const [what, sql, told] of disagreements) {
-    test(`finds ${what} changed past the service, and says where`, async () => {
+    test(`finds ${what} changed behind the service's back, and says where`, async () => {
       const { problems } = await verify(changed("disagrees.db", sql), () => {});
       expect(problems.join("\n")).toContain(told);
     });
   }
 
-  test("finds a row that is not of its table's types", async () => {
+  test("finds a row whose types do not match its table", async () => {
     const { problems } = await verify(changedToBlob("blob.db"), () => {});
     expect(problems).toEqual(["non-TEXT value in plants.name"]);
   });
@@ -97,7 +97,7 @@ describe("verify", () => {
       code: 0,
       err: expect.stringContaining("its checksum right"),
     });
-    // Changed in a way that SQLite and the summaries cannot see.
+    // A change that neither SQLite nor the summaries can detect.
     {
       using database = new Database(file);
       database.run("UPDATE plants SET created_by = 'someone else' WHERE seq = 3000");
@@ -109,7 +109,7 @@ describe("verify", () => {
     ]);
   });
 
-  test("says in one sentence that there is no file, also where there is a checksum of one", async () => {
+  test("says in one sentence that the file does not exist, even if there is a checksum for it", async () => {
     const file = join(folder.path, "gone.db");
     writeFileSync(`${file}.sha256`, `${"0".repeat(64)}  gone.db\n`);
     expect(await plantStore(["verify", "--database", file])).toMatchObject({
@@ -118,7 +118,7 @@ describe("verify", () => {
     });
   });
 
-  test("says that a file is damaged, whichever of its bytes are", async () => {
+  test("says that a file is damaged, whichever bytes are affected", async () => {
     const file = join(folder.path, "damaged.db");
     const bytes = readFileSync(sound);
     const pageBytes = 4096;
@@ -155,10 +155,10 @@ describe("verify", () => {
   }, 30_000);
 });
 
-// A read-only file system needs a mount namespace of one's own, which some containers do not allow.
+// A read-only file system needs a mount namespace, which some containers do not allow.
 const canMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 
-describe("on media that nobody can write to", () => {
+describe("on read-only media", () => {
   const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
   const onReadOnly = (media: string, ...args: string[]) => {
     const command = [process.execPath, main, ...args].map((word) => `'${word}'`).join(" ");
@@ -175,7 +175,7 @@ describe("on media that nobody can write to", () => {
     async () => {
       const media = join(folder.path, "media, read only");
       mkdirSync(media);
-      // A name that would mean something in a URI.
+      // A name with characters that are special in a URI.
       const file = join(media, "plants 100%?#.db");
       copyFileSync(sound, file);
       const database = ["--database", file];
@@ -194,7 +194,7 @@ describe("on media that nobody can write to", () => {
         .out.trimEnd()
         .split("\n");
       expect(exported).toHaveLength(plants);
-      // Ids beyond what a double holds come out exact.
+      // Ids that a double cannot represent stay exact.
       expect(exported[2]).toContain(`{"id":${idOf(3)},`);
       const backup = join(folder.path, "from-media.db");
       expect(onReadOnly(`'${media}'`, "backup", backup, ...database)).toMatchObject({ code: 0 });
@@ -206,7 +206,7 @@ describe("on media that nobody can write to", () => {
     30_000,
   );
 
-  test.skipIf(!canMount)("a WAL that SQLite could not read there is not passed over", async () => {
+  test.skipIf(!canMount)("a WAL that SQLite cannot read there is not ignored", async () => {
     const media = join(folder.path, "media-with-wal");
     mkdirSync(media);
     const file = join(media, "plants.db");
@@ -217,7 +217,7 @@ describe("on media that nobody can write to", () => {
   });
 });
 
-/** Puts a data file somewhere as a crash leaves it: its last plants are in a WAL that is whole. */
+/** Creates a data file as a crash leaves it: its last plants are in an intact WAL. */
 async function leaveWal(from: string, to: string, names: readonly string[] = ["in the WAL"]): Promise<void> {
   await using store = new SqliteStore(from);
   const arrivals = names.map((name, index) => ({
@@ -229,8 +229,8 @@ async function leaveWal(from: string, to: string, names: readonly string[] = ["i
   copyFileSync(`${from}-wal`, `${to}-wal`);
 }
 
-describe("reading commands", () => {
-  test("leave the WAL of a crashed service as it is", async () => {
+describe("commands that only read", () => {
+  test("leave the WAL of a crashed service unchanged", async () => {
     const file = join(folder.path, "crashed.db");
     await leaveWal(join(folder.path, "crashing.db"), file);
     const wal = readFileSync(`${file}-wal`);
@@ -239,7 +239,7 @@ describe("reading commands", () => {
     expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
   });
 
-  test("leave nothing beside a file that no service has open", async () => {
+  test("leave no files beside a data file that no service has open", async () => {
     const place = join(folder.path, "alone");
     mkdirSync(place);
     copyFileSync(sound, join(place, "plants.db"));
@@ -264,7 +264,7 @@ describe("reading commands", () => {
     });
   }
 
-  test("verify and backup take an older file as it is", async () => {
+  test("verify and backup accept an older file unchanged", async () => {
     const { file, bytes } = older();
     expect((await plantStore(["verify", "--database", file])).err).toContain("is sound: 3,000 plants");
     const backup = join(folder.path, "older-backup.db");
@@ -276,7 +276,7 @@ describe("reading commands", () => {
   });
 });
 
-test("serve refuses a file whose tables it does not know in one sentence", async () => {
+test("serve refuses a file with unknown tables in one sentence", async () => {
   const file = changed("unknown.db", "ALTER TABLE plants ADD COLUMN colour TEXT");
   const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", file]);
   expect([code, err]).toEqual([
@@ -288,7 +288,7 @@ test("serve refuses a file whose tables it does not know in one sentence", async
 });
 
 describe("backup and restore", () => {
-  test("a copy that SQLite finds unsound is no backup, and is not restored", async () => {
+  test("a copy that fails SQLite's integrity check is neither kept as a backup nor restored", async () => {
     const file = changedToBlob("unsound.db");
     const backup = join(folder.path, "unsound-backup.db");
     const { code, err } = await plantStore(["backup", backup, "--database", file]);
@@ -304,7 +304,7 @@ describe("backup and restore", () => {
       expect(existsSync(path)).toBe(false);
   });
 
-  test("a restored file does not get the plants of a WAL that another file left there", async () => {
+  test("a restored file does not get plants from a WAL that another file left", async () => {
     const target = join(folder.path, "target.db");
     await leaveWal(join(folder.path, "lost.db"), target, ["lost 1", "lost 2"]);
     rmSync(target);

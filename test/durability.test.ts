@@ -15,7 +15,7 @@ describe("what was acknowledged is stored", () => {
     expect(report).toMatchObject({ missing: [], different: [] });
   }, 60_000);
 
-  test("in a file that keeps a write-ahead log", async () => {
+  test("in a data file with a WAL", async () => {
     await using running = await startTestService();
     await post(running.url, '{"id":1,"name":"a"}');
     using database = new Database(running.database);
@@ -23,7 +23,7 @@ describe("what was acknowledged is stored", () => {
     expect(statSync(`${running.database}-wal`).size).toBeGreaterThan(0);
   });
 
-  test("in one file after a clean stop, with no log left", async () => {
+  test("in the data file alone after a graceful shutdown, without a WAL", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const running = await startTestService({}, file);
@@ -34,7 +34,7 @@ describe("what was acknowledged is stored", () => {
   });
 });
 
-describe("a process that ends where it stands leaves the WAL for the next start", () => {
+describe("a process that exits without closing leaves the WAL for the next start", () => {
   const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
   const ends: [what: string, code: number, end: (child: ChildProcess) => Promise<unknown>][] = [
     [
@@ -70,7 +70,7 @@ describe("a process that ends where it stands leaves the WAL for the next start"
 });
 
 describe("another process that holds the write lock", () => {
-  test("delays creates without stalling anything else, and they go through when it lets go", async () => {
+  test("delays creates and nothing else, and they succeed when it releases the lock", async () => {
     await using running = await startTestService();
     using other = new Database(running.database);
     other.run("BEGIN IMMEDIATE");
@@ -83,7 +83,7 @@ describe("another process that holds the write lock", () => {
     expect((await waiting).status).toBe(200);
   });
 
-  test("for too long makes creates fail with 50302, and the service heals by itself", async () => {
+  test("for too long makes creates fail with 50302, and the service recovers by itself", async () => {
     await using running = await startTestService();
     using other = new Database(running.database);
     other.run("BEGIN IMMEDIATE");
@@ -96,17 +96,17 @@ describe("another process that holds the write lock", () => {
   }, 20_000);
 });
 
-// A file system of two megabytes needs a mount namespace of one's own, which some containers do not allow.
+// A small file system needs a mount namespace, which some containers do not allow.
 const leftBytes = 700_000;
 const settleMs = 500;
 const canMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 
 describe.each([
-  ["before the log was ever brought in", { size: "2m", plantsBefore: 1, nameLetters: 500 }],
-  ["while the log is brought in", { size: "80m", plantsBefore: 800, nameLetters: 30_000 }],
+  ["before the first checkpoint", { size: "2m", plantsBefore: 1, nameLetters: 500 }],
+  ["during checkpoints", { size: "80m", plantsBefore: 800, nameLetters: 30_000 }],
 ])("a full disk, %s,", (_, { size, plantsBefore, nameLetters }) => {
   test.skipIf(!canMount)(
-    "is answered with 50302, loses nothing, and heals when there is room",
+    "is answered with 50302 and loses nothing, and the service recovers when there is space",
     async () => {
       using folder = temporaryFolder();
       const disk = join(folder.path, "disk");
@@ -135,7 +135,7 @@ describe.each([
 
         let id = 1;
         while (id <= plantsBefore) await create(id++);
-        // The log may just be on its way into the database, which takes room too.
+        // A checkpoint may be in progress, which needs space too.
         await Bun.sleep(settleMs);
         const { bavail, bsize } = statfsSync(seen);
         writeFileSync(join(seen, "filler"), Buffer.alloc(bavail * bsize - leftBytes));
@@ -162,11 +162,11 @@ describe.each([
   );
 });
 
-test("a write that fails in a way nobody can judge ends the service, and a restart has all that was acknowledged", async () => {
+test("a write with an unknown outcome stops the service, and a restart has every acknowledged plant", async () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "plants.db");
   const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-  // A file may grow to 200 KiB and no further: past that a write fails with EFBIG, which is no full disk.
+  // Files are limited to 200 KiB: a larger write fails with EFBIG, which does not mean a full disk.
   const script = `trap '' XFSZ; ulimit -f 400; exec ${process.execPath} ${main} serve --listen 127.0.0.1:0 --operator-listen off --database ${file}`;
   const child = spawn("sh", ["-c", script], {
     env: { PATH: process.env["PATH"] ?? "", PLANT_STORE_ACCESS_TOKEN: accessToken },

@@ -34,7 +34,7 @@ onEveryEngine((engine) => {
       expect({ id, name, tag: tag ?? undefined }).toEqual({ id, ...plants.get(id) } as never);
   });
 
-  test("neighbours that a double cannot tell apart are two plants", async () => {
+  test("two ids that are equal as doubles are two plants", async () => {
     for (const id of ["9007199254740992", "9007199254740993"]) {
       expect((await post(running.url, `{"id":${id},"name":"n${id}"}`)).status).not.toBe(500);
     }

@@ -8,14 +8,14 @@ import { accessToken, eventually, post, storedPlants, temporaryFolder } from "./
 import { canRecordSyncs, recordSyncs } from "./syncs.ts";
 
 const withToken = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-// Large, so that a few hundred plants fill the WAL to where it is checkpointed.
+// Large, so that a few hundred plants fill the WAL until it is checkpointed.
 const largeName = "x".repeat(60_000);
 
 describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
   test.each([
     ["of the data file, at a checkpoint", ".db", largeName],
     ["of the WAL, at a commit", "-wal", "fern"],
-  ])("%s ends the service, keeps the WAL, and loses nothing", async (_, suffix, name) => {
+  ])("%s stops the service, keeps the WAL, and loses nothing", async (_, suffix, name) => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const syncs = recordSyncs(folder.path, suffix);
@@ -31,7 +31,7 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
     expect(existsSync(`${file}.failure.json`)).toBe(true);
 
-    // A disk on which every sync fails: the next start must not believe the page cache either.
+    // Every sync fails now: the next start must not trust the page cache either.
     const again = await failedStart(file, { ...withToken, ...syncs.environment, FAIL_SUFFIX: "" });
     expect(again.code).toBe(1);
     expect(again.err).not.toContain("    at ");
@@ -45,7 +45,7 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
     for (let id = 0; id < acknowledged; id++) expect(stored.has(id)).toBe(true);
   });
 
-  // Linux reports a failed write-back once; whoever syncs again is told that all is well.
+  // Linux reports a failed write-back once; the next sync succeeds.
   test.each([
     ["of the data file, by the checkpoint thread", ".db", largeName, "once"],
     ["of the data file, by the writer", ".db", largeName, "main thread"],
@@ -115,7 +115,7 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
   });
 
-  test("is not forgotten while another process has the file open", async () => {
+  test("prevents a start while another process has the file open", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const syncs = recordSyncs(folder.path, "-wal");
@@ -141,7 +141,7 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
 });
 
 describe.skipIf(!canRecordSyncs)("an fsync that fails while the service stops", () => {
-  test("is no clean stop: the WAL stays, and the next start rebuilds the data file", async () => {
+  test("makes the shutdown fail: the WAL stays, and the next start rebuilds the data file", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const syncs = recordSyncs(folder.path, ".db");
@@ -168,7 +168,7 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails while the service stops", 
 });
 
 describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
-  test("puts a new file in the place of the old one: the WAL's copy is synced first, then the file, then its folder", async () => {
+  test("replaces the data file: it syncs the copy of the WAL first, then the file, then its folder", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await crashed(file);
@@ -185,7 +185,7 @@ describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
     expect(storedPlants(file)).toHaveLength(3);
   });
 
-  test("syncs the new file also where there is no WAL, and gives it the old one's mode", async () => {
+  test("syncs the new file even without a WAL, and gives it the old one's mode", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await stopped(file);
@@ -216,12 +216,12 @@ describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
     expect(storedPlants(file)).toHaveLength(3);
   });
 
-  test("refuses a file that is damaged where no other start looks, and touches nothing", async () => {
+  test("refuses a file that is damaged where no other start checks, and changes nothing", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await stopped(file, 30);
     const bytes = readFileSync(file);
-    // The plant in the middle: its name fills pages of its own.
+    // The plant in the middle: its name fills overflow pages.
     const at = Math.floor(bytes.indexOf(`15 ${"x".repeat(100)}`) / 4096) * 4096;
     writeFileSync(file, bytes.fill(0, at, at + 4096));
     mark(file);
@@ -234,7 +234,7 @@ describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
     expect(existsSync(`${file}.rebuilt`)).toBe(false);
   });
 
-  test("forgets it where there is no data file any more", async () => {
+  test("ignores the failure if the data file no longer exists", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     mark(file);
@@ -244,7 +244,7 @@ describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
 });
 
 describe.skipIf(!canRecordSyncs)("what is synced", () => {
-  test("by a start beside a long reader is the WAL, cut off where its last transaction ends", async () => {
+  test("by a start with a long-running reader is the WAL, truncated after its last transaction", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await crashed(file);
@@ -284,7 +284,7 @@ describe.skipIf(!canRecordSyncs)("what is synced", () => {
     expect(paths.slice(copied)).toEqual(expect.arrayContaining(folders));
   });
 
-  test("of a data file that was lost is its copy, which nobody else may read, then the new folders", async () => {
+  test("of a lost data file is its copy, with mode 600, then the new folders", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "data", "plants.db");
     const syncs = recordSyncs(folder.path, "none");
@@ -302,7 +302,7 @@ describe.skipIf(!canRecordSyncs)("what is synced", () => {
     );
   });
 
-  test("is the WAL before every answer, and every new folder before the first", async () => {
+  test("is the WAL before every response, and every new folder before the first", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "new", "nested", "plants.db");
     const syncs = recordSyncs(folder.path, "none");
@@ -321,7 +321,7 @@ describe.skipIf(!canRecordSyncs)("what is synced", () => {
     }
   });
 
-  test("at a checkpoint is the WAL before the data file, and the data file also where a reader keeps its end", async () => {
+  test("at a checkpoint is the WAL before the data file, and the data file even if a reader limits the checkpoint", async () => {
     using folder = temporaryFolder();
     mkdirSync(join(folder.path, "data"));
     const file = join(folder.path, "data", "plants.db");
@@ -354,7 +354,7 @@ async function crashed(file: string): Promise<void> {
   await service.ended();
 }
 
-/** A data file as a clean stop leaves it. */
+/** A data file after a graceful shutdown. */
 async function stopped(file: string, plants = 3): Promise<void> {
   await using service = await serve(["--database", file], { environment: withToken });
   for (let id = 1; id <= plants; id++)
@@ -363,7 +363,7 @@ async function stopped(file: string, plants = 3): Promise<void> {
   expect((await service.ended()).code).toBe(0);
 }
 
-/** As a process leaves it whose fsync failed. */
+/** A data file as a process with a failed fsync leaves it. */
 function mark(file: string): void {
   writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
 }

@@ -38,7 +38,7 @@ describe("the first run", () => {
     ]);
   });
 
-  test("that could not listen makes no token that nobody has seen", async () => {
+  test("that cannot listen creates no token, since nobody would see it", async () => {
     using folder = temporaryFolder();
     const database = join(folder.path, "plants.db");
     await using other = await startTestService();
@@ -54,7 +54,7 @@ describe("the first run", () => {
     expect(service.out()).toContain("pst_");
   });
 
-  test("with a preset token mints none", async () => {
+  test("with a preset token creates none", async () => {
     using folder = temporaryFolder();
     await using service = await serve(["--database", join(folder.path, "p.db")], { environment: preset });
     expect(service.out()).not.toContain("pst_");
@@ -62,7 +62,7 @@ describe("the first run", () => {
 });
 
 onEveryEngine((engine) => {
-  test("the first run is the first only once", async () => {
+  test("only the first run prints a token", async () => {
     const database = await engine.newDatabase();
     for (const expected of [true, false]) {
       const service = await serve(["--database", database]);
@@ -72,10 +72,10 @@ onEveryEngine((engine) => {
     }
   });
 
-  describe("a stop", () => {
+  describe("a graceful shutdown", () => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       for (const through of ["bun", "launcher"] as const) {
-        test(`by ${signal} through ${through} ends with 0 and says that all is on disk`, async () => {
+        test(`by ${signal} through ${through} exits with 0 and logs that every plant is on disk`, async () => {
           const service = await serve(["--database", await engine.newDatabase()], {
             environment: preset,
             through,
@@ -89,7 +89,7 @@ onEveryEngine((engine) => {
       }
     }
 
-    test("finishes a request whose body is still coming, and refuses new ones", async () => {
+    test("finishes a request whose body is incomplete, and refuses new ones", async () => {
       await using running = await engine.start();
       const [accepted, stopping] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const untilStopping = () => {
@@ -121,7 +121,7 @@ onEveryEngine((engine) => {
       await expect(fetch(`${running.url}/livez`)).rejects.toThrow();
     });
 
-    test("goes unready first, and serves on for the drain delay", async () => {
+    test("becomes unready first, and keeps serving for the drain delay", async () => {
       await using running = await engine.start({ "drain-delay": "300ms" });
       const closed = running.service.close("test");
       const unready = await fetch(`${running.url}/readyz`);
@@ -151,7 +151,7 @@ onEveryEngine((engine) => {
       await stuck;
     });
 
-    test("asked for by a signal to the whole process group is still a clean one", async () => {
+    test("follows a signal to the process group too", async () => {
       const args = ["serve", "--database", await engine.newDatabase()];
       const { child, err, ended } = startPlantStore(args, { ownGroup: true, through: "launcher" });
       await eventually(() => err().includes("listening"));
@@ -162,7 +162,7 @@ onEveryEngine((engine) => {
       });
     });
 
-    test("is cut short by a second signal", async () => {
+    test("ends immediately on a second signal", async () => {
       const service = await serve(["--database", await engine.newDatabase(), "--drain-delay", "60s"], {
         environment: preset,
       });
@@ -179,7 +179,7 @@ onEveryEngine((engine) => {
 describe.if(process.platform === "linux")("a log on a full disk", () => {
   const bun = `${process.execPath} ${join(import.meta.dir, "../src/main.ts")}`;
 
-  test("does not change how a stop ends", async () => {
+  test("does not change the exit code of a graceful shutdown", async () => {
     using folder = temporaryFolder();
     const args = `serve --listen 127.0.0.1:0 --operator-listen off --database ${folder.path}/p.db`;
     const child = Bun.spawn(["sh", "-c", `exec ${bun} ${args} 2>/dev/full`], { env: preset, stdout: "pipe" });
@@ -205,7 +205,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
     expect(err).not.toMatch(/\bat .*:\d+:\d+|node_modules|\.ts\b/);
   };
 
-  test("when the port is taken", async () => {
+  test("when the port is in use", async () => {
     using folder = temporaryFolder();
     const server = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => server.on("listening", resolve));
@@ -248,7 +248,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
     ],
     ["is a folder", (path) => mkdirSync(path), "cannot be opened"],
     [
-      "is someone else's database",
+      "is another program's database",
       (path) =>
         void Bun.spawnSync([
           process.execPath,
@@ -269,7 +269,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
     });
   }
 
-  test("when the data file was made by a newer version", async () => {
+  test("when a newer version wrote the data file", async () => {
     using folder = temporaryFolder();
     const path = join(folder.path, "p.db");
     await (await startTestService({}, path))[Symbol.asyncDispose]();
@@ -282,7 +282,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
     expect([code, err]).toEqual([1, expect.stringContaining("newer plant-store")]);
   });
 
-  test("when the folder cannot be made", async () => {
+  test("when the folder cannot be created", async () => {
     using folder = temporaryFolder();
     writeFileSync(join(folder.path, "file"), "");
     const { code, err } = await plantStore([
@@ -345,11 +345,11 @@ test("from process start to the first 200 is a fraction of a second", async () =
   const startMs = performance.now();
   await using service = await serve(["--database", join(folder.path, "p.db")], { environment: preset });
   expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
-  // Half a second here for machines under load; npm run bench measures it.
+  // The limit allows for machines under load; npm run bench measures it.
   expect(performance.now() - startMs).toBeLessThan(1000);
 });
 
-test("a stored token whose secret is preset is known by both sides, and revoking it says so", async () => {
+test("a stored token whose secret is preset has the preset's scope, and revoking it says so", async () => {
   using folder = temporaryFolder();
   const database = join(folder.path, "p.db");
   const args = ["token", "create", "--name", "both", "--scope", "operator", "--scope", "plants:create"];

@@ -29,7 +29,7 @@ async function newStore() {
   };
 }
 
-/** The archive itself, with some of its methods replaced. */
+/** The archive, with some of its methods replaced. */
 function changed(archive: PlantArchive, methods: Partial<PlantArchive>): PlantArchive {
   return new Proxy(archive, {
     get(target, name) {
@@ -40,7 +40,7 @@ function changed(archive: PlantArchive, methods: Partial<PlantArchive>): PlantAr
 }
 
 describe("plants per minute", () => {
-  test("are counted once for minutes that are over, and all again every ten minutes", async () => {
+  test("are counted once for past minutes, and all again every ten minutes", async () => {
     await using store = await newStore();
     const asked: number[] = [];
     const counts = new MinuteCounts(
@@ -56,7 +56,7 @@ describe("plants per minute", () => {
     const last = async (nowMs: number) => (await counts.at(nowMs)).creates.slice(-3);
     expect(await last(startMs + 2 * minuteMs + 1000)).toEqual([1, 1, 1]);
     await store.create(3, startMs + 2 * minuteMs + 2000);
-    // The minute before the running one may still get plants.
+    // The previous minute may still get plants.
     expect(await last(startMs + 2 * minuteMs + 3000)).toEqual([1, 1, 2]);
     expect(await last(startMs + 2 * minuteMs + 40_000)).toEqual([1, 1, 2]);
     expect(await last(startMs + 2 * minuteMs + 41_000)).toEqual([1, 1, 2]);
@@ -83,7 +83,7 @@ describe("the overview", () => {
     };
   };
 
-  test("leaves out a figure that cannot be read, and reports it once", async () => {
+  test("omits a figure that cannot be read, and reports it once", async () => {
     await using store = await newStore();
     await store.create(1, Date.now());
     const failures: string[] = [];
@@ -94,7 +94,7 @@ describe("the overview", () => {
     expect(failures).toEqual(["total"]);
   });
 
-  test("is refused where no figure can be read", async () => {
+  test("is refused if no figure can be read", async () => {
     await using store = await newStore();
     const read = reader(changed(store.archive, { total: broken, createdPerMinute: broken }), []);
     await expect(read()).rejects.toMatchObject({ kind: "store-unavailable" });

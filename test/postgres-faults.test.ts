@@ -16,7 +16,7 @@ beforeEach(async () => {
   database = await server.newDatabase();
 });
 
-// The store's deadline for a batch is five seconds; the rest is for a slow machine.
+// The store's deadline for a batch is five seconds; the rest allows for a slow machine.
 const answeredWithinMs = 5900;
 const backWithinMs = 4000;
 
@@ -38,23 +38,23 @@ async function expectBack(running: TestService, id: number): Promise<void> {
   expect((await create(running, id)).status).toBe(200);
 }
 
-/** The processes that serve one client each. */
+/** The server's backend processes, one for each client. */
 function sessionsOf(postmaster: number): number[] {
   const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8");
   const pids = children.trim().split(" ").map(Number);
   return pids.filter((pid) => /127\.0\.0\.1/.test(readFileSync(`/proc/${pid}/cmdline`, "utf8")));
 }
 
-/** Settings for the whole server, at once for every session that has none of its own. */
+/** Changes a server setting, effective immediately in all sessions that do not override it. */
 async function configure(setting: string): Promise<void> {
   await server.run(`ALTER SYSTEM ${setting}`);
   await server.run("SELECT pg_reload_conf()");
 }
 
-/** From here on every commit waits for a standby that is not there. */
+/** Makes every commit wait for a standby that does not exist. */
 async function waitForStandby(): Promise<void> {
   await configure("SET synchronous_standby_names = 'nobody'");
-  // The server applies the setting a moment after the reload, so a write of the test's own must be seen to wait.
+  // The server applies the setting shortly after the reload, so the test waits until one of its own writes hangs.
   for (let waits = false; !waits; ) {
     let ended = false;
     const write = "CREATE TABLE IF NOT EXISTS standby_test (n INT); INSERT INTO standby_test VALUES (1)";
@@ -66,7 +66,7 @@ async function waitForStandby(): Promise<void> {
   }
 }
 
-/** Sends plants without pause until told to stop; gives back what was acknowledged, and any answer but 200 and 503. */
+/** Sends plants continuously until stopped; collects acknowledged ids, and any status but 200 and 503. */
 function load(running: TestService, clients: number) {
   const acknowledged: number[] = [];
   const strange: number[] = [];
@@ -92,9 +92,9 @@ function load(running: TestService, clients: number) {
   };
 }
 
-describe("while the database is away", () => {
+describe("while the database is unreachable", () => {
   for (const how of ["fast", "immediate"] as const) {
-    test(`after a stop (${how}) all is refused with 50302, and a restart brings it back with nothing lost`, async () => {
+    test(`(${how} shutdown) every plant gets 50302, and after a restart nothing is lost`, async () => {
       await using running = await startTestService({}, database);
       const sending = load(running, 16);
       await eventually(() => sending.acknowledged.length > 200);
@@ -102,7 +102,7 @@ describe("while the database is away", () => {
       await expectUnavailable(running, 1);
       expect(await ready(running)).toBe(503);
       expect((await fetch(`${running.url}/livez`)).status).toBe(200);
-      // Once it is known to be away, nobody waits for it.
+      // Once it is known to be unreachable, no plant waits for it.
       const startMs = performance.now();
       await expectUnavailable(running, 1);
       expect(performance.now() - startMs).toBeLessThan(500);
@@ -117,7 +117,7 @@ describe("while the database is away", () => {
     }, 40_000);
   }
 
-  test("a restart that takes a moment is not noticed by who waits", async () => {
+  test("a short restart only delays the plants that wait", async () => {
     await using running = await startTestService({}, database);
     expect((await create(running, 1)).status).toBe(200);
     await server.stop("fast");
@@ -128,7 +128,7 @@ describe("while the database is away", () => {
     expect(running.logged.join("")).not.toContain("accepts no writes");
   }, 20_000);
 
-  test("a server that hangs is given up in time, with a bounded queue, and found again when it goes on", async () => {
+  test("a server that hangs is given up in time, with a bounded queue, and used again when it continues", async () => {
     await using running = await startTestService({ "max-pending": "4" }, database);
     expect((await create(running, 1)).status).toBe(200);
     const pids = (await server.run<{ pid: number }>("SELECT pid FROM pg_stat_activity")).map(
@@ -140,7 +140,7 @@ describe("while the database is away", () => {
         try {
           process.kill(pid, name);
         } catch {
-          // The session that asked for the pids has ended.
+          // The session that listed the pids has ended.
         }
       }
     };
@@ -161,7 +161,7 @@ describe("while the database is away", () => {
     await expectBack(running, 2);
   }, 30_000);
 
-  test("a server that accepts connections and never answers costs no more than the five seconds", async () => {
+  test("a server that accepts connections and never responds costs no more than five seconds", async () => {
     await using running = await startTestService({}, database);
     expect((await create(running, 1)).status).toBe(200);
     const postmaster = server.postmaster().pid ?? 0;
@@ -175,7 +175,7 @@ describe("while the database is away", () => {
     await eventually(async () => (await ready(running)) === 200, 10_000);
   }, 30_000);
 
-  test("an idle service says so on /readyz, before anyone sends a plant", async () => {
+  test("an idle service reports it on /readyz, before a client sends a plant", async () => {
     await using running = await startTestService({}, database);
     expect(await ready(running)).toBe(200);
     await server.stop("fast");
@@ -185,8 +185,8 @@ describe("while the database is away", () => {
   }, 20_000);
 });
 
-describe("a server that refuses", () => {
-  test("for want of connections is asked again until it has some", async () => {
+describe("a server", () => {
+  test("that has no connections left is retried until it has some", async () => {
     await server.run("CREATE ROLE gardener LOGIN");
     await server.run(`GRANT ALL ON SCHEMA public TO gardener`, database);
     await using running = await startTestService({}, database.replace("postgres@", "gardener@"));
@@ -199,7 +199,7 @@ describe("a server that refuses", () => {
     await expectBack(running, 2);
   }, 30_000);
 
-  test("writes, because its sessions are read-only, is used again once they are not", async () => {
+  test("whose sessions are read-only is used again once they are not", async () => {
     await using running = await startTestService({}, database);
     expect((await create(running, 1)).status).toBe(200);
     await configure("SET default_transaction_read_only = on");
@@ -216,7 +216,7 @@ describe("a server that refuses", () => {
 });
 
 describe("a statement that the server cancels, because of its own statement_timeout", () => {
-  test("is answered with 50302 on the operator's side", async () => {
+  test("gets 50302 on the operator listener", async () => {
     await server.run(`ALTER DATABASE ${new URL(database).pathname.slice(1)} SET statement_timeout = 100`);
     await using running = await startTestService({}, database);
     const locking = server.run(
@@ -261,7 +261,7 @@ describe("ready means that a plant could be stored", () => {
     const nodes = await Promise.all(Array.from({ length: 24 }, () => openStore(options)));
     try {
       await Promise.all(nodes.map(({ plants }) => plants.probe()));
-      // In microseconds; so long does each commit wait before its flush, and keeps its locks meanwhile.
+      // Each commit waits this many microseconds before its flush, holding its locks.
       await configure("SET commit_delay = 100000");
       await configure("SET commit_siblings = 0");
       await Bun.sleep(200);
@@ -274,7 +274,7 @@ describe("ready means that a plant could be stored", () => {
     }
   }, 30_000);
 
-  test("and the rows of nodes that are gone are removed", async () => {
+  test("and removes the rows of nodes that no longer exist", async () => {
     await using running = await startTestService({}, database);
     await server.run("INSERT INTO plant_store_nodes VALUES ('gone', 1)", database);
     expect(await ready(running)).toBe(200);
@@ -283,9 +283,9 @@ describe("ready means that a plant could be stored", () => {
   });
 });
 
-describe("a server that acknowledges too early", () => {
+describe("a server that can lose acknowledged writes", () => {
   for (const setting of ["synchronous_commit", "fsync"]) {
-    test(`(${setting}=off) is refused at the start, unless the operator insists`, async () => {
+    test(`(${setting}=off) is refused at the start, unless the operator allows it`, async () => {
       await configure(`SET ${setting} = off`);
       try {
         const refused = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", database]);
@@ -299,7 +299,7 @@ describe("a server that acknowledges too early", () => {
     });
   }
 
-  test("is refused on each new connection, and those that are open keep what was looked at", async () => {
+  test("is refused on each new connection, while open connections stay in use", async () => {
     await using running = await startTestService({}, database);
     expect((await create(running, 1)).status).toBe(200);
     await configure("SET synchronous_commit = off");
@@ -316,7 +316,7 @@ describe("a server that acknowledges too early", () => {
 });
 
 describe("a standby that does not confirm", () => {
-  test("makes a cancelled wait a failure, and a retry waits for it too before it is answered", async () => {
+  test("makes a cancelled wait a failure, and a retry waits for it again", async () => {
     await using running = await startTestService({}, database);
     expect((await create(running, 1)).status).toBe(200);
     await waitForStandby();
@@ -326,7 +326,7 @@ describe("a standby that does not confirm", () => {
       const refused = await waiting;
       expect([refused.status, await refused.json()]).toMatchObject([503, { error: 50302 }]);
       expect(running.logged.join("")).toContain("canceling wait for synchronous replication");
-      // The primary shows it now, and yet the standby may not have it.
+      // It is visible on the primary now, but the standby may not have it.
       expect((await server.stored(database)).map(({ id }) => id)).toEqual([1n, 2n]);
       const again = create(running, 2);
       const answered = await Promise.race([again.then(() => true), Bun.sleep(700).then(() => false)]);
@@ -338,7 +338,7 @@ describe("a standby that does not confirm", () => {
     }
   }, 30_000);
 
-  test("is noticed though the role hides warnings", async () => {
+  test("is detected even if the role hides warnings", async () => {
     await server.run("CREATE ROLE deaf LOGIN SUPERUSER; ALTER ROLE deaf SET client_min_messages = error");
     await using running = await startTestService({}, database.replace("postgres@", "deaf@"));
     expect((await create(running, 1)).status).toBe(200);
@@ -371,7 +371,7 @@ describe("a standby that does not confirm", () => {
 
 describe("a full disk", () => {
   test.skipIf(!canMount)(
-    "is answered with 50302, loses nothing, and heals when there is room",
+    "is answered with 50302 and loses nothing, and the service recovers when there is space",
     async () => {
       await using small = await startPostgres({ smallDiskMb: 24 });
       await small.run(`CREATE TABLESPACE small LOCATION '${small.folder}/small'`);
@@ -382,7 +382,7 @@ describe("a full disk", () => {
       writeFileSync(filler, Buffer.alloc(12 * 1024 * 1024));
       const acknowledged: number[] = [];
       const createLarge = async (id: number) => {
-        // Not to be compressed away.
+        // Random, so that it cannot be compressed.
         const name = `${id} ${randomBytes(3000).toString("hex")}`;
         const { status } = await post(running.url, JSON.stringify({ id, name }));
         if (status === 200) acknowledged.push(id);

@@ -25,7 +25,7 @@ const open = (database: string) =>
   openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
 
 describe("several nodes on one database", () => {
-  test("that start at once on an empty one set it up once", async () => {
+  test("that start together on an empty one create the tables once", async () => {
     for (let round = 0; round < 3; round++) {
       const database = await server.newDatabase();
       const stores = await Promise.all(Array.from({ length: 8 }, () => open(database)));
@@ -36,12 +36,12 @@ describe("several nodes on one database", () => {
     }
   });
 
-  test("have one winner where plants race for an id, and the one that stands is the winner's", async () => {
+  test("store exactly one of the plants racing for an id, the one that was reported as created", async () => {
     const database = await server.newDatabase();
     await using one = await startTestService({}, database);
     await using other = await startTestService({}, database);
     const ids = Array.from({ length: 150 }, (_, id) => id);
-    // Opposite orders, so that batches meet each other's ids from both ends.
+    // In opposite orders, so that batches conflict from both ends.
     const [ours, theirs] = await Promise.all([
       Promise.all(ids.map((id) => post(one.url, `{"id":${id},"name":"one"}`))),
       Promise.all(ids.toReversed().map((id) => post(other.url, `{"id":${id},"name":"other"}`))),
@@ -53,7 +53,7 @@ describe("several nodes on one database", () => {
     }
   }, 20_000);
 
-  test("have one creator and one replay of the same plant sent to both", async () => {
+  test("create a plant sent to both once and replay it once", async () => {
     const database = await server.newDatabase();
     await using one = await startTestService({}, database);
     await using other = await startTestService({}, database);
@@ -79,7 +79,7 @@ describe("several nodes on one database", () => {
 });
 
 describe("a database with several hosts", () => {
-  test("is the one that takes writes", async () => {
+  test("uses the one that accepts writes", async () => {
     const database = await server.newDatabase();
     const withDeadHost = database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1");
     await using running = await startTestService({}, withDeadHost);
@@ -87,7 +87,7 @@ describe("a database with several hosts", () => {
   });
 });
 
-describe("getting in", () => {
+describe("connecting", () => {
   const authority = join(import.meta.dir, "certificates/ca.pem");
   const address = async (host: string, login: string, options: string) => {
     const name = new URL(await server.newDatabase()).pathname;
@@ -119,7 +119,7 @@ describe("getting in", () => {
     });
   }
 
-  // A setting that cannot work is 2, a failure is 1.
+  // Exit code 2 for an invalid setting, 1 for a failure.
   const refused: [number, string, string, string, string, string][] = [
     [2, "a wrong password", "127.0.0.1", "gardener:not-it-at-all", "", "password authentication failed"],
     [2, "no TLS where the server wants it", "127.0.0.1", login, "sslmode=disable", "rejects connection"],
@@ -130,7 +130,7 @@ describe("getting in", () => {
     [2, "options that the server refuses", "127.0.0.1", login, "options=-c%20no_such=1", "no_such"],
     [
       2,
-      "a standby wanted",
+      "a standby requested",
       "127.0.0.1",
       login,
       "target_session_attrs=standby",
@@ -144,14 +144,7 @@ describe("getting in", () => {
       "channel_binding=require&sslmode=disable",
       "channel_binding",
     ],
-    [
-      2,
-      "a root certificate that is not there",
-      "127.0.0.1",
-      login,
-      "sslmode=require&sslrootcert=no.pem",
-      "no.pem",
-    ],
+    [2, "a missing root certificate", "127.0.0.1", login, "sslmode=require&sslrootcert=no.pem", "no.pem"],
   ];
   for (const [exitCode, what, host, by, options, says] of refused) {
     test(`with ${what} is refused in one sentence, without the password`, async () => {
@@ -187,7 +180,7 @@ describe("getting in", () => {
     ["gssencmode=disable&keepalives_idle=30", "SELECT 1 AS found", "keepalives_idle"],
   ];
   for (const [options, finds, warned] of managed) {
-    test(`with ${options}, as URLs of managed providers have it`, async () => {
+    test(`with ${options}, as in the URLs of managed providers`, async () => {
       const database = await address("127.0.0.1", login, options);
       const plain = database.replace(/gardener:[^@]+@/, "postgres@").replace(/\?.*/, "");
       await server.run("CREATE SCHEMA garden", plain);
@@ -199,7 +192,7 @@ describe("getting in", () => {
     }, 20_000);
   }
 
-  test("by a password from the environment, from a file, and from PostgreSQL's own places", async () => {
+  test("with a password from the environment, from a file, and from PGPASSWORD and PGPASSFILE", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "password");
     writeFileSync(file, `${password}\n`);
@@ -220,7 +213,7 @@ describe("getting in", () => {
     }
   });
 
-  test("is told in the greeting and by config, without the password", async () => {
+  test("is shown in the greeting and by config, without the password", async () => {
     const database = await address("127.0.0.1", login, "");
     await using service = await serve(["--database", database]);
     const configured = await plantStore(["config", "--database", database]);
@@ -230,7 +223,7 @@ describe("getting in", () => {
       expect(text).not.toMatch(/pass@word|pass%40/);
   });
 
-  test("to a database that has plants of someone else's fails, and changes nothing", async () => {
+  test("to a database with an unrelated table plants fails, and changes nothing", async () => {
     const database = await server.newDatabase();
     await server.run("CREATE TABLE plants (leaf text)", database);
     const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", database]);

@@ -24,9 +24,9 @@ const arrivals = (ids: readonly number[], name = "fern") =>
 const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
 const refuseWeeds = "ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')";
 
-describe("a plant that the database itself refuses", () => {
+describe("a plant that the database rejects", () => {
   for (const workers of ["1", "2"]) {
-    test(`gets 50001 alone, and its neighbours are stored (workers: ${workers})`, async () => {
+    test(`gets 50001, and the others in its batch are stored (workers: ${workers})`, async () => {
       await using running = await startTestService({ workers }, database);
       await server.run(refuseWeeds, database);
       const bodies = Array.from({ length: 300 }, (_, id) => {
@@ -48,7 +48,7 @@ describe("a plant that the database itself refuses", () => {
     }, 20_000);
   }
 
-  test("keeps the order of arrivals with the same id", async () => {
+  test("preserves the order of arrivals with the same id", async () => {
     await using store = await open();
     await server.run(refuseWeeds, database);
     const arrival = (id: number, name: string) => ({
@@ -60,7 +60,7 @@ describe("a plant that the database itself refuses", () => {
     expect(kinds).toEqual(["failed", "created", "created", "replayed"]);
   });
 
-  test("many times over leaves what there is no time for unavailable, and the store open", async () => {
+  test("makes others unavailable only if there is no time left, and keeps the store open", async () => {
     await using store = await open();
     await server.run(
       `CREATE FUNCTION refuse_slowly() RETURNS trigger LANGUAGE plpgsql AS
@@ -76,7 +76,7 @@ describe("a plant that the database itself refuses", () => {
       );
     await store.plants.create(arrivals([1000]), 1);
     const before = await sessions();
-    // Halving all of it would take more than twenty seconds.
+    // Bisecting all of it would take more than twenty seconds.
     const batch = [...arrivals([0, 1]), ...arrivals(upTo(126).slice(2), "weed"), ...arrivals([126, 127])];
     const kinds = kindsOf(await store.plants.create(batch, 1));
     const rest = kinds.indexOf("store-unavailable");
@@ -106,7 +106,7 @@ describe("a plant that the database itself refuses", () => {
   }, 20_000);
 });
 
-/** A transaction that stays open in another session until it is released. */
+/** A transaction in another session, open until it is released. */
 async function openTransaction(sql: string) {
   const client = new pg.Client({ connectionString: database });
   await client.connect();
@@ -120,22 +120,22 @@ describe("a row that another session has locked", () => {
     "by an INSERT that is not committed": "INSERT INTO plants VALUES (1007, 'fern', NULL, 1, 't')",
   };
   for (const [how, sql] of Object.entries(locks)) {
-    test(`${how} is unavailable alone, and its neighbours are stored in time`, async () => {
+    test(`${how} makes only its plant unavailable, and the others in its batch are stored in time`, async () => {
       await using store = await open();
       await store.plants.create(arrivals(upTo(500)), 1);
       await using _lock = await openTransaction(sql);
       const kinds = kindsOf(await store.plants.create(arrivals(upTo(1500)), 1));
       const locked = how === "FOR UPDATE" ? 7 : 1007;
-      // Another try of the same batch finds what the first one stored, and calls that a replay.
+      // A retry of the batch finds what the first attempt stored, and reports a replay.
       const stored = ["created", "replayed"];
       expect(upTo(1500).filter((id) => !stored.includes(kinds[id] ?? ""))).toEqual([locked]);
       expect(kinds[locked]).toBe("store-unavailable");
-      // The store is not away because of it.
+      // The store stays available.
       expect(await store.plants.create(arrivals([2000]), 1)).toEqual([{ kind: "created" }]);
     }, 20_000);
   }
 
-  test("does not turn requests of others into 503 while a client replays it", async () => {
+  test("does not cause 503 for other clients while one replays it", async () => {
     await using running = await startTestService({}, database);
     expect((await post(running.url, '{"id":7,"name":"fern"}')).status).toBe(200);
     await using _lock = await openTransaction(locks["FOR UPDATE"]);
@@ -158,7 +158,7 @@ describe("a row that another session has locked", () => {
     expect([...(await replayer)]).toEqual([503]);
   }, 30_000);
 
-  test("is told from a lock on the table, which the whole batch waits for", async () => {
+  test("is distinguished from a lock on the table, for which the entire batch waits", async () => {
     await using store = await open();
     const lock = await openTransaction("LOCK TABLE plants IN SHARE MODE");
     const creating = store.plants.create(arrivals(upTo(20)), 1);
@@ -168,12 +168,12 @@ describe("a row that another session has locked", () => {
   }, 20_000);
 });
 
-describe("a plant far larger than others", () => {
-  test("is stored over a slow line, and nobody else is refused meanwhile", async () => {
+describe("a very large plant", () => {
+  test("is stored over a slow connection, and no other plant is refused meanwhile", async () => {
     using proxy = await startTcpProxy(server.port, 2_000_000);
     const slowly = database.replace(`:${server.port}/`, `:${proxy.port}/`);
     await using running = await startTestService({ "max-body-bytes": "16000000" }, slowly);
-    // Over this line it takes four seconds, more than an ordinary statement is given.
+    // Over this connection it takes four seconds, more than the limit of an ordinary statement.
     const large = post(running.url, JSON.stringify({ id: 1, name: "x".repeat(8_000_000) }));
     const small = Array.from({ length: 20 }, async (_, index) => {
       await Bun.sleep(index * 200);
@@ -228,7 +228,7 @@ describe("a database of the second version", () => {
     await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
   }, 30_000);
 
-  test("is upgraded by the next start where one was interrupted and left an invalid index", async () => {
+  test("is upgraded by the next start after an interrupted one left an invalid index", async () => {
     const statement = readFileSync(
       join(import.meta.dir, "../src/storage/postgres/migrations/004-tag-prefix.sql"),
       "utf8",
@@ -257,7 +257,7 @@ describe("a database of the second version", () => {
     expect(await version()).toBe(4);
   }, 30_000);
 
-  test("is upgraded behind a service that listens and says so, however long it takes", async () => {
+  test("is upgraded while the service listens, unready, however long it takes", async () => {
     const blocked = server.run(
       "BEGIN; LOCK TABLE plants IN ROW EXCLUSIVE MODE; SELECT pg_sleep(60)",
       database,
@@ -278,7 +278,7 @@ describe("a database of the second version", () => {
     expect(await indexes()).toEqual(upgraded);
   }, 30_000);
 
-  test("is read as it is by commands that only look, and by those of tokens", async () => {
+  test("is not upgraded by read and token commands", async () => {
     const listed = await plantStore([
       "list",
       "--tag",

@@ -8,7 +8,7 @@ import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startSharingPooler } from "./sharing-pooler.ts";
 
 let server: PostgresServer;
-// Started first and awaited last, since it tries for ten seconds.
+// Started first and awaited last, since it retries for ten seconds.
 let toNowhere: Promise<Finished>;
 beforeAll(async () => {
   toNowhere = plantStore(["token", "list", "--database", "postgres://me:secret@127.0.0.1:1/plants"]);
@@ -27,22 +27,22 @@ async function expectUnavailable(service: Serving, headers: Record<string, strin
   expect(response.headers.get("retry-after")).toBe("1");
 }
 
-/** The start is refused in one sentence. */
+/** Expects the start to fail with one sentence. */
 async function expectRefused(args: readonly string[], code: number, says: string): Promise<void> {
   const refused = await plantStore(["serve", "--listen", "127.0.0.1:0", ...args]);
   expect([refused.code, refused.err]).toEqual([code, expect.stringContaining(says)]);
   expect(refused.err.trim().split("\n")).toHaveLength(1);
 }
 
-describe("a database that is away at the start", () => {
-  test("is waited for: the service listens, unready, and mints the first token once it is there", async () => {
+describe("a database that is unreachable at the start", () => {
+  test("is retried: the service listens, unready, and creates the first token once it connects", async () => {
     const database = await server.newDatabase();
     await server.stop("fast");
     await using service = await serve(["--database", database]);
     expect(service.out()).toContain("The database cannot be used yet");
     expect(service.out()).not.toContain("pst_");
     expect([await status(service.url, "/livez"), await status(service.url, "/readyz")]).toEqual([200, 503]);
-    // Nobody can say yet whether such a token is stored.
+    // It is not known yet whether such a token is stored.
     await expectUnavailable(service, bearer("some-token-of-an-earlier-run"));
     expect((await post(service.url, "{}", { Authorization: "" })).status).toBe(401);
     await server.start();
@@ -54,7 +54,7 @@ describe("a database that is away at the start", () => {
     expect(service.err().match(/database unavailable, retrying/g)?.length).toBeLessThan(5);
   }, 40_000);
 
-  test("is found with its tokens, which every worker then knows", async () => {
+  test("is used once it is reachable, and every worker learns its tokens", async () => {
     const database = ["--database", await server.newDatabase()];
     const secret = (await plantStore(["token", "create", "--name", "x", ...database])).out.trim();
     await server.stop("fast");
@@ -67,7 +67,7 @@ describe("a database that is away at the start", () => {
       expect((await post(service.url, `{"id":${id},"name":"a"}`, bearer(secret))).status).toBe(200);
   }, 40_000);
 
-  test("ends the service with one sentence if it then turns out to be none that can be used", async () => {
+  test("stops the service with one sentence if it turns out to be unusable", async () => {
     const address = new URL(await server.newDatabase());
     address.username = "gardener";
     address.password = "wrong-and-secret";
@@ -84,7 +84,7 @@ describe("a database that is away at the start", () => {
 describe("the first token", () => {
   for (const away of [false, true]) {
     const when = away ? "was away at the start" : "was there at the start";
-    test(`is printed though the answers to its INSERT are lost, where the database ${when}`, async () => {
+    test(`is printed even if the responses to its INSERT are lost and the database ${when}`, async () => {
       const database = await server.newDatabase();
       using proxy = await startLossyProxy(server.port, "INSERT INTO tokens");
       if (away) await server.stop("fast");
@@ -101,7 +101,7 @@ describe("the first token", () => {
   }
 });
 
-test("a database that goes away just after it was opened leaves the service up", async () => {
+test("losing the database just after opening it does not stop the service", async () => {
   const database = await server.newDatabase();
   const secret = (await plantStore(["token", "create", "--name", "x", "--database", database])).out.trim();
   using proxy = await startLossyProxy(server.port, "FROM tokens");
@@ -114,7 +114,7 @@ test("a database that goes away just after it was opened leaves the service up",
 }, 30_000);
 
 describe("a password", () => {
-  test("that is wrong in its file is tried again, until the file holds the right one", async () => {
+  test("that is wrong in its file is read again until it is right", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "password");
     writeFileSync(file, "wrong");
@@ -131,7 +131,7 @@ describe("a password", () => {
     expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
   }, 30_000);
 
-  test("that is wrong in the URL or the environment is refused at once", async () => {
+  test("that is wrong in the URL or the environment is refused immediately", async () => {
     const address = new URL(await server.newDatabase());
     address.username = "gardener";
     const args = ["--listen", "127.0.0.1:0", "--database", address.href];
@@ -143,14 +143,14 @@ describe("a password", () => {
 });
 
 describe("refused at the start", () => {
-  test("is an encoding that cannot store every text", async () => {
+  test("is an encoding that cannot represent every text", async () => {
     const options = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
     await server.run(`CREATE DATABASE latin ${options}`);
     const database = `postgres://postgres@127.0.0.1:${server.port}/latin`;
     await expectRefused(["--database", database], 2, "has the encoding LATIN1");
   });
 
-  test("is a role that lacks a privilege, which is named with its table", async () => {
+  test("is a role without a privilege, which is named with its table", async () => {
     const database = await server.newDatabase();
     const asHelper = database.replace("postgres@", "helper@");
     await expectRefused(["--database", asHelper], 2, "permission denied for schema public");
@@ -167,7 +167,7 @@ describe("refused at the start", () => {
     expect((await post(running.url, '{"id":1,"name":"a"}')).status).toBe(200);
   }, 20_000);
 
-  test("is a port that there cannot be", async () => {
+  test("is an invalid port", async () => {
     await expectRefused(
       ["--database", "postgres://u:p@127.0.0.1:99999/x"],
       2,
@@ -175,19 +175,19 @@ describe("refused at the start", () => {
     );
   });
 
-  test("is a URL whose own options allow no writes", async () => {
+  test("is a URL whose options make sessions read-only", async () => {
     const database = `${await server.newDatabase()}?options=-c%20default_transaction_read_only%3Don`;
     await expectRefused(["--database", database], 2, "options set default_transaction_read_only=on");
   });
 
-  test("is a pooler that shares sessions, called that", async () => {
+  test("is a pooler that shares sessions", async () => {
     using pooler = await startSharingPooler(server.port);
     const database = (await server.newDatabase()).replace(`:${server.port}`, `:${pooler.port}`);
     await expectRefused(["--database", database], 2, "a pooler shares the database's sessions");
   }, 20_000);
 });
 
-test("a database that is away is a failure to a command, after some tries", async () => {
+test("a command fails after several attempts if the database is unreachable", async () => {
   const { code, err } = await toNowhere;
   expect([code, err]).toEqual([1, expect.stringContaining("The database cannot be used")]);
   expect(err.trim().split("\n")).toHaveLength(1);

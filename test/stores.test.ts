@@ -19,12 +19,12 @@ const settingOf = (database: string) => ({
 });
 const open = (database: string): Promise<Store> => openStore(settingOf(database));
 
-// The ports' contracts, the same for every engine.
+// The contract of the ports, for every engine.
 onEveryEngine((engine) => {
   const openNew = async () => open(await engine.newDatabase());
 
   describe("plants", () => {
-    test("in one batch are judged in order: the first with an id wins", async () => {
+    test("in one batch are processed in order: the first with an id wins", async () => {
       await using store = await openNew();
       const batch = [arrival(2, "a"), arrival(1, "b", "t"), arrival(2, "a"), arrival(2, "c", "t")];
       expect(await store.plants.create(batch, 1)).toEqual([
@@ -50,7 +50,7 @@ onEveryEngine((engine) => {
       expect((await store.archive.find(2n))?.name).toBe("a");
     });
 
-    test("are found with what they were stored with", async () => {
+    test("are found with everything that was stored", async () => {
       await using store = await openNew();
       await store.plants.create(
         [arrival(-(2n ** 63n), "NULL", "", "who"), arrival(2n ** 63n - 1n, "")],
@@ -67,7 +67,7 @@ onEveryEngine((engine) => {
       expect(await store.archive.find(0n)).toBeUndefined();
     });
 
-    // What arrays and their quoting could trip over.
+    // Texts that are special in PostgreSQL's arrays.
     const awkward = [
       "null",
       "{}",
@@ -83,7 +83,7 @@ onEveryEngine((engine) => {
       "🌱é\u{10ffff}",
       "%_$1",
     ];
-    test("keep every text as it is", async () => {
+    test("keep every text unchanged", async () => {
       await using store = await openNew();
       const batch = awkward.flatMap((text, index) => [
         arrival(index * 2, text, `x${text}`),
@@ -94,7 +94,7 @@ onEveryEngine((engine) => {
       expect(new Set(kindsOf(await store.plants.create(batch, 2)))).toEqual(new Set(["replayed"]));
     });
 
-    test("as large as a body may be come in any number, still judged in order", async () => {
+    test("as large as a body may be are stored in any number, in order", async () => {
       await using store = await openNew();
       const large = (id: number) => arrival(id, `${id} ${"x".repeat(60_000)}`);
       const batch = [...Array.from({ length: 300 }, (_, id) => large(id)), large(0), arrival(299, "other")];
@@ -105,7 +105,7 @@ onEveryEngine((engine) => {
 
     test("with the largest name and tag that a body allows are stored and found by their tag", async () => {
       await using store = await openNew();
-      // Random, so that no engine can compress it below a limit of its own.
+      // Random, so that no engine can compress it below one of its limits.
       const text = (bytes: number) => randomBytes(bytes / 2).toString("hex");
       const plants = [
         arrival(1, "a", text(65_000)),
@@ -147,7 +147,7 @@ onEveryEngine((engine) => {
       ...more,
     });
 
-    test("are kept whole, the oldest first, and changed together with one that is added", async () => {
+    test("are stored with every field, oldest first, and updated in one transaction with a new one", async () => {
       await using store = await openNew();
       const [first, second] = [token("aaa", { createdAtMs: 9 }), token("bbb", { expiresAtMs: 2 ** 45 })];
       await store.tokens.add(first);
@@ -163,14 +163,14 @@ onEveryEngine((engine) => {
       ]);
     });
 
-    test("that someone else makes or ends are noticed", async () => {
+    test("that another process creates or revokes are detected", async () => {
       const database = await engine.newDatabase();
       await using store = await open(database);
       await using other = await openTokens(settingOf(database), { create: false });
       const first = await store.tokens.version();
       expect(await store.tokens.version()).toBe(first);
       await other.tokens.add(token("aaa"));
-      // Whoever reads them meanwhile does not take the news away from the one that watches.
+      // Another reader must not consume the change for the one that watches.
       await store.tokens.all();
       const second = await store.tokens.version();
       expect(second).not.toBe(first);
@@ -179,13 +179,13 @@ onEveryEngine((engine) => {
     });
   });
 
-  describe("looking into the store", () => {
+  describe("reading the store", () => {
     let store: Store;
     const minuteMs = 60_000;
     const startMs = 1_700_000_000_000;
     beforeAll(async () => {
       store = await openNew();
-      // Twenty-five plants, five to a batch, a minute between batches; ids are in no order.
+      // Twenty-five plants with random ids, five per batch, a minute between batches.
       for (let batch = 0; batch < 5; batch++) {
         const plants = Array.from({ length: 5 }, (_, index) => {
           const number = batch * 5 + index;
@@ -256,7 +256,7 @@ onEveryEngine((engine) => {
       });
     }
 
-    test("a cursor that no page gave is told", async () => {
+    test("a cursor that no page returned is refused", async () => {
       for (const cursor of ["x", "1.2.3", "", "9".repeat(40), "1;DROP TABLE plants"])
         await expect(store.archive.page(request({ cursor }))).rejects.toThrow(CursorProblem);
     });
@@ -267,7 +267,7 @@ onEveryEngine((engine) => {
       expect(await store.archive.topTags(5)).toEqual([{ tag: "tree", plants: 9 }]);
     });
 
-    test("a plant keeps the time of the clock it was stored by, and is found by it, though the clock was set back", async () => {
+    test("a plant keeps its time, and is found by it, after the clock was set back", async () => {
       await using live = await openNew();
       const dayMs = 24 * 60 * minuteMs;
       await live.plants.create([arrival(1, "early")], startMs);
@@ -290,16 +290,16 @@ onEveryEngine((engine) => {
       expect(await live.archive.createdPerMinute(startMs + 30 * dayMs, 1)).toEqual([1]);
     });
 
-    test("totals go on being right while plants come", async () => {
+    test("totals stay right while plants arrive", async () => {
       await using live = await openNew();
       for (let count = 1; count <= 5; count++) {
-        // Each a little late, as from a node whose clock is behind.
+        // Each a little late, as from a node whose clock is slow.
         await live.plants.create([arrival(count, "a")], Date.now() - (5 - count) * 3000);
         expect(await live.archive.total()).toBe(count);
       }
     });
 
-    test("what arrives is told at least once to whoever asks on", async () => {
+    test("every new plant is returned at least once to a reader that keeps asking", async () => {
       await using live = await openNew();
       let { plants, cursor } = await live.archive.arrivedSince(undefined, 10);
       expect(plants).toEqual([]);

@@ -16,10 +16,10 @@ import {
 } from "./harness.ts";
 
 const three = { workers: "3" };
-// A new connection each time, so that the kernel spreads them over the workers.
+// A new connection each time, so that the kernel distributes them over the workers.
 const apart = { Connection: "close" };
 
-/** Sees each worker that is started from now on, and how many plants came to them. */
+/** Records each worker that starts, and how many plants it received. */
 function watchHiring(): { readonly workers: Worker[]; plantsTaken(): number } & Disposable {
   const RealWorker = globalThis.Worker;
   const workers: Worker[] = [];
@@ -27,7 +27,7 @@ function watchHiring(): { readonly workers: Worker[]; plantsTaken(): number } & 
   globalThis.Worker = class extends RealWorker {
     constructor(url: string | URL) {
       super(url);
-      // The store has threads of its own.
+      // The store starts threads too.
       if (!String(url).includes("worker-thread")) return;
       workers.push(this);
       this.addEventListener("message", ({ data }) => {
@@ -46,7 +46,7 @@ function watchHiring(): { readonly workers: Worker[]; plantsTaken(): number } & 
 
 onEveryEngine((engine) => {
   describe("several workers on one port", () => {
-    test("create every plant once, exactly, whichever worker it came to", async () => {
+    test("create every plant once, whichever worker receives it", async () => {
       using hired = watchHiring();
       await using running = await engine.start(three);
       const ids = Array.from({ length: 300 }, (_, index) => 2n ** 63n - 1n - BigInt(index));
@@ -64,7 +64,7 @@ onEveryEngine((engine) => {
       expect(again.every(({ headers }) => headers.get("idempotent-replayed") === "true")).toBe(true);
     });
 
-    test("have exactly one winner where plants race for an id", async () => {
+    test("create exactly one of the plants racing for an id", async () => {
       await using running = await engine.start(three);
       for (let id = 0; id < 10; id++) {
         const names = Array.from({ length: 12 }, (_, index) => `racer ${index}`);
@@ -79,7 +79,7 @@ onEveryEngine((engine) => {
       }
     });
 
-    test("keep one rate limit together", async () => {
+    test("share one rate limit", async () => {
       await using running = await engine.start({ ...three, "rate-limit": "20/h" });
       const responses = await Promise.all(
         Array.from({ length: 60 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`, apart)),
@@ -88,7 +88,7 @@ onEveryEngine((engine) => {
       expect(responses.filter(({ status }) => status === 429)).toHaveLength(40);
     });
 
-    test("keep one bound on what is pending together", async () => {
+    test("share one limit of pending plants", async () => {
       await using running = await engine.start({ ...three, "max-pending": "1" });
       const responses = await Promise.all(
         Array.from({ length: 120 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`, apart)),
@@ -98,7 +98,7 @@ onEveryEngine((engine) => {
       expect((await engine.stored(running.database)).map(({ id }) => id)).toEqual(stored);
     });
 
-    test("all know of a new and of a revoked token within a second, and stop cleanly", async () => {
+    test("all learn of a new or revoked token within a second, and stop cleanly", async () => {
       const database = ["--database", await engine.newDatabase()];
       const service = await serve([...database, "--workers", "3"], {
         environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
@@ -122,7 +122,7 @@ onEveryEngine((engine) => {
       expect([code, err]).toEqual([0, expect.stringContaining("every acknowledged plant is on disk")]);
     }, 20_000);
 
-    test("finish what each of them has in flight when they stop", async () => {
+    test("finish the requests in flight when they stop", async () => {
       await using running = await engine.start(three);
       let accepted = 0;
       const stopping = Promise.withResolvers<void>();
@@ -150,7 +150,7 @@ onEveryEngine((engine) => {
       expect(await engine.stored(running.database)).toHaveLength(24);
     });
 
-    test("go on when one of them dies, which is replaced", async () => {
+    test("keep serving when one of them dies and is replaced", async () => {
       using hired = watchHiring();
       await using running = await engine.start(three);
       hired.workers[0]?.terminate();
@@ -172,7 +172,7 @@ onEveryEngine((engine) => {
   });
 });
 
-/** From now on the system has no thread to give, as under a limit of processes. */
+/** Makes starting a thread fail, as at a process limit. */
 function noMoreThreads(): Disposable {
   const RealWorker = globalThis.Worker;
   globalThis.Worker = function failing() {
@@ -185,7 +185,7 @@ function noMoreThreads(): Disposable {
   };
 }
 
-describe("where no thread can be started", () => {
+describe("if no thread can be started", () => {
   test("a start with workers says so in one sentence", async () => {
     using _ = noMoreThreads();
     const problem = await startTestService(three).then(
@@ -196,7 +196,7 @@ describe("where no thread can be started", () => {
     expect(problem?.message).toContain("A worker could not be started: Failed to spawn worker thread.");
   });
 
-  test("a worker that died is tried again later, and the others go on", async () => {
+  test("a worker that died is restarted later, and the others keep serving", async () => {
     using hired = watchHiring();
     await using running = await startTestService({ workers: "2" });
     using _ = noMoreThreads();
@@ -209,10 +209,10 @@ describe("where no thread can be started", () => {
     );
   });
 
-  test("plants are stored all the same, and no write is called unknown", async () => {
+  test("plants are still stored, and no outcome is unknown", async () => {
     await using running = await startTestService();
     using _ = noMoreThreads();
-    // Enough for the WAL to be checkpointed several times over.
+    // Enough for several checkpoints of the WAL.
     const name = "x".repeat(60_000);
     for (let first = 0; first < 1200; first += 100) {
       const ids = Array.from({ length: 100 }, (__, index) => first + index);
@@ -228,7 +228,7 @@ describe("where no thread can be started", () => {
   });
 });
 
-test("several workers all refuse, and the service ends, after a write in doubt", async () => {
+test("after an unknown outcome all workers refuse, and the service stops", async () => {
   using folder = temporaryFolder();
   const main = join(import.meta.dir, "../src/main.ts");
   const file = join(folder.path, "p.db");
