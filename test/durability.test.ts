@@ -74,11 +74,13 @@ describe("another process that holds the write lock", () => {
     await using running = await startTestService();
     using other = new Database(running.database);
     other.run("BEGIN IMMEDIATE");
-    const waiting = post(running.url, '{"id":1,"name":"a"}');
+    let answered = false;
+    const waiting = post(running.url, '{"id":1,"name":"a"}').finally(() => {
+      answered = true;
+    });
     await Bun.sleep(100);
-    const startMs = performance.now();
     expect((await fetch(`${running.url}/livez`)).status).toBe(200);
-    expect(performance.now() - startMs).toBeLessThan(100);
+    expect(answered).toBe(false);
     other.run("ROLLBACK");
     expect((await waiting).status).toBe(200);
   });

@@ -111,6 +111,8 @@ export interface RawResponse {
 /** Bytes to send, a pause in ms, or something to wait for, which sees what was received so far. */
 export type RawPiece = string | Uint8Array | number | ((received: () => string) => Promise<unknown>);
 
+const firstByteMsMax = 3000;
+
 /** Sends the pieces unchanged, one after another, and collects everything that is received. */
 export function sendRaw(port: number, pieces: readonly RawPiece[], waitMs = 150): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
@@ -123,9 +125,10 @@ export function sendRaw(port: number, pieces: readonly RawPiece[], waitMs = 150)
       socket.destroy();
       resolve({ text: Buffer.concat(received).toString("utf8"), closed: ended });
     };
+    // Silence after a response means that it is complete; before it, that the service has not got to the request.
     const settle = () => {
       clearTimeout(timer);
-      timer = setTimeout(finish, waitMs);
+      timer = setTimeout(finish, received.length > 0 ? waitMs : Math.max(waitMs, firstByteMsMax));
     };
     socket.on("data", (bytes: Buffer) => {
       received.push(bytes);
