@@ -48,7 +48,7 @@ function changedToBlob(file: string): string {
 }
 
 describe("verify", () => {
-  const disagreements: [what: string, sql: string, told: string][] = [
+  const disagreements: [what: string, sql: string, message: string][] = [
     [
       "a name",
       "UPDATE plants SET name = 'Other' WHERE seq = 1500",
@@ -78,10 +78,10 @@ describe("verify", () => {
       "2 of the plants 2049 to 3000 are missing",
     ],
   ];
-  for (const [what, sql, told] of disagreements) {
+  for (const [what, sql, message] of disagreements) {
     test(`finds ${what} changed behind the service's back, and says where`, async () => {
       const { problems } = await verify(changed("disagrees.db", sql), () => {});
-      expect(problems.join("\n")).toContain(told);
+      expect(problems.join("\n")).toContain(message);
     });
   }
 

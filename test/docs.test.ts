@@ -115,11 +115,11 @@ describe("the documents match the code", () => {
 
   test("no secret in a deploy file is valid as a token", () => {
     const documents = (Bun.YAML.parse(read("deploy/kubernetes.yaml")) as Manifest[]).flat();
-    const shown = documents.flatMap(({ kind, stringData = {} }) =>
+    const placeholders = documents.flatMap(({ kind, stringData = {} }) =>
       kind === "Secret" ? Object.values(stringData) : [],
     );
-    expect(shown).toHaveLength(2);
-    for (const text of shown) {
+    expect(placeholders).toHaveLength(2);
+    for (const text of placeholders) {
       for (const name of ["PLANT_STORE_ACCESS_TOKEN", "PLANT_STORE_OPERATOR_TOKEN"]) {
         const config = { flags: {}, environment: { [`${name}_FILE`]: "secret" }, readFile: () => text };
         expect(() => readConfig(config)).toThrow(`${name}_FILE must hold a token`);

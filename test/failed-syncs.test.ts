@@ -50,20 +50,23 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
     ["of the data file, by the checkpoint thread", ".db", largeName, "once"],
     ["of the data file, by the writer", ".db", largeName, "main thread"],
     ["of the WAL", "-wal", "fern", "once"],
-  ] as const)("%s and no other ends the service at once, with its WAL", async (_, suffix, name, only) => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    const syncs = recordSyncs(folder.path, suffix, only);
-    const service = await serve(["--database", file, "--drain-delay", "60s"], {
-      environment: { ...withToken, ...syncs.environment },
-    });
-    syncs.failFromNowOn();
-    await createUntilRefused(service, name);
-    const { code, err } = await service.ended();
-    expect([code, err]).toEqual([1, expect.not.stringContaining("every acknowledged plant is on disk")]);
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
-    expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
-  });
+  ] as const)(
+    "%s and no other stops the service immediately, with its WAL",
+    async (_, suffix, name, only) => {
+      using folder = temporaryFolder();
+      const file = join(folder.path, "plants.db");
+      const syncs = recordSyncs(folder.path, suffix, only);
+      const service = await serve(["--database", file, "--drain-delay", "60s"], {
+        environment: { ...withToken, ...syncs.environment },
+      });
+      syncs.failFromNowOn();
+      await createUntilRefused(service, name);
+      const { code, err } = await service.ended();
+      expect([code, err]).toEqual([1, expect.not.stringContaining("every acknowledged plant is on disk")]);
+      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+      expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
+    },
+  );
 
   test("in a start after a crash keeps the WAL, and the start after that does not trust the page cache", async () => {
     using folder = temporaryFolder();

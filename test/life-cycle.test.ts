@@ -132,12 +132,12 @@ onEveryEngine((engine) => {
 
     test("waits a second for a request whose head has not arrived, and no longer", async () => {
       await using running = await engine.start();
-      const begun = sendRaw(running.port, ["GET /li"], 1500);
+      const partial = sendRaw(running.port, ["GET /li"], 1500);
       await Bun.sleep(50);
       const startMs = performance.now();
       await running.service.close("test");
       expect(performance.now() - startMs).toBeLessThan(2000);
-      await begun;
+      await partial;
     });
 
     test("does not wait longer than the drain timeout", async () => {

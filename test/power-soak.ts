@@ -13,7 +13,7 @@ import { accessToken, eventually, temporaryFolder } from "./harness.ts";
 type Call =
   | { readonly kind: "write"; readonly file: string; readonly at: number; readonly bytes: Buffer }
   | { readonly kind: "truncate"; readonly file: string; readonly size: number }
-  | { readonly kind: "sync-begun" | "sync"; readonly file: string; readonly thread: string }
+  | { readonly kind: "sync-started" | "sync"; readonly file: string; readonly thread: string }
   | { readonly kind: "answer"; readonly names: readonly string[] };
 
 type Change = Extract<Call, { kind: "write" | "truncate" }>;
@@ -27,7 +27,7 @@ class Disk {
 
   take(call: Exclude<Call, { kind: "answer" }>): void {
     if (call.kind === "write" || call.kind === "truncate") this.#pending.push(call);
-    else if (call.kind === "sync-begun") this.#covered.set(call.thread, this.#pending.length);
+    else if (call.kind === "sync-started") this.#covered.set(call.thread, this.#pending.length);
     else this.#synced(this.#covered.get(call.thread) ?? 0);
   }
 
@@ -173,18 +173,18 @@ async function recordService(
 
 /** Joins the calls that strace split because another thread interrupted them. */
 function callReader(database: string): (line: string) => Call[] {
-  const begun = new Map<string, string>();
+  const unfinishedCalls = new Map<string, string>();
   return (line) => {
     const [, thread = "", text = ""] = /^(\d+) +(.*)$/.exec(line) ?? [];
     const unfinished = /^(.*) <unfinished \.\.\.>$/.exec(text)?.[1];
     if (unfinished !== undefined) {
-      begun.set(thread, unfinished);
-      return parse(`${unfinished}) = 0`, database, thread).filter(({ kind }) => kind === "sync-begun");
+      unfinishedCalls.set(thread, unfinished);
+      return parse(`${unfinished}) = 0`, database, thread).filter(({ kind }) => kind === "sync-started");
     }
     const rest = /^<\.\.\. \w+ resumed>(.*)$/.exec(text)?.[1];
     if (rest === undefined) return parse(text, database, thread);
-    return parse((begun.get(thread) ?? "") + rest, database, thread).filter(
-      ({ kind }) => kind !== "sync-begun",
+    return parse((unfinishedCalls.get(thread) ?? "") + rest, database, thread).filter(
+      ({ kind }) => kind !== "sync-started",
     );
   };
 }
@@ -204,7 +204,7 @@ function parse(line: string, database: string, thread: string): Call[] {
   if (file !== database && file !== `${database}-wal`) return [];
   if (name === "fsync" || name === "fdatasync")
     return [
-      { kind: "sync-begun", file, thread },
+      { kind: "sync-started", file, thread },
       { kind: "sync", file, thread },
     ];
   if (name === "ftruncate") return [{ kind: "truncate", file, size: Number(rest) }];
