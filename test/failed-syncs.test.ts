@@ -85,7 +85,7 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await crashed(file);
-    const syncs = watchSyncs(folder.path, "-wal");
+    const syncs = recordSyncs(folder.path, "-wal");
     syncs.failFromNowOn();
     const environment = { ...withToken, ...syncs.environment, FAIL_ERRNO: String(constants.errno.ENOSPC) };
     const { code, err } = await failedStart(file, environment);
@@ -99,7 +99,7 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
   test("of a folder, on a file system that cannot sync folders, is ignored", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "new", "plants.db");
-    const syncs = watchSyncs(folder.path, "/new");
+    const syncs = recordSyncs(folder.path, "/new");
     syncs.failFromNowOn();
     const environment = { ...withToken, ...syncs.environment, FAIL_ERRNO: String(constants.errno.EINVAL) };
     await using service = await serve(["--database", file], { environment });
