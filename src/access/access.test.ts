@@ -22,14 +22,14 @@ function gate(): Gate {
   return made;
 }
 
-describe("a minted secret", () => {
-  test("is pst_ and 49 letters and digits, and no two are alike", () => {
+describe("a generated secret", () => {
+  test("is pst_ and 49 letters and digits, and unique", () => {
     const many = new Set(Array.from({ length: 1000 }, mintSecret));
     expect(many.size).toBe(1000);
     for (const one of many) expect(one).toMatch(/^pst_[0-9A-Za-z]{49}$/);
   });
 
-  test("shows when a character was mistyped or lost", () => {
+  test("reveals a mistyped or missing character", () => {
     expect(isMintedSecret(secret)).toBe(true);
     expect(isMintedSecret(secret.slice(0, -1))).toBe(false);
     fc.assert(
@@ -58,24 +58,24 @@ describe("the gate", () => {
     });
   }
 
-  test("admits a good token, whatever the case of the scheme, each time", () => {
+  test("admits a valid token every time, whatever the case of the scheme", () => {
     const one = gate();
     for (const scheme of ["Bearer", "bearer", "BEARER ", "Bearer"]) {
       expect(one.admit(`${scheme} ${secret}`, "plants:create", 0)).toMatchObject({ name: "greenhouse" });
     }
   });
 
-  test("tells a token without the scope", () => {
+  test("denies a token without the scope", () => {
     expect(gate().admit(`Bearer ${secret}`, "operator", 0)).toBe("lacks-scope");
   });
 
-  test("does not admit an expired token, though it was admitted before", () => {
+  test("does not admit an expired token, even if it was admitted before", () => {
     const one = gate();
     expect(one.admit(`Bearer ${secret}`, "plants:create", 999)).toMatchObject({ name: "greenhouse" });
     expect(one.admit(`Bearer ${secret}`, "plants:create", 1000)).toBe("bad-credentials");
   });
 
-  test("forgets a revoked token at once, though it was admitted before", () => {
+  test("denies a revoked token immediately, even if it was admitted before", () => {
     const one = gate();
     one.admit(`Bearer ${secret}`, "plants:create", 0);
     one.update([{ ...token, revokedAtMs: 1 }]);
@@ -94,7 +94,7 @@ describe("a preset token", () => {
     ["is stored and expired", [{ ...both, expiresAtMs: 1 }]],
   ];
   for (const [what, tokens] of stored) {
-    test(`has its own scope and no other where its secret ${what}`, () => {
+    test(`has only its own scope if its secret ${what}`, () => {
       const made = new Gate([{ ...preset, digest: digestOf(secret) }]);
       made.update(tokens);
       expect(made.admit(`Bearer ${secret}`, "plants:create", 2)).toMatchObject({ name: "preset-access" });
@@ -104,7 +104,7 @@ describe("a preset token", () => {
 });
 
 describe("a rate limit", () => {
-  test("lets a burst through, then a steady flow, each caller for itself", () => {
+  test("allows a burst, then a steady rate, for each caller", () => {
     const limit = new RateLimit({ count: 10, perMs: 1000 }, createRateMemory());
     for (let taken = 0; taken < 10; taken++) expect(limit.take("a", 0)).toBe(0);
     expect(limit.take("a", 0)).toBe(100);
@@ -114,20 +114,20 @@ describe("a rate limit", () => {
   });
 
   for (const count of [1, 3, 7, 30, 60, 999]) {
-    test(`of ${count} a second lets ${count} through at once and no more`, () => {
+    test(`of ${count} per second allows a burst of ${count} and no more`, () => {
       const limit = new RateLimit({ count, perMs: 1000 }, createRateMemory());
       const taken = Array.from({ length: count + 1 }, () => limit.take("a", 1_794_700_000_000));
       expect(taken.filter((waitMs) => waitMs === 0)).toHaveLength(count);
     });
   }
 
-  test("is one budget for each caller, also where their names have one hash", () => {
+  test("is separate for each caller, even if their names have the same hash", () => {
     const limit = new RateLimit({ count: 1, perMs: 1000 }, createRateMemory());
-    // These two are one in 32-bit FNV-1a.
+    // These two have the same 32-bit FNV-1a hash.
     for (const name of ["costarring", "liquid"]) expect([name, limit.take(name, 0)]).toEqual([name, 0]);
   });
 
-  test("is one budget for each caller, as long as there is memory for all; the rest share one of their own", () => {
+  test("is separate for each caller while there are buckets left; further callers share one", () => {
     const limit = new RateLimit({ count: 1, perMs: 1000 }, createRateMemory());
     const refused = (from: number, to: number, nowMs: number) =>
       Array.from({ length: to - from }, (_, index) => limit.take(`caller ${from + index}`, nowMs)).filter(
@@ -139,7 +139,7 @@ describe("a rate limit", () => {
     expect(refused(0, 4096, 1000)).toHaveLength(4096);
   });
 
-  test("is one limit for all who share its memory", () => {
+  test("is shared by all threads that share its memory", () => {
     const memory = createRateMemory();
     const [one, other] = [
       new RateLimit({ count: 2, perMs: 1000 }, memory),
@@ -150,7 +150,7 @@ describe("a rate limit", () => {
     expect(other.take("a", 0)).toBeGreaterThan(0);
   });
 
-  test("is not emptied by a clock that is set back", () => {
+  test("survives a clock that is set back", () => {
     const limit = new RateLimit({ count: 2, perMs: 1000 }, createRateMemory());
     expect(limit.take("a", 10_000)).toBe(0);
     expect(limit.take("a", 10_000)).toBe(0);

@@ -18,7 +18,7 @@ const read = (
   });
 
 describe("settings", () => {
-  test("have good defaults", () => {
+  test("have defaults", () => {
     expect(read()).toMatchObject({
       listen: { host: "127.0.0.1", port: 3000 },
       database: "data/plant-store.db",
@@ -33,13 +33,13 @@ describe("settings", () => {
     });
   });
 
-  test("come from flags over environment over defaults; an empty variable is none", () => {
+  test("come from flags over environment over defaults; an empty variable counts as unset", () => {
     const environment = { PLANT_STORE_MAX_PENDING: "7", PLANT_STORE_LOG_LEVEL: "" };
     expect(read({}, environment)).toMatchObject({ pendingMax: 7, logLevel: "info" });
     expect(read({ "max-pending": "9" }, environment).pendingMax).toBe(9);
   });
 
-  test("take addresses, times and rates as people write them", () => {
+  test("accept addresses, times and rates in the usual notations", () => {
     expect(read({ listen: "[::1]:80" }).listen).toEqual({ host: "::1", port: 80 });
     expect(read({ listen: ":8080" }).listen).toEqual({ host: "0.0.0.0", port: 8080 });
     expect(read({ "body-timeout": "1.5s" }).bodyTimeoutMs).toBe(1500);
@@ -71,7 +71,7 @@ describe("settings", () => {
     [{}, { PLANT_STORE_ACCESS_TOKEN: "x", PLANT_STORE_ACCESS_TOKEN_FILE: "y" }, "are both set"],
   ];
   for (const [flags, environment, message] of wrong) {
-    test(`${JSON.stringify({ ...flags, ...environment })} is told`, () => {
+    test(`${JSON.stringify({ ...flags, ...environment })} is refused`, () => {
       expect(() => read(flags, environment)).toThrow(ConfigProblem);
       expect(() => read(flags, environment)).toThrow(message);
     });
@@ -124,7 +124,7 @@ describe("preset tokens", () => {
     ]);
   });
 
-  test("are one caller with both scopes where one secret is given for both", () => {
+  test("are one caller with both scopes if they have the same secret", () => {
     const both = read(
       {},
       { PLANT_STORE_ACCESS_TOKEN: secret, PLANT_STORE_OPERATOR_TOKEN: secret },
@@ -132,7 +132,7 @@ describe("preset tokens", () => {
     expect(both).toMatchObject([{ name: "preset", scopes: ["plants:create", "operator"] }]);
   });
 
-  test("are told of but never shown", () => {
+  test("are listed, but their values are hidden", () => {
     const shown = JSON.stringify(
       effectiveSettings({ flags: {}, environment: { PLANT_STORE_ACCESS_TOKEN: secret }, readFile: () => "" }),
     );
@@ -141,7 +141,7 @@ describe("preset tokens", () => {
   });
 });
 
-test("a variable that is nearly one of ours is noticed, one of Kubernetes' is not", () => {
+test("an unknown PLANT_STORE_ variable is reported, one of Kubernetes' is not", () => {
   const environment = {
     PLANT_STORE_LISTN: "x",
     PLANT_STORE_SERVICE_HOST: "x",

@@ -25,7 +25,7 @@ describe("an id's source text", () => {
     [`0.${"0".repeat(59_999)}1e60000`, 1n],
   ];
   for (const [source, expected] of integers) {
-    test(`${brief(source)} is a whole number`, () => {
+    test(`${brief(source)} is an integer`, () => {
       expect(parseInt64(source)).toBe(expected);
     });
   }
@@ -45,12 +45,12 @@ describe("an id's source text", () => {
     `0.${"0".repeat(60_000)}1`,
   ];
   for (const source of others) {
-    test(`${brief(source)} is none, or outside int64`, () => {
+    test(`${brief(source)} is not an integer, or outside int64`, () => {
       expect(parseInt64(source)).toBeUndefined();
     });
   }
 
-  test("every int64 comes back exactly, however it is written", () => {
+  test("every int64 is parsed exactly, however it is written", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: int64Min, max: int64Max }), fc.nat({ max: 30 }), (id, zeros) => {
         expect(parseInt64(String(id))).toBe(id);
@@ -60,7 +60,7 @@ describe("an id's source text", () => {
     );
   });
 
-  test("no integer outside int64 is taken", () => {
+  test("no integer outside int64 is accepted", () => {
     const outside = fc.oneof(fc.bigInt({ min: int64Max + 1n }), fc.bigInt({ max: int64Min - 1n }));
     fc.assert(fc.property(outside, (id) => parseInt64(String(id)) === undefined));
   });

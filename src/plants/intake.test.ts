@@ -10,7 +10,7 @@ import {
 
 const created: Outcome = { kind: "created" };
 
-/** A store whose next batch ends as the test says, in place of a disk that fails on cue. */
+/** A store whose next batch ends as the test chooses, since a disk does not fail on demand. */
 class CuedStore implements PlantStore {
   batchesInFlightMax = 1;
   canBecomeUnreachable = false;
@@ -45,21 +45,21 @@ function setUp(pendingMax = 100, batchesInFlightMax = 1) {
 }
 
 describe("the intake", () => {
-  test("stores all that arrives in one turn as one batch", async () => {
+  test("stores everything that arrives in one turn as one batch", async () => {
     const { store, create } = setUp();
     const outcomes = await Promise.all(Array.from({ length: 50 }, (_, id) => create(id)));
     expect(outcomes).toEqual(Array(50).fill(created));
     expect(store.batches).toEqual([50]);
   });
 
-  test("stores a single plant at once, without waiting for others", async () => {
+  test("stores a single plant immediately, without waiting for others", async () => {
     const { create } = setUp();
     const startMs = performance.now();
     await create(1);
     expect(performance.now() - startMs).toBeLessThan(50);
   });
 
-  test("rejects what exceeds its queue at once, and accepts more once there is room", async () => {
+  test("rejects plants immediately when its queue is full, and accepts more once there is space", async () => {
     const { create } = setUp(2);
     const all = [create(1), create(2), create(3)];
     expect(await all[2]).toBe("too-busy");
@@ -67,7 +67,7 @@ describe("the intake", () => {
     expect(await create(4)).toEqual(created);
   });
 
-  test("starts to write a full batch at once, before the turn ends", async () => {
+  test("starts to write a full batch before the turn ends", async () => {
     const { store, create } = setUp(2);
     const all = [create(1), create(2)];
     expect(store.batches).toEqual([2]);
@@ -111,7 +111,7 @@ describe("the intake", () => {
     });
   }
 
-  test("stores nothing that waits behind a batch in doubt, and refuses all that follows at once", async () => {
+  test("stores nothing after a batch with unknown outcome, and rejects later plants immediately", async () => {
     const { store, heard, intake, create } = setUp();
     const writing = Promise.withResolvers<void>();
     store.next = () => writing.promise;
@@ -140,7 +140,7 @@ describe("the intake", () => {
     expect(await create(1)).toBe("store-unavailable");
   });
 
-  test("writes a full batch that began at once as the only one", async () => {
+  test("writes no other batch while a full one is being written", async () => {
     const { store, create } = setUp(5000);
     const writing = Promise.withResolvers<void>();
     store.next = () => writing.promise;
@@ -154,7 +154,7 @@ describe("the intake", () => {
     expect(store.batches).toEqual([1000, 1]);
   });
 
-  test("takes a write that has just succeeded for an answer, and does not ask the store", async () => {
+  test("counts a recent successful write as ready, without a probe", async () => {
     const { store, intake, create } = setUp();
     store.canBecomeUnreachable = true;
     expect(await create(1)).toEqual(created);
@@ -183,7 +183,7 @@ describe("the intake", () => {
     });
   }
 
-  test("reports a callback that throws when it is rejected at once or on close", async () => {
+  test("reports a callback that throws when its plant is rejected immediately or on close", async () => {
     const { heard, intake, create } = setUp(2);
     const failing = () =>
       intake.create({ id: 1n, name: "a", tag: undefined }, "test", () => {
@@ -230,7 +230,7 @@ describe("the intake", () => {
     expect([asked, heard]).toEqual([1, ["unavailable"]]);
   });
 
-  test("asks the store also after the clock was set back", async () => {
+  test("probes the store even after the clock was set back", async () => {
     const { store, intake, create } = setUp();
     store.canBecomeUnreachable = true;
     await create(1);
@@ -244,7 +244,7 @@ describe("the intake", () => {
     }
   });
 
-  test("closes once the batch in hand is answered; what was not begun is turned away", async () => {
+  test("closes once the current batch is answered, and rejects what is still queued", async () => {
     const { store, intake, create } = setUp();
     const writing = Promise.withResolvers<void>();
     store.next = () => writing.promise;

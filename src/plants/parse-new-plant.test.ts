@@ -37,7 +37,7 @@ function scan(body: Uint8Array) {
 
 const brief = (text: string) => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 
-describe("a plant is taken", () => {
+describe("a plant is accepted", () => {
   const taken: [string, { id: bigint; name: string; tag?: string }][] = [
     ['{"id":1,"name":"Fern"}', { id: 1n, name: "Fern" }],
     ['{"id": 1, "name": "Fern", "tag": "indoor"}', { id: 1n, name: "Fern", tag: "indoor" }],
@@ -128,7 +128,7 @@ describe("a body is refused", () => {
     });
   }
 
-  test("not UTF-8, with the first byte that is wrong", () => {
+  test("not UTF-8, with the position of the first invalid byte", () => {
     const overlong = Uint8Array.of(...encode('{"id":1,"name":"'), 0xc0, 0xaf, ...encode('"}'));
     expect(refusal(overlong)).toMatchObject({
       kind: "not-text",
@@ -142,7 +142,7 @@ describe("a body is refused", () => {
     expect(refusal(Uint8Array.of(0xef, 0xbb, 0xbf, ...encode('{"id":1,"name":"a"}'))).kind).toBe("not-text");
   });
 
-  test("a long value is cut in the message", () => {
+  test("a long value is truncated in the message", () => {
     expect(refusal(`{"id":"${"x".repeat(9000)}","name":"a"}`).message.length).toBeLessThan(150);
     expect(refusal(`{"id":${"9".repeat(9000)},"name":"a"}`).message.length).toBeLessThan(200);
   });
@@ -153,7 +153,7 @@ describe("a body is refused", () => {
   });
 });
 
-describe("whatever comes", () => {
+describe("for any input", () => {
   const plant = fc.record(
     {
       id: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
@@ -163,7 +163,7 @@ describe("whatever comes", () => {
     { requiredKeys: ["id", "name"] },
   );
 
-  test("a well-formed plant is read exactly, in any order of its members", () => {
+  test("a valid plant is read exactly, in any order of its members", () => {
     fc.assert(
       fc.property(plant, fc.boolean(), fc.nat(3), ({ id, name, tag }, idLast, spaces) => {
         fc.pre(!`${name}${tag ?? ""}`.includes("\u0000"));
@@ -261,7 +261,7 @@ describe("whatever comes", () => {
     }
   });
 
-  test("JSON is taken for JSON exactly where the platform's parser does", () => {
+  test("a body is accepted as JSON exactly if JSON.parse accepts it", () => {
     const mutated = fc
       .tuple(
         fc.json(),
@@ -288,7 +288,7 @@ describe("whatever comes", () => {
     );
   });
 
-  test("any bytes get an answer, soon", () => {
+  test("any bytes get a result, quickly", () => {
     const startMs = performance.now();
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void parseNewPlant(bytes)),
