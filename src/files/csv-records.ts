@@ -1,79 +1,78 @@
-import { CsvError, parse } from "#csv-parse";
+import { parse } from "#csv-parse";
 
-export interface CsvField {
-  readonly text: string;
-  readonly quoted: boolean;
-}
-
-export interface CsvRecord {
-  readonly fields: readonly CsvField[];
-  /** Where it starts and ends in the bytes, without its line break. */
-  readonly start: number;
-  readonly end: number;
-}
-
-export interface CsvRecords {
-  readonly records: readonly CsvRecord[];
-  /** Where parsing stopped: at the end of the bytes, or at the start of the record with the error. */
-  readonly next: number;
-  readonly error: "unclosed quote" | "text after quote" | "quote in field" | undefined;
+/** Why a record has no end, and where: at the quote that opens the field, or at the byte that may not be there. */
+export interface CsvFault {
+  readonly kind: "no line break" | "unclosed quote" | "text after quote" | "quote in field";
+  readonly position: number;
 }
 
 const newline = 0x0a;
 const carriageReturn = 0x0d;
-const errors: Readonly<Record<string, CsvRecords["error"]>> = {
-  CSV_QUOTE_NOT_CLOSED: "unclosed quote",
-  CSV_INVALID_CLOSING_QUOTE: "text after quote",
-  INVALID_OPENING_QUOTE: "quote in field",
-};
+const quote = 0x22;
+const comma = 0x2c;
 
-/** Parses whole lines up to the first record with an error. Empty lines are not records. */
-export function parseCsv(bytes: Uint8Array): CsvRecords {
-  const records: CsvRecord[] = [];
-  let next = 0;
-  let quoted: boolean[] = [];
-  try {
-    parse(bytes, {
-      bom: false,
-      columns: false,
-      delimiter: ",",
-      encoding: "utf8",
-      escape: '"',
-      quote: '"',
-      record_delimiter: ["\r\n", "\n"],
-      relax_column_count: true,
-      skip_empty_lines: true,
-      // Only the cast knows whether a field was quoted.
-      cast: (text, { quoting }) => {
-        quoted.push(quoting);
-        return text;
-      },
-      // The records before an error are good, but `parse` returns none of them when it throws.
-      on_record: (texts: readonly string[], info) => {
-        const fields = texts.map((text, index) => ({ text, quoted: quoted[index] === true }));
-        const start = pastEmptyLines(bytes, next);
-        records.push({ fields, start, end: lineEnd(bytes, info.bytes) });
-        next = info.bytes;
-        quoted = [];
-        return undefined;
-      },
-    });
-    return { records, next: bytes.length, error: undefined };
-  } catch (error) {
-    const known = error instanceof CsvError ? errors[error.code] : undefined;
-    if (known === undefined) throw error;
-    return { records, next: pastEmptyLines(bytes, next), error: known };
+/**
+ * The position of the line break that ends the record. This is not left to csv-parse: it reports one fault per call, and a
+ * call costs as much as a hundred rows, so a file with a stray quote on each line would take a minute.
+ */
+export function findRecordEnd(bytes: Uint8Array, from: number, to: number): number | CsvFault {
+  const lineEnd = bytes.indexOf(newline, from);
+  if (lineEnd >= 0 && lineEnd < to && !bytes.subarray(from, lineEnd).includes(quote)) return lineEnd;
+  for (let start = from; ; ) {
+    const end = findFieldEnd(bytes, start, to);
+    if (typeof end !== "number" || bytes[end] === newline) return end;
+    start = end + 1;
   }
 }
 
-function pastEmptyLines(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (bytes[at] === newline || (bytes[at] === carriageReturn && bytes[at + 1] === newline)) at++;
-  return at;
+/** Whether the field of that column is quoted, in a record that has it. */
+export function isQuoted(record: Uint8Array, column: number): boolean {
+  let start = 0;
+  for (let skipped = 0; skipped < column; skipped++) {
+    const end = findFieldEnd(record, start, record.length);
+    if (typeof end !== "number") return false;
+    start = end + 1;
+  }
+  return record[start] === quote;
 }
 
-/** Where the line ends that has its newline just before this position. */
-function lineEnd(bytes: Uint8Array, next: number): number {
-  if (bytes[next - 1] !== newline) return next;
-  return bytes[next - 2] === carriageReturn ? next - 2 : next - 1;
+/** The fields of complete records, each with its line break. */
+export function parseRecords(records: readonly Uint8Array[]): string[][] {
+  const bytes = new Uint8Array(records.reduce((length, record) => length + record.length, 0));
+  let at = 0;
+  for (const record of records) {
+    bytes.set(record, at);
+    at += record.length;
+  }
+  return parse(bytes, {
+    bom: false,
+    columns: false,
+    delimiter: ",",
+    encoding: "utf8",
+    escape: '"',
+    quote: '"',
+    record_delimiter: ["\r\n", "\n"],
+    relax_column_count: true,
+  });
+}
+
+/** The position of the comma or line break after the field. */
+function findFieldEnd(bytes: Uint8Array, from: number, to: number): number | CsvFault {
+  if (bytes[from] === quote) return findQuotedEnd(bytes, from, to);
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at];
+    if (byte === comma || byte === newline) return at;
+    if (byte === quote) return { kind: "quote in field", position: at };
+  }
+  return { kind: "no line break", position: from };
+}
+
+function findQuotedEnd(bytes: Uint8Array, from: number, to: number): number | CsvFault {
+  let close = bytes.indexOf(quote, from + 1);
+  // Two quotes are one that belongs to the text.
+  while (close >= 0 && bytes[close + 1] === quote) close = bytes.indexOf(quote, close + 2);
+  const after = bytes[close + 1] === carriageReturn ? close + 2 : close + 1;
+  if (close < 0 || after >= to) return { kind: "unclosed quote", position: from };
+  if (bytes[after] === newline || bytes[close + 1] === comma) return after;
+  return { kind: "text after quote", position: close + 1 };
 }

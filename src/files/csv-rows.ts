@@ -1,4 +1,4 @@
-import { type CsvRecord, type CsvRecords, parseCsv } from "./csv-records.ts";
+import { type CsvFault, findRecordEnd, isQuoted, parseRecords } from "./csv-records.ts";
 import { idJson } from "./id-json.ts";
 import {
   concat,
@@ -67,7 +67,6 @@ export class CsvRows implements RowReader {
     return rows;
   }
 
-  /** Parses whole lines, a window at a time: a record that does not end within its window has a stray quote. */
   #read(bytes: Uint8Array<ArrayBuffer>, atEnd: boolean): InputRow[] {
     const rows: InputRow[] = [];
     let at = 0;
@@ -77,28 +76,24 @@ export class CsvRows implements RowReader {
         at = this.#skipLine(bytes, at);
         continue;
       }
-      const window = bytes.subarray(at, at + this.#windowBytes);
-      const full = window.length === this.#windowBytes;
-      const lines = window.subarray(0, window.lastIndexOf(newline) + 1);
-      if (lines.length === 0) {
-        if (!full) break;
-        this.#refuseLine(window, "The line is too long.", rows);
-        at += window.length;
+      const windowEnd = Math.min(at + this.#windowBytes, bytes.length);
+      const end = findRecordEnd(bytes, at, windowEnd);
+      if (typeof end === "number") {
+        this.#addRecord(bytes.subarray(at, end + 1), rows);
+        at = end + 1;
         continue;
       }
-      const parsed = parseCsv(lines);
-      this.#takeAll(lines, parsed, rows);
-      at += parsed.next;
-      if (parsed.error === undefined) continue;
-      if (parsed.error === "unclosed quote") {
-        if (full && parsed.next > 0) continue;
-        this.#inQuotes = !full && !atEnd;
-        if (this.#inQuotes) break;
+      const truncated = end.kind === "no line break" || end.kind === "unclosed quote";
+      const full = windowEnd - at === this.#windowBytes;
+      if (truncated && !full && !atEnd) {
+        this.#inQuotes = end.kind === "unclosed quote";
+        break;
       }
-      at += this.#refuseLine(lines.subarray(parsed.next), this.#messageFor(parsed.error, full), rows);
+      const line = this.#line + countNewlines(bytes.subarray(at, end.position));
+      at += this.#refuseLine(bytes.subarray(at, windowEnd), this.#messageFor(end.kind, line, full), rows);
     }
     this.#buffered = bytes.slice(at);
-    return rows;
+    return this.#withJson(rows);
   }
 
   #skipLine(bytes: Uint8Array<ArrayBuffer>, from: number): number {
@@ -116,58 +111,63 @@ export class CsvRows implements RowReader {
   #refuseLine(bytes: Uint8Array<ArrayBuffer>, message: string, rows: InputRow[]): number {
     if (this.#columns === undefined) throw new FormatError(`The header cannot be read. ${message}`);
     const lineEnd = bytes.indexOf(newline);
-    const line = bytes.subarray(0, lineEnd < 0 ? bytes.length : lineEnd);
+    const line = lineEnd < 0 ? bytes : bytes.subarray(0, lineEnd + 1);
     if (line.length > this.#rowBytesMax) rows.push(oversizedRow(this.#line, this.#rowBytesMax));
-    else {
-      const source = line.at(-1) === carriageReturn ? line.subarray(0, -1) : line;
-      rows.push(invalidRow(this.#line, source, message));
-    }
+    else rows.push(invalidRow(this.#line, withoutLineBreak(line), message));
     this.#skipping = lineEnd < 0;
     if (lineEnd >= 0) this.#line++;
-    return line.length + 1;
+    return line.length;
   }
 
-  #messageFor(error: NonNullable<CsvRecords["error"]>, full: boolean): string {
-    if (error === "text after quote") return "There is text after the closing quote of a field.";
-    if (error === "quote in field") return "A field that does not start with a quote contains one.";
-    return full
-      ? `A quoted field does not end within ${this.#windowBytes} bytes.`
-      : "A quoted field is never closed.";
+  #messageFor(kind: CsvFault["kind"], line: number, full: boolean): string {
+    if (kind === "no line break") return "The line is too long.";
+    if (kind === "text after quote") return "There is text after the closing quote of a field.";
+    if (kind === "quote in field") return "A field that does not start with a quote contains one.";
+    return `The quoted field that starts on line ${line} ${full ? `does not end within ${this.#windowBytes} bytes` : "is never closed"}.`;
   }
 
-  #takeAll(lines: Uint8Array<ArrayBuffer>, { records, next }: CsvRecords, rows: InputRow[]): void {
-    let at = 0;
-    for (const record of records) {
-      this.#line += countNewlines(lines.subarray(at, record.start));
-      this.#take(record, lines.subarray(record.start, record.end), rows);
-      at = record.start;
-    }
-    this.#line += countNewlines(lines.subarray(at, next));
-  }
-
-  #take({ fields }: CsvRecord, source: Uint8Array<ArrayBuffer>, rows: InputRow[]): void {
+  #addRecord(record: Uint8Array<ArrayBuffer>, rows: InputRow[]): void {
+    const source = withoutLineBreak(record);
     const overlong = source.length > this.#rowBytesMax;
-    if (this.#columns === undefined) {
+    if (source.length > 0 && this.#columns === undefined) {
       if (overlong) throw new FormatError("The header cannot be read. It is too long.");
-      this.#columns = columnsOf(fields.map(({ text }) => text));
+      this.#columns = columnsOf(parseRecords([record])[0] ?? []);
       this.#header = source.slice();
-      return;
-    }
-    if (overlong) return void rows.push(oversizedRow(this.#line, this.#rowBytesMax));
-    const { count, id, name, tag } = this.#columns;
-    if (fields.length !== count) {
-      const message = `The row has ${fields.length} fields, but the header has ${count}.`;
-      return void rows.push(invalidRow(this.#line, source, message));
-    }
-    const texts = [id, name, tag].map((column) => fields[column]?.text);
-    if (texts.some((text) => text?.includes("\ufffd")) && !isUtf8(source))
-      return void rows.push(invalidRow(this.#line, source, "The row is not UTF-8."));
-    const [idText = "", nameText, tagText] = texts;
-    // `""` is an empty tag; an empty field without quotes is no tag.
-    const noTag = tagText === "" && fields[tag]?.quoted === false;
-    const rest = JSON.stringify({ name: nameText, tag: noTag ? undefined : tagText }).slice(1);
-    rows.push(validRow(this.#line, source, encoder.encode(`{"id":${idJson(idText)},${rest}`)));
+    } else if (overlong) rows.push(oversizedRow(this.#line, this.#rowBytesMax));
+    // Empty lines are not records.
+    else if (source.length > 0) rows.push(validRow(this.#line, source, record));
+    this.#line += countNewlines(record);
   }
+
+  /** Replaces the CSV of each readable row by JSON. One call parses all rows, since each call is expensive. */
+  #withJson(rows: InputRow[]): InputRow[] {
+    const columns = this.#columns;
+    const readable = rows.filter(({ error }) => error === undefined);
+    if (columns === undefined || readable.length === 0) return rows;
+    const records = parseRecords(readable.map(({ json }) => json)).values();
+    return rows.map((row) =>
+      row.error === undefined ? jsonRow(row, columns, records.next().value ?? []) : row,
+    );
+  }
+}
+
+function jsonRow({ line, source = empty }: InputRow, columns: Columns, fields: readonly string[]): InputRow {
+  const { count, id, name, tag } = columns;
+  if (fields.length !== count)
+    return invalidRow(line, source, `The row has ${fields.length} fields, but the header has ${count}.`);
+  const texts = [fields[id], fields[name], fields[tag]];
+  if (texts.some((text) => text?.includes("\ufffd")) && !isUtf8(source))
+    return invalidRow(line, source, "The row is not UTF-8.");
+  const [idText = "", nameText, tagText] = texts;
+  // `""` is an empty tag; an empty field without quotes is no tag.
+  const noTag = tagText === "" && !isQuoted(source, tag);
+  const rest = JSON.stringify({ name: nameText, tag: noTag ? undefined : tagText }).slice(1);
+  return validRow(line, source, encoder.encode(`{"id":${idJson(idText)},${rest}`));
+}
+
+function withoutLineBreak(line: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (line.at(-1) !== newline) return line;
+  return line.subarray(0, line.at(-2) === carriageReturn ? -2 : -1);
 }
 
 function columnsOf(names: readonly string[]): Columns {
