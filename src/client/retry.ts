@@ -16,7 +16,7 @@ export const retryAfterMsMax = 60_000;
 /** The attempts at one plant, and when the next may follow. */
 export class Retries {
   readonly #options: RetryOptions;
-  readonly #startedMs = Date.now();
+  readonly #startedMs = performance.now();
   #failed = 0;
   /** How often the plant has been sent. */
   attempts = 0;
@@ -29,13 +29,13 @@ export class Retries {
   waitMs(status: number | undefined, retryAfter: string | null): number | undefined {
     if (status !== undefined && !isWorthRetrying(status)) return undefined;
     const { attemptsMax, backoffMs, backoffMsMax, patienceMs } = this.#options;
-    const nowMs = Date.now();
-    const retryAfterMs = readRetryAfterMs(retryAfter, nowMs);
+    const retryAfterMs = readRetryAfterMs(retryAfter, Date.now());
     const backoff = Math.min(backoffMs * 2 ** (this.attempts - 1), backoffMsMax);
     // Between half and whole, so that clients that failed together do not come back together.
     const waitMs = retryAfterMs + (backoff * (1 + Math.random())) / 2;
     if (retryAfterMs > retryAfterMsMax) return undefined;
-    if (status === tooManyRequests) return nowMs + waitMs - this.#startedMs > patienceMs ? undefined : waitMs;
+    if (status === tooManyRequests)
+      return performance.now() + waitMs - this.#startedMs > patienceMs ? undefined : waitMs;
     return ++this.#failed >= attemptsMax ? undefined : waitMs;
   }
 }
