@@ -1,7 +1,7 @@
-import type { Endings } from "./endings.ts";
+import type { AbortControllers } from "./abort-controllers.ts";
 
-/** As much of `fetch` as the client needs, so that another transport can take its place. */
-export type Fetch = (url: string, request: FetchRequest) => Promise<FetchAnswer>;
+/** The part of `fetch` that the client uses, so that another transport can replace it. */
+export type Fetch = (url: string, request: FetchRequest) => Promise<FetchResponse>;
 
 export interface FetchRequest {
   readonly method: "POST";
@@ -11,28 +11,22 @@ export interface FetchRequest {
   readonly redirect: "manual";
 }
 
-export interface FetchAnswer {
+export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   text(): Promise<string>;
 }
 
-/** An answer that came whole. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: FetchAnswer["headers"];
+/** A response with its complete body. */
+export interface CompleteResponse extends Pick<FetchResponse, "status" | "headers"> {
   readonly text: string;
 }
 
-/** No answer, and why; a retry may help. */
-export class NoAnswer {
+/** An attempt without a response; a retry may succeed. */
+export interface FailedAttempt {
+  readonly status: undefined;
   readonly reason: string;
   readonly cause: unknown;
-
-  constructor(reason: string, cause: unknown) {
-    this.reason = reason;
-    this.cause = cause;
-  }
 }
 
 export interface AttemptOptions {
@@ -43,36 +37,36 @@ export interface AttemptOptions {
 }
 
 /**
- * Sends one request once, and gives its whole answer within the time, or the reason why there is none.
- * @throws RequestAborted when the caller's signal ended it.
+ * Sends one request once and reads its complete response within the timeout.
+ * @throws RequestAborted if the caller's signal is aborted.
  */
 export async function attempt(
   { fetch, url, headers, timeoutMs }: AttemptOptions,
   body: string | Uint8Array<ArrayBuffer>,
-  endings: Endings,
-): Promise<Answer | NoAnswer> {
-  endings.check();
-  const ending = endings.take();
-  const timer = setTimeout(() => ending.abort(), timeoutMs);
+  controllers: AbortControllers,
+): Promise<CompleteResponse | FailedAttempt> {
+  controllers.throwIfAborted();
+  const controller = controllers.acquire();
+  const { signal } = controller;
+  const timer = setTimeout(() => controller.abort(), timeoutMs);
   try {
-    // A redirect would turn the POST into a GET, so it is told instead of followed.
-    const request = { method: "POST", headers, body, signal: ending.signal, redirect: "manual" } as const;
-    const answer = await fetch(url, request);
-    return { status: answer.status, headers: answer.headers, text: await answer.text() };
-  } catch (error) {
-    endings.check();
-    const late = ending.signal.aborted;
-    return new NoAnswer(late ? `no answer came within ${timeoutMs / 1000} s` : reasonOf(error), error);
+    // A redirect would turn the POST into a GET, so it is reported instead of followed.
+    const response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  } catch (cause) {
+    controllers.throwIfAborted();
+    const reason = signal.aborted ? `no response within ${timeoutMs / 1000} s` : rootMessage(cause);
+    return { status: undefined, reason, cause };
   } finally {
     clearTimeout(timer);
-    endings.giveBack(ending);
+    controllers.release(controller);
   }
 }
 
-// Node says only "fetch failed", and the reason is the cause within.
-function reasonOf(error: unknown): string {
+// Node's own message is only "fetch failed"; its cause has the reason.
+function rootMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.cause instanceof Error) return reasonOf(error.cause);
+  if (error.cause instanceof Error) return rootMessage(error.cause);
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   return error.message || code || error.name;
 }

@@ -1,11 +1,11 @@
-import { Endings } from "./endings.ts";
+import { AbortControllers } from "./abort-controllers.ts";
 import { RequestAborted, ServiceRefused } from "./errors.ts";
 import type { CreatedPlant } from "./plant.ts";
 
-/** What became of one plant: the item as it was given, and its place in the source, from 0. */
+/** The result for one plant, with the item as it was passed in and its index in the source. */
 export type PlantOutcome<Item> = { readonly item: Item; readonly index: number } & (
   | { readonly kind: "created" | "replayed" }
-  /** A TypeError means that the item was not sent, since its id is not exact. */
+  /** A TypeError means that the item was not sent, because its id is not exact. */
   | { readonly kind: "refused"; readonly error: ServiceRefused | TypeError }
 );
 
@@ -16,53 +16,53 @@ export interface Progress {
 }
 
 export interface CreatePlantsOptions {
-  /** How many plants are on their way at once; 16 unless told. */
+  /** How many requests may be in flight; 16 by default. */
   readonly concurrency?: number;
-  /** Ends it at once; what was in flight may be stored or not, and sending it again is safe. */
+  /** Aborts the requests in flight. Their plants may be stored; sending them again is safe. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears the counts after each plant. */
+  /** Called with the counts after each plant. */
   readonly onProgress?: (progress: Progress) => void;
 }
 
-type Create<Item> = (item: Item, endings: Endings) => Promise<CreatedPlant>;
+type Create<Item> = (item: Item, controllers: AbortControllers) => Promise<CreatedPlant>;
 
-const concurrencyStandard = 16;
+const concurrencyDefault = 16;
 
 export async function* createPlants<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
   create: Create<Item>,
-  { concurrency = concurrencyStandard, signal, onProgress }: CreatePlantsOptions,
+  { concurrency = concurrencyDefault, signal, onProgress }: CreatePlantsOptions,
 ): AsyncGenerator<PlantOutcome<Item>, void, void> {
   if (!Number.isInteger(concurrency) || concurrency < 1)
-    throw new TypeError("concurrency must be a whole number of at least 1.");
-  const flow = new Flow(iteratorOf(items), create, concurrency);
-  const abort = () => signal && flow.stop(new RequestAborted(signal));
+    throw new TypeError("concurrency must be an integer of at least 1.");
+  const requests = new ConcurrentRequests(iteratorOf(items), create, concurrency);
+  const abort = () => signal && requests.abort(new RequestAborted(signal));
   signal?.addEventListener("abort", abort, { once: true });
   if (signal?.aborted) abort();
   const counts = { created: 0, replayed: 0, refused: 0 };
   try {
     for (;;) {
-      for (const outcome of await flow.settled()) {
+      for (const outcome of await requests.nextOutcomes()) {
         counts[outcome.kind]++;
         onProgress?.({ ...counts });
         yield outcome;
       }
-      if (flow.isOver) break;
+      if (requests.isDone) break;
     }
-    if (flow.failure !== undefined) throw flow.failure;
+    if (requests.failure !== undefined) throw requests.failure;
   } finally {
     signal?.removeEventListener("abort", abort);
-    await flow.leave();
+    await requests.close();
   }
 }
 
-/** Plants on their way. It keeps as many in flight as it may, and pulls none while outcomes are left lying. */
-class Flow<Item> {
+/** The requests in flight, up to the limit. It pulls no item while that many outcomes wait to be read. */
+class ConcurrentRequests<Item> {
   readonly #source: Iterator<Item> | AsyncIterator<Item>;
   readonly #create: Create<Item>;
   readonly #concurrency: number;
-  readonly #ending = new AbortController();
-  readonly #endings = new Endings(this.#ending.signal);
+  readonly #abortController = new AbortController();
+  readonly #controllers = new AbortControllers(this.#abortController.signal);
   #outcomes: PlantOutcome<Item>[] = [];
   #inFlight = 0;
   #pulled = 0;
@@ -77,16 +77,16 @@ class Flow<Item> {
     this.#concurrency = concurrency;
   }
 
-  /** No more will come: all is settled, or failed, and taken. */
-  get isOver(): boolean {
+  /** No outcome is left to wait for. */
+  get isDone(): boolean {
     const noMore = this.#sourceEnded || this.failure !== undefined;
     return noMore && this.#inFlight === 0 && this.#outcomes.length === 0;
   }
 
-  /** What has been settled since the last call; waits for the next where there is nothing. */
-  async settled(): Promise<readonly PlantOutcome<Item>[]> {
+  /** The outcomes since the last call; waits for one if there are none. */
+  async nextOutcomes(): Promise<readonly PlantOutcome<Item>[]> {
     this.#pull();
-    while (this.#outcomes.length === 0 && !this.isOver) {
+    while (this.#outcomes.length === 0 && !this.isDone) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -96,28 +96,28 @@ class Flow<Item> {
     return outcomes;
   }
 
-  /** Pulls no more, and cuts off what is in flight. */
-  stop(failure: unknown): void {
+  /** Pulls no more items and aborts the requests in flight. */
+  abort(failure: unknown): void {
     this.failure ??= failure;
-    this.#ending.abort();
+    this.#abortController.abort();
     this.#wake?.();
   }
 
-  /** Cuts off what is in flight and lets go of the source. One that may never give its next item is not waited for. */
-  async leave(): Promise<void> {
-    this.#ending.abort();
+  /** Aborts the requests in flight and closes the source. It does not wait for a source that is producing an item. */
+  async close(): Promise<void> {
+    this.#abortController.abort();
     if (this.#sourceEnded) return;
     this.#sourceEnded = true;
-    const left = Promise.resolve(this.#source.return?.());
-    if (this.#pulling) left.catch(() => {});
-    else await left;
+    const closed = Promise.resolve(this.#source.return?.());
+    if (this.#pulling) closed.catch(() => {});
+    else await closed;
   }
 
   #pull(): void {
     if (this.#pulling || this.#sourceEnded || this.failure !== undefined) return;
     if (this.#inFlight >= this.#concurrency || this.#outcomes.length >= this.#concurrency) return;
     this.#pulling = true;
-    // One pull at a time, since not every source takes a second call before it has answered the first.
+    // One call at a time, since not every source allows a second before the first has resolved.
     new Promise<IteratorResult<Item>>((resolve) => resolve(this.#source.next())).then(
       (next) => {
         this.#pulling = false;
@@ -136,12 +136,12 @@ class Flow<Item> {
 
   #send(item: Item, index: number): void {
     this.#inFlight++;
-    this.#create(item, this.#endings).then(
+    this.#create(item, this.#controllers).then(
       ({ replayed }) => this.#settle({ item, index, kind: replayed ? "replayed" : "created" }),
       (error: unknown) => {
-        const ofThisPlant =
+        const concernsPlant =
           error instanceof ServiceRefused ? error.concernsPlant : error instanceof TypeError;
-        if (ofThisPlant) this.#settle({ item, index, kind: "refused", error: error as ServiceRefused });
+        if (concernsPlant) this.#settle({ item, index, kind: "refused", error: error as ServiceRefused });
         else {
           this.#inFlight--;
           this.#fail(error);
@@ -157,7 +157,7 @@ class Flow<Item> {
     this.#pull();
   }
 
-  // What is in flight is waited for, so that the caller knows how far it got.
+  // The requests in flight still finish, so that the caller knows their outcomes.
   #fail(error: unknown): void {
     this.failure ??= error;
     this.#wake?.();

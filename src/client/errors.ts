@@ -1,16 +1,16 @@
-// What was sent is not HTTP, so it is not about the plant in it.
+// The service could not parse the request as HTTP, so the error is not about the plant.
 const notHttp = 40030;
 
 /**
- * The service answered with an error. With 408, 429 or 500 and above the plant was sent as often as it may be, and
- * sending it later may help; after any other the same plant will be refused again.
+ * The service responded with an error. After 408, 429 or a 5xx the retries are used up, and sending the plant later may
+ * succeed; after any other status the same plant will be refused again.
  */
 export class ServiceRefused extends Error {
   override readonly name = "ServiceRefused";
-  /** The number of the service's Error body; status × 100 where something else answered without one. */
+  /** The number in the Error body; status × 100 if the response has none. */
   readonly error: number;
   readonly status: number;
-  /** What to search the service's log for. */
+  /** Identifies the request in the service's log. */
   readonly requestId: string | undefined;
   readonly attempts: number;
 
@@ -22,15 +22,15 @@ export class ServiceRefused extends Error {
     this.attempts = details.attempts;
   }
 
-  /** Whether this is about the one plant that was sent; otherwise every plant would be refused alike. */
+  /** Whether this one plant is refused; otherwise every plant would be. */
   get concernsPlant(): boolean {
-    // A 400 without the number of an Error body comes from something that is no plant store, and takes no plant at all.
-    const ofPlantStore = this.error > 40000 && this.error < 40100 && this.error !== notHttp;
-    return (this.status === 400 && ofPlantStore) || this.status === 413;
+    // A 400 without an Error body does not come from a plant store.
+    const isPlantError = this.error > 40000 && this.error < 40100 && this.error !== notHttp;
+    return (this.status === 400 && isPlantError) || this.status === 413;
   }
 }
 
-/** No answer came, or none that a plant store gives. The plant may be stored or not; sending it again is safe. */
+/** There was no response, or none from a plant store. The plant may be stored; sending it again is safe. */
 export class ServiceUnreachable extends Error {
   override readonly name = "ServiceUnreachable";
   readonly attempts: number;
@@ -41,9 +41,9 @@ export class ServiceUnreachable extends Error {
   }
 }
 
-/** The caller's own signal ended it. The plant may be stored or not; sending it again is safe. */
+/** The caller aborted the request. The plant may be stored; sending it again is safe. */
 export class RequestAborted extends Error {
-  // The name by which the web's own functions tell of an abort.
+  // The name that web APIs use.
   override readonly name = "AbortError";
 
   constructor(signal: AbortSignal) {

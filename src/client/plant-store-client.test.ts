@@ -10,20 +10,20 @@ import {
   ServiceUnreachable,
 } from "./plant-store-client.ts";
 
-type Reaction = (response: ServerResponse, body: string) => void;
+type Handler = (response: ServerResponse, body: string) => void;
 
 const fast = { backoffMs: 1, backoffMsMax: 4, token: "any-token" };
-const ok: Reaction = (response) => response.end('{"name":"a"}');
+const ok: Handler = (response) => response.end('{"name":"a"}');
 const status =
-  (code: number, headers: Record<string, string> = {}, error = code * 100 + 1): Reaction =>
+  (code: number, headers: Record<string, string> = {}, error = code * 100 + 1): Handler =>
   (response) =>
     response
       .writeHead(code, { "X-Request-Id": "r-1", ...headers })
-      .end(JSON.stringify({ error, message: `said ${error}` }));
-const hangUp: Reaction = (response) => response.socket?.destroy();
+      .end(JSON.stringify({ error, message: `message ${error}` }));
+const hangUp: Handler = (response) => response.socket?.destroy();
 
-/** A server that reacts to each request in turn, and to all further ones as to the last. */
-async function scripted(...reactions: Reaction[]) {
+/** A server that handles each request with the next handler, and all further ones with the last. */
+async function startServer(...handlers: Handler[]) {
   const bodies: string[] = [];
   const arrivedMs: number[] = [];
   const server = createServer(async (request, response) => {
@@ -31,7 +31,7 @@ async function scripted(...reactions: Reaction[]) {
     let body = "";
     for await (const piece of request) body += piece;
     bodies.push(`${request.url} ${body}`);
-    (reactions[bodies.length - 1] ?? reactions.at(-1) ?? ok)(response, body);
+    (handlers[bodies.length - 1] ?? handlers.at(-1) ?? ok)(response, body);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -65,19 +65,19 @@ describe("ids", () => {
   ];
   for (const [id, digits] of exact) {
     test(`${typeof id} ${id} is written as ${digits}`, async () => {
-      await using server = await scripted(ok);
+      await using server = await startServer(ok);
       await server.client().createPlant({ id, name: "a", tag: "t" });
       expect(server.bodies).toEqual([`/plants {"id":${digits},"name":"a","tag":"t"}`]);
     });
   }
-  test("a plant without a name is sent as JSON all the same", async () => {
-    await using server = await scripted(ok);
+  test("a plant without a name is still sent as JSON", async () => {
+    await using server = await startServer(ok);
     await server.client().createPlant({ id: 1 } as NewPlant);
     expect(server.bodies).toEqual(['/plants {"id":1}']);
   });
   for (const id of [2 ** 53, 1.5, Number.NaN, "1.0", "", "0x1", null]) {
-    test(`${typeof id} ${id} is refused before it is sent`, async () => {
-      await using server = await scripted(ok);
+    test(`${typeof id} ${id} is refused without being sent`, async () => {
+      await using server = await startServer(ok);
       expect(await caught(server.client().createPlant({ id: id as string, name: "a" }))).toBeInstanceOf(
         TypeError,
       );
@@ -87,15 +87,15 @@ describe("ids", () => {
 });
 
 describe("retries", () => {
-  for (const [what, reaction] of [
+  for (const [what, handler] of [
     ["408", status(408)],
     ["429", status(429)],
     ["500", status(500)],
     ["503", status(503)],
-    ["a connection that is closed", hangUp],
+    ["a closed connection", hangUp],
   ] as const) {
     test(`follow ${what}`, async () => {
-      await using server = await scripted(reaction, reaction, ok);
+      await using server = await startServer(handler, handler, ok);
       expect(await server.client().createPlant(plant)).toEqual({ name: "a", replayed: false });
       expect(new Set(server.bodies).size).toBe(1);
       expect(server.bodies).toHaveLength(3);
@@ -104,25 +104,31 @@ describe("retries", () => {
 
   for (const code of [400, 401, 403, 404, 405, 413, 415, 431]) {
     test(`do not follow ${code}`, async () => {
-      await using server = await scripted(status(code));
+      await using server = await startServer(status(code));
       const error = await caught(server.client().createPlant(plant));
       expect(error).toBeInstanceOf(ServiceRefused);
       expect(error).toMatchObject({
-        ...{ error: code * 100 + 1, status: code, message: `said ${code}01`, requestId: "r-1", attempts: 1 },
+        ...{
+          error: code * 100 + 1,
+          status: code,
+          message: `message ${code}01`,
+          requestId: "r-1",
+          attempts: 1,
+        },
       });
       expect(server.bodies).toHaveLength(1);
     });
   }
 
-  test("end after so many attempts, with what the service said last", async () => {
-    await using server = await scripted(status(503, {}, 50302));
+  test("end after the maximum number of attempts, with the last response", async () => {
+    await using server = await startServer(status(503, {}, 50302));
     const error = await caught(server.client({ attemptsMax: 3 }).createPlant(plant));
     expect(error).toMatchObject({ name: "ServiceRefused", error: 50302, attempts: 3 });
     expect(server.bodies).toHaveLength(3);
   });
 
-  test("are bounded also where an option is undefined, and a bound that is none is refused", async () => {
-    await using server = await scripted(status(503));
+  test("are limited even if an option is undefined, and an invalid limit is refused", async () => {
+    await using server = await startServer(status(503));
     const error = await caught(server.client({ attemptsMax: undefined }).createPlant(plant));
     expect(error).toMatchObject({ status: 503, attempts: 6 });
     for (const name of ["timeoutMs", "attemptsMax", "backoffMs", "backoffMsMax", "patienceMs"]) {
@@ -131,7 +137,7 @@ describe("retries", () => {
     }
   });
 
-  test("end as unreachable where there was no answer", async () => {
+  test("end with ServiceUnreachable if there was no response", async () => {
     const client = new PlantStoreClient({ baseUrl: "http://127.0.0.1:1", attemptsMax: 2, ...fast });
     const error = await caught(client.createPlant(plant));
     expect(error).toBeInstanceOf(ServiceUnreachable);
@@ -140,8 +146,8 @@ describe("retries", () => {
     );
   });
 
-  test("wait as long as Retry-After says, in seconds or as a date", async () => {
-    await using server = await scripted(
+  test("wait as long as Retry-After asks for, in seconds or as a date", async () => {
+    await using server = await startServer(
       status(503, { "Retry-After": "1" }),
       status(503, { "Retry-After": new Date(Date.now() + 3000).toUTCString() }),
       ok,
@@ -153,37 +159,37 @@ describe("retries", () => {
     expect(third - first).toBeGreaterThan(1900);
   });
 
-  test("do not wait for longer than is sensible", async () => {
-    await using server = await scripted(status(503, { "Retry-After": "3600" }));
+  test("do not wait for more than a minute", async () => {
+    await using server = await startServer(status(503, { "Retry-After": "3600" }));
     expect(await caught(server.client().createPlant(plant))).toMatchObject({ status: 503, attempts: 1 });
   });
 
-  test("outlast a rate limit for longer than they do a failure, and not for ever", async () => {
-    await using server = await scripted(...Array<Reaction>(10).fill(status(429)), ok);
+  test("last longer for a rate limit than for a failure, but not forever", async () => {
+    await using server = await startServer(...Array<Handler>(10).fill(status(429)), ok);
     expect(await server.client({ attemptsMax: 2 }).createPlant(plant)).toMatchObject({ name: "a" });
-    await using limited = await scripted(status(429));
+    await using limited = await startServer(status(429));
     expect(await caught(limited.client({ patienceMs: 50 }).createPlant(plant))).toMatchObject({
       status: 429,
     });
   });
 
-  test("follow an attempt that took too long", async () => {
-    await using server = await scripted(() => {}, ok);
+  test("follow a timeout", async () => {
+    await using server = await startServer(() => {}, ok);
     expect(await server.client({ timeoutMs: 50 }).createPlant(plant)).toMatchObject({ name: "a" });
   });
 });
 
 describe("abort signals", () => {
-  test("end a request, a wait, and one that has not begun", async () => {
-    await using hanging = await scripted(() => {});
-    await using waiting = await scripted(status(503, { "Retry-After": "30" }));
+  test("abort a request, a delay before a retry, and a request that has not started", async () => {
+    await using hanging = await startServer(() => {});
+    await using waiting = await startServer(status(503, { "Retry-After": "30" }));
     for (const server of [hanging, waiting]) {
       const controller = new AbortController();
-      const ended = caught(server.client().createPlant(plant, { signal: controller.signal }));
+      const result = caught(server.client().createPlant(plant, { signal: controller.signal }));
       await Bun.sleep(50);
       controller.abort("enough");
-      expect(await ended).toBeInstanceOf(RequestAborted);
-      expect(await ended).toMatchObject({ name: "AbortError", cause: "enough" });
+      expect(await result).toBeInstanceOf(RequestAborted);
+      expect(await result).toMatchObject({ name: "AbortError", cause: "enough" });
       expect(await caught(server.client().createPlant(plant, { signal: controller.signal }))).toBeInstanceOf(
         RequestAborted,
       );
@@ -192,16 +198,16 @@ describe("abort signals", () => {
   });
 });
 
-describe("answers that no plant store gives", () => {
-  test("are told as such", async () => {
-    await using page = await scripted((response) => response.end("<html>"));
+describe("responses that are not from a plant store", () => {
+  test("are reported as such", async () => {
+    await using page = await startServer((response) => response.end("<html>"));
     expect(await caught(page.client().createPlant(plant))).toBeInstanceOf(ServiceUnreachable);
-    await using proxy = await scripted((response) => response.writeHead(404).end("<html>"));
+    await using proxy = await startServer((response) => response.writeHead(404).end("<html>"));
     expect(await caught(proxy.client().createPlant(plant))).toMatchObject({
       error: 40400,
       requestId: undefined,
     });
-    await using moved = await scripted((response) =>
+    await using moved = await startServer((response) =>
       response.writeHead(301, { Location: "https://x/" }).end(),
     );
     expect(await caught(moved.client().createPlant(plant))).toMatchObject({
@@ -209,7 +215,7 @@ describe("answers that no plant store gives", () => {
     });
   });
 
-  test("cannot be brought about by a token or an address that is none", () => {
+  test("an invalid token or base URL is refused before any request", () => {
     expect(() => new PlantStoreClient({ baseUrl: "http://x", token: "a\r\nX: y" })).toThrow(TypeError);
     expect(() => new PlantStoreClient({ baseUrl: "ftp://x", token: "a" })).toThrow(TypeError);
   });
@@ -218,8 +224,8 @@ describe("answers that no plant store gives", () => {
 describe("many plants", () => {
   const numbered = (count: number) => Array.from({ length: count }, (_, id) => ({ id, name: "a" }));
 
-  test("are all told of, the refused ones with their error and their place", async () => {
-    await using server = await scripted((response, body) =>
+  test("all have an outcome, the refused ones with their error and index", async () => {
+    await using server = await startServer((response, body) =>
       body.includes('"id":3,') ? status(400, {}, 40020)(response, body) : ok(response, body),
     );
     const items: NewPlant[] = [...numbered(9), { id: 0.5, name: "a" }];
@@ -240,10 +246,10 @@ describe("many plants", () => {
     expect(progress).toEqual(items.map((_, index) => index + 1));
   });
 
-  test("are pulled only as fast as they are sent and taken", async () => {
+  test("are read from the source only as fast as they are sent and their outcomes are read", async () => {
     let inFlight = 0;
     let most = 0;
-    await using server = await scripted((response) => {
+    await using server = await startServer((response) => {
       most = Math.max(most, ++inFlight);
       setTimeout(() => {
         inFlight--;
@@ -257,35 +263,35 @@ describe("many plants", () => {
         yield item;
       }
     }
-    let taken = 0;
+    let received = 0;
     for await (const _ of server.client().createPlants(source(), { concurrency: 5 })) {
-      taken++;
-      if (taken < 4) await Bun.sleep(50);
-      expect(pulled - taken).toBeLessThanOrEqual(15);
+      received++;
+      if (received < 4) await Bun.sleep(50);
+      expect(pulled - received).toBeLessThanOrEqual(15);
     }
-    expect([taken, most]).toEqual([60, 5]);
+    expect([received, most]).toEqual([60, 5]);
   });
 
-  test("stop where every plant would be refused, and nothing more is pulled", async () => {
-    await using server = await scripted(ok, ok, status(401));
-    let left = false;
+  test("stop if every plant would be refused, and read no more of the source", async () => {
+    await using server = await startServer(ok, ok, status(401));
+    let closed = false;
     function* source() {
       try {
         yield* numbered(1000);
       } finally {
-        left = true;
+        closed = true;
       }
     }
-    let taken = 0;
+    let received = 0;
     const run = async () => {
-      for await (const _ of server.client().createPlants(source(), { concurrency: 2 })) taken++;
+      for await (const _ of server.client().createPlants(source(), { concurrency: 2 })) received++;
     };
     expect(await caught(run())).toMatchObject({ status: 401 });
-    expect([taken, left]).toEqual([2, true]);
+    expect([received, closed]).toEqual([2, true]);
     expect(server.bodies.length).toBeLessThan(6);
   });
 
-  test("share signals, but none for so long that the listeners on it pile up", async () => {
+  test("share signals, but none so often that listeners accumulate on it", async () => {
     const uses = new Map<AbortSignal, number>();
     const fetch: Fetch = async (_, { signal }) => {
       uses.set(signal, (uses.get(signal) ?? 0) + 1);
@@ -296,10 +302,10 @@ describe("many plants", () => {
     expect(Math.max(...uses.values())).toBe(50);
   });
 
-  test("stop at a 400 that is about no plant", async () => {
-    const strange: Reaction = (response) => response.writeHead(400).end("<html>");
-    for (const reaction of [strange, status(400, {}, 40030)]) {
-      await using server = await scripted(reaction);
+  test("stop at a 400 that does not concern a plant", async () => {
+    const html: Handler = (response) => response.writeHead(400).end("<html>");
+    for (const handler of [html, status(400, {}, 40030)]) {
+      await using server = await startServer(handler);
       const run = async () => {
         for await (const _ of server.client().createPlants(numbered(1000), { concurrency: 2 }));
       };
@@ -308,8 +314,8 @@ describe("many plants", () => {
     }
   });
 
-  test("stop when aborted, when the caller breaks off, and when the source fails", async () => {
-    await using server = await scripted(ok, () => {});
+  test("stop when aborted, when the caller leaves the loop, and when the source fails", async () => {
+    await using server = await startServer(ok, () => {});
     const controller = new AbortController();
     const run = async (options: object) => {
       for await (const _ of server.client().createPlants(numbered(9), { concurrency: 2, ...options }))
@@ -317,13 +323,13 @@ describe("many plants", () => {
     };
     expect(await caught(run({ signal: controller.signal }))).toBeInstanceOf(RequestAborted);
     expect(await caught(run({ signal: controller.signal }))).toBeInstanceOf(RequestAborted);
-    await using other = await scripted(ok, () => {});
+    await using other = await startServer(ok, () => {});
     for await (const _ of other.client().createPlants(numbered(9), { concurrency: 2 })) break;
     function* failing() {
       yield plant;
       throw new Error("the source broke");
     }
-    await using third = await scripted(ok);
+    await using third = await startServer(ok);
     const all = async () => {
       for await (const _ of third.client().createPlants(failing()));
     };

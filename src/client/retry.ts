@@ -1,19 +1,20 @@
 import { RequestAborted } from "./errors.ts";
 
 export interface RetryOptions {
-  /** How often a plant is sent at most before an attempt that failed is the last, the first time included. */
+  /** How many attempts may fail before the failure is final. */
   readonly attemptsMax: number;
-  /** The first wait; each later one is twice as long. */
+  /** The first delay; each later one is twice as long. */
   readonly backoffMs: number;
   readonly backoffMsMax: number;
-  /** How long a plant may be held back by a rate limit. Being told to slow down is no failed attempt. */
+  /** How long a rate limit may delay a plant. A 429 does not count as a failed attempt. */
   readonly patienceMs: number;
 }
 
-/** A longer `Retry-After` is not waited for: the answer is handed to the caller instead. */
-export const retryAfterMsMax = 60_000;
+const tooManyRequests = 429;
+// A longer Retry-After ends the retries, and the caller gets the response.
+const retryAfterMsMax = 60_000;
 
-/** The attempts at one plant, and when the next may follow. */
+/** The attempts to create one plant, and when the next one may start. */
 export class Retries {
   readonly #options: RetryOptions;
   readonly #startedMs = performance.now();
@@ -25,47 +26,45 @@ export class Retries {
     this.#options = options;
   }
 
-  /** How long to wait before the next attempt, or undefined where there should be none. */
-  waitMs(status: number | undefined, retryAfter: string | null): number | undefined {
-    if (status !== undefined && !isWorthRetrying(status)) return undefined;
+  /** The delay before the next attempt; undefined if there should be none. `status` is undefined without a response. */
+  nextDelayMs(status: number | undefined, retryAfter: string | null): number | undefined {
+    if (status !== undefined && !isRetryable(status)) return undefined;
     const { attemptsMax, backoffMs, backoffMsMax, patienceMs } = this.#options;
-    const retryAfterMs = readRetryAfterMs(retryAfter, Date.now());
+    const retryAfterMs = parseRetryAfterMs(retryAfter, Date.now());
     const backoff = Math.min(backoffMs * 2 ** (this.attempts - 1), backoffMsMax);
-    // Between half and whole, so that clients that failed together do not come back together.
-    const waitMs = retryAfterMs + (backoff * (1 + Math.random())) / 2;
+    // Jitter of up to half, so that clients that failed together do not retry together.
+    const delayMs = retryAfterMs + (backoff * (1 + Math.random())) / 2;
     if (retryAfterMs > retryAfterMsMax) return undefined;
     if (status === tooManyRequests)
-      return performance.now() + waitMs - this.#startedMs > patienceMs ? undefined : waitMs;
-    return ++this.#failed >= attemptsMax ? undefined : waitMs;
+      return performance.now() + delayMs - this.#startedMs > patienceMs ? undefined : delayMs;
+    return ++this.#failed >= attemptsMax ? undefined : delayMs;
   }
 }
 
-const tooManyRequests = 429;
-
-function isWorthRetrying(status: number): boolean {
+function isRetryable(status: number): boolean {
   return status === 408 || status === tooManyRequests || status >= 500;
 }
 
-/** `Retry-After` as a wait: seconds, or a date. Zero where it says nothing that can be read. */
-export function readRetryAfterMs(value: string | null, nowMs: number): number {
+/** The delay that `Retry-After` asks for, in seconds or as a date. Zero if it is missing or invalid. */
+export function parseRetryAfterMs(value: string | null, nowMs: number): number {
   if (value === null) return 0;
   if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1000;
   const atMs = Date.parse(value);
   return Number.isNaN(atMs) ? 0 : Math.max(0, atMs - nowMs);
 }
 
-/** Waits, and ends the wait at once when the signal does. */
-export function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** @throws RequestAborted as soon as the signal is aborted. */
+export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", aborted);
+      signal?.removeEventListener("abort", onAbort);
       resolve();
     }, ms);
-    const aborted = () => {
+    const onAbort = () => {
       clearTimeout(timer);
       if (signal !== undefined) reject(new RequestAborted(signal));
     };
-    if (signal?.aborted) aborted();
-    else signal?.addEventListener("abort", aborted, { once: true });
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener("abort", onAbort, { once: true });
   });
 }

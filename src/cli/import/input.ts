@@ -1,5 +1,5 @@
 import { createReadStream, statSync } from "node:fs";
-import { fileTrouble } from "../file-trouble.ts";
+import { fileTrouble } from "../file-error.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** The bytes to import. */

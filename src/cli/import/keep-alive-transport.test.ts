@@ -3,10 +3,10 @@ import type { AddressInfo } from "node:net";
 import { createServer, type Socket } from "node:net";
 import { KeepAliveTransport } from "./keep-alive-transport.ts";
 
-const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{"name":"a"}';
+const okResponse = 'HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{"name":"a"}';
 
-/** A server on plain TCP that counts connections, and hands each request that is whole to the reaction. */
-async function listening(react: (socket: Socket, request: string, number: number) => void) {
+/** A TCP server that counts connections and passes each request to the handler. */
+async function startServer(handle: (socket: Socket, request: string, number: number) => void) {
   const sockets = new Set<Socket>();
   let connections = 0;
   let requests = 0;
@@ -15,7 +15,7 @@ async function listening(react: (socket: Socket, request: string, number: number
     sockets.add(socket);
     socket.on("error", () => {});
     socket.on("data", (bytes) => {
-      for (const request of bytes.toString().split(/(?=POST )/)) react(socket, request, ++requests);
+      for (const request of bytes.toString().split(/(?=POST )/)) handle(socket, request, ++requests);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -35,16 +35,16 @@ const headers = { Authorization: "Bearer t" };
 const request = (signal = new AbortController().signal) =>
   ({ method: "POST", headers, body: "é", signal, redirect: "manual" }) as const;
 
-test("requests share connections, and are whole", async () => {
+test("requests share connections", async () => {
   const seen: string[] = [];
-  using server = await listening((socket, text) => {
+  using server = await startServer((socket, text) => {
     seen.push(text);
-    socket.write(answer);
+    socket.write(okResponse);
   });
   using transport = new KeepAliveTransport(server.url, 2);
   for (let round = 0; round < 5; round++) {
-    const answers = await Promise.all([1, 2].map(() => transport.fetch(server.url.href, request())));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const responses = await Promise.all([1, 2].map(() => transport.fetch(server.url.href, request())));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200]);
   }
   expect([server.connections(), server.requests()]).toEqual([2, 10]);
   expect(new Set(seen)).toEqual(
@@ -54,22 +54,22 @@ test("requests share connections, and are whole", async () => {
   );
 });
 
-test("past 64 connections requests are sent ahead, and answered in order", async () => {
-  using server = await listening((socket) => socket.write(answer));
+test("past 64 connections, requests are pipelined", async () => {
+  using server = await startServer((socket) => socket.write(okResponse));
   using transport = new KeepAliveTransport(server.url, 256);
   const all = Array.from({ length: 1000 }, () => transport.fetch(server.url.href, request()));
   expect((await Promise.all(all)).every(({ status }) => status === 200)).toBe(true);
   expect(server.connections()).toBe(64);
 });
 
-test("a server that does not take requests sent ahead gets one at a time from then on", async () => {
+test("a server that does not support pipelining gets one request at a time from then on", async () => {
   const busy = new Set<Socket>();
-  using picky = await listening((socket) => {
+  using picky = await startServer((socket) => {
     if (busy.has(socket)) return void socket.destroy();
     busy.add(socket);
     setTimeout(() => {
       busy.delete(socket);
-      if (!socket.destroyed) socket.write(answer);
+      if (!socket.destroyed) socket.write(okResponse);
     }, 5);
   });
   using transport = new KeepAliveTransport(picky.url, 256);
@@ -80,39 +80,39 @@ test("a server that does not take requests sent ahead gets one at a time from th
   expect((await round()).filter(({ status }) => status === "rejected")).toEqual([]);
 });
 
-test("a server that takes requests sent ahead still gets them after it has closed every connection", async () => {
+test("a server that supports pipelining still gets pipelined requests after it has closed every connection", async () => {
   const held: Socket[] = [];
-  let does: "answer" | "close" | "hold" = "answer";
-  using server = await listening((socket) => {
-    if (does === "close") socket.destroy();
+  let mode: "respond" | "close" | "hold" = "respond";
+  using server = await startServer((socket) => {
+    if (mode === "close") socket.destroy();
     else held.push(socket);
-    if (held.length < (does === "hold" ? 256 : 1)) return;
-    for (const waiting of held.splice(0)) waiting.write(answer);
+    if (held.length < (mode === "hold" ? 256 : 1)) return;
+    for (const waiting of held.splice(0)) waiting.write(okResponse);
   });
   using transport = new KeepAliveTransport(server.url, 256);
   const round = () =>
     Promise.allSettled(Array.from({ length: 256 }, () => transport.fetch(server.url.href, request())));
   await round();
-  does = "close";
+  mode = "close";
   expect((await round()).every(({ status }) => status === "rejected")).toBe(true);
-  // All must be on their way at once, or none is answered.
-  does = "hold";
+  // The server responds only when all 256 are in flight.
+  mode = "hold";
   expect((await round()).every(({ status }) => status === "fulfilled")).toBe(true);
 });
 
-test("a request fails when its connection closes, when it is given up, and when nobody listens", async () => {
-  using server = await listening((socket, _, number) => {
+test("a request fails when its connection closes, when it is aborted, and when nothing listens", async () => {
+  using server = await startServer((socket, _, number) => {
     if (number === 1) socket.end();
-    else if (number === 3) socket.write(answer);
+    else if (number === 3) socket.write(okResponse);
   });
   using transport = new KeepAliveTransport(server.url, 1);
-  expect(transport.fetch(server.url.href, request())).rejects.toThrow("closed before the answer");
+  expect(transport.fetch(server.url.href, request())).rejects.toThrow("closed before the response");
   await Bun.sleep(20);
   const controller = new AbortController();
-  const givenUp = transport.fetch(server.url.href, request(controller.signal));
+  const aborted = transport.fetch(server.url.href, request(controller.signal));
   await Bun.sleep(20);
   controller.abort();
-  expect(givenUp).rejects.toThrow("given up");
+  expect(aborted).rejects.toThrow("aborted");
   expect((await transport.fetch(server.url.href, request())).status).toBe(200);
   using nowhere = new KeepAliveTransport(new URL("http://127.0.0.1:1"), 1);
   expect(nowhere.fetch("http://127.0.0.1:1/plants", request())).rejects.toThrow();

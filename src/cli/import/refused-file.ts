@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import type { InputRow } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
-import { fileTrouble } from "../file-trouble.ts";
+import { fileTrouble } from "../file-error.ts";
 import { InputProblem } from "./input.ts";
 
 const gatheredBytesMax = 64 * 1024;

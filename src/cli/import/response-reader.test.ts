@@ -1,26 +1,27 @@
 import { describe, expect, test } from "bun:test";
-import { AnswerReader, BadAnswer } from "./answer-reader.ts";
+import { ResponseError, ResponseReader } from "./response-reader.ts";
 
-/** The answers in the text, which arrives in pieces of so many bytes. */
+/** The responses in the text, which arrives in pieces of this length. */
 async function read(text: string, pieceBytes: number): Promise<[number, string, string | null, boolean][]> {
-  const reader = new AnswerReader();
-  const answers = [];
+  const reader = new ResponseReader();
+  const responses = [];
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += pieceBytes) {
     reader.push(bytes.subarray(at, at + pieceBytes));
-    for (let answer = reader.next(); answer !== undefined; answer = reader.next()) answers.push(answer);
+    for (let response = reader.next(); response !== undefined; response = reader.next())
+      responses.push(response);
   }
   return Promise.all(
-    answers.map(async (answer) => [
-      answer.status,
-      await answer.text(),
-      answer.headers.get("X-Mark"),
-      answer.keepAlive,
+    responses.map(async (response) => [
+      response.status,
+      await response.text(),
+      response.headers.get("X-Mark"),
+      response.keepAlive,
     ]),
   );
 }
 
-describe("answers are read however their bytes arrive", () => {
+describe("responses are parsed in any split of their bytes", () => {
   const plain = "HTTP/1.1 200 OK\r\nx-mark:  é \r\nContent-Length: 3\r\n\r\né!";
   const chunked =
     "HTTP/1.1 503 Service Unavailable\r\nTransfer-Encoding: chunked\r\nX-Mark: a\r\nX-MARK: b\r\n\r\n" +
@@ -37,19 +38,19 @@ describe("answers are read however their bytes arrive", () => {
     });
   }
 
-  test("an answer without a length ends with the connection", async () => {
-    const reader = new AnswerReader();
+  test("a response without a length ends with the connection", async () => {
+    const reader = new ResponseReader();
     reader.push(Buffer.from("HTTP/1.0 400 Bad Request\r\n\r\nhello"));
     expect(reader.next()).toBeUndefined();
-    const answer = reader.end();
-    expect([answer.status, await answer.text(), answer.keepAlive]).toEqual([400, "hello", false]);
+    const response = reader.end();
+    expect([response.status, await response.text(), response.keepAlive]).toEqual([400, "hello", false]);
     reader.push(Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"));
     expect(reader.next()).toBeUndefined();
-    expect(() => reader.end()).toThrow(BadAnswer);
+    expect(() => reader.end()).toThrow(ResponseError);
   });
 });
 
-describe("what cannot be trusted is refused", () => {
+describe("an invalid response is refused", () => {
   const bad = {
     "another protocol": "SSH-2.0-x\r\n\r\n",
     "a header without a name": "HTTP/1.1 200 OK\r\n: x\r\n\r\n",
@@ -59,11 +60,11 @@ describe("what cannot be trusted is refused", () => {
       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "an unknown coding": "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
     "a chunk without a size": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
-    "a chunk that runs over": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabcd",
-    "a body without end": "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n",
-    "a head without end": `HTTP/1.1 200 OK\r\nA: ${"b".repeat(70_000)}`,
+    "a chunk longer than its size": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabcd",
+    "a body that is too long": "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n",
+    "a head that is too long": `HTTP/1.1 200 OK\r\nA: ${"b".repeat(70_000)}`,
   };
   for (const [what, text] of Object.entries(bad)) {
-    test(what, () => expect(read(text, 1000)).rejects.toThrow(BadAnswer));
+    test(what, () => expect(read(text, 1000)).rejects.toThrow(ResponseError));
   }
 });
