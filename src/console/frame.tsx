@@ -5,7 +5,7 @@ import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { ThemeButton } from "./parts/theme.tsx";
 import { useRouter } from "./router.ts";
-import { useSurroundings } from "./surroundings.ts";
+import { useSurroundings } from "./session.ts";
 
 const pages: readonly { readonly href: string; readonly name: string; readonly icon: IconName }[] = [
   { href: "/", name: "Overview", icon: "overview" },

@@ -1,7 +1,7 @@
 import { PlantStoreClient, RequestAborted, ServiceRefused } from "../../client/plant-store-client.ts";
 import type { InputRow } from "../../files/input-row.ts";
 import { detectFormat, type FileFormat, readRows, rowReaderFor } from "../../files/read-rows.ts";
-import { GrowingFile } from "./growing-file.ts";
+import { GrowingFile } from "./blob-builder.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
 

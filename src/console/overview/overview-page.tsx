@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
 import { Trouble } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { count, fromNow, moment, rate, size } from "../words.ts";
+import { count, fromNow, moment, rate, size } from "../format.ts";
 import { LatestPlants } from "./latest-plants.tsx";
 import { LiveTotal } from "./live-total.tsx";
 import { RateChart } from "./rate-chart.tsx";

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
 import type { Overview } from "../api-shapes.ts";
 import { useThemeTurn } from "../parts/theme.tsx";
-import { count, plural } from "../words.ts";
+import { count, plural } from "../format.ts";
 
 interface RateChartProps {
   readonly perMinute: NonNullable<Overview["perMinute"]>;

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
-import { useSurroundings } from "../surroundings.ts";
+import { useSurroundings } from "../session.ts";
 
 const refreshMs = 4000;
 // While the tags are still being counted, their absence should not last longer than it must.

@@ -3,7 +3,7 @@ import { ApiError, wordsOf } from "../api.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field } from "../parts/field.tsx";
 import { Link } from "../parts/link.tsx";
-import { useSurroundings } from "../surroundings.ts";
+import { useSurroundings } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { wordsOf } from "../api.ts";
 import { download } from "../parts/download.ts";
 import { Icon } from "../parts/icons.tsx";
-import { useSurroundings } from "../surroundings.ts";
+import { useSurroundings } from "../session.ts";
 import { apiFilter, isFiltered, type PlantFilter } from "./plant-filter.ts";
 
 const formats = [

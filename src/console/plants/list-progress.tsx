@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { wordsOf } from "../api.ts";
-import { count, plural } from "../words.ts";
+import { count, plural } from "../format.ts";
 import type { PlantList } from "./plant-list.ts";
 
 interface ListProgressProps {

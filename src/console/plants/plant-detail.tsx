@@ -5,8 +5,8 @@ import { CopyButton } from "../parts/copy-button.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { Trouble } from "../parts/notice.tsx";
-import { useSurroundings } from "../surroundings.ts";
-import { fromNow, moment } from "../words.ts";
+import { useSurroundings } from "../session.ts";
+import { fromNow, moment } from "../format.ts";
 import { newPlantBody } from "./new-plant-body.ts";
 
 const noSuchPlant = 40402;

@@ -4,7 +4,7 @@
 import type { Plant } from "../api-shapes.ts";
 import { Link } from "../parts/link.tsx";
 import { memo } from "../parts/memo.ts";
-import { moment, shortMoment } from "../words.ts";
+import { moment, shortMoment } from "../format.ts";
 
 interface PlantRowProps {
   readonly plant: Plant | undefined;

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preac
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { useRouter, withQuery } from "../router.ts";
-import { plural } from "../words.ts";
+import { plural } from "../format.ts";
 import { EmptyPlants } from "./empty-plants.tsx";
 import { ExportButtons } from "./export-buttons.tsx";
 import { Filters } from "./filters.tsx";

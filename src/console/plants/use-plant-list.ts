@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Plant } from "../api-shapes.ts";
-import { useSurroundings } from "../surroundings.ts";
+import { useSurroundings } from "../session.ts";
 import { apiFilter, belongs, filterQuery, isFiltered, type PlantFilter } from "./plant-filter.ts";
 import { PlantList } from "./plant-list.ts";
 

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Token } from "../api-shapes.ts";
-import { useSurroundings } from "../surroundings.ts";
+import { useSurroundings } from "../session.ts";
 
 /** The names that plants can have been sent by, for suggesting them. */
 export function useTokenNames(): readonly string[] {

@@ -3,7 +3,7 @@ import { wordsOf } from "../api.ts";
 import type { MintedToken } from "../api-shapes.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field } from "../parts/field.tsx";
-import { useSurroundings } from "../surroundings.ts";
+import { useSurroundings } from "../session.ts";
 
 interface CreateTokenProps {
   readonly onMinted: (minted: MintedToken) => void;

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { wordsOf } from "../api.ts";
 import type { RevokedToken, Token } from "../api-shapes.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { useSurroundings } from "../surroundings.ts";
+import { useSurroundings } from "../session.ts";
 
 interface RevokeTokenProps {
   readonly token: Token;

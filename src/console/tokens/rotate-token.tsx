@@ -2,7 +2,7 @@ import { useId, useState } from "preact/hooks";
 import { wordsOf } from "../api.ts";
 import type { MintedToken, Token } from "../api-shapes.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { useSurroundings } from "../surroundings.ts";
+import { useSurroundings } from "../session.ts";
 
 interface RotateTokenProps {
   readonly token: Token;

@@ -3,7 +3,7 @@ import type { MintedToken, Token } from "../api-shapes.ts";
 import { Icon } from "../parts/icons.tsx";
 import { Empty, Trouble } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { useSurroundings } from "../surroundings.ts";
+import { useSurroundings } from "../session.ts";
 import { CreateToken } from "./create-token.tsx";
 import { RevokeToken } from "./revoke-token.tsx";
 import { RotateToken } from "./rotate-token.tsx";
