@@ -1,15 +1,11 @@
 import { parse } from "#csv-parse";
+import { carriageReturn, comma, newline, quote } from "./bytes.ts";
 
 /** Why a record has no end, and where: at the quote that opens the field, or at the byte that may not be there. */
 export interface CsvFault {
   readonly kind: "no line break" | "unclosed quote" | "text after quote" | "quote in field";
   readonly position: number;
 }
-
-const newline = 0x0a;
-const carriageReturn = 0x0d;
-const quote = 0x22;
-const comma = 0x2c;
 
 /**
  * The position of the line break that ends the record. This is not left to csv-parse: it reports one fault per call, and a

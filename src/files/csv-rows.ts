@@ -1,8 +1,7 @@
+import { type Bytes, concat, countNewlines, newline, noBytes, quote, withoutLineBreak } from "./bytes.ts";
 import { type CsvFault, findRecordEnd, isQuoted, parseRecords } from "./csv-records.ts";
 import { idJson } from "./id-json.ts";
 import {
-  concat,
-  countNewlines,
   FormatError,
   type InputRow,
   invalidRow,
@@ -19,12 +18,8 @@ interface Columns {
   readonly tag: number;
 }
 
-const newline = 0x0a;
-const quote = 0x22;
-const carriageReturn = 0x0d;
 // A record within this many times the limit is refused whole as too long. A longer one starts with a stray quote.
 const windowFactor = 4;
-const empty = new Uint8Array(0);
 const lineBreak = new Uint8Array([newline]);
 const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder("utf-8", { fatal: true });
@@ -33,9 +28,9 @@ const strictDecoder = new TextDecoder("utf-8", { fatal: true });
 export class CsvRows implements RowReader {
   readonly #rowBytesMax: number;
   readonly #windowBytes: number;
-  #header: Uint8Array<ArrayBuffer> | undefined;
+  #header: Bytes | undefined;
   #columns: Columns | undefined;
-  #buffered: Uint8Array<ArrayBuffer> = empty;
+  #buffered: Bytes = noBytes;
   /** The rest of a line that is too long is being skipped. */
   #skipping = false;
   /** What is buffered starts with a record whose quoted field is still open. */
@@ -47,11 +42,11 @@ export class CsvRows implements RowReader {
     this.#windowBytes = windowFactor * rowBytesMax;
   }
 
-  get header(): Uint8Array<ArrayBuffer> | undefined {
+  get header(): Bytes | undefined {
     return this.#header;
   }
 
-  push(bytes: Uint8Array<ArrayBuffer>): InputRow[] {
+  push(bytes: Bytes): InputRow[] {
     const all = concat(this.#buffered, bytes);
     if (this.#inQuotes && all.length < this.#windowBytes && !bytes.includes(quote)) {
       this.#buffered = all;
@@ -67,7 +62,7 @@ export class CsvRows implements RowReader {
     return rows;
   }
 
-  #read(bytes: Uint8Array<ArrayBuffer>, atEnd: boolean): InputRow[] {
+  #read(bytes: Bytes, atEnd: boolean): InputRow[] {
     const rows: InputRow[] = [];
     let at = 0;
     this.#inQuotes = false;
@@ -96,7 +91,7 @@ export class CsvRows implements RowReader {
     return this.#withJson(rows);
   }
 
-  #skipLine(bytes: Uint8Array<ArrayBuffer>, from: number): number {
+  #skipLine(bytes: Bytes, from: number): number {
     const lineEnd = bytes.indexOf(newline, from);
     if (lineEnd < 0) return bytes.length;
     this.#skipping = false;
@@ -108,7 +103,7 @@ export class CsvRows implements RowReader {
    * Refuses the line at which the bytes start, and returns its length. The next line is read as a record again, because a
    * stray quote would make one record of everything that follows.
    */
-  #refuseLine(bytes: Uint8Array<ArrayBuffer>, message: string, rows: InputRow[]): number {
+  #refuseLine(bytes: Bytes, message: string, rows: InputRow[]): number {
     if (this.#columns === undefined) throw new FormatError(`The header cannot be read. ${message}`);
     const lineEnd = bytes.indexOf(newline);
     const line = lineEnd < 0 ? bytes : bytes.subarray(0, lineEnd + 1);
@@ -126,7 +121,7 @@ export class CsvRows implements RowReader {
     return `The quoted field that starts on line ${line} ${full ? `does not end within ${this.#windowBytes} bytes` : "is never closed"}.`;
   }
 
-  #addRecord(record: Uint8Array<ArrayBuffer>, rows: InputRow[]): void {
+  #addRecord(record: Bytes, rows: InputRow[]): void {
     const source = withoutLineBreak(record);
     const overlong = source.length > this.#rowBytesMax;
     if (source.length > 0 && this.#columns === undefined) {
@@ -151,7 +146,11 @@ export class CsvRows implements RowReader {
   }
 }
 
-function jsonRow({ line, source = empty }: InputRow, columns: Columns, fields: readonly string[]): InputRow {
+function jsonRow(
+  { line, source = noBytes }: InputRow,
+  columns: Columns,
+  fields: readonly string[],
+): InputRow {
   const { count, id, name, tag } = columns;
   if (fields.length !== count)
     return invalidRow(line, source, `The row has ${fields.length} fields, but the header has ${count}.`);
@@ -163,11 +162,6 @@ function jsonRow({ line, source = empty }: InputRow, columns: Columns, fields: r
   const noTag = tagText === "" && !isQuoted(source, tag);
   const rest = JSON.stringify({ name: nameText, tag: noTag ? undefined : tagText }).slice(1);
   return validRow(line, source, encoder.encode(`{"id":${idJson(idText)},${rest}`));
-}
-
-function withoutLineBreak(line: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  if (line.at(-1) !== newline) return line;
-  return line.subarray(0, line.at(-2) === carriageReturn ? -2 : -1);
 }
 
 function columnsOf(names: readonly string[]): Columns {

@@ -1,13 +1,14 @@
-import { isSpace } from "./input-row.ts";
-
-const newline = 0x0a;
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  comma,
+  isSpace,
+  newline,
+  openBrace,
+  openBracket,
+  quote,
+} from "./bytes.ts";
 
 /** Finds where one element of a JSON array ends, over any number of chunks. */
 export class ElementScanner {

@@ -1,21 +1,23 @@
-import { ElementScanner } from "./element-scanner.ts";
 import {
+  type Bytes,
+  closeBracket,
+  comma,
   concat,
   countNewlines,
+  isSpace,
+  newline,
+  noBytes,
+  openBracket,
+} from "./bytes.ts";
+import { ElementScanner } from "./element-scanner.ts";
+import {
   FormatError,
   type InputRow,
   invalidRow,
-  isSpace,
   oversizedRow,
   type RowReader,
   validRow,
 } from "./input-row.ts";
-
-const newline = 0x0a;
-const comma = 0x2c;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const empty = new Uint8Array(0);
 
 /**
  * The elements of one JSON array, each with its source text; the service validates them. After an error it
@@ -29,7 +31,7 @@ export class JsonArrayRows implements RowReader {
   #elements = 0;
   /** The element being read, if any: its line, and its bytes so far. */
   #elementLine: number | undefined;
-  #buffered: Uint8Array<ArrayBuffer> = empty;
+  #buffered: Bytes = noBytes;
   #tooLong = false;
   #scanner = new ElementScanner(0);
 
@@ -37,7 +39,7 @@ export class JsonArrayRows implements RowReader {
     this.#rowBytesMax = rowBytesMax;
   }
 
-  push(bytes: Uint8Array<ArrayBuffer>): InputRow[] {
+  push(bytes: Bytes): InputRow[] {
     const rows: InputRow[] = [];
     let at = 0;
     while (at < bytes.length) {
@@ -71,12 +73,12 @@ export class JsonArrayRows implements RowReader {
   }
 
   /** Continues the element and returns the position after it, or the end of the bytes if it continues. */
-  #element(bytes: Uint8Array<ArrayBuffer>, from: number, rows: InputRow[]): number {
+  #element(bytes: Bytes, from: number, rows: InputRow[]): number {
     const end = this.#scanner.find(bytes, from);
     const part = bytes.subarray(from, end < 0 ? bytes.length : end);
     this.#line += countNewlines(part);
     this.#tooLong ||= this.#buffered.length + part.length > this.#rowBytesMax;
-    if (this.#tooLong) this.#buffered = empty;
+    if (this.#tooLong) this.#buffered = noBytes;
     else this.#buffered = concat(this.#buffered, end < 0 ? part.slice() : part);
     if (end < 0) return bytes.length;
     this.#finish(rows);
@@ -91,7 +93,7 @@ export class JsonArrayRows implements RowReader {
     const source = withoutTail(this.#buffered);
     if (this.#tooLong) this.#add(rows, oversizedRow(line, this.#rowBytesMax));
     else if (source.length > 0) this.#add(rows, validRow(line, source));
-    this.#buffered = empty;
+    this.#buffered = noBytes;
     this.#tooLong = false;
     this.#elementLine = undefined;
   }
@@ -113,7 +115,7 @@ export class JsonArrayRows implements RowReader {
     rows.push({ ...row, element: ++this.#elements });
   }
 
-  #pastSpace(bytes: Uint8Array<ArrayBuffer>, from: number): number {
+  #pastSpace(bytes: Bytes, from: number): number {
     let at = from;
     for (; isSpace(bytes[at]); at++) if (bytes[at] === newline) this.#line++;
     return at;
@@ -121,7 +123,7 @@ export class JsonArrayRows implements RowReader {
 }
 
 /** Without space at the end, and without the comma that is left when an error ended the element. */
-function withoutTail(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+function withoutTail(bytes: Bytes): Bytes {
   let end = bytes.length;
   while (end > 0 && isSpace(bytes[end - 1])) end--;
   if (bytes[end - 1] === comma) end--;

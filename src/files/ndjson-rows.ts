@@ -1,14 +1,11 @@
-import { concat, type InputRow, isSpace, oversizedRow, type RowReader, validRow } from "./input-row.ts";
-
-const newline = 0x0a;
-const carriageReturn = 0x0d;
-const empty = new Uint8Array(0);
+import { type Bytes, carriageReturn, concat, isSpace, newline, noBytes } from "./bytes.ts";
+import { type InputRow, oversizedRow, type RowReader, validRow } from "./input-row.ts";
 
 /** One JSON text on each line. Empty lines are skipped; the service validates the rest. */
 export class NdjsonRows implements RowReader {
   readonly header = undefined;
   readonly #rowBytesMax: number;
-  #buffered: Uint8Array<ArrayBuffer> = empty;
+  #buffered: Bytes = noBytes;
   #skipping = false;
   #line = 1;
 
@@ -16,18 +13,18 @@ export class NdjsonRows implements RowReader {
     this.#rowBytesMax = rowBytesMax;
   }
 
-  push(bytes: Uint8Array<ArrayBuffer>): InputRow[] {
+  push(bytes: Bytes): InputRow[] {
     const rows: InputRow[] = [];
     let start = 0;
     for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
       this.#take(concat(this.#buffered, bytes.subarray(start, end)), rows);
-      this.#buffered = empty;
+      this.#buffered = noBytes;
       this.#line++;
       start = end + 1;
     }
     if (!this.#skipping) this.#buffered = concat(this.#buffered, bytes.slice(start));
     if (this.#buffered.length > this.#rowBytesMax) {
-      this.#buffered = empty;
+      this.#buffered = noBytes;
       this.#skipping = true;
     }
     return rows;
@@ -39,7 +36,7 @@ export class NdjsonRows implements RowReader {
     return rows;
   }
 
-  #take(line: Uint8Array<ArrayBuffer>, rows: InputRow[]): void {
+  #take(line: Bytes, rows: InputRow[]): void {
     if (this.#skipping || line.length > this.#rowBytesMax)
       rows.push(oversizedRow(this.#line, this.#rowBytesMax));
     else if (!line.every(isSpace)) {

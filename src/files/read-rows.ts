@@ -1,13 +1,12 @@
+import { type Bytes, concat, isSpace, openBrace, openBracket } from "./bytes.ts";
 import { CsvRows } from "./csv-rows.ts";
-import { concat, FormatError, type InputRow, isSpace, type RowReader } from "./input-row.ts";
+import { FormatError, type InputRow, type RowReader } from "./input-row.ts";
 import { JsonArrayRows } from "./json-array-rows.ts";
 import { NdjsonRows } from "./ndjson-rows.ts";
 
 export const fileFormats = ["ndjson", "json", "csv"] as const;
 export type FileFormat = (typeof fileFormats)[number];
 
-const openBrace = 0x7b;
-const openBracket = 0x5b;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
 export function rowReaderFor(format: FileFormat, rowBytesMax: number): RowReader {
@@ -17,10 +16,10 @@ export function rowReaderFor(format: FileFormat, rowBytesMax: number): RowReader
 
 /** The rows of a file that arrives in chunks. A byte order mark at its start is skipped. */
 export async function* readRows(
-  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  chunks: AsyncIterable<Bytes>,
   reader: RowReader,
 ): AsyncGenerator<InputRow, void, void> {
-  let opening: Uint8Array<ArrayBuffer> | undefined = new Uint8Array(0);
+  let opening: Bytes | undefined = new Uint8Array(0);
   for await (const chunk of chunks) {
     if (opening === undefined) {
       yield* reader.push(chunk);
@@ -39,7 +38,7 @@ export async function* readRows(
  * The format that the file's name and first bytes suggest.
  * @throws FormatError if neither suggests one and the file is binary.
  */
-export function detectFormat(name: string, opening: Uint8Array<ArrayBuffer>): FileFormat {
+export function detectFormat(name: string, opening: Bytes): FileFormat {
   const first = withoutBom(opening).find((byte) => !isSpace(byte));
   if (/\.csv$/i.test(name)) return "csv";
   // Files of one plant to a line are often called .json too.
@@ -54,6 +53,6 @@ export function detectFormat(name: string, opening: Uint8Array<ArrayBuffer>): Fi
   return /\bid\b/i.test(line) && /\bname\b/i.test(line) ? "csv" : "ndjson";
 }
 
-function withoutBom(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+function withoutBom(bytes: Bytes): Bytes {
   return byteOrderMark.every((byte, index) => bytes[index] === byte) ? bytes.subarray(3) : bytes;
 }
