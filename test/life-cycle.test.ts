@@ -309,22 +309,22 @@ describe("a start that cannot succeed says why in one sentence", () => {
   });
 
   const misused: [string[], Record<string, string>, string][] = [
-    [["serve", "--listen", "3000"], {}, "--listen takes HOST:PORT"],
+    [["serve", "--listen", "3000"], {}, "--listen must be HOST:PORT"],
     [["serve", "--listn", "x"], {}, "--listn"],
-    [["--listen", ":0"], {}, "there is no command before --listen; it comes first"],
-    [["--database=postgres://me:secret@x", "list"], {}, "there is no command before --database;"],
+    [["--listen", ":0"], {}, "a command is expected before --listen"],
+    [["--database=postgres://me:secret@x", "list"], {}, "a command is expected before --database,"],
     [["sevre"], {}, 'there is no command "sevre"'],
     ...["constructor", "__proto__", "toString", "hasOwnProperty", "__proto__ x"].map(
       (words): [string[], Record<string, string>, string] => [words.split(" "), {}, "there is no command"],
     ),
-    [["token", "constructor"], {}, "token takes create, list, rotate or revoke"],
-    [["serve", "--drain-delay", "30d"], {}, "--drain-delay takes a time of at most 24d"],
+    [["token", "constructor"], {}, "token needs create, list, rotate or revoke"],
+    [["serve", "--drain-delay", "30d"], {}, "--drain-delay must be a time of at most 24d"],
     [
       ["serve"],
       { PLANT_STORE_DRAIN_TIMEOUT: "25d" },
-      "PLANT_STORE_DRAIN_TIMEOUT takes a time of at most 24d",
+      "PLANT_STORE_DRAIN_TIMEOUT must be a time of at most 24d",
     ],
-    [["serve"], { PLANT_STORE_BODY_TIMEOUT: "soon" }, "PLANT_STORE_BODY_TIMEOUT takes"],
+    [["serve"], { PLANT_STORE_BODY_TIMEOUT: "soon" }, "PLANT_STORE_BODY_TIMEOUT must be"],
     [
       ["serve"],
       { PLANT_STORE_ACCESS_TOKEN: "x".repeat(20), PLANT_STORE_ACCESS_TOKEN_FILE: "y" },

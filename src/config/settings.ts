@@ -135,21 +135,21 @@ function setting<Value>(
 
 function parseDatabase(text: string): string {
   const example = "such as data/plant-store.db or postgres://host/database";
-  if (text === "") throw new InvalidValue(`takes a path or a URL, ${example}`);
+  if (text === "") throw new InvalidValue(`must be a path or a URL, ${example}`);
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(text) && !/^postgres(?:ql)?:\/\//i.test(text))
-    throw new InvalidValue(`takes a path or a URL of PostgreSQL, ${example}`);
+    throw new InvalidValue(`must be a path or a URL of PostgreSQL, ${example}`);
   return text;
 }
 
 function parseBodyTimeout(text: string): number {
   const timeoutMs = parseDurationMs(text);
   if (timeoutMs < 1 || timeoutMs > bodyTimeoutMsMax)
-    throw new InvalidValue("takes a time from 1ms to 1h, such as 10s");
+    throw new InvalidValue("must be a time from 1ms to 1h, such as 10s");
   return timeoutMs;
 }
 
 function parseDrainTime(text: string): number {
   const timeMs = parseDurationMs(text);
-  if (timeMs > drainMsMax) throw new InvalidValue("takes a time of at most 24d, such as 10s");
+  if (timeMs > drainMsMax) throw new InvalidValue("must be a time of at most 24d, such as 10s");
   return timeMs;
 }

@@ -16,13 +16,13 @@ export function parseAddress(text: string): Address {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535)
-    throw new InvalidValue("takes HOST:PORT, such as 127.0.0.1:3000 or [::1]:3000");
+    throw new InvalidValue("must be HOST:PORT, such as 127.0.0.1:3000 or [::1]:3000");
   return { host: match[1] ?? (match[2] || "0.0.0.0"), port };
 }
 
 export function parseDurationMs(text: string): number {
   const match = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text);
-  if (match === null) throw new InvalidValue("takes a number with a unit (ms, s, m, h or d), such as 10s");
+  if (match === null) throw new InvalidValue("must be a number with a unit (ms, s, m, h or d), such as 10s");
   return Math.round(Number(match[1]) * unitMs[match[2] as keyof typeof unitMs]);
 }
 
@@ -30,14 +30,14 @@ export function parseRate(text: string): Rate | undefined {
   if (text === "none") return undefined;
   const match = /^([1-9]\d{0,8})\/(s|m|h)$/.exec(text);
   if (match === null)
-    throw new InvalidValue("takes a count per second, minute or hour, such as 100/s, or none");
+    throw new InvalidValue("must be a count per second, minute or hour, such as 100/s, or none");
   return { count: Number(match[1]), perMs: unitMs[match[2] as "s" | "m" | "h"] };
 }
 
 export function parseCount(text: string, min: number, max: number): number {
   const count = Number(text);
   if (!/^\d{1,12}$/.test(text) || count < min || count > max) {
-    throw new InvalidValue(`takes a whole number from ${min} to ${max}`);
+    throw new InvalidValue(`must be an integer from ${min} to ${max}`);
   }
   return count;
 }
@@ -45,7 +45,7 @@ export function parseCount(text: string, min: number, max: number): number {
 export function parseChoice<const Choice extends string>(text: string, choices: readonly Choice[]): Choice {
   const choice = choices.find((candidate) => candidate === text);
   if (choice === undefined)
-    throw new InvalidValue(`takes ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
+    throw new InvalidValue(`must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
   return choice;
 }
 
@@ -55,7 +55,7 @@ export function parseBaseUrl(text: string): URL | undefined {
   const plain = url !== undefined && url.search === "" && url.hash === "" && url.username === "";
   if (!plain || !/^https?:$/.test(url.protocol)) {
     throw new InvalidValue(
-      "takes an http or https address without query or credentials, such as https://example.org/garden/v1",
+      "must be an http or https URL without query or credentials, such as https://example.org/garden/v1",
     );
   }
   return url;
