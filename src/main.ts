@@ -22,7 +22,7 @@ const terminal: Terminal = {
   readFile: (path) => readFileSync(path, "utf8"),
   input: () => process.stdin,
   out: (text) => void stdout.write(text),
-  outSlowly: (text) => new Promise((resolve) => stdout.write(text, (error) => resolve(!error))),
+  outWithBackpressure: (text) => new Promise((resolve) => stdout.write(text, (error) => resolve(!error))),
   err: (text) => void stderr.write(text),
   colourOut: stdout.isTTY === true && !env["NO_COLOR"],
   colourErr: stderr.isTTY === true && !env["NO_COLOR"],

@@ -10,19 +10,19 @@ const authorization = (secret: string) => ({ Authorization: `Bearer ${secret}` }
 
 onEveryEngine((engine) => {
   describe("tokens on the command line", () => {
-    test("are created, seen by a running service, rotated and revoked", async () => {
-      const place = await engine.newDatabase();
-      const database = ["--database", place];
+    test("are created, reach a running service, and are rotated and revoked", async () => {
+      const path = await engine.newDatabase();
+      const database = ["--database", path];
       await using service = await serve(database);
       let id = 1;
       const status = async (secret: string) =>
         (await post(service.url, `{"id":${id++},"name":"a"}`, authorization(secret))).status;
 
-      const made = await plantStore(["token", "create", "--name", "greenhouse", ...database]);
-      expect(made.code).toBe(0);
-      const secret = made.out.trim();
+      const created = await plantStore(["token", "create", "--name", "greenhouse", ...database]);
+      expect(created.code).toBe(0);
+      const secret = created.out.trim();
       expect(secret).toMatch(/^pst_[0-9A-Za-z]{49}$/);
-      expect(made.err).not.toContain(secret);
+      expect(created.err).not.toContain(secret);
       await eventually(async () => (await status(secret)) === 200, 1000);
 
       const rotated = await plantStore(["token", "rotate", "greenhouse", "--overlap", "1500ms", ...database]);
@@ -34,11 +34,11 @@ onEveryEngine((engine) => {
 
       expect((await plantStore(["token", "revoke", "greenhouse", ...database])).code).toBe(0);
       await eventually(async () => (await status(next)) === 401, 1000);
-      const stored = await engine.stored(place);
+      const stored = await engine.stored(path);
       expect(stored.every((plant) => plant.created_by === "greenhouse")).toBe(true);
     }, 20_000);
 
-    test("are listed without secrets or digests, for people and for scripts", async () => {
+    test("are listed without secrets or digests, as a table and as JSON", async () => {
       const database = ["--database", await engine.newDatabase()];
       const { out: secret } = await plantStore([
         "token",
@@ -68,7 +68,7 @@ onEveryEngine((engine) => {
     });
 
     for (const verb of ["revoke", "rotate"]) {
-      test(`${verb} of a name that nobody has is told`, async () => {
+      test(`${verb} refuses an unknown name`, async () => {
         const database = ["--database", await engine.newDatabase()];
         await plantStore(["token", "create", "--name", "somebody", ...database]);
         const { code, err } = await plantStore(["token", verb, "nobody", ...database]);
@@ -76,17 +76,17 @@ onEveryEngine((engine) => {
       });
     }
 
-    test("rotate does not prolong a secret that expires before the overlap is over", async () => {
+    test("rotate does not extend a secret that expires before the overlap ends", async () => {
       const database = ["--database", await engine.newDatabase()];
       await plantStore(["token", "create", "--name", "short", "--expires", "10m", ...database]);
       const list = async () => JSON.parse((await plantStore(["token", "list", "--json", ...database])).out);
       const [{ expiresAt }] = await list();
       const { err } = await plantStore(["token", "rotate", "short", "--overlap", "24h", ...database]);
-      expect(err).toContain(`The old secret works until ${expiresAt}.`);
+      expect(err).toContain(`The old secret is valid until ${expiresAt}.`);
       expect(await list()).toMatchObject([{ expiresAt }, { state: "live" }]);
     });
 
-    test("revoke and rotate say when the secret is also preset, and that it lives on as that", async () => {
+    test("revoke and rotate warn if the secret is also preset and stays valid", async () => {
       const database = ["--database", await engine.newDatabase()];
       const { out } = await plantStore([
         "token",
@@ -100,7 +100,7 @@ onEveryEngine((engine) => {
       const environment = { PLANT_STORE_ACCESS_TOKEN: out.trim() };
       for (const verb of ["rotate", "revoke"]) {
         const { err } = await plantStore(["token", verb, "both", ...database], { environment });
-        expect(err).toContain("The secret is also preset, as preset-access, and keeps plants:create");
+        expect(err).toContain("The secret is also preset as preset-access, and allows plants:create");
         expect(err).not.toContain(out.trim());
       }
       await plantStore(["token", "create", "--name", "other", ...database]);
@@ -108,7 +108,7 @@ onEveryEngine((engine) => {
       expect(err).toMatch(/^Revoked other \(\w{8}\)\.\n$/);
     });
 
-    test("a name that is in use is not given twice", async () => {
+    test("create refuses a name that is in use", async () => {
       const args = ["token", "create", "--name", "x", "--database", await engine.newDatabase()];
       expect((await plantStore(args)).code).toBe(0);
       expect((await plantStore(args)).err).toContain("rotate or revoke");
@@ -116,19 +116,19 @@ onEveryEngine((engine) => {
   });
 });
 
-describe("token commands that cannot be met", () => {
-  const misused: [string[], number, string][] = [
-    [["token"], 2, "token takes create, list, rotate or revoke"],
-    [["token", "create"], 2, "needs --name"],
+describe("invalid token commands", () => {
+  const invalid: [string[], number, string][] = [
+    [["token"], 2, "token needs create, list, rotate or revoke"],
+    [["token", "create"], 2, "the usage is plant-store token create --name NAME"],
     [["token", "create", "--name", "x", "--scope", "all"], 2, '"all"'],
-    [["token", "create", "--name", "x", "--expires", "soon"], 2, "--expires takes"],
+    [["token", "create", "--name", "x", "--expires", "soon"], 2, "--expires must be"],
     [["token", "create", "--name", " x"], 1, "printable"],
-    [["token", "revoke"], 2, "needs the NAME or ID"],
+    [["token", "revoke"], 2, "the usage is plant-store token revoke NAME|ID"],
     [["token", "revoke", "nobody"], 1, "does not exist"],
     [["token", "list"], 1, "does not exist"],
   ];
-  for (const [args, code, message] of misused) {
-    test(`${args.join(" ")} is told`, async () => {
+  for (const [args, code, message] of invalid) {
+    test(`${args.join(" ")} is refused`, async () => {
       using folder = temporaryFolder();
       const result = await plantStore(
         [...args, "--database", join(folder.path, "p.db")].slice(0, args.length === 1 ? 1 : undefined),
@@ -153,24 +153,24 @@ describe("the other commands", () => {
     expect(out).not.toContain("\u001b");
   });
 
-  test("without a command there is the help, and it is misuse", async () => {
+  test("without a command it prints the help and exits with 2", async () => {
     const { code, out, err } = await plantStore([]);
     expect([code, out, err]).toEqual([2, "", (await plantStore(["--help"])).out]);
   });
 
-  for (const words of Object.keys(commands)) {
-    test(`${words} --help`, async () => {
-      const { code, out } = await plantStore([...words.split(" "), "--help"]);
+  for (const name of Object.keys(commands)) {
+    test(`${name} --help`, async () => {
+      const { code, out } = await plantStore([...name.split(" "), "--help"]);
       expect([code, out]).toEqual([0, expect.stringContaining("Examples")]);
     });
   }
 
-  for (const words of [
+  for (const args of [
     ["token", "--help"],
     ["help", "token"],
   ]) {
-    test(`${words.join(" ")} tells of all that token does`, async () => {
-      const { code, out } = await plantStore(words);
+    test(`${args.join(" ")} explains all token commands`, async () => {
+      const { code, out } = await plantStore(args);
       expect(code).toBe(0);
       for (const verb of ["create", "list", "rotate", "revoke"])
         expect(out).toContain(`plant-store token ${verb}`);
@@ -179,35 +179,35 @@ describe("the other commands", () => {
   }
 
   for (const name of ["backup", "restore", "verify"]) {
-    test(`${name} --help offers no database that it would refuse`, async () => {
+    test(`${name} --help does not offer a PostgreSQL URL, which it would refuse`, async () => {
       const { out } = await plantStore([name, "--help"]);
       expect(out).toContain("--database PATH ");
       expect(out).not.toContain("postgres://");
     });
   }
 
-  test("config shows what is in force and where it came from, and no secret", async () => {
+  test("config lists each effective setting and its source, without secrets", async () => {
     const environment = {
       PLANT_STORE_MAX_PENDING: "77",
       PLANT_STORE_ACCESS_TOKEN: "a-secret-of-twenty-letters",
     };
     const { out } = await plantStore(["config", "--listen", "[::1]:1", "--json"], { environment });
     const settings = JSON.parse(out) as { name: string; value: string; source: string }[];
-    const of = (name: string) => settings.find((setting) => setting.name === name);
-    expect(of("listen")).toEqual({ name: "listen", value: "[::1]:1", source: "flag" });
-    expect(of("max-pending")).toEqual({ name: "max-pending", value: "77", source: "environment" });
-    expect(of("log-level")?.source).toBe("default");
-    expect(of("PLANT_STORE_ACCESS_TOKEN")?.value).toBe("(set, not shown)");
+    const find = (name: string) => settings.find((setting) => setting.name === name);
+    expect(find("listen")).toEqual({ name: "listen", value: "[::1]:1", source: "flag" });
+    expect(find("max-pending")).toEqual({ name: "max-pending", value: "77", source: "environment" });
+    expect(find("log-level")?.source).toBe("default");
+    expect(find("PLANT_STORE_ACCESS_TOKEN")?.value).toBe("(set, not shown)");
     expect(out).not.toContain(environment.PLANT_STORE_ACCESS_TOKEN);
   });
 
-  test("errors explains all, or one", async () => {
+  test("errors explains all errors, or one", async () => {
     expect((await plantStore(["errors"])).out.trim().split("\n").length).toBeGreaterThan(20);
     expect((await plantStore(["errors", "40020"])).out).toContain("already belongs to a different plant");
     expect(await plantStore(["errors", "40099"])).toMatchObject({ code: 2 });
   });
 
-  test("a pipe that is closed early is no fault", () => {
+  test("a pipe that is closed early is not an error", () => {
     const ran = Bun.spawnSync([
       "sh",
       "-c",

@@ -4,18 +4,20 @@ import { plantStore } from "./command.ts";
 import { post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 
-describe("a store moves house", () => {
+describe("copy", () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test("from a file to PostgreSQL and back, every plant and token as it was", async () => {
+  test("copies every plant and token exactly, from a file to PostgreSQL and back", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "first.db");
-    const secret = (await plantStore(["token", "create", "--name", "mover", "--database", file])).out.trim();
-    const mover = { Authorization: `Bearer ${secret}` };
+    const secret = (
+      await plantStore(["token", "create", "--name", "courier", "--database", file])
+    ).out.trim();
+    const courier = { Authorization: `Bearer ${secret}` };
     {
       await using running = await startTestService({}, file);
       await Promise.all(
@@ -23,7 +25,7 @@ describe("a store moves house", () => {
           post(
             running.url,
             `{"id":${2n ** 63n - 1n - BigInt(index)},"name":"n ${index} \\u00e9","tag":"t${index % 3}"}`,
-            mover,
+            courier,
           ),
         ),
       );
@@ -33,7 +35,7 @@ describe("a store moves house", () => {
     const there = await plantStore(["copy", "--from", file, "--to", url]);
     expect([there.code, there.err]).toEqual([
       0,
-      "2,501 plants copied, 0 were there already, 1 tokens copied; 2,501 compared, all the same.\n",
+      "2,501 plants copied, 0 already stored, 1 tokens copied; 2,501 compared, all identical.\n",
     ]);
     expect(await server.stored(url)).toEqual(storedPlants(file));
 
@@ -41,11 +43,11 @@ describe("a store moves house", () => {
     expect((await plantStore(["copy", "--from", url, "--to", back])).code).toBe(0);
     expect(storedPlants(back)).toEqual(storedPlants(file));
     await using again = await startTestService({}, back);
-    const replay = await post(again.url, `{"id":${2n ** 63n - 1n},"name":"n 0 é","tag":"t0"}`, mover);
+    const replay = await post(again.url, `{"id":${2n ** 63n - 1n},"name":"n 0 é","tag":"t0"}`, courier);
     expect([replay.status, replay.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
   }, 60_000);
 
-  test("again where it was cut off, and tells what is not the same", async () => {
+  test("resumes when run again, and reports differences", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "first.db");
     const url = await server.newDatabase();
@@ -54,7 +56,7 @@ describe("a store moves house", () => {
     expect((await plantStore(["copy", "--from", file, "--to", url])).code).toBe(0);
     await post(running.url, '{"id":5,"name":"n5"}');
     expect((await plantStore(["copy", "--from", file, "--to", url])).err).toStartWith(
-      "1 plants copied, 5 were there",
+      "1 plants copied, 5 already stored",
     );
     {
       await using other = await startTestService({}, url);
@@ -69,7 +71,7 @@ describe("a store moves house", () => {
     expect(JSON.parse(out)).toMatchObject({ created: 0, replayed: 6, compared: 7 });
   }, 60_000);
 
-  test("again, and a token that has ended in either store stays ended", async () => {
+  test("a token that was revoked or has expired in either store stays so", async () => {
     using folder = temporaryFolder();
     const file = ["--database", join(folder.path, "first.db")];
     const target = ["--database", await server.newDatabase()];
@@ -111,7 +113,7 @@ describe("a store moves house", () => {
     expect(await states()).toEqual(expected);
   }, 60_000);
 
-  test("not without two names", async () => {
+  test("needs two different databases", async () => {
     for (const args of [[], ["--from", "a.db"], ["--from", "a.db", "--to", "a.db"]])
       expect((await plantStore(["copy", ...args])).code).toBe(2);
     expect((await plantStore(["copy", "--from", "/nowhere/a.db", "--to", "b.db"])).err).toContain(

@@ -181,7 +181,7 @@ describe("on read-only media", () => {
       const database = ["--database", file];
       expect(onReadOnly(`'${media}'`, "verify", ...database)).toMatchObject({
         code: 0,
-        err: expect.stringContaining("is sound: 3,000 plants"),
+        err: expect.stringContaining("is intact: 3,000 plants"),
       });
       expect(
         onReadOnly(`'${media}'`, "list", "--tag", "indoor", "--name", "rosa", ...database),
@@ -235,7 +235,7 @@ describe("commands that only read", () => {
     await leaveWal(join(folder.path, "crashing.db"), file);
     const wal = readFileSync(`${file}-wal`);
     expect((await plantStore(["list", "--database", file])).out).toContain("in the WAL");
-    expect((await plantStore(["verify", "--database", file])).err).toContain("is sound: 1 plants");
+    expect((await plantStore(["verify", "--database", file])).err).toContain("is intact: 1 plants");
     expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
   });
 
@@ -266,7 +266,7 @@ describe("commands that only read", () => {
 
   test("verify and backup accept an older file unchanged", async () => {
     const { file, bytes } = older();
-    expect((await plantStore(["verify", "--database", file])).err).toContain("is sound: 3,000 plants");
+    expect((await plantStore(["verify", "--database", file])).err).toContain("is intact: 3,000 plants");
     const backup = join(folder.path, "older-backup.db");
     expect((await plantStore(["backup", backup, "--database", file])).code).toBe(0);
     expect(readFileSync(file).equals(bytes)).toBe(true);

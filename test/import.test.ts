@@ -13,8 +13,8 @@ import {
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 
-/** A service, and a way to import text into it as a file of that name. */
-async function importing(flags: Record<string, string> = {}) {
+/** A service, and functions to import files into it. */
+async function startImportTest(flags: Record<string, string> = {}) {
   const folder = temporaryFolder();
   const service = await startTestService(flags);
   const path = (name: string) => join(folder.path, name);
@@ -40,8 +40,8 @@ const ndjson = (count: number) =>
   Array.from({ length: count }, (_, index) => `{"id":${index + 1},"name":"plant ${index + 1}"}\n`).join("");
 
 describe("import", () => {
-  test("names bad JSON on line 4711 as such, and stores the rest", async () => {
-    await using plants = await importing();
+  test("reports invalid JSON by its line, and stores the rest", async () => {
+    await using plants = await startImportTest();
     const lines = ndjson(5000).split("\n");
     lines[4710] = '{"id":4711,"name":}';
     plants.write("plants.ndjson", lines.join("\n"));
@@ -55,13 +55,13 @@ describe("import", () => {
     expect(plants.stored()).toHaveLength(4999);
 
     expect(plants.read("refused.ndjson")).toBe('{"id":4711,"name":}\n');
-    plants.write("mended.ndjson", plants.read("refused.ndjson").replace(":}", ':"mended"}'));
-    expect(await plants.run(["mended.ndjson"])).toMatchObject({ code: 0 });
+    plants.write("fixed.ndjson", plants.read("refused.ndjson").replace(":}", ':"fixed"}'));
+    expect(await plants.run(["fixed.ndjson"])).toMatchObject({ code: 0 });
     expect(plants.stored()).toHaveLength(5000);
   });
 
-  test("is resumed by running it again, which only replays what is stored", async () => {
-    await using plants = await importing();
+  test("resumes when run again, and replays what is already stored", async () => {
+    await using plants = await startImportTest();
     plants.write("plants.ndjson", ndjson(300));
     expect((await plants.run(["plants.ndjson"])).err).toContain("300 created, 0 replayed, 0 refused");
     plants.write("plants.ndjson", ndjson(400));
@@ -72,8 +72,8 @@ describe("import", () => {
     for (const character of ["\u001b", "\r"]) expect(err).not.toContain(character);
   });
 
-  test("keeps every id and text exactly, from all three formats", async () => {
-    await using plants = await importing();
+  test("stores every id and text exactly, from all three formats", async () => {
+    await using plants = await startImportTest();
     const rows: [bigint, string, string | null][] = [
       [-9223372036854775808n, "least", null],
       [9007199254740993n, 'quotes " and, commas', ""],
@@ -106,8 +106,8 @@ describe("import", () => {
     ["csv", 'name,id\na,1\n"b,\nc",1.5\nd,x\ne\n', 'name,id\ne\n"b,\nc",1.5\nd,x\n'],
   ];
   for (const [format, text, expected] of refused) {
-    test(`writes refused rows of ${format} as they came, to be imported again`, async () => {
-      await using plants = await importing();
+    test(`writes refused ${format} rows unchanged, to be imported again`, async () => {
+      await using plants = await startImportTest();
       plants.write("plants", text);
       const args = ["plants", "--format", format, "--refused", "refused"];
       expect((await plants.run(args)).code).toBe(1);
@@ -120,8 +120,8 @@ describe("import", () => {
     });
   }
 
-  test("tells an id that is taken, a row that is not UTF-8 and one that is too long", async () => {
-    await using plants = await importing();
+  test("reports an id conflict, a row that is not UTF-8 and one that is too long", async () => {
+    await using plants = await startImportTest();
     const bad = Buffer.concat([
       Buffer.from('{"id":1,"name":"first"}\n{"id":2,"name":"'),
       Buffer.from([0xff]),
@@ -131,7 +131,7 @@ describe("import", () => {
     const { err } = await plants.run(["plants.ndjson", "--refused", "refused"]);
     expect(err).toContain("line 2: The row is not UTF-8");
     expect(err).toContain("line 3: The row is longer than 65536 bytes");
-    expect(err).toContain("1 is too long to be saved there");
+    expect(err).toContain("1 row exceeds --max-body-bytes and is not in it");
     plants.write("other.ndjson", '{"id":4,"name":"other"}');
     const { out } = await plants.run(["other.ndjson", "--json"]);
     expect(JSON.parse(out).refusals).toEqual([
@@ -140,8 +140,8 @@ describe("import", () => {
     expect(plants.stored().map(([id]) => id)).toEqual([1n, 4n]);
   });
 
-  test("names the place of a fault in the file, whatever the breaks inside the row", async () => {
-    await using plants = await importing();
+  test("reports the position of an error in the file, even with line breaks inside the row", async () => {
+    await using plants = await startImportTest();
     plants.write("plants.ndjson", '\n{"id":1,\r"name":}\n');
     expect((await plants.run(["plants.ndjson"])).err).toContain(
       "line 2: The row is not JSON: at line 2, expected",
@@ -152,18 +152,18 @@ describe("import", () => {
     expect(err).toContain("line 1, element 3: Field");
   });
 
-  test("says in its report that the refused rows could not be saved", async () => {
-    await using plants = await importing();
+  test("reports that the refused rows could not be written", async () => {
+    await using plants = await startImportTest();
     plants.write("plants.ndjson", '{"id":1,"name":"a"}\n{"id":2}\n');
     const { code, err } = await plants.run(["plants.ndjson", "--refused", "/dev/full"]);
     expect(code).toBe(1);
-    expect(err).toContain("/dev/full cannot be written to: the disk is full");
+    expect(err).toContain("/dev/full cannot be written: the disk is full");
     expect(err).toContain("1 created, 0 replayed, 1 refused");
     expect(err).not.toContain("internal error");
   });
 
   test("counts refused rows beyond the first twenty", async () => {
-    await using plants = await importing();
+    await using plants = await startImportTest();
     plants.write("plants.ndjson", "{}\n".repeat(50));
     const { err } = await plants.run(["plants.ndjson"]);
     expect(err).toContain("line 20: Field");
@@ -171,16 +171,16 @@ describe("import", () => {
     expect(err).toContain("30 more rows were refused.");
   });
 
-  test("reads standard input and guesses its format", async () => {
-    await using plants = await importing();
+  test("reads standard input and detects its format", async () => {
+    await using plants = await startImportTest();
     expect((await plants.run(["-"], { input: 'id,name\n1,"a"\n' })).code).toBe(0);
     expect((await plants.run(["-"], { input: '\n[{"id":2,"name":"b"}]' })).code).toBe(0);
     expect((await plants.run(["-"], { input: '{"id":3,"name":"c"}' })).code).toBe(0);
     expect(plants.stored().map(([, name]) => name)).toEqual(["a", "b", "c"]);
   });
 
-  test("checks every row and sends nothing with --dry-run, without a token", async () => {
-    await using plants = await importing();
+  test("with --dry-run checks every row without sending it, and needs no token", async () => {
+    await using plants = await startImportTest();
     plants.write("plants.ndjson", `${ndjson(30)}{"id":"x","name":"y"}\n`);
     const { code, out, err } = await plantStore([
       "import",
@@ -198,7 +198,7 @@ describe("import", () => {
     const free = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     free.stop(true);
     const listen = `127.0.0.1:${free.port}`;
-    await using plants = await importing({ listen, "base-url": `http://${listen}/garden/v1` });
+    await using plants = await startImportTest({ listen, "base-url": `http://${listen}/garden/v1` });
     plants.write("plants.ndjson", ndjson(3));
     const at = (path: string) =>
       plantStore(
@@ -209,16 +209,16 @@ describe("import", () => {
     expect(await at("/garden/v1/")).toMatchObject({ code: 0 });
   });
 
-  test("slows down for a rate limit instead of giving up", async () => {
-    await using plants = await importing({ "rate-limit": "50/s" });
+  test("slows down for a rate limit instead of failing", async () => {
+    await using plants = await startImportTest({ "rate-limit": "50/s" });
     plants.write("plants.ndjson", ndjson(120));
     expect(await plants.run(["plants.ndjson"])).toMatchObject({ code: 0 });
     expect(plants.stored()).toHaveLength(120);
   }, 30_000);
 });
 
-describe("an import that cannot go on", () => {
-  test("goes on by itself when the service is killed and started again", async () => {
+describe("an interrupted import", () => {
+  test("continues when the service is killed and restarted", async () => {
     using folder = temporaryFolder();
     const count = 20_000;
     const file = join(folder.path, "plants.ndjson");
@@ -240,7 +240,7 @@ describe("an import that cannot go on", () => {
     expect(storedPlants(database)).toHaveLength(count);
   }, 60_000);
 
-  test("says in one sentence that the service is away", async () => {
+  test("reports in one sentence that the service is unreachable", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.ndjson");
     writeFileSync(file, ndjson(500));
@@ -258,8 +258,8 @@ describe("an import that cannot go on", () => {
     ["a-token-that-nobody-knows", "40102"],
     [operatorToken, "40301"],
   ]) {
-    test(`stops at once where the token is refused with ${message}`, async () => {
-      await using plants = await importing();
+    test(`stops early if the token is refused with ${message}`, async () => {
+      await using plants = await startImportTest();
       plants.write("plants.ndjson", ndjson(5000));
       const { code, err } = await plantStore(
         ["import", plants.path("plants.ndjson"), "--url", plants.service.url],
@@ -271,8 +271,8 @@ describe("an import that cannot go on", () => {
     });
   }
 
-  test("finishes what is in flight on Ctrl-C, says how far it got, and is resumed", async () => {
-    await using plants = await importing({ "rate-limit": "100/s" });
+  test("on Ctrl-C finishes the requests in flight, reports its progress, and can be resumed", async () => {
+    await using plants = await startImportTest({ "rate-limit": "100/s" });
     plants.write("plants.ndjson", ndjson(250));
     const args = ["import", plants.path("plants.ndjson"), "--url", plants.service.url, "--concurrency", "4"];
     const running = startPlantStore(args, { environment, through: "launcher" });
@@ -283,7 +283,7 @@ describe("an import that cannot go on", () => {
     const stored = plants.stored().length;
     expect(stored).toBeLessThan(250);
     expect(err).toContain(
-      `Every row up to line ${stored} has a result. Run the same command again to resume`,
+      `Every row up to line ${stored} was processed. Run the same command again to resume`,
     );
     expect(await plantStore(args, { environment })).toMatchObject({
       code: 0,
@@ -292,7 +292,7 @@ describe("an import that cannot go on", () => {
   }, 30_000);
 
   test("ends on Ctrl-C while it waits for standard input", async () => {
-    await using plants = await importing();
+    await using plants = await startImportTest();
     const running = startPlantStore(["import", "-", "--url", plants.service.url], {
       environment,
       input: "open",
@@ -301,29 +301,29 @@ describe("an import that cannot go on", () => {
     await eventually(() => plants.stored().length === 1);
     running.child.kill("SIGINT");
     const { code, err } = await running.ended;
-    expect([code, err]).toEqual([1, expect.stringContaining("up to line 1 has a result")]);
+    expect([code, err]).toEqual([1, expect.stringContaining("up to line 1 was processed")]);
   });
 });
 
-describe("a misused import is told", () => {
-  const wrong: [string[], number, string, Record<string, string>?][] = [
-    [["import"], 2, "import needs one FILE"],
-    [["import", "a", "b"], 2, "import needs one FILE"],
+describe("an invalid import command", () => {
+  const invalid: [string[], number, string, Record<string, string>?][] = [
+    [["import"], 2, "the usage is plant-store import FILE|-"],
+    [["import", "a", "b"], 2, 'unexpected argument "b"'],
     [["import", "plants.csv"], 2, "PLANT_STORE_ACCESS_TOKEN is not set", {}],
-    [["import", "plants.csv", "--format", "xml"], 2, "--format takes ndjson, json or csv"],
-    [["import", "plants.csv", "--concurrency", "0"], 2, "--concurrency takes"],
-    [["import", "plants.csv", "--url", "ftp://x"], 2, "--url takes"],
-    [["import", "plants.csv", "--refused", "./plants.csv"], 2, "another file"],
-    [["import", "nowhere.csv"], 1, "nowhere.csv cannot be read: there is no such file or folder."],
+    [["import", "plants.csv", "--format", "xml"], 2, "--format must be ndjson, json or csv"],
+    [["import", "plants.csv", "--concurrency", "0"], 2, "--concurrency must be"],
+    [["import", "plants.csv", "--url", "ftp://x"], 2, "--url must be"],
+    [["import", "plants.csv", "--refused", "./plants.csv"], 2, "--refused must not be"],
+    [["import", "nowhere.csv"], 1, "nowhere.csv cannot be read: no such file or directory."],
     [
       ["import", "plants.csv", "--refused", "no/such/folder"],
       1,
-      "cannot be written to: there is no such file or folder.",
+      "cannot be written: no such file or directory.",
     ],
     [["import", "plants.csv", "--format", "json"], 1, "does not start with ["],
     [["import", "empty.csv"], 1, "needs a header"],
   ];
-  for (const [args, code, message, variables = environment] of wrong) {
+  for (const [args, code, message, variables = environment] of invalid) {
     test(`${args.join(" ")}${variables === environment ? "" : " without a token"}`, async () => {
       using folder = temporaryFolder();
       writeFileSync(join(folder.path, "plants.csv"), "id,name\n1,a\n");

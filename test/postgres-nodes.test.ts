@@ -208,7 +208,7 @@ describe("connecting", () => {
     const database = await address("127.0.0.1", "gardener", "");
     for (const environment of sources) {
       const listed = await plantStore(["token", "list", "--database", database], { environment });
-      expect(listed).toEqual({ code: 0, out: "", err: expect.stringContaining("There is no token yet") });
+      expect(listed).toEqual({ code: 0, out: "", err: expect.stringContaining("There are no tokens yet") });
       expect(listed.err.trim().split("\n")).toHaveLength(1);
     }
   });

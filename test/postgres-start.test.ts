@@ -39,7 +39,7 @@ describe("a database that is unreachable at the start", () => {
     const database = await server.newDatabase();
     await server.stop("fast");
     await using service = await serve(["--database", database]);
-    expect(service.out()).toContain("The database cannot be used yet");
+    expect(service.out()).toContain("The database is not available yet");
     expect(service.out()).not.toContain("pst_");
     expect([await status(service.url, "/livez"), await status(service.url, "/readyz")]).toEqual([200, 503]);
     // It is not known yet whether such a token is stored.
@@ -61,7 +61,7 @@ describe("a database that is unreachable at the start", () => {
     await using service = await serve([...database, "--workers", "2"]);
     await expectUnavailable(service, bearer(secret));
     await server.start();
-    await eventually(() => service.out().includes("The database is open now"), openWithinMs);
+    await eventually(() => service.out().includes("The database is available now"), openWithinMs);
     expect(service.out()).not.toContain("pst_");
     for (let id = 0; id < 20; id++)
       expect((await post(service.url, `{"id":${id},"name":"a"}`, bearer(secret))).status).toBe(200);
@@ -90,7 +90,7 @@ describe("the first token", () => {
       if (away) await server.stop("fast");
       const throughProxy = database.replace(`:${server.port}/`, `:${proxy.port}/`);
       await using service = await serve(["--database", throughProxy]);
-      expect(service.out()).toContain("The database cannot be used yet");
+      expect(service.out()).toContain("The database is not available yet");
       if (away) await server.start();
       await eventually(() => /pst_\w{49}/.test(service.out()), openWithinMs);
       expect(proxy.lost()).toBeGreaterThan(0);

@@ -8,46 +8,39 @@ import {
   type Step,
 } from "../storage/sqlite/maintenance/backup.ts";
 import { verify as verifyFile } from "../storage/sqlite/maintenance/verify.ts";
-import type { Command } from "./command.ts";
-import { type Arguments, sources } from "./flags.ts";
-import { grouped, megabytes, showLine } from "./progress-line.ts";
-import { Misuse, type Terminal, visible } from "./terminal.ts";
+import { type Arguments, type Command, jsonFlag } from "./command.ts";
+import { formatCount, formatMegabytes, secondsSince, showProgress } from "./progress-line.ts";
+import { escapeInvisible, printJson, type Terminal, UsageError } from "./terminal.ts";
 
-// Not the setting of that name, which may be a PostgreSQL as well.
+// Not the setting of that name, which may also be a PostgreSQL URL.
 const flags = {
   database: { placeholder: "PATH", help: `the data file (${settings.database.default})` },
-  json: { placeholder: undefined, help: "print JSON" },
+  json: jsonFlag,
 };
 
 export const backup: Command = {
   usage: "backup FILE",
-  summary: "write a copy of the data file, also while the service runs",
+  positional: "required",
+  summary: "back up the data file, even while the service runs",
   examples: ["plant-store backup plants-2026-11-15.db"],
   flags,
   settings: [],
-  async run(args, terminal) {
-    const to = onlyFile(args, "backup needs one FILE to write to");
-    const kept = await stepByStep(terminal, (onStep) =>
-      backUp(dataFile(args, terminal, "pg_dump"), to, onStep),
-    );
-    tell(kept, args, terminal, "Backed up");
-    return 0;
+  run(args, terminal) {
+    const from = dataFile(args, "pg_dump");
+    return copyFile(args, terminal, "Backed up", (onStep) => backUp(from, args.positional, onStep));
   },
 };
 
 export const restore: Command = {
   usage: "restore FILE",
-  summary: "put a backup in the place of a data file that is not there",
+  positional: "required",
+  summary: "restore a missing data file from a backup",
   examples: ["plant-store restore plants-2026-11-15.db --database data/plant-store.db"],
   flags,
   settings: [],
-  async run(args, terminal) {
-    const from = onlyFile(args, "restore needs the FILE of a backup");
-    const kept = await stepByStep(terminal, (onStep) =>
-      restoreBackup(from, dataFile(args, terminal, "pg_restore"), onStep),
-    );
-    tell(kept, args, terminal, "Restored");
-    return 0;
+  run(args, terminal) {
+    const to = dataFile(args, "pg_restore");
+    return copyFile(args, terminal, "Restored", (onStep) => restoreBackup(args.positional, to, onStep));
   },
 };
 
@@ -58,60 +51,53 @@ export const verify: Command = {
   flags,
   settings: [],
   async run(args, terminal) {
-    if (args.words.length > 0)
-      throw new Misuse(`"${args.words[0]}" is not expected here; --database names the file`);
-    const path = dataFile(args, terminal, "pg_amcheck");
-    let told = "checking the database and its indexes";
-    using line = showLine(terminal, () => told);
+    const path = dataFile(args, "pg_amcheck");
+    let progress = "checking the database and its indexes";
+    using line = showProgress(terminal, () => progress);
     const { plants, checksummed, problems } = await verifyFile(path, (checked, of) => {
-      told = `checking rows: ${grouped(checked)} of ${grouped(of)}`;
+      progress = `checking rows: ${formatCount(checked)} of ${formatCount(of)}`;
     });
     line[Symbol.dispose]();
-    if (args.has("json"))
-      terminal.out(
-        `${JSON.stringify({ path, plants, checksummed, sound: problems.length === 0, problems }, null, 2)}\n`,
-      );
-    else if (problems.length === 0)
+    const sound = problems.length === 0;
+    if (args.has("json")) printJson(terminal, { path, plants, checksummed, sound, problems });
+    else if (sound)
       terminal.err(
-        `${path} is sound: ${grouped(plants)} plants, every row whole and in order${checksummed ? ", its checksum right" : ""}.\n`,
+        `${path} is intact: ${formatCount(plants)} plants, every row valid and in order${checksummed ? ", checksum correct" : ""}.\n`,
       );
     else
       terminal.err(
-        `${path} is damaged:\n${problems.map((problem) => `  ${visible(problem)}\n`).join("")}Restore it from a backup.\n`,
+        `${path} is damaged:\n${problems.map((problem) => `  ${escapeInvisible(problem)}\n`).join("")}Restore it from a backup.\n`,
       );
-    return problems.length === 0 ? 0 : 1;
+    return sound ? 0 : 1;
   },
 };
 
-async function stepByStep(
+/** Copies with progress, and prints the result. */
+async function copyFile(
+  args: Arguments,
   terminal: Terminal,
+  verb: string,
   work: (onStep: (step: Step) => void) => Promise<BackupFile>,
-): Promise<BackupFile> {
+): Promise<number> {
   const startMs = performance.now();
   let step: Step = "copying";
-  using _ = showLine(terminal, () => `${step}  ${Math.floor((performance.now() - startMs) / 1000)} s`);
-  return await work((next) => {
+  using line = showProgress(terminal, () => `${step}  ${secondsSince(startMs)} s`);
+  const copied = await work((next) => {
     step = next;
   });
-}
-
-function tell(kept: BackupFile, args: Arguments, terminal: Terminal, what: string): void {
-  if (args.has("json")) terminal.out(`${JSON.stringify(kept, null, 2)}\n`);
+  line[Symbol.dispose]();
+  const { path, bytes, plants, sha256 } = copied;
+  if (args.has("json")) printJson(terminal, copied);
   else
     terminal.err(
-      `${what} ${grouped(kept.plants)} plants: ${kept.path}, ${megabytes(kept.bytes)}, checked.\nSHA-256 ${kept.sha256}\n`,
+      `${verb} and checked ${formatCount(plants)} plants: ${path}, ${formatMegabytes(bytes)}.\nSHA-256 ${sha256}\n`,
     );
+  return 0;
 }
 
-function dataFile(args: Arguments, terminal: Terminal, tool: string): string {
-  const { database } = readConfig(sources(args, terminal));
+function dataFile(args: Arguments, postgresTool: string): string {
+  const { database } = readConfig(args.sources);
   if (isDatabaseUrl(database))
-    throw new Misuse(`this is for the embedded store; PostgreSQL has ${tool} for it`);
+    throw new UsageError(`this command is for data files; for PostgreSQL use ${postgresTool}`);
   return database;
-}
-
-function onlyFile({ words }: Arguments, needed: string): string {
-  const [file, ...more] = words;
-  if (file === undefined || more.length > 0) throw new Misuse(needed);
-  return file;
 }

@@ -1,15 +1,37 @@
+import type { ConfigSources } from "../config/read-config.ts";
 import type { SettingName } from "../config/settings.ts";
-import type { Arguments, Flag } from "./flags.ts";
 import type { Terminal } from "./terminal.ts";
 
+/** A flag of one command that is not a setting. */
+export interface Flag {
+  /** The name of its value in the help; a boolean flag has none. */
+  readonly placeholder?: string;
+  readonly multiple?: boolean;
+  readonly help: string;
+}
+
+export interface Arguments {
+  /** The argument that is not a flag; empty if there is none. */
+  readonly positional: string;
+  /** Where to read the settings from. */
+  readonly sources: ConfigSources;
+  value(flag: string): string | undefined;
+  values(flag: string): readonly string[];
+  has(flag: string): boolean;
+}
+
 export interface Command {
-  /** How it is called, such as `token create --name NAME`. */
+  /** Such as `token create --name NAME`. */
   readonly usage: string;
   readonly summary: string;
   readonly examples: readonly string[];
   readonly flags: Readonly<Record<string, Flag>>;
-  /** The settings that it takes as flags. */
+  /** Whether it has an argument that is not a flag. */
+  readonly positional?: "required" | "optional";
+  /** The settings that it accepts as flags. */
   readonly settings: readonly SettingName[];
-  /** Gives the exit code; what it throws is told in one sentence. */
+  /** Returns the exit code. `run.ts` prints the message of an expected error. */
   run(args: Arguments, terminal: Terminal): Promise<number>;
 }
+
+export const jsonFlag: Flag = { help: "print JSON" };

@@ -1,31 +1,25 @@
 import { effectiveSettings, readConfig, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
-import type { Command } from "./command.ts";
-import { sources } from "./flags.ts";
-import { columns } from "./terminal.ts";
+import { type Command, jsonFlag } from "./command.ts";
+import { formatColumns, printJson } from "./terminal.ts";
 
 export const config: Command = {
   usage: "config",
-  summary: "print the settings in force and where each came from",
+  summary: "print the effective settings and the source of each",
   examples: ["plant-store config", "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store config --json"],
-  flags: { json: { placeholder: undefined, help: "print JSON" } },
+  flags: { json: jsonFlag },
   settings: Object.keys(settings) as SettingName[],
   async run(args, terminal) {
-    const around = sources(args, terminal);
-    const effective = effectiveSettings(around);
-    if (args.has("json")) terminal.out(`${JSON.stringify(effective, null, 2)}\n`);
+    const effective = effectiveSettings(args.sources);
+    if (args.has("json")) printJson(terminal, effective);
     else {
-      const rows = effective.map(({ name, value, source }) => [
-        name,
-        value === "" ? "(none)" : value,
-        source,
-      ]);
-      terminal.out(`${columns([["SETTING", "VALUE", "FROM"], ...rows])}\n`);
+      const rows = effective.map(({ name, value, source }) => [name, value || "(none)", source]);
+      terminal.out(`${formatColumns([["SETTING", "VALUE", "FROM"], ...rows])}\n`);
     }
-    for (const name of unknownVariables(around.environment))
-      terminal.err(`${name} is not one of plant-store's variables.\n`);
-    // After the listing, so that a wrong value is seen in its place and then told.
-    readConfig(around);
+    for (const name of unknownVariables(terminal.environment))
+      terminal.err(`plant-store does not know the variable ${name}.\n`);
+    // Validated after the listing, so that an invalid value is listed with its source before the error.
+    readConfig(args.sources);
     return 0;
   },
 };

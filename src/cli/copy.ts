@@ -1,15 +1,15 @@
-import { existsSync, realpathSync } from "node:fs";
 import { readConfig } from "../config/read-config.ts";
 import { type CopyCounts, compareStores, copyStore } from "../storage/copy-store.ts";
 import { openArchive, openStore } from "../storage/open-store.ts";
-import type { Command } from "./command.ts";
-import { sources } from "./flags.ts";
-import { grouped, showLine } from "./progress-line.ts";
-import { Misuse, visible } from "./terminal.ts";
+import { wrongUsage } from "./arguments.ts";
+import { type Command, jsonFlag } from "./command.ts";
+import { isSameFile } from "./local-files.ts";
+import { formatCount, secondsSince, showProgress } from "./progress-line.ts";
+import { escapeInvisible, printJson, UsageError } from "./terminal.ts";
 
 export const copy: Command = {
   usage: "copy --from DATABASE --to DATABASE",
-  summary: "copy a store into another, of either engine; running it again resumes",
+  summary: "copy a store to another, on either engine; run it again to resume",
   examples: [
     "plant-store copy --from data/plant-store.db --to postgres://plants@db.example.org/plants",
     "plant-store copy --from postgres://plants@db.example.org/plants --to plants.db",
@@ -17,55 +17,48 @@ export const copy: Command = {
   flags: {
     from: {
       placeholder: "DATABASE",
-      help: "a data file or postgres://…; best with no service on it (required)",
+      help: "a data file or postgres://…, preferably not in use by a service (required)",
     },
-    to: { placeholder: "DATABASE", help: "the same, made where there is none (required)" },
-    json: { placeholder: undefined, help: "print JSON" },
+    to: { placeholder: "DATABASE", help: "a data file or postgres://…, created if missing (required)" },
+    json: jsonFlag,
   },
   settings: ["allowUnsafeDatabase"],
   async run(args, terminal) {
-    const [fromName, toName] = [args.value("from"), args.value("to")];
-    if (args.words.length > 0 || fromName === undefined || toName === undefined)
-      throw new Misuse("copy needs --from DATABASE and --to DATABASE");
-    if (samePlace(fromName, toName)) throw new Misuse("--from and --to are the same");
-    const setting = (database: string) => {
-      const around = sources(args, terminal);
-      return readConfig({ ...around, flags: { ...around.flags, database } });
-    };
-    await using source = await openArchive(setting(fromName));
-    await using target = await openStore(setting(toName));
+    const [from, to] = [args.value("from"), args.value("to")];
+    if (from === undefined || to === undefined) throw wrongUsage(copy);
+    if (from === to || isSameFile(from, to)) throw new UsageError("--from and --to are the same");
+    const sources = args.sources;
+    const configFor = (database: string) => readConfig({ ...sources, flags: { ...sources.flags, database } });
+    await using source = await openArchive(configFor(from));
+    await using target = await openStore(configFor(to));
     const total = await source.archive.total();
     const counts: CopyCounts = { created: 0, replayed: 0, failed: 0, compared: 0, tokens: 0, problems: [] };
     const failed = new Set<bigint>();
     const startMs = performance.now();
-    const line = showLine(terminal, () => {
-      const copied = counts.created + counts.replayed;
-      const [done, word] = counts.compared > 0 ? [counts.compared, "compared"] : [copied, "copied"];
-      const share = Math.floor((done * 100) / Math.max(total, 1));
-      return `${share}%  ${grouped(done)} of ${grouped(total)} ${word}  ${Math.floor((performance.now() - startMs) / 1000)} s`;
+    using line = showProgress(terminal, () => {
+      const comparing = counts.compared > 0;
+      const done = comparing ? counts.compared : counts.created + counts.replayed;
+      const percent = Math.floor((done * 100) / Math.max(total, 1));
+      return `${percent}%  ${formatCount(done)} of ${formatCount(total)} ${comparing ? "compared" : "copied"}  ${secondsSince(startMs)} s`;
     });
-    try {
-      await copyStore(source, target, counts, (id, reason) => {
-        failed.add(id);
-        terminal.err(`the plant with the id ${id} cannot be stored: ${visible(reason)}\n`);
-      });
-      await compareStores(source, target.archive, counts, failed);
-    } finally {
-      line[Symbol.dispose]();
-    }
-    if (args.has("json")) terminal.out(`${JSON.stringify(counts, null, 2)}\n`);
-    for (const problem of counts.problems) terminal.err(`${visible(problem)}\n`);
-    const { created, replayed, tokens, compared, problems } = counts;
-    const allSame = problems.length === 0 && failed.size === 0;
-    terminal.err(
-      `${grouped(created)} plants copied, ${grouped(replayed)} were there already, ` +
-        `${failed.size === 0 ? "" : `${grouped(failed.size)} cannot be stored, `}${grouped(tokens)} tokens copied; ` +
-        `${grouped(compared)} compared, ${allSame ? "all the same" : "not all the same"}.\n`,
-    );
-    return allSame ? 0 : 1;
+    await copyStore(source, target, counts, (id, reason) => {
+      failed.add(id);
+      terminal.err(`The plant with the id ${id} cannot be stored: ${escapeInvisible(reason)}\n`);
+    });
+    await compareStores(source, target.archive, counts, failed);
+    line[Symbol.dispose]();
+    if (args.has("json")) printJson(terminal, counts);
+    for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);
+    const identical = counts.problems.length === 0 && failed.size === 0;
+    terminal.err(`${summary(counts, failed.size)}, ${identical ? "all identical" : "not all identical"}.\n`);
+    return identical ? 0 : 1;
   },
 };
 
-function samePlace(one: string, other: string): boolean {
-  return one === other || (existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other));
+function summary({ created, replayed, tokens, compared }: CopyCounts, failed: number): string {
+  const notStored = failed === 0 ? "" : `${formatCount(failed)} cannot be stored, `;
+  return (
+    `${formatCount(created)} plants copied, ${formatCount(replayed)} already stored, ${notStored}` +
+    `${formatCount(tokens)} tokens copied; ${formatCount(compared)} compared`
+  );
 }

@@ -1,15 +1,18 @@
+import { readConfig } from "../config/read-config.ts";
+import { parseChoice } from "../config/values.ts";
 import { exportFormatNames, exportFormats } from "../files/export-formats.ts";
 import { pagesOf } from "../plants/plant-archive.ts";
+import { openArchive } from "../storage/open-store.ts";
+import { parseFlag } from "./arguments.ts";
 import type { Command } from "./command.ts";
-import { filterFlags, readFilter, withArchive } from "./plant-filter.ts";
-import { grouped, showLine } from "./progress-line.ts";
-import { Misuse } from "./terminal.ts";
+import { filterFlags, parseFilter } from "./plant-filter.ts";
+import { formatCount, showProgress } from "./progress-line.ts";
 
-const rowsAtOnce = 5000;
+const pageRows = 5000;
 
 export const exportPlants: Command = {
   usage: "export",
-  summary: "print plants, the oldest first, in a form that import takes back",
+  summary: "print plants, oldest first, in a format that import reads",
   examples: [
     "plant-store export > plants.ndjson",
     "plant-store export --format csv --tag indoor > indoor.csv",
@@ -19,34 +22,30 @@ export const exportPlants: Command = {
     ...filterFlags,
   },
   settings: ["database", "allowUnsafeDatabase"],
-  run(args, terminal) {
-    if (args.words.length > 0)
-      throw new Misuse(`"${args.words[0]}" is not expected here; export prints, so send it to a file with >`);
-    const wanted = args.value("format") ?? "ndjson";
-    const format = exportFormatNames.find((name) => name === wanted);
-    if (format === undefined)
-      throw new Misuse(`--format takes ${exportFormatNames.join(" or ")}; it is "${wanted}"`);
-    const filter = readFilter(args);
+  async run(args, terminal) {
+    const format = parseFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
+    const filter = parseFilter(args);
     const { header, row } = exportFormats[format];
-    return withArchive(args, terminal, async (archive) => {
-      const total = await archive.total();
-      let done = 0;
-      let looked = 0;
-      const startMs = performance.now();
-      const line = () => {
-        const perSecond = Math.round((done * 1000) / (performance.now() - startMs));
-        return `${grouped(done)} plants  ${grouped(perSecond)}/s  ${Math.floor((looked * 100) / Math.max(total, 1))}% of the store`;
-      };
-      // Where the rows themselves go to the terminal, a line drawn between them would only be in the way.
-      using _ = terminal.outIsTerminal ? undefined : showLine(terminal, line);
-      if (header !== "") terminal.out(header);
-      for await (const { plants, searched } of pagesOf(archive, filter, rowsAtOnce)) {
-        const read = plants.length === 0 || (await terminal.outSlowly(plants.map(row).join("")));
-        if (!read) break;
-        done += plants.length;
-        looked += searched;
-      }
-      return 0;
-    });
+    await using opened = await openArchive(readConfig(args.sources));
+    const total = await opened.archive.total();
+    let exported = 0;
+    let searchedRows = 0;
+    const startMs = performance.now();
+    const line = () => {
+      const perSecond = Math.round((exported * 1000) / (performance.now() - startMs));
+      const percent = Math.floor((searchedRows * 100) / Math.max(total, 1));
+      return `${formatCount(exported)} plants  ${formatCount(perSecond)}/s  ${percent}% of the store`;
+    };
+    // If the rows go to the terminal, progress would be drawn between them.
+    using _ = terminal.outIsTerminal ? undefined : showProgress(terminal, line);
+    if (header !== "") terminal.out(header);
+    for await (const { plants, searched } of pagesOf(opened.archive, filter, pageRows)) {
+      const rows = plants.map(row).join("");
+      const isRead = rows === "" || (await terminal.outWithBackpressure(rows));
+      if (!isRead) break;
+      exported += plants.length;
+      searchedRows += searched;
+    }
+    return 0;
   },
 };

@@ -1,6 +1,6 @@
 import { secrets, settings } from "../config/settings.ts";
 import type { Command } from "./command.ts";
-import { bold, columns } from "./terminal.ts";
+import { bold, formatColumns } from "./terminal.ts";
 
 export function generalHelp(commands: readonly Command[], colour: boolean): string {
   const heading = (text: string) => bold(text, colour);
@@ -8,55 +8,55 @@ export function generalHelp(commands: readonly Command[], colour: boolean): stri
     heading("plant-store: a durable intake for plant records"),
     "",
     heading("Examples"),
-    "  plant-store serve                            run the service on its embedded store",
-    "  plant-store token create --name greenhouse   make a token for a client",
-    "  plant-store import plants.csv                send a file of plants",
-    "  plant-store list --tag indoor                look at the newest ones",
-    "  plant-store backup plants-backup.db          copy the store while it runs",
+    "  plant-store serve                            run the service with its embedded store",
+    "  plant-store token create --name greenhouse   create a token for a client",
+    "  plant-store import plants.csv                import plants from a file",
+    "  plant-store list --tag indoor                list the newest plants with this tag",
+    "  plant-store backup plants-backup.db          back up the data file, even while the service runs",
     "  plant-store errors 40020                     explain an error",
     "",
     heading("Commands"),
-    columns(
+    formatColumns(
       commands.map(({ usage, summary }) => [usage, summary]),
       "  ",
     ),
     "",
     heading("Settings"),
-    "  As a flag, or as a variable: --max-body-bytes is PLANT_STORE_MAX_BODY_BYTES. The flag wins.",
+    "  A flag or an environment variable: --max-body-bytes is PLANT_STORE_MAX_BODY_BYTES. Flags take precedence.",
     "",
-    columns(settingRows(Object.values(settings)), "  "),
+    formatColumns(settingRows(Object.values(settings)), "  "),
     "",
-    "  Tokens given from outside come by variable alone, or by a file that NAME_FILE names:",
+    "  Secrets are environment variables only. With _FILE added to its name, a variable names a file to read:",
     "",
-    columns(
+    formatColumns(
       Object.values(secrets).map(({ environment, help }) => [environment, help]),
       "  ",
     ),
     "",
-    "plant-store COMMAND --help tells more of one; --version prints the version.",
+    "plant-store COMMAND --help explains a command; plant-store --version prints the version.",
     "",
   ].join("\n");
 }
 
 export function commandHelp(command: Command, colour: boolean): string {
   const heading = (text: string) => bold(text, colour);
-  const own = Object.entries(command.flags).map(([name, { placeholder, help }]) => [
+  const commandFlags = Object.entries(command.flags).map(([name, { placeholder, help }]) => [
     `--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`,
     help,
   ]);
-  const flags = [...own, ...settingRows(command.settings.map((name) => settings[name]))];
+  const flags = [...commandFlags, ...settingRows(command.settings.map((name) => settings[name]))];
   return [
     `${heading(`plant-store ${command.usage}`)}: ${command.summary}`,
     "",
     heading("Examples"),
     ...command.examples.map((example) => `  ${example}`),
-    ...(flags.length > 0 ? ["", heading("Flags"), columns(flags, "  ")] : []),
+    ...(flags.length > 0 ? ["", heading("Flags"), formatColumns(flags, "  ")] : []),
     "",
   ].join("\n");
 }
 
-function settingRows(shown: readonly (typeof settings)[keyof typeof settings][]): string[][] {
-  return shown.map(({ flag, placeholder, help, default: text }) => [
+function settingRows(all: readonly (typeof settings)[keyof typeof settings][]): string[][] {
+  return all.map(({ flag, placeholder, help, default: text }) => [
     `--${flag} ${placeholder}`,
     `${help}${text === "" ? "" : ` (${text})`}`,
   ]);

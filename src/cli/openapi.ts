@@ -2,7 +2,6 @@ import { readConfig } from "../config/read-config.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { describeApi } from "../public/openapi.ts";
 import type { Command } from "./command.ts";
-import { sources } from "./flags.ts";
 
 export const openapi: Command = {
   usage: "openapi",
@@ -14,7 +13,7 @@ export const openapi: Command = {
   flags: {},
   settings: ["listen", "baseUrl"],
   async run(args, terminal) {
-    const { baseUrl, listen } = readConfig(sources(args, terminal));
+    const { baseUrl, listen } = readConfig(args.sources);
     terminal.out(`${describeApi(publicUrl(baseUrl, listen.host, listen.port))}\n`);
     return 0;
   },

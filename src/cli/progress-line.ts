@@ -1,15 +1,17 @@
 import type { Terminal } from "./terminal.ts";
 
-const drawEveryMs = 100;
+const redrawMs = 100;
 const clearLine = "\r\u001b[2K";
 
-/** Draws one line over and over, on a terminal only; leaves no trace once it is disposed of. */
-export function showLine(terminal: Terminal, line: () => string): Disposable {
+/** Shows a line of plain text and keeps it up to date, on a terminal only. It is erased on disposal. */
+export function showProgress(terminal: Terminal, line: () => string): Disposable {
+  return redraw(terminal, () => line().slice(0, terminal.errColumns - 1));
+}
+
+/** The same for a line that may contain colours and fits the terminal. */
+export function redraw(terminal: Terminal, line: () => string): Disposable {
   if (!terminal.errIsTerminal) return { [Symbol.dispose]: () => {} };
-  const timer = setInterval(
-    () => terminal.err(clearLine + line().slice(0, terminal.errColumns - 1)),
-    drawEveryMs,
-  );
+  const timer = setInterval(() => terminal.err(clearLine + line()), redrawMs);
   return {
     [Symbol.dispose]: () => {
       clearInterval(timer);
@@ -19,10 +21,14 @@ export function showLine(terminal: Terminal, line: () => string): Disposable {
 }
 
 /** 1234567 as 1,234,567. */
-export function grouped(count: number): string {
+export function formatCount(count: number): string {
   return String(count).replaceAll(/\B(?=(\d{3})+$)/g, ",");
 }
 
-export function megabytes(bytes: number): string {
+export function formatMegabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+}
+
+export function secondsSince(startMs: number): number {
+  return Math.floor((performance.now() - startMs) / 1000);
 }

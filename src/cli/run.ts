@@ -7,24 +7,25 @@ import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
 import { WorkerProblem } from "../workers/crew.ts";
+import { parseArguments } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";
 import { config } from "./config.ts";
 import { copy } from "./copy.ts";
 import { errors } from "./errors.ts";
 import { exportPlants } from "./export.ts";
-import { readArguments } from "./flags.ts";
 import { commandHelp, generalHelp } from "./help.ts";
-import { InputProblem } from "./import/input.ts";
+import { InputError } from "./import/input.ts";
 import { importPlants } from "./import.ts";
 import { list, show } from "./list.ts";
 import { openapi } from "./openapi.ts";
 import { serve } from "./serve.ts";
-import { Misuse, type Terminal } from "./terminal.ts";
+import { type Terminal, UsageError } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 
-const exit = { done: 0, failed: 1, misused: 2 } as const;
-const foreseen = [
+const exitCodes = { success: 0, failure: 1, usage: 2 } as const;
+// Their message is all that the user needs.
+const expectedErrors = [
   TokenProblem,
   ListenProblem,
   DataFileProblem,
@@ -32,11 +33,11 @@ const foreseen = [
   StoreUnavailable,
   OutcomeUnknown,
   WorkerProblem,
-  InputProblem,
+  InputError,
   FormatError,
 ];
 
-/** Every command, by the words that call it. */
+/** Every command by its name. */
 export const commands: Readonly<Record<string, Command>> = {
   serve,
   "token create": tokenCreate,
@@ -56,82 +57,69 @@ export const commands: Readonly<Record<string, Command>> = {
   errors,
 };
 
-/** Runs what the command line asks for and gives the exit code: 0 done, 1 failed, 2 misused. */
+/** Runs the command and returns the exit code: 0 success, 1 failure, 2 wrong usage. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   try {
     if (args.length === 0) {
-      terminal.err(help(undefined, false, terminal.colourErr));
-      return exit.misused;
+      terminal.err(generalHelp(Object.values(commands), terminal.colourErr));
+      return exitCodes.usage;
     }
-    const helpWanted = args.includes("--help") || args.includes("-h") || args[0] === "help";
-    const words = args[0] === "help" ? args.slice(1) : args;
-    const { command, rest } = chosen(words, helpWanted);
-    if (helpWanted) {
-      terminal.out(help(command, words[0] === "token", terminal.colourOut));
-      return exit.done;
+    if (args[0] === "help" || args.includes("--help") || args.includes("-h")) {
+      terminal.out(help(args[0] === "help" ? args.slice(1) : args, terminal.colourOut));
+      return exitCodes.success;
     }
     if (args[0] === "--version") {
       terminal.out(`${packageFile.version}\n`);
-      return exit.done;
+      return exitCodes.success;
     }
-    if (command === undefined)
-      throw new Misuse(`there is no command before ${flagName(args)}; it comes first, such as serve`);
-    return await command.run(readArguments(rest, command.flags, command.settings), terminal);
+    const [name, command] = findCommand(args) ?? unknownCommand(args);
+    const rest = args.slice(name.split(" ").length);
+    return await command.run(parseArguments(rest, command, terminal), terminal);
   } catch (error) {
-    const code = told(error, terminal);
+    const code = reportError(error, terminal);
     return error instanceof OutcomeUnknown ? terminal.exitWithoutClosing(code) : code;
   }
 }
 
-function chosen(
-  words: readonly string[],
-  helpWanted: boolean,
-): { command: Command | undefined; rest: readonly string[] } {
-  for (const count of [2, 1]) {
-    const name = words.slice(0, count).join(" ");
-    // Only its own: every object also has a `constructor`.
-    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    if (command !== undefined) return { command, rest: words.slice(count) };
-  }
-  const [word] = words;
-  if (word === "token" && !helpWanted) throw new Misuse("token takes create, list, rotate or revoke");
-  if (word !== undefined && word !== "token" && !word.startsWith("-")) throw unknownCommand(word);
-  return { command: undefined, rest: words };
+function findCommand(args: readonly string[]): [string, Command] | undefined {
+  return Object.entries(commands).find(([name]) =>
+    name.split(" ").every((word, index) => word === args[index]),
+  );
 }
 
-function help(command: Command | undefined, ofTokens: boolean, colour: boolean): string {
-  if (command !== undefined) return commandHelp(command, colour);
-  if (!ofTokens) return generalHelp(Object.values(commands), colour);
-  const family = [tokenCreate, tokenList, tokenRotate, tokenRevoke];
-  return family.map((each) => commandHelp(each, colour)).join("\n");
+/** @throws UsageError */
+function unknownCommand([first = ""]: readonly string[]): never {
+  if (first === "token") throw new UsageError("token needs create, list, rotate or revoke");
+  // Without the value of the flag, which may contain a password.
+  if (first.startsWith("-"))
+    throw new UsageError(`a command is expected before ${first.split("=")[0]}, such as serve`);
+  throw new UsageError(`there is no command "${first}"`);
 }
 
-// Without its value, which may hold a password.
-function flagName([flag = ""]: readonly string[]): string {
-  return flag.split("=")[0] ?? "";
+function help(args: readonly string[], colour: boolean): string {
+  const found = findCommand(args);
+  const [first] = args;
+  if (found !== undefined) return commandHelp(found[1], colour);
+  if (first === undefined || first.startsWith("-")) return generalHelp(Object.values(commands), colour);
+  const group = Object.entries(commands).filter(([name]) => name.startsWith(`${first} `));
+  if (group.length === 0) unknownCommand(args);
+  return group.map(([, command]) => commandHelp(command, colour)).join("\n");
 }
 
-function unknownCommand(word: string): Misuse {
-  return new Misuse(`there is no command "${word}"`);
-}
-
-function told(error: unknown, terminal: Terminal): number {
+function reportError(error: unknown, terminal: Terminal): number {
   const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof Misuse) {
-    terminal.err(`plant-store: ${message}. See plant-store --help.\n`);
-    return exit.misused;
+  const isUsageError = error instanceof UsageError;
+  if (isUsageError || error instanceof ConfigProblem || error instanceof DatabaseMisuse) {
+    terminal.err(`plant-store: ${message}${isUsageError ? ". See plant-store --help." : ""}\n`);
+    return exitCodes.usage;
   }
-  if (error instanceof ConfigProblem || error instanceof DatabaseMisuse) {
+  if (expectedErrors.some((type) => error instanceof type)) {
     terminal.err(`plant-store: ${message}\n`);
-    return exit.misused;
+    return exitCodes.failure;
   }
-  if (foreseen.some((kind) => error instanceof kind)) {
-    terminal.err(`plant-store: ${message}\n`);
-    return exit.failed;
-  }
-  // Not foreseen, so here the stack helps: it is the operator's own terminal, not an answer to a client.
+  // The stack is for the operator's terminal; no client sees it.
   terminal.err(
     `plant-store: internal error, please report it: ${error instanceof Error ? error.stack : message}\n`,
   );
-  return exit.failed;
+  return exitCodes.failure;
 }

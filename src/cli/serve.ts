@@ -5,8 +5,7 @@ import { type Service, startService } from "../service.ts";
 import { DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { createLog } from "../telemetry/log.ts";
 import type { Command } from "./command.ts";
-import { sources } from "./flags.ts";
-import { bold, columns, green, Misuse, type Terminal } from "./terminal.ts";
+import { bold, formatColumns, green, type Terminal } from "./terminal.ts";
 
 export const serve: Command = {
   usage: "serve",
@@ -19,9 +18,8 @@ export const serve: Command = {
   settings: Object.keys(settings) as SettingName[],
 
   async run(args, terminal) {
-    if (args.words.length > 0) throw new Misuse(`"${args.words[0]}" is not expected here`);
     const stopSignal = terminal.stopSignal();
-    const config = readConfig(sources(args, terminal));
+    const config = readConfig(args.sources);
     const format =
       config.logFormat === "auto" ? (terminal.errIsTerminal ? "pretty" : "json") : config.logFormat;
     const log = createLog({
@@ -31,12 +29,12 @@ export const serve: Command = {
       write: terminal.err,
     });
     for (const name of unknownVariables(terminal.environment))
-      log.warn("a variable is not one of ours; see `plant-store config`", { name });
+      log.warn("unknown environment variable; see `plant-store config`", { name });
 
     const service = await startService(config, log);
-    terminal.out(greeting(service, config, terminal));
+    terminal.out(startupMessage(service, config, terminal));
     void service.opened?.then(
-      (secret) => terminal.out(openedNow(service.publicUrl, secret, terminal.colourOut)),
+      (secret) => terminal.out(databaseOpenedMessage(service.publicUrl, secret, terminal.colourOut)),
       () => {},
     );
     log.info("listening", { url: service.publicUrl, operatorUrl: service.operatorUrl });
@@ -45,40 +43,40 @@ export const serve: Command = {
     const unusable = end instanceof DatabaseProblem ? end : undefined;
     await service.close(typeof end === "string" ? end : (unusable?.message ?? "write outcome unknown"));
     if (unusable !== undefined) throw unusable;
-    // It can also become unknown while stopping.
+    // The outcome of a write can also become unknown during the shutdown.
     if (!service.broken) return 0;
     return terminal.exitWithoutClosing(1);
   },
 };
 
-function greeting(
+function startupMessage(
   { publicUrl, operatorUrl, firstSecret, opened }: Service,
   config: Config,
   { colourOut }: Terminal,
 ): string {
-  const places = [
+  const addresses = [
     ["plants", `${publicUrl}/plants`],
     ["docs", `${publicUrl}/docs`],
     ...(operatorUrl === undefined ? [] : [["console", `${operatorUrl}/`]]),
     ["data", /^\w+:\/\//.test(config.database) ? withoutPassword(config.database) : resolve(config.database)],
   ];
-  const opening = `${green("Plant Store", colourOut)} is running. Ctrl-C stops it.\n\n${columns(places, "  ")}\n\n`;
+  const started = `${green("Plant Store", colourOut)} is running. Ctrl-C stops it.\n\n${formatColumns(addresses, "  ")}\n\n`;
   if (opened !== undefined)
-    return `${opening}The database cannot be used yet; the log says why. Until it can, plants are answered with 50302.\n\n`;
-  if (firstSecret !== undefined) return opening + firstRun(publicUrl, firstSecret, colourOut);
+    return `${started}The database is not available yet; the log has the reason. Until then, plants are refused with 50302.\n\n`;
+  if (firstSecret !== undefined) return started + firstTokenMessage(publicUrl, firstSecret, colourOut);
   return config.presetTokens.length > 0
-    ? opening
-    : `${opening}Another token: npx --no plant-store token create --name NAME\n\n`;
+    ? started
+    : `${started}To create another token: npx --no plant-store token create --name NAME\n\n`;
 }
 
-function openedNow(publicUrl: string, secret: string | undefined, colour: boolean): string {
-  const opening = "The database is open now.\n\n";
-  return secret === undefined ? opening : opening + firstRun(publicUrl, secret, colour);
+function databaseOpenedMessage(publicUrl: string, secret: string | undefined, colour: boolean): string {
+  const opened = "The database is available now.\n\n";
+  return secret === undefined ? opened : opened + firstTokenMessage(publicUrl, secret, colour);
 }
 
-function firstRun(publicUrl: string, secret: string, colour: boolean): string {
+function firstTokenMessage(publicUrl: string, secret: string, colour: boolean): string {
   return [
-    "This is the first run, so here is a token. It sends plants and opens the console; it is shown once and kept as a hash:",
+    "Your first token can send plants and sign in to the console. It is printed only once; the store keeps a hash of it:",
     "",
     `  ${bold(secret, colour)}`,
     "",

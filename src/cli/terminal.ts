@@ -1,30 +1,34 @@
-/** What a command may see and touch of the process it runs in. */
+/** The parts of the process that a command may use. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly readFile: (path: string) => string;
-  /** Standard input, as it comes; destroyed by whoever asked for it. */
+  /** Opens standard input; the caller destroys it. */
   readonly input: () => AsyncIterable<Uint8Array> & { destroy(): void };
-  /** Data, for pipes and people alike. */
+  /** Writes data to standard output. */
   readonly out: (text: string) => void;
-  /** The same for much of it: settles when there is room for more, with whether anyone still reads. */
-  readonly outSlowly: (text: string) => Promise<boolean>;
-  /** Talk: progress, warnings, the log. */
+  /** Writes much data to standard output: resolves when more can be written, or with false if the reader is gone. */
+  readonly outWithBackpressure: (text: string) => Promise<boolean>;
+  /** Writes messages to standard error: progress, warnings, the log. */
   readonly err: (text: string) => void;
   readonly colourOut: boolean;
   readonly colourErr: boolean;
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
-  /** How wide the terminal is that `err` goes to, now. */
+  /** The current width of the terminal that `err` writes to. */
   readonly errColumns: number;
-  /** Settles with the first signal that asks the process to stop. */
+  /** Resolves with the first signal to stop. */
   readonly stopSignal: () => Promise<string>;
-  /** Ends the process without closing a database, whose WAL then stays for recovery. */
+  /** Exits without closing the database, so that its WAL is left for recovery. */
   readonly exitWithoutClosing: (code: number) => Promise<never>;
 }
 
-/** The command line was used wrongly: told in one sentence, and the exit code is 2. */
-export class Misuse extends Error {
-  override readonly name = "Misuse";
+/** The command line is wrong. The message is one sentence without its full stop; the exit code is 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+export function printJson(terminal: Terminal, value: unknown): void {
+  terminal.out(`${JSON.stringify(value, null, 2)}\n`);
 }
 
 export function bold(text: string, colour: boolean): string {
@@ -35,17 +39,17 @@ export function green(text: string, colour: boolean): string {
   return colour ? `\u001b[32m${text}\u001b[0m` : text;
 }
 
-/** A stored text as one line that cannot steer the terminal: whatever is not plainly visible is shown by its code. */
-export function visible(text: string, charactersMax = Number.POSITIVE_INFINITY): string {
-  const shown = text.replaceAll(
+/** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
+export function escapeInvisible(text: string, charactersMax = Number.POSITIVE_INFINITY): string {
+  const escaped = text.replaceAll(
     /[\p{C}\p{Zl}\p{Zp}]/gu,
-    (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   );
-  return shown.length > charactersMax ? `${shown.slice(0, charactersMax - 1)}…` : shown;
+  return escaped.length > charactersMax ? `${escaped.slice(0, charactersMax - 1)}…` : escaped;
 }
 
-/** Rows as columns, each as wide as its widest cell; the last one runs free. */
-export function columns(rows: readonly (readonly string[])[], indent = ""): string {
+/** Aligns the cells of the rows in columns. */
+export function formatColumns(rows: readonly (readonly string[])[], indent = ""): string {
   const widths = (rows[0] ?? []).map((_, index) =>
     rows.reduce((widest, row) => Math.max(widest, (row[index] ?? "").length), 0),
   );

@@ -11,8 +11,8 @@ import { Empty } from "./parts/notice.tsx";
 import { AddPlant } from "./plants/add-plant.tsx";
 import { PlantsPage } from "./plants/plants-page.tsx";
 import { RouterContext, useAddress, useRouter } from "./router.ts";
-import { SignIn } from "./sign-in.tsx";
 import { type Surroundings, SurroundingsContext } from "./session.ts";
+import { SignIn } from "./sign-in.tsx";
 import { TokensPage } from "./tokens/tokens-page.tsx";
 
 // Gone when the tab closes, and never sent anywhere but in the Authorization header.

@@ -1,5 +1,5 @@
-import { grouped } from "../progress-line.ts";
-import { visible } from "../terminal.ts";
+import { formatCount } from "../progress-line.ts";
+import { escapeInvisible } from "../terminal.ts";
 import type { RefusedRow, Tally } from "./tally.ts";
 
 /** The result of an import as text for the terminal. */
@@ -8,62 +8,59 @@ export function reportText(
   failure: string | undefined,
   refusedPath: string | undefined,
 ): string {
-  // The messages come from whatever answered, and must not control the terminal.
-  const lines = tally.listed.map((refused) => `${position(refused)}: ${visible(refused.message)}`);
+  // The messages come from a server, and must not control the terminal.
+  const lines = tally.listed.map(
+    (refused) => `${formatPosition(refused)}: ${escapeInvisible(refused.message)}`,
+  );
   const more = tally.refused - tally.listed.length;
-  if (more > 0) lines.push(`${count(more, "more row was refused", "more rows were refused")}.`);
-  if (tally.refused > 0) lines.push(whereRefused(tally, refusedPath));
-  if (failure !== undefined) lines.push(visible(failure));
-  lines.push(`${counts(tally)} in ${seconds(tally.seconds)} (${grouped(rate(tally))} rows/s).`);
+  if (more > 0) lines.push(`${plural(more, "more row was refused", "more rows were refused")}.`);
+  if (tally.refused > 0) lines.push(refusedFileText(tally, refusedPath));
+  if (failure !== undefined) lines.push(escapeInvisible(failure));
+  lines.push(
+    `${countsText(tally)} in ${formatSeconds(tally.seconds)} (${formatCount(tally.rowsPerSecond)} rows/s).`,
+  );
+  if (tally.dryRun) lines.push("This was a dry run: no rows were sent.");
   return `${lines.join("\n")}\n`;
 }
 
-export function reportJson(tally: Tally, failure: string | undefined): string {
+export function reportJson(tally: Tally, failure: string | undefined) {
   const { created, replayed, refused, valid, listed, dryRun } = tally;
-  return `${JSON.stringify(
-    {
-      created,
-      replayed,
-      refused,
-      ...(dryRun ? { valid } : {}),
-      complete: failure === undefined,
-      ...(failure === undefined ? {} : { failure }),
-      refusals: listed,
-      moreRefusals: refused - listed.length,
-      seconds: Math.round(tally.seconds * 1000) / 1000,
-      rowsPerSecond: rate(tally),
-    },
-    null,
-    2,
-  )}\n`;
+  return {
+    created,
+    replayed,
+    refused,
+    valid: dryRun ? valid : undefined,
+    complete: failure === undefined,
+    failure,
+    refusals: listed,
+    moreRefusals: refused - listed.length,
+    seconds: Math.round(tally.seconds * 1000) / 1000,
+    rowsPerSecond: tally.rowsPerSecond,
+  };
 }
 
-export function rate(tally: Tally): number {
-  return Math.round(tally.rows / Math.max(tally.seconds, 0.001));
-}
-
-function position({ line, element }: RefusedRow): string {
+function formatPosition({ line, element }: RefusedRow): string {
   return element === undefined ? `line ${line}` : `line ${line}, element ${element}`;
 }
 
-function whereRefused({ refused, notSaved }: Tally, path: string | undefined): string {
-  if (path === undefined) return "With --refused FILE, the refused rows are written to a file unchanged.";
-  const saved = `${count(refused - notSaved, "refused row is", "refused rows are")} in ${path}, to be fixed and imported again.`;
+function refusedFileText({ refused, notSaved }: Tally, path: string | undefined): string {
+  if (path === undefined) return "Use --refused FILE to write the refused rows to a file, unchanged.";
+  const saved = `${plural(refused - notSaved, "refused row is", "refused rows are")} in ${path}. Fix and import them again.`;
   return notSaved === 0
     ? saved
-    : `${saved} ${count(notSaved, "is", "are")} too long to be saved there; --max-body-bytes is the limit.`;
+    : `${saved} ${plural(notSaved, "row exceeds --max-body-bytes and is", "rows exceed --max-body-bytes and are")} not in it.`;
 }
 
-function counts({ created, replayed, refused, valid, dryRun }: Tally): string {
-  if (dryRun) return `${grouped(valid)} valid, ${grouped(refused)} refused; nothing was sent,`;
-  return `${grouped(created)} created, ${grouped(replayed)} replayed, ${grouped(refused)} refused`;
+function countsText({ created, replayed, refused, valid, dryRun }: Tally): string {
+  if (dryRun) return `${formatCount(valid)} valid, ${formatCount(refused)} refused`;
+  return `${formatCount(created)} created, ${formatCount(replayed)} replayed, ${formatCount(refused)} refused`;
 }
 
-function count(number: number, one: string, many: string): string {
-  return `${grouped(number)} ${number === 1 ? one : many}`;
+function plural(count: number, one: string, many: string): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
 
-function seconds(value: number): string {
-  if (value < 0.1) return "less than 0.1 s";
-  return `${value.toFixed(value < 10 ? 1 : 0)} s`;
+function formatSeconds(seconds: number): string {
+  if (seconds < 0.1) return "less than 0.1 s";
+  return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
 }

@@ -7,7 +7,7 @@ import {
 import type { InputRow } from "../../files/input-row.ts";
 import { parseNewPlant } from "../../plants/parse-new-plant.ts";
 import { Refusal } from "../../plants/refusals.ts";
-import { InputProblem } from "./input.ts";
+import { InputError } from "./input.ts";
 import { KeepAliveTransport } from "./keep-alive-transport.ts";
 import type { Tally } from "./tally.ts";
 
@@ -18,11 +18,11 @@ export interface Target {
   readonly attemptsMax: number;
 }
 
-/** A request to stop: no more rows are sent, and what is in flight is aborted only when it takes too long. */
-export interface Stopping {
-  readonly asked: boolean;
-  readonly whenAsked: Promise<void>;
-  readonly cutOff: AbortSignal;
+/** A request to stop. No more rows are sent; the requests in flight are aborted only if they take too long. */
+export interface StopRequest {
+  readonly requested: boolean;
+  readonly whenRequested: Promise<void>;
+  readonly abortSignal: AbortSignal;
 }
 
 const timeoutMs = 30_000;
@@ -30,23 +30,23 @@ const backoffMs = 250;
 const backoffMsMax = 4000;
 const patienceMs = 3_600_000;
 
-/** Sends every row and counts the results. Returns the reason if it ended early. */
+/** Sends every row and counts the outcomes. Returns the reason if it ended early. */
 export async function sendRows(
   rows: AsyncIterable<InputRow>,
   { url, token, concurrency, attemptsMax }: Target,
   tally: Tally,
-  stopping: Stopping,
+  stop: StopRequest,
 ): Promise<string | undefined> {
   using transport = new KeepAliveTransport(new URL(url), concurrency);
-  const plain = new URL(url).protocol === "http:";
+  const isPlainHttp = new URL(url).protocol === "http:";
   const client = new PlantStoreClient({
     ...{ baseUrl: url, token, timeoutMs, attemptsMax, backoffMs, backoffMsMax, patienceMs },
-    ...(plain ? { fetch: transport.fetch } : {}),
+    ...(isPlainHttp ? { fetch: transport.fetch } : {}),
   });
-  const progress = { line: 0, all: false };
-  const valid = validRows(rows, tally, stopping, progress);
+  const progress = { line: 0, atEnd: false };
+  const valid = validRows(rows, tally, stop, progress);
   try {
-    for await (const outcome of client.createPlants(valid, { concurrency, signal: stopping.cutOff })) {
+    for await (const outcome of client.createPlants(valid, { concurrency, signal: stop.abortSignal })) {
       if (outcome.kind !== "refused") tally[outcome.kind]++;
       else {
         const { error } = outcome;
@@ -55,10 +55,10 @@ export async function sendRows(
       }
     }
   } catch (error) {
-    return `${whyEnded(error)} ${resumes}`;
+    return `${describeError(error)} ${howToResume}`;
   }
-  return stopping.asked && !progress.all
-    ? `Stopped on request. Every row up to line ${progress.line} has a result. ${resumes}`
+  return stop.requested && !progress.atEnd
+    ? `Stopped on request. Every row up to line ${progress.line} was processed. ${howToResume}`
     : undefined;
 }
 
@@ -66,61 +66,62 @@ export async function sendRows(
 export async function checkRows(
   rows: AsyncIterable<InputRow>,
   tally: Tally,
-  stopping: Stopping,
+  stop: StopRequest,
 ): Promise<string | undefined> {
-  const progress = { line: 0, all: false };
+  const progress = { line: 0, atEnd: false };
   try {
-    for await (const row of validRows(rows, tally, stopping, progress)) {
+    for await (const row of validRows(rows, tally, stop, progress)) {
       const plant = parseNewPlant(row.json);
       if (plant instanceof Refusal) tally.refuse(row, withRowPosition(plant.message, row));
       else tally.valid++;
     }
   } catch (error) {
-    return whyEnded(error);
+    return describeError(error);
   }
-  return stopping.asked && !progress.all ? "Stopped on request." : undefined;
+  return stop.requested && !progress.atEnd ? "Stopped on request." : undefined;
 }
 
-const resumes = "Run the same command again to resume: stored rows are only replayed.";
+const howToResume = "Run the same command again to resume; rows that are already stored are replayed.";
 
 async function* validRows(
   rows: AsyncIterable<InputRow>,
   tally: Tally,
-  stopping: Stopping,
-  progress: { line: number; all: boolean },
+  stop: StopRequest,
+  progress: { line: number; atEnd: boolean },
 ) {
   for await (const row of rows) {
     // Checked before the row: a stop ends the input, so the last row may be truncated.
-    if (stopping.asked) return;
+    if (stop.requested) return;
     progress.line = row.line;
     if (row.error === undefined) yield row;
     else tally.refuse(row, row.error);
   }
   // A stop ends the input too, so only an earlier end is the end of the file.
-  progress.all = !stopping.asked;
+  progress.atEnd = !stop.requested;
 }
 
-// The service sees one row as a whole body, so its line 1 is the row's own line. Only an element of an array has several;
-// elsewhere the service counts a stray carriage return, and its column is not the row's.
+// The service parses one row as a body, so its line 1 is the line of the row. Only an element of an array has several lines;
+// elsewhere the service counts a stray carriage return as a line break, and its column is not that of the row.
 function withRowPosition(message: string, { line, element }: InputRow): string {
   return message
     .replace(/^The body\b/, "The row")
-    .replace(/ at line (\d+), column (\d+)/, (_, down, column) => {
-      if (down === "1") return ` at column ${column} of the row`;
+    .replace(/ at line (\d+), column (\d+)/, (_, bodyLine, column) => {
+      if (bodyLine === "1") return ` at column ${column} of the row`;
       return element === undefined
         ? ` at line ${line}`
-        : ` at line ${line + Number(down) - 1}, column ${column}`;
+        : ` at line ${line + Number(bodyLine) - 1}, column ${column}`;
     });
 }
 
-function whyEnded(error: unknown): string {
-  if (error instanceof RequestAborted) return "Stopped on request, without a response to what was in flight.";
-  if (error instanceof ServiceUnreachable || error instanceof InputProblem)
+function describeError(error: unknown): string {
+  if (error instanceof RequestAborted)
+    return "Stopped on request, without responses to the requests in flight.";
+  if (error instanceof ServiceUnreachable || error instanceof InputError)
     return `The import ended early. ${error.message}`;
   if (error instanceof ServiceRefused) {
-    const who =
+    const what =
       error.status === 401 || error.status === 403 ? "The token was refused" : "The import ended early";
-    return `${who}: ${error.message} (${error.error})`;
+    return `${what}: ${error.message} (${error.error})`;
   }
   throw error;
 }

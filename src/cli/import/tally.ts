@@ -1,18 +1,18 @@
 import type { InputRow } from "../../files/input-row.ts";
 import type { RefusedFile } from "./refused-file.ts";
 
-/** Why one row was refused. */
+/** A refused row in the report. */
 export interface RefusedRow {
   readonly line: number;
   readonly element: number | undefined;
-  /** The service's number for it, if the service refused the row. */
+  /** The service's error number; undefined if the row was not sent. */
   readonly error: number | undefined;
   readonly message: string;
 }
 
 const listedMax = 20;
 
-/** The results so far. It lists the first few refused rows by their position, and counts the rest. */
+/** The outcomes so far. It lists the first refused rows by their position in the file, and counts the rest. */
 export class Tally {
   readonly dryRun: boolean;
   readonly #refusedFile: RefusedFile | undefined;
@@ -37,6 +37,10 @@ export class Tally {
 
   get seconds(): number {
     return (performance.now() - this.#startedMs) / 1000;
+  }
+
+  get rowsPerSecond(): number {
+    return Math.round(this.rows / Math.max(this.seconds, 0.001));
   }
 
   get listed(): readonly RefusedRow[] {

@@ -1,8 +1,8 @@
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { size } from "../format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { useSurroundings } from "../session.ts";
-import { size } from "../format.ts";
 import { ImportProgress } from "./import-progress.tsx";
 import { ImportRun } from "./import-run.ts";
 

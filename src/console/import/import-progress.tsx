@@ -1,6 +1,6 @@
 import { wordsOf } from "../api.ts";
-import { download } from "../parts/download.ts";
 import { count, duration, plural, size } from "../format.ts";
+import { download } from "../parts/download.ts";
 import { type ImportRun, refusedShownMax } from "./import-run.ts";
 
 // The browser needs the address of a file until it has begun to save it.

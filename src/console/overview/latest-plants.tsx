@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Plant, PlantPage } from "../api-shapes.ts";
+import { moment, shortMoment } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { useSurroundings } from "../session.ts";
-import { moment, shortMoment } from "../format.ts";
 
 const shownMax = 8;
 

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { useSurroundings } from "../session.ts";
 import { count } from "../format.ts";
+import { useSurroundings } from "../session.ts";
 
 const countUpMs = 450;
 

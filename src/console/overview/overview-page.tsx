@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
+import { count, fromNow, moment, rate, size } from "../format.ts";
 import { Trouble } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { count, fromNow, moment, rate, size } from "../format.ts";
 import { LatestPlants } from "./latest-plants.tsx";
 import { LiveTotal } from "./live-total.tsx";
 import { RateChart } from "./rate-chart.tsx";

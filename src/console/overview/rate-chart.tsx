@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
 import type { Overview } from "../api-shapes.ts";
-import { useThemeTurn } from "../parts/theme.tsx";
 import { count, plural } from "../format.ts";
+import { useThemeTurn } from "../parts/theme.tsx";
 
 interface RateChartProps {
   readonly perMinute: NonNullable<Overview["perMinute"]>;

@@ -1,6 +1,6 @@
 import type { Overview } from "../api-shapes.ts";
-import { Link } from "../parts/link.tsx";
 import { count, fromNow } from "../format.ts";
+import { Link } from "../parts/link.tsx";
 
 interface TopTagsProps {
   readonly topTags: Overview["topTags"];

@@ -1,8 +1,8 @@
+import { count } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { Empty } from "../parts/notice.tsx";
 import { useSurroundings } from "../session.ts";
-import { count } from "../format.ts";
 import { isFiltered, type PlantFilter } from "./plant-filter.ts";
 import type { PlantList } from "./plant-list.ts";
 

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import type { Plant } from "../api-shapes.ts";
+import { fromNow, moment } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { Trouble } from "../parts/notice.tsx";
 import { useSurroundings } from "../session.ts";
-import { fromNow, moment } from "../format.ts";
 import { newPlantBody } from "./new-plant-body.ts";
 
 const noSuchPlant = 40402;

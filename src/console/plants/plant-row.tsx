@@ -2,9 +2,9 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the link in the row takes the focus
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the link in the row takes the keys
 import type { Plant } from "../api-shapes.ts";
+import { moment, shortMoment } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { memo } from "../parts/memo.ts";
-import { moment, shortMoment } from "../format.ts";
 
 interface PlantRowProps {
   readonly plant: Plant | undefined;

@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { plural } from "../format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { useRouter, withQuery } from "../router.ts";
-import { plural } from "../format.ts";
 import { EmptyPlants } from "./empty-plants.tsx";
 import { ExportButtons } from "./export-buttons.tsx";
 import { Filters } from "./filters.tsx";

@@ -1,7 +1,7 @@
 import type { MintedToken } from "../api-shapes.ts";
+import { moment } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
-import { moment } from "../format.ts";
 
 /** The only time that anyone sees the secret. */
 export function SecretOnce({

@@ -1,6 +1,6 @@
 import type { Token } from "../api-shapes.ts";
-import { Link } from "../parts/link.tsx";
 import { fromNow, moment } from "../format.ts";
+import { Link } from "../parts/link.tsx";
 
 interface TokenTableProps {
   readonly tokens: readonly Token[];

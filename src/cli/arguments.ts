@@ -1,0 +1,87 @@
+import { parseArgs } from "node:util";
+import { settings } from "../config/settings.ts";
+import { InvalidValue } from "../config/values.ts";
+import type { Arguments, Command } from "./command.ts";
+import { type Terminal, UsageError } from "./terminal.ts";
+
+/** @throws UsageError */
+export function parseArguments(
+  args: readonly string[],
+  command: Command,
+  { environment, readFile }: Terminal,
+): Arguments {
+  const { values, positionals } = parse(args, command);
+  const list = (flag: string) => [values[flag] ?? []].flat().filter((value) => typeof value === "string");
+  const [positional = "", unexpected = ""] =
+    command.positional === undefined ? ["", ...positionals] : positionals;
+  if (unexpected !== "") throw new UsageError(`unexpected argument "${unexpected}"`);
+  if (command.positional === "required" && positional === "") throw wrongUsage(command);
+  const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, list(flag)[0]]));
+  return {
+    positional,
+    sources: { flags, environment, readFile },
+    value: (flag) => list(flag)[0],
+    values: list,
+    has: (flag) => values[flag] === true,
+  };
+}
+
+export function wrongUsage({ usage }: Pick<Command, "usage">): UsageError {
+  return new UsageError(`the usage is plant-store ${usage}`);
+}
+
+/** @throws UsageError if the value is invalid */
+export function parseFlag<Value>(
+  args: Arguments,
+  name: string,
+  parse: (text: string) => Value,
+): Value | undefined {
+  return parseFlags(args, name, parse)[0];
+}
+
+/** @throws UsageError if one of the values is invalid */
+export function parseFlags<Value>(args: Arguments, name: string, parse: (text: string) => Value): Value[] {
+  return args.values(name).map((text) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      if (error instanceof InvalidValue) throw new UsageError(`--${name} ${error.message}; it is "${text}"`);
+      throw error;
+    }
+  });
+}
+
+function parse(args: readonly string[], command: Command) {
+  const options: Record<string, { type: "string" | "boolean"; multiple: boolean }> = {};
+  for (const name of command.settings) options[settings[name].flag] = { type: "string", multiple: false };
+  for (const [name, { placeholder, multiple = false }] of Object.entries(command.flags))
+    options[name] = { type: placeholder === undefined ? "boolean" : "string", multiple };
+  try {
+    return parseArgs({
+      args: withNegativeNumbers(args, options),
+      options,
+      allowPositionals: true,
+      strict: true,
+    });
+  } catch (error) {
+    // The first sentence names the flag; the rest is advice about positionals that does not apply here.
+    throw new UsageError((error as Error).message.split(". ")[0] ?? "");
+  }
+}
+
+// An id may be negative, but parseArgs reads every argument that begins with a dash as a flag.
+function withNegativeNumbers(
+  args: readonly string[],
+  options: Readonly<Record<string, { type: "string" | "boolean" }>>,
+): string[] {
+  const others: string[] = [];
+  const numbers: string[] = [];
+  if (args.includes("--")) return [...args];
+  for (const arg of args) {
+    const previous = others.at(-1) ?? "";
+    if (!/^-\d+$/.test(arg)) others.push(arg);
+    else if (options[previous.slice(2)]?.type === "string") others[others.length - 1] = `${previous}=${arg}`;
+    else numbers.push(arg);
+  }
+  return numbers.length === 0 ? others : [...others, "--", ...numbers];
+}
