@@ -83,7 +83,7 @@ async function importFile(page: Page): Promise<void> {
     buffer: Buffer.from(rows.join("\n")),
   };
   await page.locator("input[type=file]").setInputFiles(file);
-  await page.getByRole("button", { name: "Start the import" }).click();
+  await page.getByRole("button", { name: "Start import" }).click();
   await page.getByRole("heading", { name: "Done: spring.ndjson" }).waitFor();
 }
 

@@ -10,9 +10,9 @@ const testMs = 40_000;
 const session = useConsole(600);
 const { open } = session;
 
-afterAll(() => expect(session.complaints).toEqual([]));
+afterAll(() => expect(session.pageErrors).toEqual([]));
 
-interface Scene {
+interface Scenario {
   readonly name: string;
   readonly path: string;
   readonly token?: string;
@@ -20,7 +20,7 @@ interface Scene {
   act?(page: Page): Promise<void>;
 }
 
-const scenes: readonly Scene[] = [
+const scenarios: readonly Scenario[] = [
   { name: "signing in", path: "/", token: "", ready: ".sign-in form" },
   { name: "the overview", path: "/", ready: ".bars a" },
   { name: "the plants", path: "/plants", ready: ".rows .row" },
@@ -32,8 +32,8 @@ const scenes: readonly Scene[] = [
     ready: ".rows .row",
     async act(page) {
       await page.getByRole("button", { name: "Add a plant" }).click();
-      await page.getByRole("button", { name: "Add the plant" }).click();
-      await page.locator("dialog .problem").waitFor();
+      await page.getByRole("button", { name: "Add plant" }).click();
+      await page.locator("dialog .field-error").waitFor();
     },
   },
   {
@@ -45,7 +45,7 @@ const scenes: readonly Scene[] = [
       await page
         .locator("input[type=file]")
         .setInputFiles({ name: "two.ndjson", mimeType: "text/plain", buffer });
-      await page.getByRole("button", { name: "Start the import" }).click();
+      await page.getByRole("button", { name: "Start import" }).click();
       await page.getByRole("heading", { name: "Done: two.ndjson" }).waitFor();
     },
   },
@@ -63,21 +63,21 @@ async function violations(page: Page, options: string): Promise<unknown[]> {
   return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
 }
 
-async function setScene(page: Page, { ready, act }: Scene): Promise<void> {
+async function prepare(page: Page, { ready, act }: Scenario): Promise<void> {
   await page.locator(ready).first().waitFor();
   await act?.(page);
 }
 
-describe("axe-core finds nothing wrong with", () => {
-  for (const scene of scenes) {
+describe("axe-core finds no violations in", () => {
+  for (const scenario of scenarios) {
     test(
-      scene.name,
+      scenario.name,
       async () => {
-        const page = await open(scene.path, scene.token === "" ? { token: "" } : {});
-        await setScene(page, scene);
+        const page = await open(scenario.path, scenario.token === "" ? { token: "" } : {});
+        await prepare(page, scenario);
         await page.evaluate(axe.source);
         expect(await violations(page, "{}")).toEqual([]);
-        // The rest of the page is the same in the dark.
+        // Only the colours differ in the dark theme.
         await page.emulateMedia({ colorScheme: "dark" });
         expect(await violations(page, '{ runOnly: ["color-contrast"] }')).toEqual([]);
         await page.context().close();
@@ -102,8 +102,8 @@ test(
       for (const width of [360, 768, 1024, 1920]) {
         await page.setViewportSize({ width, height: 780 });
         await page.evaluate("new Promise(requestAnimationFrame)");
-        const wide = await page.evaluate<number>("document.documentElement.scrollWidth");
-        expect({ path, width, fits: wide <= width }).toEqual({ path, width, fits: true });
+        const scrollWidth = await page.evaluate<number>("document.documentElement.scrollWidth");
+        expect({ path, width, fits: scrollWidth <= width }).toEqual({ path, width, fits: true });
       }
       await page.context().close();
     }
@@ -111,7 +111,7 @@ test(
   testMs,
 );
 
-describe("by keyboard alone", () => {
+describe("with the keyboard only", () => {
   const focused = (page: Page) =>
     page.evaluate<string>(
       'document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent',
@@ -123,14 +123,14 @@ describe("by keyboard alone", () => {
   async function tabTo(page: Page, name: string | RegExp): Promise<void> {
     for (let steps = 0; steps < 40; steps++) {
       await page.keyboard.press("Tab");
-      const here = (await focused(page)).trim();
-      if (typeof name === "string" ? here === name : name.test(here)) return;
+      const label = (await focused(page)).trim();
+      if (typeof name === "string" ? label === name : name.test(label)) return;
     }
     throw new Error(`the Tab key never reached ${name}`);
   }
 
   test(
-    "one signs in, skips to the content, searches, walks the table, and reads a plant",
+    "a user can sign in, skip to the content, search, move through the table and open a plant",
     async () => {
       const page = await open("/plants", { token: "" });
       await page.getByLabel("Token").waitFor();
@@ -139,7 +139,7 @@ describe("by keyboard alone", () => {
       await page.locator(".rows .row").first().waitFor();
 
       await page.keyboard.press("Tab");
-      expect(await focused(page)).toBe("Skip to the content");
+      expect(await focused(page)).toBe("Skip to content");
       await page.keyboard.press("Enter");
       expect(await page.evaluate("document.activeElement.id")).toBe("main");
       await page.keyboard.press("/");
@@ -168,7 +168,7 @@ describe("by keyboard alone", () => {
   );
 
   test(
-    "one changes the page with the heading read out, and adds a plant",
+    "a user can change the page, hear its heading, and add a plant",
     async () => {
       const page = await open("/");
       await page.locator(".bars a").first().waitFor();
@@ -187,7 +187,7 @@ describe("by keyboard alone", () => {
       expect((await focused(page)).trim()).toBe("Create a token");
 
       for (let steps = 0; (await focused(page)).trim() !== "Add a plant"; steps++) {
-        if (steps > 20) throw new Error("the way back never reached the button");
+        if (steps > 20) throw new Error("Shift+Tab never reached the button");
         await page.keyboard.press("Shift+Tab");
       }
       await page.keyboard.press("Enter");
@@ -197,7 +197,7 @@ describe("by keyboard alone", () => {
       await page.keyboard.press("Tab");
       await page.keyboard.type("By hand");
       await page.keyboard.press("Enter");
-      await page.getByText("The plant is on disk.").waitFor();
+      await page.getByText("The plant is stored.").waitFor();
       expect(storedPlants(session.running.database).find(({ id }) => id === 9007199254740997n)).toMatchObject(
         { name: "By hand" },
       );

@@ -8,11 +8,11 @@ import { seedStore } from "./seeded-store.ts";
 export interface ConsoleSession {
   readonly running: TestService;
   readonly browser: Browser;
-  /** A token that may look and add. */
+  /** A token with the scopes operator and plants:create. */
   readonly secret: string;
-  /** What no page may ever do: break its own policy, ask another host, or throw. */
-  readonly complaints: string[];
-  /** A page of the console, signed in unless told otherwise. */
+  /** Errors of any page: a violated content policy, a request to another host, or an exception. */
+  readonly pageErrors: string[];
+  /** Opens a page of the console, signed in by default. */
   open(path: string, options?: OpenOptions): Promise<Page>;
 }
 
@@ -20,11 +20,11 @@ export interface OpenOptions extends BrowserContextOptions {
   readonly token?: string | undefined;
 }
 
-/** One service over a seeded store and one browser, for all tests of a file. */
+/** One service with a seeded store and one browser, for all tests of a file. */
 export function useConsole(plants: number): ConsoleSession {
   const folder = temporaryFolder();
   const session: { running?: TestService; browser?: Browser; secret?: string } = {};
-  const complaints: string[] = [];
+  const pageErrors: string[] = [];
   beforeAll(async () => {
     if (browserMissing) return;
     const file = join(folder.path, "plants.db");
@@ -40,29 +40,29 @@ export function useConsole(plants: number): ConsoleSession {
     folder[Symbol.dispose]();
   });
   return {
-    complaints,
+    pageErrors,
     get running() {
-      return made(session.running);
+      return started(session.running);
     },
     get browser() {
-      return made(session.browser);
+      return started(session.browser);
     },
     get secret() {
-      return made(session.secret);
+      return started(session.secret);
     },
     async open(path, options = {}) {
-      const { token = made(session.secret), ...rest } = options;
-      const context = await made(session.browser).newContext({
+      const { token = started(session.secret), ...rest } = options;
+      const context = await started(session.browser).newContext({
         viewport: { width: 1280, height: 800 },
         reducedMotion: "reduce",
         ...rest,
       });
       const page = await context.newPage();
-      listen(page, made(session.running).operatorUrl, complaints);
+      collectErrors(page, started(session.running).operatorUrl, pageErrors);
       if (token !== "") {
         await page.addInitScript(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(token)})`);
       }
-      await page.goto(made(session.running).operatorUrl + path);
+      await page.goto(started(session.running).operatorUrl + path);
       return page;
     },
   };
@@ -81,22 +81,22 @@ export async function makeToken(
   return ((await response.json()) as { secret: string }).secret;
 }
 
-function listen(page: Page, origin: string, complaints: string[]): void {
-  page.on("pageerror", (error) => complaints.push(String(error)));
+function collectErrors(page: Page, origin: string, pageErrors: string[]): void {
+  page.on("pageerror", (error) => pageErrors.push(String(error)));
   page.on("console", (message) => {
-    // A refusal that the page asked for and shows is logged by the browser as well.
+    // The browser also logs error responses that the page handles.
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
-      complaints.push(message.text());
+      pageErrors.push(message.text());
     }
   });
   page.on("request", (request) => {
     if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(origin)) {
-      complaints.push(`asked ${request.url()}`);
+      pageErrors.push(`request to ${request.url()}`);
     }
   });
 }
 
-function made<T>(part: T | undefined): T {
-  if (part === undefined) throw new Error("used before it was made");
+function started<T>(part: T | undefined): T {
+  if (part === undefined) throw new Error("used before it was started");
   return part;
 }

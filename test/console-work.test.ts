@@ -10,7 +10,7 @@ const testMs = 30_000;
 const session = useConsole(50);
 const { open } = session;
 
-afterAll(() => expect(session.complaints).toEqual([]));
+afterAll(() => expect(session.pageErrors).toEqual([]));
 
 const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 const find = (id: bigint) => storedPlants(session.running.database).find((plant) => plant.id === id);
@@ -21,24 +21,24 @@ describe("adding a plant", () => {
     await dialog.getByLabel("Id").fill(plant.id);
     await dialog.getByLabel("Name").fill(plant.name ?? "Fern");
     await dialog.getByLabel("Tag").fill(plant.tag ?? "");
-    await dialog.getByRole("button", { name: "Add the plant" }).click();
+    await dialog.getByRole("button", { name: "Add plant" }).click();
   }
 
   test(
-    "keeps an id that no double can hold, and tells a replay as such",
+    "stores an id that no double can represent, and reports a replay",
     async () => {
       const page = await open("/");
       await page.getByRole("button", { name: "Add a plant" }).click();
       expect(await page.evaluate("document.activeElement.name")).toBe("id");
       await add(page, { id: "1e3", name: "A thousand" });
-      await see(page, "The plant is on disk.");
+      await see(page, "The plant is stored.");
       expect(await page.getByRole("link", { name: /Show/ }).count()).toBe(0);
       await add(page, { id: unsafeId, name: 'O\'Fern "quoted"', tag: "indoor" });
       await page.getByRole("link", { name: /Show O'Fern/ }).waitFor();
-      await see(page, "The plant is on disk.");
+      await see(page, "The plant is stored.");
       expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
       await add(page, { id: unsafeId, name: 'O\'Fern "quoted"', tag: "indoor" });
-      await see(page, "This very plant was stored before");
+      await see(page, "This plant is already stored");
       await page.getByRole("link", { name: /Show O'Fern/ }).click();
       await page.waitForURL(`**/plants/${unsafeId}`);
       await page.getByRole("complementary").getByText(unsafeId).first().waitFor();
@@ -47,27 +47,27 @@ describe("adding a plant", () => {
   );
 
   test(
-    "shows what the contract refuses at the field that it names",
+    "shows each error at the field that it names",
     async () => {
-      await post(session.running.url, '{"id":7,"name":"Taken"}');
+      await post(session.running.url, '{"id":7,"name":"First"}');
       const page = await open("/plants");
       await page.getByRole("button", { name: "Add a plant" }).click();
-      const problemAt = async (label: string): Promise<string> => {
+      const errorAt = async (label: string): Promise<string> => {
         const field = page.getByRole("dialog").getByLabel(label);
-        await page.locator(".problem").first().waitFor();
-        const described = await field.getAttribute("aria-describedby");
-        return (await page.locator(`[id="${described}"]`).textContent()) ?? "";
+        await page.locator(".field-error").first().waitFor();
+        const descriptionId = await field.getAttribute("aria-describedby");
+        return (await page.locator(`[id="${descriptionId}"]`).textContent()) ?? "";
       };
       await add(page, { id: "9223372036854775808" });
-      expect(await problemAt("Id")).toContain("must be a whole number from -9223372036854775808");
+      expect(await errorAt("Id")).toContain("must be a whole number from -9223372036854775808");
       await add(page, { id: "12 apples" });
-      expect(await problemAt("Id")).toContain('but is the string "12 apples"');
+      expect(await errorAt("Id")).toContain('but is the string "12 apples"');
       await add(page, { id: "7", name: "Other" });
-      expect(await problemAt("Id")).toContain("already belongs to a plant with a different name");
+      expect(await errorAt("Id")).toContain("already belongs to a plant with a different name");
       expect(await page.evaluate("document.activeElement.name")).toBe("id");
-      await page.getByRole("button", { name: "Suggest" }).click();
-      const suggested = await page.getByRole("dialog").getByLabel("Id").inputValue();
-      expect(BigInt(suggested)).toBeLessThan(2n ** 63n);
+      await page.getByRole("button", { name: "Generate" }).click();
+      const generated = await page.getByRole("dialog").getByLabel("Id").inputValue();
+      expect(BigInt(generated)).toBeLessThan(2n ** 63n);
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
     },
@@ -82,19 +82,19 @@ describe("importing a file", () => {
       mimeType: "application/octet-stream",
       buffer: Buffer.from(text),
     });
-    await page.getByRole("button", { name: "Start the import" }).click();
+    await page.getByRole("button", { name: "Start import" }).click();
     await page.getByRole("heading", { name: `Done: ${name}` }).waitFor();
     return page.locator(".tally dd").allTextContents();
   }
 
-  async function downloaded(page: Page, button: string): Promise<string> {
+  async function download(page: Page, button: string): Promise<string> {
     const waiting = page.waitForEvent("download");
     await page.getByRole("button", { name: button }).click();
     return readFileSync(await (await waiting).path(), "utf8");
   }
 
   test(
-    "reports created, stored before and refused, with lines, reasons and files to keep",
+    "reports created, already stored and refused rows, with reasons and downloads",
     async () => {
       const page = await open("/import");
       const good = '{"id": 9007199254740995, "name": "From a file"}';
@@ -106,11 +106,11 @@ describe("importing a file", () => {
         expect.stringContaining('2Field "id" is missing'),
         expect.stringContaining("4The body is not JSON"),
       ]);
-      expect((await downloaded(page, "Download the refused rows")).trim().split("\n").toSorted()).toEqual([
+      expect((await download(page, "Download refused rows")).trim().split("\n").toSorted()).toEqual([
         '{"name": "No id"}',
         "{not json",
       ]);
-      const report = await downloaded(page, "Download the report of every row");
+      const report = await download(page, "Download report");
       expect(report.trim().split("\r\n")).toHaveLength(6);
       expect(report).toContain("\r\n5,created,,\r\n");
       expect(report).toMatch(/^2,refused,40010,"Field ""id"" is missing/m);
@@ -119,7 +119,7 @@ describe("importing a file", () => {
   );
 
   test(
-    "reads CSV and a JSON array as well",
+    "also reads CSV and a JSON array",
     async () => {
       const page = await open("/import");
       expect(await importFile(page, "plants.csv", 'id,name,tag\n71,"Oak, old",tree\n72x,Elm,\n')).toEqual([
@@ -128,7 +128,7 @@ describe("importing a file", () => {
         "1",
       ]);
       expect(find(71n)).toMatchObject({ name: "Oak, old", tag: "tree" });
-      expect(await downloaded(page, "Download the refused rows")).toBe("id,name,tag\n72x,Elm,\n");
+      expect(await download(page, "Download refused rows")).toBe("id,name,tag\n72x,Elm,\n");
       expect(
         await importFile(page, "plants.json", '[{"id": 81, "name": "One"},\n {"id": 82, "name": "Two"}]'),
       ).toEqual(["2", "0", "0"]);
@@ -137,7 +137,7 @@ describe("importing a file", () => {
   );
 
   test(
-    "goes on while one looks at another page, and stops when told",
+    "continues while another page is open, and can be stopped",
     async () => {
       const page = await open("/import");
       const lines = Array.from(
@@ -149,13 +149,13 @@ describe("importing a file", () => {
         mimeType: "application/octet-stream",
         buffer: Buffer.from(lines.join("\n")),
       });
-      await page.getByRole("button", { name: "Start the import" }).click();
+      await page.getByRole("button", { name: "Start import" }).click();
       await page.getByRole("link", { name: "Tokens" }).click();
       await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
       await page.getByRole("link", { name: "Import" }).click();
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByRole("heading", { name: "Stopped: long.ndjson" }).waitFor();
-      await see(page, "Start the same file again to go on");
+      await see(page, "To resume, import the same file again");
     },
     testMs,
   );
@@ -163,28 +163,28 @@ describe("importing a file", () => {
 
 describe("tokens", () => {
   test(
-    "are created with the secret shown once, rotated, and revoked by name",
+    "are created with a secret that is shown once, rotated and revoked",
     async () => {
       const page = await open("/tokens");
       await page.getByRole("button", { name: "Create a token" }).click();
       const dialog = page.getByRole("dialog");
-      await dialog.getByRole("button", { name: "Create the token" }).click();
+      await dialog.getByRole("button", { name: "Create token" }).click();
       await see(page, "A token's name has 1 to 64 printable characters");
       await dialog.getByLabel("Name").fill("robot");
-      await dialog.getByLabel("Lives").selectOption("90d");
-      await dialog.getByRole("button", { name: "Create the token" }).click();
+      await dialog.getByLabel("Expires").selectOption("90d");
+      await dialog.getByRole("button", { name: "Create token" }).click();
       const first = (await page.locator(".secret").textContent()) ?? "";
       expect(first).toMatch(/^pst_\w{49}$/);
-      await page.getByRole("button", { name: "I have kept it" }).click();
+      await page.getByRole("button", { name: "I have saved it" }).click();
       expect(await statusWith(first)).toBe(200);
-      expect(await page.getByRole("row", { name: /robot/ }).textContent()).toContain("ends in 2 months");
+      expect(await page.getByRole("row", { name: /robot/ }).textContent()).toContain("expires in 2 months");
 
       await page.getByRole("button", { name: "Rotate robot" }).click();
-      await dialog.getByLabel("The old secret still works for").selectOption("0s");
+      await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
       await dialog.getByRole("button", { name: "Rotate", exact: true }).click();
       const second = (await page.locator(".secret").textContent()) ?? "";
       expect(second).not.toBe(first);
-      await page.getByRole("button", { name: "I have kept it" }).click();
+      await page.getByRole("button", { name: "I have saved it" }).click();
       expect([await statusWith(first), await statusWith(second)]).toEqual([401, 200]);
 
       await page.getByRole("button", { name: "Revoke robot" }).click();

@@ -9,23 +9,23 @@ import { idOf } from "./seeded-store.ts";
 const seeded = 12_400;
 const unsafeId = "9007199254740993";
 const testMs = 30_000;
-// The feed tells of what comes after its first look.
-const feedBeginsMs = 600;
+// The feed reports plants that are stored after it has started.
+const feedStartsMs = 600;
 const session = useConsole(seeded);
 const { open } = session;
 
-// Down, and down again as more is loaded; gives back the most rows that the page ever held.
+// Scrolls down until everything is loaded, and returns the largest number of rows in the page.
 const scrollToEnd = `(async () => {
   const body = document.querySelector(".table-body");
-  let most = 0;
-  const isOver = () => /that is all/.test(document.querySelector(".progress-line").textContent);
-  for (let over = false; ; ) {
+  let rowsMax = 0;
+  const isComplete = () => /in total/.test(document.querySelector(".progress-line").textContent);
+  for (let atEnd = false; ; ) {
     body.scrollTo(0, body.scrollHeight);
-    await new Promise((done) => setTimeout(done, 10));
-    most = Math.max(most, body.querySelectorAll(".row").length);
-    // Once more after the end is known, since the last rows made it longer.
-    if (over) return most;
-    over = isOver();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    rowsMax = Math.max(rowsMax, body.querySelectorAll(".row").length);
+    // Once more after the end is known, since the last rows made the list longer.
+    if (atEnd) return rowsMax;
+    atEnd = isComplete();
   }
 })()`;
 
@@ -33,22 +33,22 @@ const rows = (page: Page) => page.locator(".rows .row");
 const textOf = async (page: Page, selector: string) => (await page.locator(selector).textContent()) ?? "";
 const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
-afterAll(() => expect(session.complaints).toEqual([]));
+afterAll(() => expect(session.pageErrors).toEqual([]));
 
 describe("signing in", () => {
   test(
-    "says at the field what is wrong with a token",
+    "shows at the field why a token is refused",
     async () => {
       const page = await open("/", { token: "" });
       const attempt = async (token: string): Promise<string> => {
         await page.getByLabel("Token").fill(token);
         await page.getByRole("button", { name: "Sign in" }).click();
-        await page.locator(".problem").waitFor();
-        return textOf(page, ".problem");
+        await page.locator(".field-error").waitFor();
+        return textOf(page, ".field-error");
       };
-      expect(await attempt("")).toContain("Paste a token");
-      expect(await attempt("not-a-token-that-is-known")).toContain("does not know this token");
-      expect(await attempt("schlüssel")).toContain("does not know this token");
+      expect(await attempt("")).toContain("Enter a token");
+      expect(await attempt("not-a-token-that-is-known")).toContain("unknown, expired or revoked");
+      expect(await attempt("schlüssel")).toContain("unknown, expired or revoked");
       expect(await attempt(accessToken)).toContain("lacks the scope “operator”");
       expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
       expect(await textOf(page, ".how .code")).toContain("token create --name ops --scope operator");
@@ -57,7 +57,7 @@ describe("signing in", () => {
   );
 
   test(
-    "opens the page that was asked for, survives a reload, and ends with signing out",
+    "opens the requested page, survives a reload, and ends when signing out",
     async () => {
       const page = await open("/tokens", { token: "" });
       await page.getByLabel("Token").fill(session.secret);
@@ -73,25 +73,25 @@ describe("signing in", () => {
   );
 
   test(
-    "says once, at the field, that a token from before is no good any more",
+    "shows one error at the field if the stored token is not valid any more",
     async () => {
-      const page = await open("/", { token: "a-token-from-before" });
-      await page.locator(".problem").waitFor();
-      expect((await textOf(page, ".sign-in form")).split("does not know")).toHaveLength(2);
+      const page = await open("/", { token: "an-earlier-token" });
+      await page.locator(".field-error").waitFor();
+      expect((await textOf(page, ".sign-in form")).split("unknown, expired or revoked")).toHaveLength(2);
       expect(await page.evaluate("sessionStorage.length")).toBe(0);
     },
     testMs,
   );
 
   test(
-    "ends with words when the token is revoked",
+    "ends with a notice when the token is revoked",
     async () => {
-      const token = await makeToken(session.running, "leaver", ["operator"]);
+      const token = await makeToken(session.running, "ex-employee", ["operator"]);
       const page = await open("/tokens", { token });
-      await page.getByRole("button", { name: "Revoke leaver" }).click();
-      await see(page, "You may be signed in with this very token");
-      await page.getByRole("dialog").getByRole("button", { name: "Revoke leaver" }).click();
-      await see(page, "This token is not valid any more");
+      await page.getByRole("button", { name: "Revoke ex-employee" }).click();
+      await see(page, "If you are signed in with this token");
+      await page.getByRole("dialog").getByRole("button", { name: "Revoke ex-employee" }).click();
+      await see(page, "This token has expired or was revoked.");
     },
     testMs,
   );
@@ -99,19 +99,19 @@ describe("signing in", () => {
 
 describe("the overview", () => {
   test(
-    "shows the total, a chart, the health of the store, and counts up live",
+    "shows the total, a chart and the health of the store, and updates live",
     async () => {
       const page = await open("/");
-      const total = page.locator(".lead-figure .number .unseen");
+      const total = page.locator(".lead-figure .number .visually-hidden");
       await total.waitFor({ state: "attached" });
       const before = Number(((await total.textContent()) ?? "").replaceAll(",", ""));
       expect(before).toBeGreaterThanOrEqual(seeded);
       expect(await page.locator(".chart canvas").count()).toBe(1);
       expect(await page.locator(".chart-holder").getAttribute("aria-label")).toContain("12,400 plants");
       await see(page, "Healthy");
-      await see(page, "left on the disk");
+      await see(page, "free on the disk");
       await page.locator(".light.live").waitFor();
-      await Bun.sleep(feedBeginsMs);
+      await Bun.sleep(feedStartsMs);
       await post(session.running.url, '{"id":500001,"name":"Counted live"}');
       await eventually(
         async () => Number(((await total.textContent()) ?? "").replaceAll(",", "")) === before + 1,
@@ -122,7 +122,7 @@ describe("the overview", () => {
   );
 
   test(
-    "leads from a tag to its plants",
+    "links each tag to its plants",
     async () => {
       const page = await open("/");
       await page.locator(".bars a").first().click();
@@ -138,34 +138,34 @@ describe("the overview", () => {
 
 describe("the plants table", () => {
   test(
-    "goes on as one scrolls, to the very first plant, with few rows in the page",
+    "loads more while scrolling, down to the first plant, with few rows in the page",
     async () => {
       const page = await open("/plants");
       await rows(page).first().waitFor();
       const mostRows = await page.evaluate<number>(scrollToEnd);
-      await see(page, "that is all of them");
+      await see(page, /plants in total/);
       expect(mostRows).toBeLessThan(80);
       expect(await rows(page).last().locator(".cell-id").textContent()).toBe(String(idOf(1)));
       const counted = Number(await page.getByRole("table").getAttribute("aria-rowcount"));
       expect(Number(await rows(page).last().getAttribute("aria-rowindex"))).toBe(counted);
       expect(counted).toBeGreaterThan(seeded);
 
-      // What is far away was let go of, and comes again with a few requests, not with all.
-      const asked: string[] = [];
-      page.on("request", (request) => asked.push(request.url()));
+      // Distant pages were unloaded, and load again with a few requests.
+      const requests: string[] = [];
+      page.on("request", (request) => requests.push(request.url()));
       await page.locator(".table-body").evaluate((body) => body.scrollTo(0, body.scrollHeight / 2));
       await eventually(
-        async () => (await page.locator(".rows .row.blank").count()) === 0 && asked.length > 0,
+        async () => (await page.locator(".rows .row.blank").count()) === 0 && requests.length > 0,
       );
-      await Bun.sleep(feedBeginsMs);
-      expect(asked.length).toBeLessThan(6);
+      await Bun.sleep(feedStartsMs);
+      expect(requests.length).toBeLessThan(6);
       expect(Number(await rows(page).last().getAttribute("aria-rowindex"))).toBeLessThan(counted * 0.6);
     },
     testMs,
   );
 
   test(
-    "keeps search and filters in the address, and finds them there again",
+    "keeps the search and the filters in the URL, across a reload",
     async () => {
       const page = await open("/plants");
       await page.getByLabel("Search by name").fill("MONSTERA deli");
@@ -188,18 +188,18 @@ describe("the plants table", () => {
   );
 
   test(
-    "finds a plant by its id, says what an id is, and turns the order round",
+    "finds a plant by its id, explains an invalid id, and reverses the order",
     async () => {
       const page = await open("/plants");
       await page.getByLabel("Id", { exact: true }).fill("12x");
-      await see(page, "An id is a whole number");
+      await see(page, "An id is an integer");
       await page.getByLabel("Id", { exact: true }).fill(String(idOf(7)));
       await page.waitForURL(/id=/);
-      await see(page, "1 plant, and that is all of them.");
+      await see(page, "1 plant in total.");
       expect(await page.locator(".rows .cell-id").allTextContents()).toEqual([String(idOf(7))]);
       await page.goto(`${session.running.operatorUrl}/plants?token=nobody&within=1h`);
-      await see(page, "No plant matches");
-      await page.getByRole("button", { name: "Clear the filters" }).click();
+      await see(page, "No plants match");
+      await page.getByRole("button", { name: "Clear filters" }).click();
       await page.getByRole("button", { name: /Created/ }).click();
       await page.waitForURL(/order=oldest/);
       await eventually(
@@ -210,25 +210,25 @@ describe("the plants table", () => {
   );
 
   test(
-    "shows a plant the moment it is stored, or waits with it while one reads further down",
+    "adds a new plant immediately, or announces it if the table is scrolled down",
     async () => {
       const page = await open("/plants");
       await rows(page).first().waitFor();
       await page.locator(".light.live").waitFor();
-      await Bun.sleep(feedBeginsMs);
+      await Bun.sleep(feedStartsMs);
       await post(session.running.url, '{"id":500002,"name":"Fresh from the bed","tag":"new"}');
       await eventually(async () =>
         ((await rows(page).first().textContent()) ?? "").includes("Fresh from the bed"),
       );
       await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 900));
-      // The row that the arrow keys are on stays, wherever one scrolls.
+      // The active row always stays in the page.
       await eventually(async () => Number(await rows(page).nth(1).getAttribute("aria-rowindex")) > 4);
       await post(session.running.url, '{"id":500003,"name":"While you were reading"}');
       await page.getByRole("button", { name: "1 new plant" }).click();
       await eventually(async () =>
         ((await rows(page).first().textContent()) ?? "").includes("While you were reading"),
       );
-      // Whoever scrolls up by hand finds them in their order too, with the next that comes.
+      // After scrolling up by hand, the next plant brings the waiting ones, in order.
       await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 900));
       await eventually(async () => Number(await rows(page).nth(1).getAttribute("aria-rowindex")) > 4);
       await post(session.running.url, '{"id":500004,"name":"Came first"}');
@@ -240,24 +240,24 @@ describe("the plants table", () => {
       await eventually(async () => (await names())[0] === "Came second");
       expect((await names()).slice(0, 3)).toEqual(["Came second", "Came first", "While you were reading"]);
       expect(await page.locator(".pill").count()).toBe(0);
-      // The focus stays with the plant that it was on.
+      // The focus stays on the same plant.
       expect(await page.evaluate("document.activeElement.textContent")).toBe("While you were reading");
     },
     testMs,
   );
 
   test(
-    "catches up with more plants than a person could read",
+    "catches up after a flood of plants",
     async () => {
       const page = await open("/plants");
       await rows(page).first().waitFor();
       await page.locator(".light.live").waitFor();
-      await Bun.sleep(feedBeginsMs);
+      await Bun.sleep(feedStartsMs);
       const flood = Array.from({ length: 600 }, (_, row) => `{"id":${700_000 + row},"name":"Flood ${row}"}`);
       await Promise.all(flood.map((body) => post(session.running.url, body)));
       const headers = { Authorization: `Bearer ${session.secret}` };
-      const answer = await fetch(`${session.running.operatorUrl}/api/plants?limit=1`, { headers });
-      const { plants } = (await answer.json()) as { plants: readonly { id: string }[] };
+      const response = await fetch(`${session.running.operatorUrl}/api/plants?limit=1`, { headers });
+      const { plants } = (await response.json()) as { plants: readonly { id: string }[] };
       await eventually(
         async () => (await rows(page).first().locator(".cell-id").textContent()) === plants[0]?.id,
       );
@@ -266,7 +266,7 @@ describe("the plants table", () => {
   );
 
   test(
-    "shows one plant with its exact id to copy, and closes with Escape",
+    "shows one plant, copies its exact id, and closes with Escape",
     async () => {
       await post(session.running.url, `{"id":${unsafeId},"name":"Beyond doubles","tag":"exact"}`);
       const page = await open(`/plants/${unsafeId}?tag=exact`, {
@@ -286,20 +286,20 @@ describe("the plants table", () => {
       await page.keyboard.press("Escape");
       await page.waitForURL(/\/plants\?tag=exact$/);
       await page.goto(`${session.running.operatorUrl}/plants/424242`);
-      await page.getByRole("heading", { name: "No such plant" }).waitFor();
+      await page.getByRole("heading", { name: "Plant not found" }).waitFor();
     },
     testMs,
   );
 
   test(
-    "exports what the filters leave",
+    "exports the plants that match",
     async () => {
       const page = await open("/plants?tag=fern");
       await rows(page).first().waitFor();
       const lines: string[][] = [];
       for (const name of ["NDJSON", "CSV"]) {
         const waiting = page.waitForEvent("download");
-        await page.getByRole("button", { name: `Export the plants that match as ${name}` }).click();
+        await page.getByRole("button", { name: `Export matching plants as ${name}` }).click();
         lines.push(
           readFileSync(await (await waiting).path(), "utf8")
             .trim()
@@ -315,7 +315,7 @@ describe("the plants table", () => {
   );
 
   test(
-    "teaches, where there are no plants yet",
+    "shows a working example if there are no plants yet",
     async () => {
       await using empty = await startTestService();
       const token = await makeToken(empty, "ops", ["operator", "plants:create"]);
@@ -325,7 +325,7 @@ describe("the plants table", () => {
       await page.getByRole("heading", { name: "No plants yet" }).waitFor();
       const command = await textOf(page, ".empty .code");
       await page.locator(".light.live").waitFor();
-      await Bun.sleep(feedBeginsMs);
+      await Bun.sleep(feedStartsMs);
       const shell = Bun.spawn(["sh", "-c", command.replace("YOUR_TOKEN", token).replace("curl", "curl -s")]);
       expect(await new Response(shell.stdout).text()).toBe('{"name":"Fern","tag":"indoor"}');
       await page.locator(".rows").getByText("Fern").waitFor();

@@ -17,24 +17,24 @@ afterAll(async () => {
 
 async function openDocs(
   options: { dark?: boolean; width?: number } = {},
-): Promise<{ page: Page; complaints: string[] }> {
+): Promise<{ page: Page; pageErrors: string[] }> {
   const context = await browser.newContext({
     colorScheme: options.dark ? "dark" : "light",
     viewport: { width: options.width ?? 1280, height: 900 },
   });
   const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(String(error)));
+  const pageErrors: string[] = [];
+  page.on("console", (message) => message.type() === "error" && pageErrors.push(message.text()));
+  page.on("pageerror", (error) => pageErrors.push(String(error)));
   page.on(
     "request",
     (request) =>
       request.url().startsWith(running.url) ||
       request.url().startsWith("data:") ||
-      complaints.push(`asked ${request.url()}`),
+      pageErrors.push(`request to ${request.url()}`),
   );
   await page.goto(`${running.url}/docs`);
-  return { page, complaints };
+  return { page, pageErrors };
 }
 
 async function send(
@@ -45,26 +45,26 @@ async function send(
   await page.getByLabel("id", { exact: true }).fill(plant.id);
   await page.getByLabel("name", { exact: true }).fill(plant.name ?? "Fern");
   await page.getByLabel("tag").fill(plant.tag ?? "");
-  await page.getByRole("button", { name: "Send the plant" }).click();
-  const status = page.locator("#answer .status");
+  await page.getByRole("button", { name: "Send plant" }).click();
+  const status = page.locator("#response .status");
   await status.waitFor();
-  await page.getByRole("button", { name: "Send the plant", disabled: false }).waitFor();
-  return (await page.locator("#answer").textContent()) ?? "";
+  await page.getByRole("button", { name: "Send plant", disabled: false }).waitFor();
+  return (await page.locator("#response").textContent()) ?? "";
 }
 
 describe("the docs page", () => {
-  test("sends a plant whose id no double can hold, and the file has it exactly", async () => {
-    const { page, complaints } = await openDocs();
-    const answer = await send(page, { id: "9007199254740993", name: 'O\'Fern "quoted" 🌱', tag: "indoor" });
-    expect(answer).toContain("200 OK");
-    expect(answer).toContain('{"name":"O\'Fern \\"quoted\\" 🌱","tag":"indoor"}');
+  test("sends a plant whose id no double can represent, and it is stored exactly", async () => {
+    const { page, pageErrors } = await openDocs();
+    const response = await send(page, { id: "9007199254740993", name: 'O\'Fern "quoted" 🌱', tag: "indoor" });
+    expect(response).toContain("200 OK");
+    expect(response).toContain('{"name":"O\'Fern \\"quoted\\" 🌱","tag":"indoor"}');
     expect(storedPlants(running.database)).toMatchObject([
       { id: 9007199254740993n, name: 'O\'Fern "quoted" 🌱', tag: "indoor" },
     ]);
-    expect(complaints).toEqual([]);
+    expect(pageErrors).toEqual([]);
   }, 30_000);
 
-  test("shows a request that works when it is pasted into a shell", async () => {
+  test("shows a command that works in a shell", async () => {
     const { page } = await openDocs();
     await page.getByLabel("id", { exact: true }).fill("-9223372036854775808");
     await page.getByLabel("name", { exact: true }).fill("It's $HOME");
@@ -77,7 +77,7 @@ describe("the docs page", () => {
     expect(await new Response(shell.stdout).text()).toBe('{"name":"It\'s $HOME"}');
   }, 30_000);
 
-  test("shows an error with its message, and a replay for what it is", async () => {
+  test("shows an error with its message, and marks a replay", async () => {
     const { page } = await openDocs();
     expect(await send(page, { id: "12x" })).toContain("40011");
     expect(await send(page, { id: "7", token: "not-a-token-that-is-known" })).toContain("40102");
@@ -85,7 +85,7 @@ describe("the docs page", () => {
     expect(await send(page, { id: "7" })).toContain("idempotent-replayed: true");
   }, 30_000);
 
-  test("can be used by keyboard alone", async () => {
+  test("can be used with the keyboard only", async () => {
     const { page } = await openDocs();
     for (const text of [accessToken, "77", "Typed", "by hand"]) {
       await page.keyboard.press("Tab");
@@ -93,7 +93,7 @@ describe("the docs page", () => {
       await page.keyboard.type(text);
     }
     await page.keyboard.press("Enter");
-    await page.locator("#answer .status").waitFor();
+    await page.locator("#response .status").waitFor();
     expect(storedPlants(running.database).find(({ id }) => id === 77n)).toMatchObject({
       name: "Typed",
       tag: "by hand",
@@ -102,10 +102,10 @@ describe("the docs page", () => {
 
   for (const width of [360, 768, 1600]) {
     for (const dark of [false, true]) {
-      test(`fits a screen of ${width} in ${dark ? "dark" : "light"}`, async () => {
-        const { page, complaints } = await openDocs({ width, dark });
+      test(`fits a ${width} px screen in the ${dark ? "dark" : "light"} theme`, async () => {
+        const { page, pageErrors } = await openDocs({ width, dark });
         expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
-        expect(complaints).toEqual([]);
+        expect(pageErrors).toEqual([]);
       }, 30_000);
     }
   }

@@ -1,4 +1,4 @@
-/** What the operator API answers. Ids are decimal strings, since a browser's numbers would round them. */
+/** The JSON of the operator API. Ids are decimal strings, because JavaScript numbers would round them. */
 export interface Plant {
   readonly id: string;
   readonly name: string;
@@ -20,7 +20,7 @@ export interface Me {
 }
 
 export interface Overview {
-  // What cannot be read at the moment is left out.
+  // A value that is currently unavailable is omitted.
   readonly total?: string;
   readonly perMinute?: { readonly from: string; readonly creates: readonly number[] };
   readonly ratePerSecond?: number;
@@ -41,10 +41,10 @@ export interface TagCount {
   readonly plants: string;
 }
 
-export interface FeedNews {
+export interface FeedEvent {
   /** The oldest first. */
   readonly plants: readonly Plant[];
-  /** How many newer ones were left out. */
+  /** How many newer ones were omitted. */
   readonly more: number;
   readonly total: string;
 }

@@ -1,7 +1,7 @@
-/** An answer that is not the one hoped for, with the number and the words that the service gave. */
+/** An error response, or no response. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
-  /** The service's own number; 0 where no answer came at all. */
+  /** The number in the Error body; 0 if there is none. */
   readonly error: number;
 
   constructor(message: string, error: number) {
@@ -10,20 +10,20 @@ export class ApiError extends Error {
   }
 }
 
-const noAnswer = "The service does not answer. Is it running?";
+const noResponse = "The service does not respond. Is it running?";
 
-// The two numbers that mean: these credentials are no good (any more).
-const badCredentials: readonly number[] = [40101, 40102];
+// No credentials, or invalid ones.
+const unauthorizedErrors: readonly number[] = [40101, 40102];
 
-/** The operator API, asked with one token. */
+/** A client of the operator API with one token. */
 export class OperatorApi {
   readonly token: string;
-  readonly #onRefused: () => void;
+  readonly #onUnauthorized: () => void;
 
-  /** `onRefused` is called when the token turns out to be no good, so that the person can sign in again. */
-  constructor(token: string, onRefused: () => void) {
+  /** `onUnauthorized` is called when the token is not valid any more. */
+  constructor(token: string, onUnauthorized: () => void) {
     this.token = token;
-    this.#onRefused = onRefused;
+    this.#onUnauthorized = onUnauthorized;
   }
 
   async get<T>(path: string, signal?: AbortSignal): Promise<T> {
@@ -39,7 +39,7 @@ export class OperatorApi {
     return (await (await this.fetch(path, request)).json()) as T;
   }
 
-  /** @throws ApiError, or the signal's own reason */
+  /** @throws ApiError, or the reason of the aborted signal */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = { ...init.headers, Authorization: `Bearer ${this.token}` };
     let response: Response;
@@ -47,25 +47,24 @@ export class OperatorApi {
       response = await fetch(path, { ...init, headers });
     } catch (reason) {
       if (init.signal?.aborted) throw reason;
-      throw new ApiError(noAnswer, 0);
+      throw new ApiError(noResponse, 0);
     }
     if (response.ok) return response;
-    const problem = await readProblem(response);
-    if (badCredentials.includes(problem.error)) this.#onRefused();
-    throw problem;
+    const error = await readError(response);
+    if (unauthorizedErrors.includes(error.error)) this.#onUnauthorized();
+    throw error;
   }
 }
 
-async function readProblem(response: Response): Promise<ApiError> {
+async function readError(response: Response): Promise<ApiError> {
   try {
     const { error, message } = (await response.json()) as { error: number; message: string };
     return new ApiError(message, error);
   } catch {
-    return new ApiError(`The service answered ${response.status} without words.`, 0);
+    return new ApiError(`The service responded with ${response.status} and no message.`, 0);
   }
 }
 
-/** What went wrong, in words for the person at the screen. */
-export function wordsOf(reason: unknown): string {
+export function errorMessage(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }

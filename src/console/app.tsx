@@ -7,89 +7,89 @@ import { ImportPage } from "./import/import-page.tsx";
 import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
 import { Link } from "./parts/link.tsx";
-import { Empty } from "./parts/notice.tsx";
+import { EmptyState } from "./parts/notice.tsx";
 import { AddPlant } from "./plants/add-plant.tsx";
 import { PlantsPage } from "./plants/plants-page.tsx";
-import { RouterContext, useAddress, useRouter } from "./router.ts";
-import { type Surroundings, SurroundingsContext } from "./session.ts";
+import { RouterContext, useBrowserLocation, useRouter } from "./router.ts";
+import { type Session, SessionContext } from "./session.ts";
 import { SignIn } from "./sign-in.tsx";
 import { TokensPage } from "./tokens/tokens-page.tsx";
 
-// Gone when the tab closes, and never sent anywhere but in the Authorization header.
+// Session storage is cleared when the tab closes. The token is sent only in the Authorization header.
 const tokenKey = "plant-store-token";
 
 export function App() {
-  const router = useAddress();
+  const router = useBrowserLocation();
   const [me, setMe] = useState<Me>();
   const [token, setToken] = useState(() => sessionStorage.getItem(tokenKey) ?? undefined);
-  const [parting, setParting] = useState<string>();
+  const [notice, setNotice] = useState<string>();
 
-  const leave = useCallback((words?: string) => {
+  const signOut = useCallback((message?: string) => {
     sessionStorage.removeItem(tokenKey);
     setToken(undefined);
     setMe(undefined);
-    setParting(words);
+    setNotice(message);
   }, []);
-  const enter = useCallback((token: string, me: Me) => {
+  const signIn = useCallback((token: string, me: Me) => {
     sessionStorage.setItem(tokenKey, token);
     setToken(token);
     setMe(me);
-    setParting(undefined);
+    setNotice(undefined);
   }, []);
 
   return (
     <RouterContext.Provider value={router}>
       {token !== undefined && me !== undefined ? (
-        <Session key={token} token={token} me={me} onLeave={leave} />
+        <SignedIn key={token} token={token} me={me} onSignOut={signOut} />
       ) : (
-        <SignIn kept={token} words={parting} onEnter={enter} onForget={leave} />
+        <SignIn storedToken={token} notice={notice} onSignIn={signIn} onForget={signOut} />
       )}
     </RouterContext.Provider>
   );
 }
 
-interface SessionProps {
+interface SignedInProps {
   readonly token: string;
   readonly me: Me;
-  readonly onLeave: (words?: string) => void;
+  readonly onSignOut: (message?: string) => void;
 }
 
-function Session({ token, me, onLeave }: SessionProps) {
+function SignedIn({ token, me, onSignOut }: SignedInProps) {
   const [adding, setAdding] = useState(false);
-  const [sentence, setSentence] = useState("");
+  const [announcement, setAnnouncement] = useState("");
   const { api, feed } = useMemo(() => {
     const api = new OperatorApi(token, () =>
-      onLeave("This token is not valid any more: it has expired or was revoked. Sign in with another one."),
+      onSignOut("This token has expired or was revoked. Sign in with another one."),
     );
     return { api, feed: new Feed(api) };
-  }, [token, onLeave]);
-  const importHolder = useRef<ImportRun>(undefined);
+  }, [token, onSignOut]);
+  const importRef = useRef<ImportRun>(undefined);
   useEffect(() => feed.open(), [feed]);
   useEffect(() => {
-    // The browser asks before it closes a tab in the middle of an import.
+    // The browser asks for confirmation before it closes the tab during an import.
     const warn = (event: Event): void => {
-      if (importHolder.current?.state === "running") event.preventDefault();
+      if (importRef.current?.state === "running") event.preventDefault();
     };
     addEventListener("beforeunload", warn);
     return () => {
       removeEventListener("beforeunload", warn);
-      importHolder.current?.stop();
+      importRef.current?.stop();
     };
   }, []);
-  const surroundings: Surroundings = useMemo(
-    () => ({ api, feed, me, importHolder, addPlant: () => setAdding(true), say: setSentence }),
-    [api, feed, me, importHolder],
+  const session: Session = useMemo(
+    () => ({ api, feed, me, importRef, addPlant: () => setAdding(true), announce: setAnnouncement }),
+    [api, feed, me, importRef],
   );
   return (
-    <SurroundingsContext.Provider value={surroundings}>
-      <Frame onLeave={() => onLeave()}>
+    <SessionContext.Provider value={session}>
+      <Frame onSignOut={() => onSignOut()}>
         <Page />
       </Frame>
-      <div class="unseen" role="status" aria-live="polite">
-        {sentence}
+      <div class="visually-hidden" role="status" aria-live="polite">
+        {announcement}
       </div>
       {adding && <AddPlant onClose={() => setAdding(false)} />}
-    </SurroundingsContext.Provider>
+    </SessionContext.Provider>
   );
 }
 
@@ -100,10 +100,10 @@ function Page() {
   if (path === "/import") return <ImportPage />;
   if (path === "/tokens") return <TokensPage />;
   return (
-    <Empty title="There is no such page">
+    <EmptyState title="Page not found">
       <p>
         <Link href="/">Go to the overview</Link>
       </p>
-    </Empty>
+    </EmptyState>
   );
 }

@@ -1,115 +1,112 @@
 import { ApiError, type OperatorApi } from "./api.ts";
-import type { FeedNews } from "./api-shapes.ts";
+import type { FeedEvent } from "./api-shapes.ts";
 
-export type FeedState = "joining" | "live" | "broken";
+export type FeedState = "connecting" | "live" | "disconnected";
 
 export interface FeedListener {
-  /** New plants. */
-  news?(news: FeedNews): void;
-  /** The feed was away for a while, so that plants may have been missed. */
-  rejoined?(): void;
-  changed?(state: FeedState): void;
+  onPlants?(event: FeedEvent): void;
+  /** The connection was lost and restored; plants may have been missed. */
+  onReconnect?(): void;
+  onState?(state: FeedState): void;
 }
 
-const rejoinMsMin = 500;
-const rejoinMsMax = 15_000;
-// The service says something every ten seconds, so after this long the connection is dead.
-const silenceMsMax = 25_000;
-// The numbers of the statuses 400 to 403: asking again would be refused again.
-const refusedErrors = { from: 40_000, below: 40_400 };
+const reconnectMsMin = 500;
+const reconnectMsMax = 15_000;
+// The service sends a heartbeat every ten seconds, so after this long the connection is dead.
+const idleMsMax = 25_000;
+// The numbers of the statuses 400 to 403, for which a retry is pointless.
+const finalErrors = { from: 40_000, below: 40_400 };
 
-/** The live feed of new plants, read while the page is visible and joined again whenever it breaks. */
+/** The live feed of new plants. It is connected while the page is visible, and reconnects. */
 export class Feed {
-  state: FeedState = "joining";
+  state: FeedState = "connecting";
   readonly #api: OperatorApi;
   readonly #listeners = new Set<FeedListener>();
   #stop = new AbortController();
-  #joinedBefore = false;
+  #wasConnected = false;
 
   constructor(api: OperatorApi) {
     this.#api = api;
   }
 
-  listen(listener: FeedListener): () => void {
+  subscribe(listener: FeedListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Starts reading; gives back how to end it. */
+  /** Connects; returns a function that disconnects. */
   open(): () => void {
-    const follow = (): void => {
+    const onVisibility = (): void => {
       this.#stop.abort();
       this.#stop = new AbortController();
       if (!document.hidden) void this.#run(this.#stop.signal);
     };
-    document.addEventListener("visibilitychange", follow);
-    follow();
+    document.addEventListener("visibilitychange", onVisibility);
+    onVisibility();
     return () => {
-      document.removeEventListener("visibilitychange", follow);
+      document.removeEventListener("visibilitychange", onVisibility);
       this.#stop.abort();
     };
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    let waitMs = rejoinMsMin;
+    let delayMs = reconnectMsMin;
     while (!signal.aborted) {
-      const silence = new AbortController();
-      let timer = setTimeout(() => silence.abort(), silenceMsMax);
-      let refused = false;
+      const idle = new AbortController();
+      let timer = setTimeout(() => idle.abort(), idleMsMax);
+      let isFinal = false;
       try {
-        const joined = AbortSignal.any([signal, silence.signal]);
-        const response = await this.#api.fetch("/api/feed", { signal: joined });
-        this.#turn("live");
-        if (this.#joinedBefore) for (const listener of this.#listeners) listener.rejoined?.();
-        this.#joinedBefore = true;
+        const either = AbortSignal.any([signal, idle.signal]);
+        const response = await this.#api.fetch("/api/feed", { signal: either });
+        this.#setState("live");
+        if (this.#wasConnected) for (const listener of this.#listeners) listener.onReconnect?.();
+        this.#wasConnected = true;
         await this.#read(response, () => {
-          waitMs = rejoinMsMin;
+          delayMs = reconnectMsMin;
           clearTimeout(timer);
-          timer = setTimeout(() => silence.abort(), silenceMsMax);
+          timer = setTimeout(() => idle.abort(), idleMsMax);
         });
       } catch (reason) {
-        refused = isRefusal(reason);
+        isFinal = isFinalError(reason);
       } finally {
         clearTimeout(timer);
       }
       if (signal.aborted) return;
-      this.#turn("broken");
-      if (refused) return;
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
-      waitMs = Math.min(waitMs * 2, rejoinMsMax);
+      this.#setState("disconnected");
+      if (isFinal) return;
+      await new Promise((resolve) => setTimeout(resolve, delayMs));
+      delayMs = Math.min(delayMs * 2, reconnectMsMax);
     }
   }
 
-  async #read(response: Response, heard: () => void): Promise<void> {
+  async #read(response: Response, onData: () => void): Promise<void> {
     if (response.body === null) return;
     const utf8 = new TextDecoder();
     let rest = "";
-    // Not by `for await`, since WebKit cannot do that with a stream.
+    // WebKit does not support `for await` on a stream.
     const reader = response.body.getReader();
-    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-      heard();
-      const blocks = (rest + utf8.decode(piece.value, { stream: true })).split("\n\n");
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+      onData();
+      const blocks = (rest + utf8.decode(chunk.value, { stream: true })).split("\n\n");
       rest = blocks.pop() ?? "";
-      for (const block of blocks) this.#take(block);
+      for (const block of blocks) this.#dispatch(block);
     }
   }
 
-  #take(block: string): void {
+  #dispatch(block: string): void {
     const lines = block.split("\n");
     if (!lines.includes("event: plants")) return;
     const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6));
-    const news = JSON.parse(data.join("\n")) as FeedNews;
-    for (const listener of this.#listeners) listener.news?.(news);
+    const event = JSON.parse(data.join("\n")) as FeedEvent;
+    for (const listener of this.#listeners) listener.onPlants?.(event);
   }
 
-  #turn(state: FeedState): void {
+  #setState(state: FeedState): void {
     this.state = state;
-    for (const listener of this.#listeners) listener.changed?.(state);
+    for (const listener of this.#listeners) listener.onState?.(state);
   }
 }
 
-function isRefusal(reason: unknown): boolean {
-  return (
-    reason instanceof ApiError && reason.error > refusedErrors.from && reason.error < refusedErrors.below
-  );
+function isFinalError(reason: unknown): boolean {
+  return reason instanceof ApiError && reason.error > finalErrors.from && reason.error < finalErrors.below;
 }

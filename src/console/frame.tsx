@@ -5,7 +5,7 @@ import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { ThemeButton } from "./parts/theme.tsx";
 import { useRouter } from "./router.ts";
-import { useSurroundings } from "./session.ts";
+import { useSession } from "./session.ts";
 
 const pages: readonly { readonly href: string; readonly name: string; readonly icon: IconName }[] = [
   { href: "/", name: "Overview", icon: "overview" },
@@ -14,20 +14,26 @@ const pages: readonly { readonly href: string; readonly name: string; readonly i
   { href: "/tokens", name: "Tokens", icon: "tokens" },
 ];
 
-const feedWords: Record<FeedState, string> = {
-  joining: "Connecting",
+const feedLabels: Record<FeedState, string> = {
+  connecting: "Connecting",
   live: "Live",
-  broken: "Reconnecting",
+  disconnected: "Reconnecting",
 };
 
-/** What stands around every page: where one is, where one can go, and who one is. */
-export function Frame({ onLeave, children }: { readonly onLeave: () => void; children: ComponentChildren }) {
-  const { me, addPlant } = useSurroundings();
+/** The header of every page: navigation, the live feed and the account. */
+export function Frame({
+  onSignOut,
+  children,
+}: {
+  readonly onSignOut: () => void;
+  children: ComponentChildren;
+}) {
+  const { me, addPlant } = useSession();
   const { path } = useRouter();
   return (
     <div class="frame">
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <header class="bar">
         <Link href="/" class="brand">
@@ -35,9 +41,9 @@ export function Frame({ onLeave, children }: { readonly onLeave: () => void; chi
         </Link>
         <nav aria-label="Pages">
           {pages.map(({ href, name, icon }) => {
-            const here = href === "/" ? path === "/" : path.startsWith(href);
+            const isCurrent = href === "/" ? path === "/" : path.startsWith(href);
             return (
-              <Link key={href} href={href} {...(here ? { "aria-current": "page" as const } : {})}>
+              <Link key={href} href={href} {...(isCurrent ? { "aria-current": "page" as const } : {})}>
                 <Icon name={icon} /> {name}
               </Link>
             );
@@ -47,12 +53,12 @@ export function Frame({ onLeave, children }: { readonly onLeave: () => void; chi
           <Icon name="plus" /> <span>Add a plant</span>
         </button>
         <div class="account">
-          <FeedLight />
+          <FeedIndicator />
           <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
-            <span class="unseen">Signed in as</span> {me.name}
+            <span class="visually-hidden">Signed in as</span> {me.name}
           </p>
           <ThemeButton />
-          <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick={onLeave}>
+          <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
             <Icon name="leave" />
           </button>
         </div>
@@ -64,16 +70,16 @@ export function Frame({ onLeave, children }: { readonly onLeave: () => void; chi
   );
 }
 
-function FeedLight() {
-  const { feed } = useSurroundings();
+function FeedIndicator() {
+  const { feed } = useSession();
   const [state, setState] = useState(feed.state);
   useEffect(() => {
     setState(feed.state);
-    return feed.listen({ changed: setState });
+    return feed.subscribe({ onState: setState });
   }, [feed]);
   return (
-    <p class={`light ${state}`} title="The live feed of new plants">
-      {feedWords[state]}
+    <p class={`light ${state}`} title="Live feed of new plants">
+      {feedLabels[state]}
     </p>
   );
 }

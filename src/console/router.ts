@@ -1,46 +1,47 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 
-export interface Place {
+export interface Route {
   readonly path: string;
   readonly query: URLSearchParams;
 }
 
-export interface Router extends Place {
-  /** How often one has moved within this page; 0 right after it was opened. */
-  readonly moves: number;
-  /** Goes there; `replace` when the change is no place to come back to, such as a letter typed into a search. */
-  go(to: string, how?: { readonly replace?: boolean }): void;
+export interface Router extends Route {
+  /** The number of navigations since the console was opened. */
+  readonly navigations: number;
+  /** `replace` adds no entry to the history, such as for each letter typed into a search. */
+  navigate(to: string, options?: { readonly replace?: boolean }): void;
 }
 
 export const RouterContext = createContext<Router>({
   path: "/",
   query: new URLSearchParams(),
-  moves: 0,
-  go: () => {},
+  navigations: 0,
+  navigate: () => {},
 });
 
 export function useRouter(): Router {
   return useContext(RouterContext);
 }
 
-/** Keeps the place in step with the address bar. */
-export function useAddress(): Router {
-  const [place, setPlace] = useState(() => ({ ...present(), moves: 0 }));
-  const follow = (): void => setPlace(({ moves }) => ({ ...present(), moves: moves + 1 }));
+/** The router of the address bar. */
+export function useBrowserLocation(): Router {
+  const [route, setRoute] = useState(() => ({ ...currentRoute(), navigations: 0 }));
+  const onNavigate = (): void =>
+    setRoute(({ navigations }) => ({ ...currentRoute(), navigations: navigations + 1 }));
   useEffect(() => {
-    addEventListener("popstate", follow);
-    return () => removeEventListener("popstate", follow);
+    addEventListener("popstate", onNavigate);
+    return () => removeEventListener("popstate", onNavigate);
   }, []);
-  const go: Router["go"] = (to, how) => {
-    if (how?.replace) history.replaceState(null, "", to);
+  const navigate: Router["navigate"] = (to, options) => {
+    if (options?.replace) history.replaceState(null, "", to);
     else history.pushState(null, "", to);
-    follow();
+    onNavigate();
   };
-  return { ...place, go };
+  return { ...route, navigate };
 }
 
-function present(): Place {
+function currentRoute(): Route {
   return { path: location.pathname, query: new URLSearchParams(location.search) };
 }
 

@@ -5,23 +5,23 @@ import type { Me } from "./api-shapes.ts";
 import type { Feed } from "./feed.ts";
 import type { ImportRun } from "./import/import-run.ts";
 
-/** What every page has at hand once someone is signed in. */
-export interface Surroundings {
+/** The context of every page while the user is signed in. */
+export interface Session {
   readonly api: OperatorApi;
   readonly feed: Feed;
   readonly me: Me;
-  /** The import of this session, which goes on whatever page is looked at. */
-  readonly importHolder: { current: ImportRun | undefined };
+  /** The import of this session, which continues on any page. */
+  readonly importRef: { current: ImportRun | undefined };
   /** Opens the dialog for a new plant. */
   addPlant(): void;
-  /** Says a sentence to everyone, screen readers included. */
-  say(sentence: string): void;
+  /** Announces a message to screen readers. */
+  announce(message: string): void;
 }
 
-export const SurroundingsContext = createContext<Surroundings | undefined>(undefined);
+export const SessionContext = createContext<Session | undefined>(undefined);
 
-export function useSurroundings(): Surroundings {
-  const surroundings = useContext(SurroundingsContext);
-  if (surroundings === undefined) throw new Error("used outside of a session");
-  return surroundings;
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (session === undefined) throw new Error("used outside of a session");
+  return session;
 }

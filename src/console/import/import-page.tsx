@@ -1,42 +1,42 @@
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
-import { size } from "../format.ts";
+import { formatBytes } from "../format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
-import { useSurroundings } from "../session.ts";
+import { useSession } from "../session.ts";
 import { ImportProgress } from "./import-progress.tsx";
 import { ImportRun } from "./import-run.ts";
 
-const drawEveryMs = 120;
+const redrawMs = 120;
 const createScope = "plants:create";
 
-/** A file of plants, dropped or chosen, read and sent by this page. */
+/** Imports a file of plants, which the browser reads and sends row by row. */
 export function ImportPage() {
-  const { api, me, importHolder } = useSurroundings();
+  const { api, me, importRef } = useSession();
   const [chosen, setChosen] = useState<File>();
-  const [, draw] = useReducer((turn: number, _: undefined) => turn + 1, 0);
-  const run = importHolder.current;
-  // It goes on while other pages are looked at, so this page looks in instead of being told.
+  const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
+  const run = importRef.current;
+  // The import also runs while other pages are open, so this page polls it.
   const running = run?.state === "running";
   useEffect(() => {
     if (!running) return;
-    const timer = setInterval(() => draw(undefined), drawEveryMs);
+    const timer = setInterval(() => redraw(undefined), redrawMs);
     return () => clearInterval(timer);
   }, [running]);
   const start = (file: File): void => {
-    importHolder.current = new ImportRun(file, api.token);
+    importRef.current = new ImportRun(file, api.token);
     setChosen(undefined);
-    draw(undefined);
+    redraw(undefined);
   };
   return (
     <div class="narrow-page">
       <PageHead
         title="Import"
-        lead="Plants from a file, row by row through the public contract. Running a file twice is safe: what is stored already is only counted."
+        lead="Create plants from a file. Importing a file twice is safe: no plant is stored twice."
       />
       {!me.scopes.includes(createScope) && (
-        <p class="trouble" role="alert">
-          Your token lacks the scope “{createScope}”, so the service will refuse every row. Sign in with one
-          that has it.
+        <p class="error-notice" role="alert">
+          Your token lacks the scope “{createScope}”, so every row would be refused. Sign in with a token that
+          has it.
         </p>
       )}
       {run === undefined || (!running && chosen !== undefined) ? (
@@ -59,35 +59,35 @@ interface FilePickerProps {
 }
 
 function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
-  const [over, setOver] = useState(false);
+  const [dragging, setDragging] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const startButton = useRef<HTMLButtonElement>(null);
   useEffect(() => startButton.current?.focus(), [chosen]);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is for the mouse; the button inside does the same by keyboard
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping needs a mouse; the button does the same by keyboard
     <div
-      class={over ? "drop over" : "drop"}
+      class={dragging ? "drop over" : "drop"}
       onDragOver={(event) => {
         event.preventDefault();
-        setOver(true);
+        setDragging(true);
       }}
-      onDragLeave={() => setOver(false)}
+      onDragLeave={() => setDragging(false)}
       onDrop={(event) => {
         event.preventDefault();
-        setOver(false);
+        setDragging(false);
         onChoose(event.dataTransfer?.files[0]);
       }}
     >
       <input
         ref={input}
         type="file"
-        class="unseen"
+        class="visually-hidden"
         tabIndex={-1}
         aria-label="File to import"
         accept=".ndjson,.jsonl,.json,.csv,application/json,text/csv"
         onChange={(event) => {
           onChoose(event.currentTarget.files?.[0]);
-          // Or the same file, once mended, could not be chosen again.
+          // Otherwise the same file could not be chosen again.
           event.currentTarget.value = "";
         }}
       />
@@ -100,21 +100,19 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
           <button type="button" class="primary" onClick={() => input.current?.click()}>
             Choose a file
           </button>
-          <p class="note">
-            NDJSON, a JSON array, or CSV, of any size. It is read here and not uploaded as a whole.
-          </p>
+          <p class="note">NDJSON, a JSON array or CSV, of any size.</p>
         </>
       ) : (
         <>
           <p>
-            <strong>{chosen.name}</strong> <span class="note">{size(chosen.size)}</span>
+            <strong>{chosen.name}</strong> <span class="note">{formatBytes(chosen.size)}</span>
           </p>
           <div class="actions">
             <button ref={startButton} type="button" class="primary" onClick={() => onStart(chosen)}>
-              Start the import
+              Start import
             </button>
             <button type="button" class="quiet" onClick={() => onChoose(undefined)}>
-              Choose another
+              Choose another file
             </button>
           </div>
         </>
@@ -126,10 +124,10 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
 function Formats() {
   return (
     <section class="formats" aria-labelledby="formats-title">
-      <h2 id="formats-title">What a file looks like</h2>
+      <h2 id="formats-title">File formats</h2>
       <div class="format-examples">
         <figure>
-          <figcaption>NDJSON: one plant on each line</figcaption>
+          <figcaption>NDJSON: one plant per line</figcaption>
           <pre class="code">
             {'{"id": 1, "name": "Fern", "tag": "indoor"}\n{"id": 9007199254740993, "name": "Oak"}'}
           </pre>

@@ -1,23 +1,23 @@
-import { wordsOf } from "../api.ts";
-import { count, duration, plural, size } from "../format.ts";
+import { errorMessage } from "../api.ts";
+import { formatBytes, formatCount, formatDuration, formatPlural } from "../format.ts";
 import { download } from "../parts/download.ts";
-import { type ImportRun, refusedShownMax } from "./import-run.ts";
+import { type ImportRun, refusedListedMax } from "./import-run.ts";
 
-// The browser needs the address of a file until it has begun to save it.
-const keepAddressMs = 60_000;
+// The browser needs the URL until it starts to save the file.
+const urlLifetimeMs = 60_000;
 const titles = {
   running: "Importing",
   done: "Done",
   stopped: "Stopped",
-  failed: "The import could not go on",
+  failed: "Failed",
 } as const;
 
-/** How far the file has come, and what became of its rows. */
+/** The progress of the import and the outcomes of its rows. */
 export function ImportProgress({ run }: { readonly run: ImportRun }) {
   const running = run.state === "running";
   const seconds = Math.max(((run.endedMs ?? performance.now()) - run.startedMs) / 1000, 0.001);
-  const part = run.state === "done" ? 1 : run.bytesRead / Math.max(run.file.size, 1);
-  const left = part > 0 && seconds > 2 ? (seconds / part) * (1 - part) : undefined;
+  const share = run.state === "done" ? 1 : run.bytesRead / Math.max(run.file.size, 1);
+  const secondsLeft = share > 0 && seconds > 2 ? (seconds / share) * (1 - share) : undefined;
   return (
     <section class="card import-run" aria-labelledby="run-title">
       <div class="card-head">
@@ -30,30 +30,30 @@ export function ImportProgress({ run }: { readonly run: ImportRun }) {
           </button>
         )}
       </div>
-      <progress aria-label="Read so far" max={1} value={part} />
+      <progress aria-label="Progress" max={1} value={share} />
       <p class="note">
-        {size(run.state === "done" ? run.file.size : run.bytesRead)} of {size(run.file.size)},{" "}
-        {count(run.rows / seconds)} rows a second
-        {running && left !== undefined && `, about ${duration(left)} left`}
-        {!running && `, ${duration(seconds)} in all`}
+        {formatBytes(run.state === "done" ? run.file.size : run.bytesRead)} of {formatBytes(run.file.size)},{" "}
+        {formatCount(run.rows / seconds)} rows per second
+        {running && secondsLeft !== undefined && `, about ${formatDuration(secondsLeft)} left`}
+        {!running && `, ${formatDuration(seconds)} in total`}
       </p>
       <dl class="tally">
-        <Tally name="Created" value={run.created} kind="good" />
-        <Tally name="Stored before" value={run.replayed} kind="even" />
-        <Tally name="Refused" value={run.refused} kind={run.refused > 0 ? "bad" : "even"} />
+        <Count name="Created" value={run.created} kind="good" />
+        <Count name="Already stored" value={run.replayed} kind="even" />
+        <Count name="Refused" value={run.refused} kind={run.refused > 0 ? "bad" : "even"} />
       </dl>
-      <p class="unseen" role="status">
+      <p class="visually-hidden" role="status">
         {!running &&
-          `${titles[run.state]}: ${count(run.created)} created, ${count(run.replayed)} stored before, ${count(run.refused)} refused.`}
+          `${titles[run.state]}: ${formatCount(run.created)} created, ${formatCount(run.replayed)} already stored, ${formatCount(run.refused)} refused.`}
       </p>
       {run.state === "failed" && (
-        <p class="trouble" role="alert">
-          {wordsOf(run.trouble)} Once that is mended, start the same file again: what is stored is only
-          counted.
+        <p class="error-notice" role="alert">
+          {errorMessage(run.error)} To resume, import the same file again; rows that are already stored are
+          not stored twice.
         </p>
       )}
       {run.state === "stopped" && (
-        <p>Start the same file again to go on: what is stored already is only counted.</p>
+        <p>To resume, import the same file again; rows that are already stored are not stored twice.</p>
       )}
       {!running && run.rows > 0 && <Downloads run={run} />}
       {run.refused > 0 && <Refused run={run} />}
@@ -61,7 +61,7 @@ export function ImportProgress({ run }: { readonly run: ImportRun }) {
   );
 }
 
-function Tally(props: {
+function Count(props: {
   readonly name: string;
   readonly value: number;
   readonly kind: "good" | "even" | "bad";
@@ -69,7 +69,7 @@ function Tally(props: {
   return (
     <div class={`tally-${props.kind}`}>
       <dt>{props.name}</dt>
-      <dd>{count(props.value)}</dd>
+      <dd>{formatCount(props.value)}</dd>
     </div>
   );
 }
@@ -79,11 +79,11 @@ function Downloads({ run }: { readonly run: ImportRun }) {
     <div class="actions">
       {run.refused > 0 && (
         <button type="button" class="quiet" onClick={() => save(run.refusedFile())}>
-          Download the refused rows
+          Download refused rows
         </button>
       )}
       <button type="button" class="quiet" onClick={() => save(run.reportFile())}>
-        Download the report of every row
+        Download report
       </button>
     </div>
   );
@@ -92,22 +92,22 @@ function Downloads({ run }: { readonly run: ImportRun }) {
 function Refused({ run }: { readonly run: ImportRun }) {
   return (
     <>
-      <h3>{plural(run.refused, "refused row")}</h3>
-      {run.refused > refusedShownMax && <p class="note">The first {refusedShownMax} are shown here.</p>}
+      <h3>{formatPlural(run.refused, "refused row")}</h3>
+      {run.refused > refusedListedMax && <p class="note">The first {refusedListedMax} are listed here.</p>}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
       <section class="scroll-box" tabIndex={0} aria-label="Refused rows">
         <table>
           <thead>
             <tr>
-              <th scope="col">{run.placeName === "line" ? "Line" : "Element"}</th>
-              <th scope="col">Why</th>
+              <th scope="col">{run.positionUnit === "line" ? "Line" : "Element"}</th>
+              <th scope="col">Reason</th>
               <th scope="col">Row</th>
             </tr>
           </thead>
           <tbody>
-            {run.refusedShown.map(({ place, reason, excerpt }) => (
-              <tr key={place}>
-                <th scope="row">{count(place)}</th>
+            {run.refusedListed.map(({ position, reason, excerpt }) => (
+              <tr key={position}>
+                <th scope="row">{formatCount(position)}</th>
                 <td>{reason}</td>
                 <td>
                   <code>{excerpt}</code>
@@ -124,5 +124,5 @@ function Refused({ run }: { readonly run: ImportRun }) {
 function save({ name, blob }: { readonly name: string; readonly blob: Blob }): void {
   const url = URL.createObjectURL(blob);
   download(url, name);
-  setTimeout(() => URL.revokeObjectURL(url), keepAddressMs);
+  setTimeout(() => URL.revokeObjectURL(url), urlLifetimeMs);
 }

@@ -1,41 +1,41 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Plant, PlantPage } from "../api-shapes.ts";
-import { moment, shortMoment } from "../format.ts";
+import { formatShortTime, formatTime } from "../format.ts";
 import { Link } from "../parts/link.tsx";
-import { useSurroundings } from "../session.ts";
+import { useSession } from "../session.ts";
 
-const shownMax = 8;
+const plantsMax = 8;
 
-/** The plants that came last, changing as new ones come. */
+/** The newest plants, live. */
 export function LatestPlants() {
-  const { api, feed, addPlant } = useSurroundings();
+  const { api, feed, addPlant } = useSession();
   const [plants, setPlants] = useState<readonly Plant[]>();
   useEffect(() => {
     let loading = new AbortController();
-    // What came while the answer was on its way may be missing in it.
-    let meanwhile: readonly Plant[] = [];
+    // Plants that arrived during the request may be missing in its response.
+    let arrived: readonly Plant[] = [];
     const load = (): void => {
       loading.abort();
       loading = new AbortController();
-      meanwhile = [];
+      arrived = [];
       api
-        .get<PlantPage>(`/api/plants?limit=${shownMax}`, loading.signal)
-        .then((page) => setPlants(newestFirst([...page.plants.toReversed(), ...meanwhile])))
-        // The page's own request fails for the same reason, and tells it.
+        .get<PlantPage>(`/api/plants?limit=${plantsMax}`, loading.signal)
+        .then((page) => setPlants(newestFirst([...page.plants.toReversed(), ...arrived])))
+        // The overview's own request fails for the same reason and shows it.
         .catch(() => {});
     };
-    const leave = feed.listen({
-      news: ({ plants: news, more }) => {
+    const unsubscribe = feed.subscribe({
+      onPlants: ({ plants: fresh, more }) => {
         if (more > 0) return load();
-        meanwhile = [...meanwhile, ...news].slice(-shownMax);
-        setPlants((before) => newestFirst([...(before ?? []).toReversed(), ...news]));
+        arrived = [...arrived, ...fresh].slice(-plantsMax);
+        setPlants((previous) => newestFirst([...(previous ?? []).toReversed(), ...fresh]));
       },
-      rejoined: load,
+      onReconnect: load,
     });
     load();
     return () => {
       loading.abort();
-      leave();
+      unsubscribe();
     };
   }, [api, feed]);
   return (
@@ -46,7 +46,7 @@ export function LatestPlants() {
       </div>
       {plants?.length === 0 && (
         <div class="note">
-          <p>No plants yet. They appear here the moment they are stored.</p>
+          <p>No plants yet. New plants appear here as soon as they are stored.</p>
           <button type="button" class="quiet" onClick={addPlant}>
             Add the first plant
           </button>
@@ -57,8 +57,8 @@ export function LatestPlants() {
           <li key={plant.id}>
             <Link href={`/plants/${plant.id}`}>{plant.name === "" ? "(no name)" : plant.name}</Link>
             {plant.tag !== undefined && <span class="tag">{plant.tag}</span>}
-            <time dateTime={plant.createdAt} title={moment(plant.createdAt)}>
-              {shortMoment(plant.createdAt)}
+            <time dateTime={plant.createdAt} title={formatTime(plant.createdAt)}>
+              {formatShortTime(plant.createdAt)}
             </time>
           </li>
         ))}
@@ -69,5 +69,5 @@ export function LatestPlants() {
 
 function newestFirst(oldestFirst: readonly Plant[]): readonly Plant[] {
   const byId = new Map(oldestFirst.map((plant) => [plant.id, plant]));
-  return [...byId.values()].toReversed().slice(0, shownMax);
+  return [...byId.values()].toReversed().slice(0, plantsMax);
 }

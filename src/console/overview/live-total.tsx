@@ -1,39 +1,39 @@
 import { useEffect, useState } from "preact/hooks";
-import { count } from "../format.ts";
-import { useSurroundings } from "../session.ts";
+import { formatCount } from "../format.ts";
+import { useSession } from "../session.ts";
 
 const countUpMs = 450;
 
-/** The number of plants, counting up as they arrive. */
+/** The number of plants, live. */
 export function LiveTotal({ known }: { readonly known: number }) {
-  const { feed } = useSurroundings();
+  const { feed } = useSession();
   const [total, setTotal] = useState(known);
-  useEffect(() => setTotal((before) => Math.max(before, known)), [known]);
-  useEffect(() => feed.listen({ news: (news) => setTotal(Number(news.total)) }), [feed]);
-  const shown = useCountUp(total);
+  useEffect(() => setTotal((previous) => Math.max(previous, known)), [known]);
+  useEffect(() => feed.subscribe({ onPlants: (event) => setTotal(Number(event.total)) }), [feed]);
+  const animated = useCountUp(total);
   return (
     <>
       <p class="number">
-        <span aria-hidden="true">{count(shown)}</span>
-        <span class="unseen">{count(total)}</span>
+        <span aria-hidden="true">{formatCount(animated)}</span>
+        <span class="visually-hidden">{formatCount(total)}</span>
       </p>
-      <p class="note">Each of them is on disk</p>
+      <p class="note">All of them on disk</p>
     </>
   );
 }
 
 function useCountUp(target: number): number {
-  const [shown, setShown] = useState(target);
+  const [value, setValue] = useState(target);
   useEffect(() => {
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return setShown(target);
-    const from = shown;
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return setValue(target);
+    const from = value;
     const startMs = performance.now();
     let frame = requestAnimationFrame(function step(nowMs) {
-      const part = Math.min((nowMs - startMs) / countUpMs, 1);
-      setShown(Math.round(from + (target - from) * part));
-      if (part < 1) frame = requestAnimationFrame(step);
+      const progress = Math.min((nowMs - startMs) / countUpMs, 1);
+      setValue(Math.round(from + (target - from) * progress));
+      if (progress < 1) frame = requestAnimationFrame(step);
     });
     return () => cancelAnimationFrame(frame);
   }, [target]);
-  return shown;
+  return value;
 }

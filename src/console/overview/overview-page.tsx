@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
-import { count, fromNow, moment, rate, size } from "../format.ts";
-import { Trouble } from "../parts/notice.tsx";
+import { formatBytes, formatCount, formatRate, formatRelativeTime, formatTime } from "../format.ts";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { LatestPlants } from "./latest-plants.tsx";
 import { LiveTotal } from "./live-total.tsx";
@@ -10,7 +10,7 @@ import { TopTags } from "./top-tags.tsx";
 import { useOverview } from "./use-overview.ts";
 
 export function OverviewPage() {
-  const { overview, trouble, refresh } = useOverview();
+  const { overview, error, refresh } = useOverview();
   return (
     <>
       <PageHead
@@ -19,16 +19,16 @@ export function OverviewPage() {
           overview && (
             <>
               Version {overview.version}, started{" "}
-              <time dateTime={overview.startedAt} title={moment(overview.startedAt)}>
-                {fromNow(overview.startedAt)}
+              <time dateTime={overview.startedAt} title={formatTime(overview.startedAt)}>
+                {formatRelativeTime(overview.startedAt)}
               </time>
             </>
           )
         }
       />
-      {trouble !== undefined && <Trouble reason={trouble} onRetry={refresh} />}
+      {error !== undefined && <ErrorNotice error={error} onRetry={refresh} />}
       {overview === undefined ? (
-        <div class="cards" aria-busy={trouble === undefined} />
+        <div class="cards" aria-busy={error === undefined} />
       ) : (
         <Cards overview={overview} />
       )}
@@ -43,24 +43,24 @@ function Cards({ overview }: { readonly overview: Overview }) {
     <div class="cards">
       <section class="card figure lead-figure" aria-labelledby="total-title">
         <h2 id="total-title">Plants in the store</h2>
-        {total === undefined ? <Unread /> : <LiveTotal known={Number(total)} />}
+        {total === undefined ? <Unavailable /> : <LiveTotal known={Number(total)} />}
       </section>
       <section class="card figure" aria-labelledby="rate-title">
-        <h2 id="rate-title">Rate now</h2>
+        <h2 id="rate-title">Current rate</h2>
         {ratePerSecond === undefined ? (
-          <Unread />
+          <Unavailable />
         ) : (
           <p class="number">
-            {rate(ratePerSecond)} <small>a second</small>
+            {formatRate(ratePerSecond)} <small>per second</small>
           </p>
         )}
-        {perMinute && <p class="note">Busiest minute lately: {count(Math.max(...perMinute.creates))}</p>}
+        {perMinute && <p class="note">Peak per minute: {formatCount(Math.max(...perMinute.creates))}</p>}
       </section>
       <Health store={overview.store} />
       <section class="card chart-card" aria-labelledby="chart-title">
         <div class="card-head">
-          <h2 id="chart-title">Plants a minute</h2>
-          <fieldset class="choice" aria-label="Time shown">
+          <h2 id="chart-title">Plants per minute</h2>
+          <fieldset class="choice" aria-label="Time range">
             {[1, 3].map((choice) => (
               <button
                 key={choice}
@@ -73,7 +73,7 @@ function Cards({ overview }: { readonly overview: Overview }) {
             ))}
           </fieldset>
         </div>
-        {perMinute === undefined ? <Unread /> : <RateChart perMinute={perMinute} minutes={hours * 60} />}
+        {perMinute === undefined ? <Unavailable /> : <RateChart perMinute={perMinute} minutes={hours * 60} />}
       </section>
       <TopTags topTags={overview.topTags} total={Number(total)} />
       <LatestPlants />
@@ -81,33 +81,34 @@ function Cards({ overview }: { readonly overview: Overview }) {
   );
 }
 
-function Unread() {
-  return <p class="note">Cannot be read at the moment. The service's log says why.</p>;
+function Unavailable() {
+  return <p class="note">Currently unavailable. See the service's log for the reason.</p>;
 }
 
 function Health({ store }: { readonly store: Overview["store"] }) {
-  const engine = store.engine === "sqlite" ? "SQLite, one file" : "PostgreSQL";
+  const engine = store.engine === "sqlite" ? "SQLite" : "PostgreSQL";
   return (
     <section class="card figure" aria-labelledby="store-title">
-      <h2 id="store-title">The store</h2>
+      <h2 id="store-title">Store</h2>
       <p class={store.ready ? "number health good" : "number health bad"}>
-        {store.ready ? "Healthy" : "Takes no plants"}
+        {store.ready ? "Healthy" : "Unavailable"}
       </p>
       {store.ready ? (
         <p class="note">
           {engine}
-          {store.bytes !== undefined && `, ${size(store.bytes)} and a WAL of ${size(store.walBytes ?? 0)}`}
+          {store.bytes !== undefined &&
+            `, ${formatBytes(store.bytes)} plus a WAL of ${formatBytes(store.walBytes ?? 0)}`}
           {store.diskFreeBytes !== undefined && (
             <>
               <br />
-              {size(store.diskFreeBytes)} left on the disk
+              {formatBytes(store.diskFreeBytes)} free on the disk
             </>
           )}
         </p>
       ) : (
         <p class="note">
-          It cannot be written at the moment. The service's log says why
-          {store.diskFreeBytes !== undefined && `; ${size(store.diskFreeBytes)} are left on the disk`}.
+          It cannot be written. See the service's log for the reason
+          {store.diskFreeBytes !== undefined && `; ${formatBytes(store.diskFreeBytes)} free on the disk`}.
         </p>
       )}
       {store.bytes !== undefined && store.diskFreeBytes !== undefined && (
@@ -123,7 +124,7 @@ function DiskMeter({ bytes, free }: { readonly bytes: number; readonly free: num
     <div
       class="meter"
       role="img"
-      aria-label={`The store takes ${(share * 100).toFixed(1)} percent of the room it could have.`}
+      aria-label={`The store uses ${(share * 100).toFixed(1)} percent of the available disk space.`}
     >
       <span style={{ width: `${Math.max(share * 100, 0.5)}%` }} />
     </div>

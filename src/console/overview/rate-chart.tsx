@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
 import type { Overview } from "../api-shapes.ts";
-import { count, plural } from "../format.ts";
-import { useThemeTurn } from "../parts/theme.tsx";
+import { formatCount, formatPlural } from "../format.ts";
+import { useThemeVersion } from "../parts/theme.tsx";
 
 interface RateChartProps {
   readonly perMinute: NonNullable<Overview["perMinute"]>;
@@ -13,38 +13,38 @@ const chartHeightPx = 240;
 const narrowHeightPx = 180;
 const narrowPx = 520;
 
-/** Plants stored in each of the last minutes. */
+/** Plants stored per minute. */
 export function RateChart({ perMinute, minutes }: RateChartProps) {
-  const holder = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const chart = useRef<UPlot>(undefined);
-  const [pointed, setPointed] = useState<string>();
-  const themeTurn = useThemeTurn();
+  const [hovered, setHovered] = useState<string>();
+  const themeVersion = useThemeVersion();
   const series = seriesOf(perMinute, minutes);
   const latest = useRef(series);
   latest.current = series;
 
   useEffect(() => {
-    const place = holder.current;
-    if (place === null) return;
-    const made = new UPlot(optionsFor(place, setPointed), latest.current, place);
-    chart.current = made;
-    const follow = new ResizeObserver(() => made.setSize(sizeOf(place)));
-    follow.observe(place);
+    const element = container.current;
+    if (element === null) return;
+    const plot = new UPlot(optionsFor(element, setHovered), latest.current, element);
+    chart.current = plot;
+    const observer = new ResizeObserver(() => plot.setSize(sizeOf(element)));
+    observer.observe(element);
     return () => {
-      follow.disconnect();
-      made.destroy();
+      observer.disconnect();
+      plot.destroy();
     };
-  }, [themeTurn]);
+  }, [themeVersion]);
   useEffect(() => chart.current?.setData(seriesOf(perMinute, minutes)), [perMinute, minutes]);
 
   const counts = series[1];
   const sum = counts.reduce((total, value) => total + value, 0);
-  const inWords = `In the last ${minutes / 60 === 1 ? "hour" : `${minutes / 60} hours`} ${count(sum)} plants were stored, at most ${count(Math.max(...counts))} in one minute.`;
+  const summary = `In the last ${minutes / 60 === 1 ? "hour" : `${minutes / 60} hours`}, ${formatCount(sum)} plants were stored, at most ${formatCount(Math.max(...counts))} per minute.`;
   return (
     <figure class="chart">
-      <div ref={holder} class="chart-holder" role="img" aria-label={inWords} />
+      <div ref={container} class="chart-holder" role="img" aria-label={summary} />
       <figcaption>
-        <p class="note">{pointed ?? inWords}</p>
+        <p class="note">{hovered ?? summary}</p>
       </figcaption>
     </figure>
   );
@@ -55,23 +55,26 @@ function seriesOf(
   minutes: number,
 ): [number[], number[]] {
   const start = new Date(from).getTime() / 1000;
-  // The running minute is not over; drawn too early it would look like a fall to nothing.
-  const running = creates.at(-1) ?? 0;
-  const shown = running < (creates.at(-2) ?? 0) ? creates.slice(0, -1) : creates;
-  const times = shown.map((_, minute) => start + minute * 60);
-  return [times.slice(-minutes), shown.slice(-minutes)];
+  // The current minute is incomplete, and would look like a drop to zero.
+  const current = creates.at(-1) ?? 0;
+  const complete = current < (creates.at(-2) ?? 0) ? creates.slice(0, -1) : creates;
+  const times = complete.map((_, minute) => start + minute * 60);
+  return [times.slice(-minutes), complete.slice(-minutes)];
 }
 
-function sizeOf(place: HTMLElement): { width: number; height: number } {
-  return { width: place.clientWidth, height: place.clientWidth < narrowPx ? narrowHeightPx : chartHeightPx };
+function sizeOf(element: HTMLElement): { width: number; height: number } {
+  return {
+    width: element.clientWidth,
+    height: element.clientWidth < narrowPx ? narrowHeightPx : chartHeightPx,
+  };
 }
 
-function optionsFor(place: HTMLElement, onPoint: (words: string | undefined) => void): UPlot.Options {
-  const { color: accent, borderColor: line, outlineColor: soft, fontFamily } = getComputedStyle(place);
+function optionsFor(element: HTMLElement, onHover: (text: string | undefined) => void): UPlot.Options {
+  const { color: accent, borderColor: line, outlineColor: soft, fontFamily } = getComputedStyle(element);
   const smooth = UPlot.paths.spline?.();
   const axis = { stroke: soft, font: `12px ${fontFamily}`, ticks: { show: false } };
   return {
-    ...sizeOf(place),
+    ...sizeOf(element),
     legend: { show: false },
     padding: [12, 8, 0, 0],
     cursor: { y: false, points: { size: 8, fill: accent, stroke: accent } },
@@ -82,7 +85,7 @@ function optionsFor(place: HTMLElement, onPoint: (words: string | undefined) => 
         stroke: accent,
         width: 2,
         points: { show: false },
-        fill: (plot) => fading(plot.ctx, accent, plot.bbox.top, plot.bbox.top + plot.bbox.height),
+        fill: (plot) => verticalGradient(plot.ctx, accent, plot.bbox.top, plot.bbox.top + plot.bbox.height),
         ...(smooth === undefined ? {} : { paths: smooth }),
       },
     ],
@@ -93,22 +96,24 @@ function optionsFor(place: HTMLElement, onPoint: (words: string | undefined) => 
         grid: { stroke: line, width: 1 },
         size: 52,
         space: 40,
-        values: (_, values) => values.map(count),
+        values: (_, values) => values.map(formatCount),
       },
     ],
-    hooks: { setCursor: [(plot) => onPoint(pointedMinute(plot))] },
+    hooks: { setCursor: [(plot) => onHover(hoveredMinute(plot))] },
   };
 }
 
-/** The words under the chart follow the pointer, and rest on the sum. */
-function pointedMinute(plot: UPlot): string | undefined {
+/** The minute under the pointer, as text. */
+function hoveredMinute(plot: UPlot): string | undefined {
   const at = plot.cursor.idx;
   const time = at == null ? undefined : plot.data[0][at];
   const value = at == null ? undefined : plot.data[1]?.[at];
-  return time === undefined || value == null ? undefined : `${clockTime(time)}: ${plural(value, "plant")}`;
+  return time === undefined || value == null
+    ? undefined
+    : `${clockTime(time)}: ${formatPlural(value, "plant")}`;
 }
 
-function fading(
+function verticalGradient(
   context: CanvasRenderingContext2D,
   colour: string,
   top: number,

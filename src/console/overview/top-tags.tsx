@@ -1,5 +1,5 @@
 import type { Overview } from "../api-shapes.ts";
-import { count, fromNow } from "../format.ts";
+import { formatCount, formatRelativeTime } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 
 interface TopTagsProps {
@@ -7,32 +7,32 @@ interface TopTagsProps {
   readonly total: number;
 }
 
-/** The most used tags as bars; each leads to its plants. */
+/** The most used tags as a bar chart; each links to its plants. */
 export function TopTags({ topTags, total }: TopTagsProps) {
   const most = Number(topTags?.tags[0]?.plants ?? 1);
   return (
     <section class="card tags-card" aria-labelledby="tags-title">
       <div class="card-head">
         <h2 id="tags-title">Most used tags</h2>
-        {topTags && <p class="note">counted {fromNow(topTags.countedAt)}</p>}
+        {topTags && <p class="note">counted {formatRelativeTime(topTags.countedAt)}</p>}
       </div>
       {topTags === undefined ? (
         <p class="note">Counting…</p>
       ) : topTags.tags.length === 0 ? (
         <p class="note">
-          {total === 0 ? "No plants yet, so no tags." : "No plant has a tag."} A tag says what kind of plant
-          it is, such as “indoor”.
+          {total === 0 ? "No plants yet." : "No plant has a tag."} A tag is the type of a plant, such as
+          “indoor”.
         </p>
       ) : (
         <ol class="bars">
           {topTags.tags.map(({ tag, plants }) => (
             <li key={tag}>
-              {/* The address bar has no way to say "the empty tag". */}
+              {/* A URL without a tag means any tag, so the empty tag has no link. */}
               {tag === "" ? (
-                <span class="bar-row">{barOf("(empty)", plants, most)}</span>
+                <span class="bar-row">{bar("(empty)", plants, most)}</span>
               ) : (
                 <Link class="bar-row" href={`/plants?${new URLSearchParams({ tag })}`}>
-                  {barOf(tag, plants, most)}
+                  {bar(tag, plants, most)}
                 </Link>
               )}
             </li>
@@ -43,11 +43,11 @@ export function TopTags({ topTags, total }: TopTagsProps) {
   );
 }
 
-function barOf(name: string, plants: string, most: number) {
+function bar(name: string, plants: string, most: number) {
   return (
     <>
       <span class="bar-name">{name}</span>
-      <span class="bar-count">{count(plants)}</span>
+      <span class="bar-count">{formatCount(plants)}</span>
       <span class="bar-track">
         <span style={{ width: `${(Number(plants) / most) * 100}%` }} />
       </span>

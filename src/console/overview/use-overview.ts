@@ -1,16 +1,16 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
-import { useSurroundings } from "../session.ts";
+import { useSession } from "../session.ts";
 
 const refreshMs = 4000;
-// While the tags are still being counted, their absence should not last longer than it must.
+// Until the tags have been counted.
 const countingMs = 1000;
 
-/** The overview, asked for again every few seconds while the page is visible. */
+/** The overview, refreshed every few seconds while the page is visible. */
 export function useOverview() {
-  const { api, feed } = useSurroundings();
+  const { api, feed } = useSession();
   const [overview, setOverview] = useState<Overview>();
-  const [trouble, setTrouble] = useState<unknown>();
+  const [error, setError] = useState<unknown>();
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const stop = useRef(new AbortController());
 
@@ -19,39 +19,39 @@ export function useOverview() {
     stop.current.abort();
     stop.current = new AbortController();
     const { signal } = stop.current;
-    let waitMs = refreshMs;
+    let delayMs = refreshMs;
     try {
       const fresh = await api.get<Overview>("/api/overview", signal);
-      if (fresh.topTags === undefined) waitMs = countingMs;
-      setOverview((before) => keepTags(before, fresh));
-      setTrouble(undefined);
+      if (fresh.topTags === undefined) delayMs = countingMs;
+      setOverview((previous) => withTags(previous, fresh));
+      setError(undefined);
     } catch (reason) {
       if (signal.aborted) return;
-      setTrouble(reason);
+      setError(reason);
     }
-    if (!document.hidden) timer.current = setTimeout(refresh, waitMs);
+    if (!document.hidden) timer.current = setTimeout(refresh, delayMs);
   }, [api]);
 
   useEffect(() => {
-    const follow = (): void => {
+    const refreshIfVisible = (): void => {
       if (!document.hidden) void refresh();
     };
-    document.addEventListener("visibilitychange", follow);
-    const leaveFeed = feed.listen({ rejoined: follow });
+    document.addEventListener("visibilitychange", refreshIfVisible);
+    const unsubscribe = feed.subscribe({ onReconnect: refreshIfVisible });
     void refresh();
     return () => {
-      document.removeEventListener("visibilitychange", follow);
-      leaveFeed();
+      document.removeEventListener("visibilitychange", refreshIfVisible);
+      unsubscribe();
       clearTimeout(timer.current);
       stop.current.abort();
     };
   }, [refresh, feed]);
 
-  return { overview, trouble, refresh: () => void refresh() };
+  return { overview, error, refresh: () => void refresh() };
 }
 
-// Counting may take seconds on a large store; meanwhile the last count is better than none.
-function keepTags(before: Overview | undefined, fresh: Overview): Overview {
-  if (fresh.topTags !== undefined || before?.topTags === undefined) return fresh;
-  return { ...fresh, topTags: before.topTags };
+// Counting takes seconds in a large store; until then the previous count is shown.
+function withTags(previous: Overview | undefined, fresh: Overview): Overview {
+  if (fresh.topTags !== undefined || previous?.topTags === undefined) return fresh;
+  return { ...fresh, topTags: previous.topTags };
 }

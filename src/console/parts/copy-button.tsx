@@ -10,7 +10,7 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
     const timer = setTimeout(() => setCopied(false), copiedMs);
     return () => clearTimeout(timer);
   }, [copied]);
-  // Browsers offer the clipboard only to secure origins and this machine's own.
+  // The clipboard is available only on HTTPS and localhost.
   if (navigator.clipboard === undefined) return null;
   return (
     <button

@@ -8,19 +8,19 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** The platform's own dialog: it keeps the focus inside, closes on Escape, and gives the focus back. */
+/** A native modal dialog: it traps the focus, closes on Escape, and restores the focus. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
     const element = dialog.current;
-    const before = document.activeElement;
+    const previous = document.activeElement;
     element?.showModal();
-    // By itself the browser would choose the button in the head that closes it.
+    // The browser would focus the close button.
     element?.querySelector<HTMLElement>("form input, form select")?.focus();
     return () => {
       element?.close();
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      if (previous instanceof HTMLElement && previous.isConnected) previous.focus();
     };
   }, []);
   return (

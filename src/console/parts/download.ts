@@ -1,4 +1,4 @@
-/** Has the browser save what is at the address, without leaving the page whatever the answer is. */
+/** Downloads the URL without leaving the page, even if the response is an error. */
 export function download(url: string, name = ""): void {
   const link = document.createElement("a");
   link.href = url;

@@ -4,11 +4,10 @@ import { useId } from "preact/hooks";
 interface FieldProps {
   readonly label: string;
   readonly optional?: boolean;
-  /** What is wrong with the value, in a sentence. */
-  readonly problem?: string | undefined;
+  readonly error?: string | undefined;
   readonly hint?: ComponentChildren;
-  /** Stands beside the input, such as a button that fills it. */
-  readonly beside?: ComponentChildren;
+  /** Such as a button that fills the input. */
+  readonly after?: ComponentChildren;
   readonly inputRef?: Ref<HTMLInputElement>;
   readonly value: string;
   readonly name?: string;
@@ -19,19 +18,19 @@ interface FieldProps {
   readonly step?: number;
   /** The id of a datalist with suggestions. */
   readonly suggestions?: string;
-  readonly onInput?: (event: InputEventOf) => void;
-  readonly onChange?: (event: InputEventOf) => void;
+  readonly onInput?: (event: InputChange) => void;
+  readonly onChange?: (event: InputChange) => void;
 }
 
-interface InputEventOf {
+interface InputChange {
   readonly currentTarget: HTMLInputElement;
 }
 
-/** A label, its input, and beneath it a hint or what is wrong, tied together for screen readers. */
+/** An input with its label and a hint or error, associated for screen readers. */
 export function Field(props: FieldProps) {
-  const { label, optional, problem, hint, beside, inputRef, suggestions, type = "text", ...input } = props;
+  const { label, optional, error, hint, after, inputRef, suggestions, type = "text", ...input } = props;
   const id = useId();
-  const described = problem !== undefined || hint !== undefined ? `${id}-more` : undefined;
+  const descriptionId = error !== undefined || hint !== undefined ? `${id}-description` : undefined;
   return (
     <div class="field">
       <label for={id}>
@@ -45,18 +44,18 @@ export function Field(props: FieldProps) {
           {...(suggestions === undefined ? {} : { list: suggestions })}
           {...(inputRef === undefined ? {} : { ref: inputRef })}
           id={id}
-          aria-invalid={problem !== undefined}
-          {...(described === undefined ? {} : { "aria-describedby": described })}
+          aria-invalid={error !== undefined}
+          {...(descriptionId === undefined ? {} : { "aria-describedby": descriptionId })}
         />
-        {beside}
+        {after}
       </div>
-      {problem !== undefined ? (
-        <p id={described} class="problem" role="alert">
-          {problem}
+      {error !== undefined ? (
+        <p id={descriptionId} class="field-error" role="alert">
+          {error}
         </p>
       ) : (
         hint !== undefined && (
-          <p id={described} class="hint">
+          <p id={descriptionId} class="hint">
             {hint}
           </p>
         )

@@ -1,4 +1,4 @@
-/** The drawings. Each is decoration beside words, so none has a name of its own. */
+/** Icons are decoration next to text, so they have no accessible name. */
 export function Leaf({ class: name = "leaf" }: { readonly class?: string }) {
   return (
     <svg class={name} viewBox="0 0 32 32" aria-hidden="true">
@@ -7,7 +7,7 @@ export function Leaf({ class: name = "leaf" }: { readonly class?: string }) {
   );
 }
 
-const drawings = {
+const paths = {
   overview: "M4 19V11M10 19V5M16 19v-6M22 19V8",
   plants: "M4 7h18M4 13h18M4 19h18",
   import: "M13 4v12m0 0l-5-5m5 5l5-5M5 20h16",
@@ -26,12 +26,12 @@ const drawings = {
   leave: "M11 5H5v16h6M16 8l5 5-5 5M21 13H10",
 } as const;
 
-export type IconName = keyof typeof drawings;
+export type IconName = keyof typeof paths;
 
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 26 26" aria-hidden="true">
-      <path d={drawings[name]} />
+      <path d={paths[name]} />
     </svg>
   );
 }

@@ -11,9 +11,9 @@ interface LinkProps {
   readonly onFocus?: () => void;
 }
 
-/** An ordinary link that stays in this page, so that the session and the live feed go on. */
+/** A link within the console, which does not reload the page. */
 export function Link({ href, children, ...rest }: LinkProps) {
-  const { go } = useRouter();
+  const { navigate } = useRouter();
   return (
     <a
       {...rest}
@@ -21,9 +21,9 @@ export function Link({ href, children, ...rest }: LinkProps) {
       onClick={(event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
         event.preventDefault();
-        // A row that is clickable as a whole holds the same link.
+        // A clickable row has the same link.
         event.stopPropagation();
-        go(href);
+        navigate(href);
       }}
     >
       {children}

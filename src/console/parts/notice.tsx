@@ -1,23 +1,29 @@
 import type { ComponentChildren } from "preact";
-import { wordsOf } from "../api.ts";
+import { errorMessage } from "../api.ts";
 import { Leaf } from "./icons.tsx";
 
-/** Something failed; says what, and offers to try again. */
-export function Trouble({ reason, onRetry }: { readonly reason: unknown; readonly onRetry?: () => void }) {
+/** An error, and a button to retry. */
+export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   return (
-    <div class="trouble" role="alert">
-      <p>{wordsOf(reason)}</p>
+    <div class="error-notice" role="alert">
+      <p>{errorMessage(error)}</p>
       {onRetry && (
         <button type="button" class="quiet" onClick={onRetry}>
-          Try again
+          Retry
         </button>
       )}
     </div>
   );
 }
 
-/** A place where nothing is yet; says why, and what to do. */
-export function Empty({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+/** Shown in place of an empty list. */
+export function EmptyState({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+}) {
   return (
     <div class="empty">
       <Leaf class="leaf pale" />

@@ -8,14 +8,14 @@ interface PageHeadProps {
   readonly children?: ComponentChildren;
 }
 
-/** The page's heading, which takes the focus when one arrives, so that a screen reader reads where one is. */
+/** The heading of a page. It gets the focus after navigation, so that a screen reader announces the page. */
 export function PageHead({ title, lead, children }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const { moves } = useRouter();
+  const { navigations } = useRouter();
   useEffect(() => {
     document.title = `${title} · Plant Store`;
-    // Whoever has just opened the console begins at its top, with the skip link.
-    if (moves > 0) heading.current?.focus();
+    // When the console opens, the focus starts at the skip link.
+    if (navigations > 0) heading.current?.focus();
   }, [title]);
   return (
     <header class="page-head">

@@ -8,16 +8,16 @@ const icons: Record<Theme, IconName> = { auto: "auto", light: "sun", dark: "moon
 const storageKey = "plant-store-theme";
 const darkScheme = "(prefers-color-scheme: dark)";
 
-/** Light, dark, or what the system says; kept in this browser. */
+/** Switches between the system, light and dark themes. */
 export function ThemeButton() {
-  const [theme, setTheme] = useState(keptTheme);
+  const [theme, setTheme] = useState(storedTheme);
   const next = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "auto";
   return (
     <button
       type="button"
       class="bare"
-      aria-label={`Colours: ${theme}. Change to ${next}.`}
-      title={`Colours: ${theme}`}
+      aria-label={`Theme: ${theme}. Switch to ${next}.`}
+      title={`Theme: ${theme}`}
       onClick={() => {
         localStorage.setItem(storageKey, next);
         applyTheme();
@@ -30,27 +30,27 @@ export function ThemeButton() {
 }
 
 export function applyTheme(): void {
-  document.documentElement.dataset["theme"] = keptTheme();
+  document.documentElement.dataset["theme"] = storedTheme();
   dispatchEvent(new Event("themechange"));
 }
 
-/** A number that changes with the colours, for what must be drawn anew then. */
-export function useThemeTurn(): number {
-  const [turn, setTurn] = useState(0);
+/** Changes with the theme, for content that must be redrawn. */
+export function useThemeVersion(): number {
+  const [version, setVersion] = useState(0);
   useEffect(() => {
-    const follow = (): void => setTurn((turn) => turn + 1);
+    const onChange = (): void => setVersion((version) => version + 1);
     const scheme = matchMedia(darkScheme);
-    scheme.addEventListener("change", follow);
-    addEventListener("themechange", follow);
+    scheme.addEventListener("change", onChange);
+    addEventListener("themechange", onChange);
     return () => {
-      scheme.removeEventListener("change", follow);
-      removeEventListener("themechange", follow);
+      scheme.removeEventListener("change", onChange);
+      removeEventListener("themechange", onChange);
     };
   }, []);
-  return turn;
+  return version;
 }
 
-function keptTheme(): Theme {
-  const kept = localStorage.getItem(storageKey);
-  return themes.find((theme) => theme === kept) ?? "auto";
+function storedTheme(): Theme {
+  const stored = localStorage.getItem(storageKey);
+  return themes.find((theme) => theme === stored) ?? "auto";
 }

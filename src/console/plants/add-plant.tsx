@@ -1,30 +1,30 @@
 import { useRef, useState } from "preact/hooks";
-import { ApiError, wordsOf } from "../api.ts";
+import { ApiError, errorMessage } from "../api.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field } from "../parts/field.tsx";
 import { Link } from "../parts/link.tsx";
-import { useSurroundings } from "../session.ts";
+import { useSession } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";
-type Problems = Partial<Record<FieldName | "form", string | undefined>>;
+type FieldErrors = Partial<Record<FieldName | "form", string | undefined>>;
 
 interface Stored {
-  /** Undefined where it was written in a way that no address has, such as 1e3. */
+  /** Undefined if it was not written in digits, such as 1e3. */
   readonly id: string | undefined;
   readonly name: string;
   readonly replayed: boolean;
 }
 
-const lacksScope = 40301;
-const idTaken = 40020;
-const wholeNumber = /^-?\d+$/;
+const missingScope = 40301;
+const idConflict = 40020;
+const digits = /^-?\d+$/;
 
-/** A new plant, sent through the public contract, so that what holds there holds here. */
+/** The dialog for a new plant, which is created through the public API. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {
-  const { api } = useSurroundings();
+  const { api } = useSession();
   const [plant, setPlant] = useState({ id: "", name: "", tag: "" });
-  const [problems, setProblems] = useState<Problems>({});
+  const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<Stored>();
   const [busy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
@@ -38,14 +38,14 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       const headers = { "Content-Type": "application/json" };
       const response = await api.fetch("/plants", { method: "POST", headers, body });
       const replayed = response.headers.get("Idempotent-Replayed") === "true";
-      const known = wholeNumber.test(id) ? String(BigInt(id)) : undefined;
-      setStored({ id: known, name: plant.name, replayed });
-      setProblems({});
+      const decimalId = digits.test(id) ? String(BigInt(id)) : undefined;
+      setStored({ id: decimalId, name: plant.name, replayed });
+      setErrors({});
       setPlant({ id: "", name: "", tag: plant.tag });
       form.current?.querySelector("input")?.focus();
     } catch (reason) {
-      const found = problemsIn(reason);
-      setProblems(found);
+      const found = fieldErrors(reason);
+      setErrors(found);
       const first = (["id", "name", "tag"] as const).find((name) => found[name] !== undefined);
       if (first !== undefined) form.current?.querySelector<HTMLInputElement>(`[name=${first}]`)?.focus();
     } finally {
@@ -55,11 +55,11 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const field = (name: FieldName) => ({
     name,
     value: plant[name],
-    problem: problems[name],
+    error: errors[name],
     autocomplete: "off",
     onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
       setPlant({ ...plant, [name]: event.currentTarget.value });
-      setProblems({ ...problems, [name]: undefined });
+      setErrors({ ...errors, [name]: undefined });
     },
   });
   return (
@@ -76,25 +76,25 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
           {...field("id")}
           label="Id"
           inputMode="numeric"
-          hint="A whole number of your choice, from −2⁶³ to 2⁶³−1. It is kept exactly."
-          beside={
+          hint="An integer of your choice, from −2⁶³ to 2⁶³−1."
+          after={
             <button
               type="button"
               class="quiet"
               onClick={() => {
                 setPlant({ ...plant, id: randomId() });
-                setProblems({ ...problems, id: undefined });
+                setErrors({ ...errors, id: undefined });
               }}
             >
-              Suggest
+              Generate
             </button>
           }
         />
         <Field {...field("name")} label="Name" />
-        <Field {...field("tag")} label="Tag" optional hint="What kind of plant it is, such as “indoor”." />
-        {problems.form !== undefined && (
-          <p class="problem" role="alert">
-            {problems.form}
+        <Field {...field("tag")} label="Tag" optional hint="The type of the plant, such as “indoor”." />
+        {errors.form !== undefined && (
+          <p class="field-error" role="alert">
+            {errors.form}
           </p>
         )}
         <Outcome stored={stored} onClose={onClose} />
@@ -103,7 +103,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
             Close
           </button>
           <button type="submit" class="primary" disabled={busy}>
-            Add the plant
+            Add plant
           </button>
         </footer>
       </form>
@@ -116,10 +116,8 @@ function Outcome({ stored, onClose }: { readonly stored: Stored | undefined; rea
     <div role="status">
       {stored !== undefined && (
         <p class="success">
-          {stored.replayed
-            ? "This very plant was stored before; nothing was changed. "
-            : "The plant is on disk. "}
-          {/* The click closes the dialog as well; the link itself leads to the plant. */}
+          {stored.replayed ? "This plant is already stored. " : "The plant is stored. "}
+          {/* A click also closes the dialog. */}
           {stored.id !== undefined && (
             <span onClickCapture={onClose}>
               <Link href={`/plants/${stored.id}`}>Show {stored.name || "it"}</Link>
@@ -131,18 +129,18 @@ function Outcome({ stored, onClose }: { readonly stored: Stored | undefined; rea
   );
 }
 
-/** Puts each sentence of the service's message at the field that it names. */
-function problemsIn(reason: unknown): Problems {
-  if (!(reason instanceof ApiError)) return { form: wordsOf(reason) };
-  if (reason.error === lacksScope) {
-    return { form: "Your token lacks the scope “plants:create”, so it may look but not add." };
+/** Assigns each sentence of the error message to the field that it names. */
+function fieldErrors(reason: unknown): FieldErrors {
+  if (!(reason instanceof ApiError)) return { form: errorMessage(reason) };
+  if (reason.error === missingScope) {
+    return { form: "Your token lacks the scope “plants:create”, so it cannot create plants." };
   }
-  const problems: Problems = {};
-  let place: keyof Problems = reason.error === idTaken ? "id" : "form";
+  const errors: FieldErrors = {};
+  let field: keyof FieldErrors = reason.error === idConflict ? "id" : "form";
   for (const sentence of reason.message.split(/(?<=\.) (?=[A-Z])/)) {
-    // A sentence that names no field belongs to the one before it.
-    place = (/^Field "(id|name|tag)"/.exec(sentence)?.[1] as FieldName | undefined) ?? place;
-    problems[place] = [problems[place], sentence].filter(Boolean).join(" ");
+    // A sentence that names no field belongs to the previous one.
+    field = (/^Field "(id|name|tag)"/.exec(sentence)?.[1] as FieldName | undefined) ?? field;
+    errors[field] = [errors[field], sentence].filter(Boolean).join(" ");
   }
-  return problems;
+  return errors;
 }

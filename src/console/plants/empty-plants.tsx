@@ -1,8 +1,8 @@
-import { count } from "../format.ts";
+import { formatCount } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Link } from "../parts/link.tsx";
-import { Empty } from "../parts/notice.tsx";
-import { useSurroundings } from "../session.ts";
+import { EmptyState } from "../parts/notice.tsx";
+import { useSession } from "../session.ts";
 import { isFiltered, type PlantFilter } from "./plant-filter.ts";
 import type { PlantList } from "./plant-list.ts";
 
@@ -12,29 +12,29 @@ interface EmptyPlantsProps {
   readonly onClear: () => void;
 }
 
-/** No rows: because nothing matches, or because the store is still new. */
+/** Shown if no plant matches the filter, or the store is empty. */
 export function EmptyPlants({ filter, list, onClear }: EmptyPlantsProps) {
-  const { addPlant } = useSurroundings();
+  const { addPlant } = useSession();
   if (isFiltered(filter)) {
     return (
-      <Empty title={list.state === "stopped" ? "Nothing found so far" : "No plant matches"}>
+      <EmptyState title={list.state === "stopped" ? "No matches so far" : "No plants match"}>
         <p>
-          {list.searched > 0 && `Looked through ${count(list.searched)}. `}
-          The search takes any part of a name, whatever the case; tag, id and token must be exact.
+          {list.searched > 0 && `Searched ${formatCount(list.searched)} plants. `}
+          The search finds any part of a name and ignores case. Tag, id and token must match exactly.
         </p>
         <button type="button" class="quiet" onClick={onClear}>
-          Clear the filters
+          Clear filters
         </button>
-      </Empty>
+      </EmptyState>
     );
   }
   const curl = firstPlantCommand();
   return (
-    <Empty title="No plants yet">
-      <p>Plants come in over the public address. This sends the first one:</p>
+    <EmptyState title="No plants yet">
+      <p>Create the first one with this command:</p>
       <pre class="code">{curl}</pre>
       <div class="actions">
-        <CopyButton text={curl} label="Copy the command" />
+        <CopyButton text={curl} label="Copy command" />
         <button type="button" class="primary" onClick={addPlant}>
           Add a plant
         </button>
@@ -42,11 +42,11 @@ export function EmptyPlants({ filter, list, onClear }: EmptyPlantsProps) {
       <p>
         Or <Link href="/import">import a file</Link>.
       </p>
-    </Empty>
+    </EmptyState>
   );
 }
 
-// This listener forwards POST /plants to the public one, so the line works as it stands.
+// The operator listener also serves POST /plants.
 function firstPlantCommand(): string {
   return [
     `curl ${location.origin}/plants \\`,

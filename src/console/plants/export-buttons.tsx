@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { wordsOf } from "../api.ts";
+import { errorMessage } from "../api.ts";
 import { download } from "../parts/download.ts";
 import { Icon } from "../parts/icons.tsx";
-import { useSurroundings } from "../session.ts";
+import { useSession } from "../session.ts";
 import { apiFilter, isFiltered, type PlantFilter } from "./plant-filter.ts";
 
 const formats = [
@@ -10,29 +10,29 @@ const formats = [
   { format: "csv", name: "CSV" },
 ] as const;
 
-/** Downloads of what the filters leave. The browser writes the file as it comes, whatever its size. */
+/** Exports the plants that match the filter. The browser streams the file to disk. */
 export function ExportButtons({ filter }: { readonly filter: PlantFilter }) {
-  const { api, say } = useSurroundings();
-  const [problem, setProblem] = useState<string>();
+  const { api, announce } = useSession();
+  const [error, setError] = useState<string>();
   const start = async (format: string): Promise<void> => {
     try {
       const { url } = await api.post<{ url: string }>("/api/exports", {
         format,
         ...apiFilter(filter, Date.now()),
       });
-      setProblem(undefined);
-      say("The download has begun.");
+      setError(undefined);
+      announce("The download has started.");
       download(url);
     } catch (reason) {
-      setProblem(wordsOf(reason));
+      setError(errorMessage(reason));
     }
   };
-  const which = isFiltered(filter) ? "the plants that match" : "all plants";
+  const scope = isFiltered(filter) ? "matching plants" : "all plants";
   return (
     <>
-      {problem !== undefined && (
-        <p class="problem" role="alert">
-          {problem}
+      {error !== undefined && (
+        <p class="field-error" role="alert">
+          {error}
         </p>
       )}
       <span class="export-word">
@@ -43,8 +43,8 @@ export function ExportButtons({ filter }: { readonly filter: PlantFilter }) {
           key={format}
           type="button"
           class="quiet"
-          aria-label={`Export ${which} as ${name}`}
-          title={`Export ${which} as ${name}`}
+          aria-label={`Export ${scope} as ${name}`}
+          title={`Export ${scope} as ${name}`}
           onClick={() => void start(format)}
         >
           {name}

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Field } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { filtersSet, idProblem, isFiltered, type PlantFilter } from "./plant-filter.ts";
+import { countFilters, idError, isFiltered, type PlantFilter } from "./plant-filter.ts";
 import { TimeFilter } from "./time-filter.tsx";
 import { useTokenNames } from "./use-token-names.ts";
 
@@ -11,9 +11,9 @@ interface FiltersProps {
 }
 
 // Long enough to type on, short enough to feel immediate.
-const typingMs = 220;
+const debounceMs = 220;
 
-/** The search by name, and beneath it tag, id, token and time. All of it lives in the address bar. */
+/** The search by name, and the filters by tag, id, token and time. Their values are in the address bar. */
 export function Filters({ filter, onChange }: FiltersProps) {
   const [open, setOpen] = useState(false);
   const search = useRef<HTMLInputElement>(null);
@@ -27,11 +27,11 @@ export function Filters({ filter, onChange }: FiltersProps) {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
-  const name = useTyped(filter.name, (name) => onChange({ name }, true));
-  const tag = useTyped(filter.tag, (tag) => onChange({ tag }, true));
-  const token = useTyped(filter.token, (token) => onChange({ token }, true));
-  const id = useTyped(filter.id, (id) => idProblem(id) === undefined && onChange({ id: id.trim() }, true));
-  const set = filtersSet(filter);
+  const name = useDebounced(filter.name, (name) => onChange({ name }, true));
+  const tag = useDebounced(filter.tag, (tag) => onChange({ tag }, true));
+  const token = useDebounced(filter.token, (token) => onChange({ token }, true));
+  const id = useDebounced(filter.id, (id) => idError(id) === undefined && onChange({ id: id.trim() }, true));
+  const active = countFilters(filter);
   return (
     <search class={open ? "filters open" : "filters"}>
       <div class="search-line">
@@ -57,13 +57,13 @@ export function Filters({ filter, onChange }: FiltersProps) {
           aria-controls="filters"
           onClick={() => setOpen(!open)}
         >
-          <Icon name="filters" /> Filters{set > 0 && ` (${set})`}
+          <Icon name="filters" /> Filters{active > 0 && ` (${active})`}
         </button>
       </div>
       <div class="filter-fields" id="filters">
         <Field label="Tag" placeholder="any" {...tag} />
-        <Field label="Id" inputMode="numeric" placeholder="any" problem={idProblem(id.value)} {...id} />
-        <Field label="Sent by" placeholder="any token" suggestions="token-names" {...token} />
+        <Field label="Id" inputMode="numeric" placeholder="any" error={idError(id.value)} {...id} />
+        <Field label="Created by" placeholder="any token" suggestions="token-names" {...token} />
         <datalist id="token-names">
           {names.map((name) => (
             <option key={name} value={name} />
@@ -86,17 +86,17 @@ export function Filters({ filter, onChange }: FiltersProps) {
   );
 }
 
-/** A text field whose value takes effect once the typing pauses. */
-function useTyped(value: string, take: (value: string) => unknown) {
+/** A text field whose value is applied when typing pauses. */
+function useDebounced(value: string, apply: (value: string) => unknown) {
   const [typed, setTyped] = useState(value);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  // By the time the typing pauses, the other filters may have changed.
-  const takeNow = useRef(take);
-  takeNow.current = take;
-  const taken = useRef(value);
+  // The other filters may change before typing pauses.
+  const latestApply = useRef(apply);
+  latestApply.current = apply;
+  const applied = useRef(value);
   useEffect(() => {
-    if (value === taken.current) return;
-    taken.current = value;
+    if (value === applied.current) return;
+    applied.current = value;
     clearTimeout(timer.current);
     setTyped(value);
   }, [value]);
@@ -108,9 +108,9 @@ function useTyped(value: string, take: (value: string) => unknown) {
       setTyped(text);
       clearTimeout(timer.current);
       timer.current = setTimeout(() => {
-        taken.current = text;
-        takeNow.current(text);
-      }, typingMs);
+        applied.current = text;
+        latestApply.current(text);
+      }, debounceMs);
     },
   };
 }

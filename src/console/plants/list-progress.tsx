@@ -1,83 +1,85 @@
 import { useEffect, useState } from "preact/hooks";
-import { wordsOf } from "../api.ts";
-import { count, plural } from "../format.ts";
+import { errorMessage } from "../api.ts";
+import { formatCount, formatPlural } from "../format.ts";
 import type { PlantList } from "./plant-list.ts";
 
 interface ListProgressProps {
   readonly list: PlantList;
-  readonly renewing: boolean;
-  /** A search goes through the plants one by one, so it is worth saying how far it has come. */
+  readonly reloading: boolean;
+  /** A search scans the store, so its progress is shown. */
   readonly searching: boolean;
-  readonly onGoOn: () => void;
-  readonly onRestart: () => void;
+  readonly onContinue: () => void;
+  readonly onReload: () => void;
 }
 
-// A screen reader that hears every number hears nothing else.
+// More often, a screen reader would read nothing else.
 const announceEveryMs = 3000;
 
-/** The line under the table: how far one has come, and what can be done about it. */
-export function ListProgress({ list, renewing, searching, onGoOn, onRestart }: ListProgressProps) {
-  const words = wordsFor(list, searching, renewing);
-  const announced = useEvery(words, announceEveryMs);
-  const looking = renewing || list.state === "looking";
+/** The status below the table, with buttons to stop, continue and retry. */
+export function ListProgress({ list, reloading, searching, onContinue, onReload }: ListProgressProps) {
+  const status = statusText(list, searching, reloading);
+  const announced = useThrottled(status, announceEveryMs);
+  const loading = reloading || list.state === "loading";
   return (
     <div class="progress-line">
       <p aria-hidden="true">
-        {looking && <span class="spinner" />}
-        {words}
+        {loading && <span class="spinner" />}
+        {status}
       </p>
-      <p class="unseen" role="status">
+      <p class="visually-hidden" role="status">
         {announced}
       </p>
-      {looking && searching && !renewing && (
+      {loading && searching && !reloading && (
         <button type="button" class="quiet" onClick={() => list.stop()}>
           Stop
         </button>
       )}
       {list.state === "stopped" && (
-        <button type="button" class="quiet" onClick={() => void list.more()}>
-          Go on
+        <button type="button" class="quiet" onClick={() => void list.loadMore()}>
+          Continue
         </button>
       )}
       {list.state === "failed" && (
-        <button type="button" class="quiet" onClick={list.length === 0 ? onRestart : () => void list.more()}>
-          Try again
+        <button
+          type="button"
+          class="quiet"
+          onClick={list.length === 0 ? onReload : () => void list.loadMore()}
+        >
+          Retry
         </button>
       )}
       {list.state === "full" && (
-        <button type="button" class="quiet" onClick={onGoOn}>
-          Go on from here
+        <button type="button" class="quiet" onClick={onContinue}>
+          Continue from here
         </button>
       )}
     </div>
   );
 }
 
-function wordsFor(list: PlantList, searching: boolean, renewing: boolean): string {
-  const loaded = plural(list.length, "plant");
-  const searched = plural(list.searched, "plant");
-  if (renewing) return "Loading…";
-  if (list.state === "failed") return wordsOf(list.trouble);
-  if (list.state === "full") return `${loaded} loaded, which is as far as one table goes.`;
+function statusText(list: PlantList, searching: boolean, reloading: boolean): string {
+  const loaded = formatPlural(list.length, "plant");
+  const searched = formatPlural(list.searched, "plant");
+  if (reloading) return "Loading…";
+  if (list.state === "failed") return errorMessage(list.error);
+  if (list.state === "full") return `${loaded} loaded, the maximum for one table.`;
   if (searching) {
-    if (list.state === "looking") return `Looked through ${searched}, found ${count(list.length)}…`;
-    if (list.state === "stopped") return `Stopped. Looked through ${searched}, found ${count(list.length)}.`;
-    if (list.state === "ended") return `Found ${loaded} among ${count(list.searched)}.`;
-    return `Found ${count(list.length)} so far; scroll for more.`;
+    if (list.state === "loading") return `Searched ${searched}, found ${formatCount(list.length)}…`;
+    if (list.state === "stopped") return `Stopped. Searched ${searched}, found ${formatCount(list.length)}.`;
+    if (list.state === "ended") return `Found ${loaded} among ${formatCount(list.searched)}.`;
+    return `Found ${formatCount(list.length)} so far; scroll for more.`;
   }
-  if (list.state === "looking") return list.length === 0 ? "Loading…" : `${loaded} loaded, more are coming…`;
-  return list.state === "ended"
-    ? `${loaded}, and that is all of them.`
-    : `${loaded} loaded; scroll for more.`;
+  if (list.state === "loading") return list.length === 0 ? "Loading…" : `${loaded} loaded, loading more…`;
+  return list.state === "ended" ? `${loaded} in total.` : `${loaded} loaded; scroll for more.`;
 }
 
-/** The value, but changing no more often than that. */
-function useEvery(value: string, everyMs: number): string {
-  const [shown, setShown] = useState({ value, atMs: 0 });
+/** The value, updated at most this often. */
+function useThrottled(value: string, everyMs: number): string {
+  const [throttled, setThrottled] = useState({ value, atMs: 0 });
   useEffect(() => {
-    const waitMs = Math.max(0, shown.atMs + everyMs - performance.now());
-    const timer = setTimeout(() => setShown({ value, atMs: performance.now() }), waitMs);
+    const delayMs = Math.max(0, throttled.atMs + everyMs - performance.now());
+    const timer = setTimeout(() => setThrottled({ value, atMs: performance.now() }), delayMs);
     return () => clearTimeout(timer);
   }, [value]);
-  return shown.value;
+  return throttled.value;
 }

@@ -3,8 +3,8 @@ import { idJson } from "../../files/id-json.ts";
 const positiveBits = 63;
 
 /**
- * The body of POST /plants as text, with the id's digits as they were typed: through a JavaScript number an id beyond
- * 2^53 would become another one.
+ * The body of POST /plants. The digits of the id are used as typed, because a JavaScript number would round an id beyond
+ * 2^53.
  */
 export function newPlantBody(id: string, name: string, tag: string | undefined): string {
   const members = [`"name": ${JSON.stringify(name)}`];
@@ -13,7 +13,7 @@ export function newPlantBody(id: string, name: string, tag: string | undefined):
   return `{${members.join(", ")}}`;
 }
 
-/** A positive int64 that nobody else will have thought of. */
+/** A random positive int64. */
 export function randomId(): string {
   const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
   return String(BigInt.asUintN(positiveBits, random));

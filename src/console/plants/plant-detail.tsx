@@ -1,34 +1,34 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import type { Plant } from "../api-shapes.ts";
-import { fromNow, moment } from "../format.ts";
+import { formatRelativeTime, formatTime } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
-import { Trouble } from "../parts/notice.tsx";
-import { useSurroundings } from "../session.ts";
+import { ErrorNotice } from "../parts/notice.tsx";
+import { useSession } from "../session.ts";
 import { newPlantBody } from "./new-plant-body.ts";
 
 const noSuchPlant = 40402;
 
-/** One plant with everything that is kept of it, beside the table. Escape closes it. */
+/** All fields of one plant, next to the table. Escape closes it. */
 export function PlantDetail({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
-  const { api } = useSurroundings();
+  const { api } = useSession();
   const [plant, setPlant] = useState<Plant>();
-  const [trouble, setTrouble] = useState<unknown>();
+  const [error, setError] = useState<unknown>();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    const stop = new AbortController();
+    const abort = new AbortController();
     api
-      .get<Plant>(`/api/plants/${encodeURIComponent(id)}`, stop.signal)
+      .get<Plant>(`/api/plants/${encodeURIComponent(id)}`, abort.signal)
       .then(setPlant)
-      .catch((reason: unknown) => stop.signal.aborted || setTrouble(reason));
-    return () => stop.abort();
+      .catch((reason: unknown) => abort.signal.aborted || setError(reason));
+    return () => abort.abort();
   }, [api, id]);
-  const settled = plant !== undefined || trouble !== undefined;
+  const loaded = plant !== undefined || error !== undefined;
   useEffect(() => {
-    if (settled) heading.current?.focus();
-  }, [settled]);
+    if (loaded) heading.current?.focus();
+  }, [loaded]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key === "Escape" && document.querySelector("dialog[open]") === null) onClose();
@@ -36,25 +36,25 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
-  const missing = trouble instanceof ApiError && trouble.error === noSuchPlant;
+  const missing = error instanceof ApiError && error.error === noSuchPlant;
   return (
     <aside class="detail card" aria-labelledby="detail-title">
       <header class="dialog-head">
         <h2 id="detail-title" ref={heading} tabIndex={-1}>
-          {plant === undefined ? (missing ? "No such plant" : `Plant ${id}`) : plant.name || "(no name)"}
+          {plant === undefined ? (missing ? "Plant not found" : `Plant ${id}`) : plant.name || "(no name)"}
         </h2>
-        <button type="button" class="bare" aria-label="Close the detail" onClick={onClose}>
+        <button type="button" class="bare" aria-label="Close details" onClick={onClose}>
           <Icon name="close" />
         </button>
       </header>
       {missing && <p>No plant has the id {id}.</p>}
-      {trouble !== undefined && !missing && <Trouble reason={trouble} />}
-      {plant !== undefined && <Facts plant={plant} />}
+      {error !== undefined && !missing && <ErrorNotice error={error} />}
+      {plant !== undefined && <Fields plant={plant} />}
     </aside>
   );
 }
 
-function Facts({ plant }: { readonly plant: Plant }) {
+function Fields({ plant }: { readonly plant: Plant }) {
   const json = newPlantBody(plant.id, plant.name, plant.tag);
   return (
     <>
@@ -75,20 +75,20 @@ function Facts({ plant }: { readonly plant: Plant }) {
         </dd>
         <dt>Created</dt>
         <dd>
-          {moment(plant.createdAt)}
+          {formatTime(plant.createdAt)}
           <br />
           <span class="note">
-            {fromNow(plant.createdAt)}
+            {formatRelativeTime(plant.createdAt)}
             <br />
             {plant.createdAt}
           </span>
         </dd>
-        <dt>Sent by</dt>
+        <dt>Created by</dt>
         <dd>
           <Link href={`/plants?${new URLSearchParams({ token: plant.createdBy })}`}>{plant.createdBy}</Link>
         </dd>
       </dl>
-      <h3>As JSON</h3>
+      <h3>JSON</h3>
       <pre class="code">{json}</pre>
       <div class="actions">
         <CopyButton text={plant.id} label="Copy id" />

@@ -2,45 +2,45 @@ import type { OperatorApi } from "../api.ts";
 import type { Plant, PlantPage } from "../api-shapes.ts";
 
 interface LoadedPage {
-  /** Where the page begins in the store; undefined for the very first. */
+  /** Where the page starts; undefined for the first. */
   readonly cursor: string | undefined;
-  /** The index of its first row, those that came live not counted. */
+  /** The index of its first row, without the live rows. */
   readonly start: number;
   readonly length: number;
-  /** Left out again when far from what is seen, and asked for anew when it comes near. */
+  /** Undefined if the page was unloaded because it is far from the visible rows. */
   plants: readonly Plant[] | undefined;
   fetching: boolean;
 }
 
-export type ListState = "looking" | "resting" | "stopped" | "failed" | "ended" | "full";
+export type ListState = "loading" | "idle" | "stopped" | "failed" | "ended" | "full";
 
 const pageRows = 200;
-// Rows kept in memory: this many pages around what is seen.
-const pagesKept = 50;
-// Browsers draw nothing beyond some 33 million pixels; this many rows stay below that on every screen.
+// The pages in memory around the visible rows.
+const loadedPagesMax = 50;
+// Browsers limit the height of an element to about 33 million pixels, which this many rows do not reach.
 export const rowsMax = 400_000;
-// More than this many newcomers at the top, and the list is better read anew.
-const arrivedMax = 1000;
+// With more live rows than this, the list is reloaded.
+const liveRowsMax = 1000;
 
-/** The plants of one filter, from the top down as far as someone has scrolled. */
+/** The plants that match a filter, loaded as far as the user has scrolled. */
 export class PlantList {
-  state: ListState = "looking";
-  trouble: unknown;
+  state: ListState = "loading";
+  error: unknown;
   searched = 0;
   readonly #api: OperatorApi;
   readonly #query: Record<string, string>;
   readonly #onChange: () => void;
   readonly #isTop: boolean;
   readonly #pages: LoadedPage[] = [];
-  /** Plants that came since the list was begun, the newest first. */
-  #arrived: readonly Plant[] = [];
-  readonly #known = new Set<string>();
-  #rowsPaged = 0;
+  /** Plants from the live feed, newest first. */
+  #liveRows: readonly Plant[] = [];
+  readonly #knownIds = new Set<string>();
+  #pagedRows = 0;
   #next: string | undefined;
-  readonly #stopAll = new AbortController();
+  readonly #closed = new AbortController();
   #search = new AbortController();
 
-  /** `from` is where to begin; undefined for the top. */
+  /** Starts at the cursor `from`, or at the top. */
   constructor(api: OperatorApi, query: Record<string, string>, onChange: () => void, from?: string) {
     this.#api = api;
     this.#query = query;
@@ -50,48 +50,48 @@ export class PlantList {
   }
 
   get length(): number {
-    return this.#arrived.length + this.#rowsPaged;
+    return this.#liveRows.length + this.#pagedRows;
   }
 
-  /** Whether it begins with the first plant of all, so that newcomers can be put above. */
+  /** Whether it starts with the first plant, so that new ones can be added above. */
   get isTop(): boolean {
     return this.#isTop;
   }
 
-  /** Where a list that goes on beyond the last row would begin. */
-  get goOnFrom(): string | undefined {
+  /** Where a list that continues after the last row starts. */
+  get nextCursor(): string | undefined {
     return this.#next;
   }
 
   at(index: number): Plant | undefined {
-    if (index < this.#arrived.length) return this.#arrived[index];
-    const row = index - this.#arrived.length;
+    if (index < this.#liveRows.length) return this.#liveRows[index];
+    const row = index - this.#liveRows.length;
     const page = this.#pages[this.#pageOf(row)];
     return page?.plants?.[row - page.start];
   }
 
-  /** Makes sure that these rows are there or on their way, and lets go of those far from them. */
-  look(first: number, last: number): void {
-    const from = this.#pageOf(first - this.#arrived.length);
-    const to = this.#pageOf(last - this.#arrived.length);
+  /** Loads these rows if necessary, and unloads those far from them. */
+  showRange(first: number, last: number): void {
+    const from = this.#pageOf(first - this.#liveRows.length);
+    const to = this.#pageOf(last - this.#liveRows.length);
     for (let index = Math.max(from, 0); index <= to; index++) {
       const page = this.#pages[index];
-      if (page !== undefined && page.plants === undefined && !page.fetching) void this.#bringBack(page);
+      if (page !== undefined && page.plants === undefined && !page.fetching) void this.#reload(page);
     }
     const middle = (from + to) / 2;
-    // The first page has no cursor to be found by again.
+    // The first page has no cursor to reload it by.
     for (let index = 1; index < this.#pages.length; index++) {
       const page = this.#pages[index];
-      if (page !== undefined && Math.abs(index - middle) > pagesKept / 2) page.plants = undefined;
+      if (page !== undefined && Math.abs(index - middle) > loadedPagesMax / 2) page.plants = undefined;
     }
   }
 
-  /** Looks further until about a page of rows is found, or the end. */
-  async more(): Promise<void> {
-    if (this.state === "ended" || this.state === "full" || this.#stopAll.signal.aborted) return;
+  /** Loads about a page more, or up to the end. */
+  async loadMore(): Promise<void> {
+    if (this.state === "ended" || this.state === "full" || this.#closed.signal.aborted) return;
     this.#search = new AbortController();
-    const signal = AbortSignal.any([this.#stopAll.signal, this.#search.signal]);
-    this.#turn("looking");
+    const signal = AbortSignal.any([this.#closed.signal, this.#search.signal]);
+    this.#setState("loading");
     try {
       let found = 0;
       do {
@@ -103,13 +103,13 @@ export class PlantList {
         this.#next = page.next;
         this.#onChange();
       } while (this.#next !== undefined && found < pageRows);
-      if (this.#next === undefined) this.#turn("ended");
-      else this.#turn(this.#rowsPaged >= rowsMax ? "full" : "resting");
+      if (this.#next === undefined) this.#setState("ended");
+      else this.#setState(this.#pagedRows >= rowsMax ? "full" : "idle");
     } catch (reason) {
-      if (this.#stopAll.signal.aborted) return;
-      if (signal.aborted) return this.#turn("stopped");
-      this.trouble = reason;
-      this.#turn("failed");
+      if (this.#closed.signal.aborted) return;
+      if (signal.aborted) return this.#setState("stopped");
+      this.error = reason;
+      this.#setState("failed");
     }
   }
 
@@ -118,42 +118,42 @@ export class PlantList {
   }
 
   close(): void {
-    this.#stopAll.abort();
+    this.#closed.abort();
   }
 
-  /** Puts newcomers on top, and says how many were new. Undefined where they are too many to be kept beside the pages. */
-  arrive(oldestFirst: readonly Plant[]): number | undefined {
-    const fresh = oldestFirst.filter(({ id }) => !this.#known.has(id));
-    if (!this.#isTop || this.#arrived.length + fresh.length > arrivedMax) return undefined;
-    for (const { id } of fresh) this.#known.add(id);
-    this.#arrived = [...fresh.toReversed(), ...this.#arrived];
+  /** Adds new plants on top and returns how many. Undefined if there are too many; the list must be reloaded. */
+  prepend(oldestFirst: readonly Plant[]): number | undefined {
+    const fresh = oldestFirst.filter(({ id }) => !this.#knownIds.has(id));
+    if (!this.#isTop || this.#liveRows.length + fresh.length > liveRowsMax) return undefined;
+    for (const { id } of fresh) this.#knownIds.add(id);
+    this.#liveRows = [...fresh.toReversed(), ...this.#liveRows];
     return fresh.length;
   }
 
   #append(cursor: string | undefined, plants: readonly Plant[]): void {
-    // What came over the feed while the first page was on its way is in both.
-    const fresh = this.#pages.length === 0 ? plants.filter(({ id }) => !this.#known.has(id)) : plants;
-    if (this.#pages.length === 0) for (const { id } of fresh) this.#known.add(id);
+    // Plants from the feed during the first request may also be in its response.
+    const fresh = this.#pages.length === 0 ? plants.filter(({ id }) => !this.#knownIds.has(id)) : plants;
+    if (this.#pages.length === 0) for (const { id } of fresh) this.#knownIds.add(id);
     if (fresh.length === 0) return;
-    const page = { cursor, start: this.#rowsPaged, length: fresh.length, plants: fresh, fetching: false };
+    const page = { cursor, start: this.#pagedRows, length: fresh.length, plants: fresh, fetching: false };
     this.#pages.push(page);
-    this.#rowsPaged += fresh.length;
+    this.#pagedRows += fresh.length;
   }
 
-  async #bringBack(page: LoadedPage): Promise<void> {
+  async #reload(page: LoadedPage): Promise<void> {
     page.fetching = true;
     try {
       const plants: Plant[] = [];
       let cursor = page.cursor;
       do {
-        const answer = await this.#fetchPage(cursor, this.#stopAll.signal);
-        plants.push(...answer.plants);
-        cursor = answer.next;
+        const response = await this.#fetchPage(cursor, this.#closed.signal);
+        plants.push(...response.plants);
+        cursor = response.next;
       } while (cursor !== undefined && plants.length < page.length);
       page.plants = plants.slice(0, page.length);
       this.#onChange();
     } catch (reason) {
-      if (!this.#stopAll.signal.aborted) this.trouble = reason;
+      if (!this.#closed.signal.aborted) this.error = reason;
     } finally {
       page.fetching = false;
     }
@@ -165,7 +165,7 @@ export class PlantList {
     return this.#api.get<PlantPage>(`/api/plants?${query}`, signal);
   }
 
-  /** The page that holds the row, found by halving; -1 before the first. */
+  /** The index of the page with this row, by binary search; -1 before the first. */
   #pageOf(row: number): number {
     let low = 0;
     let high = this.#pages.length - 1;
@@ -177,7 +177,7 @@ export class PlantList {
     return high;
   }
 
-  #turn(state: ListState): void {
+  #setState(state: ListState): void {
     this.state = state;
     this.#onChange();
   }

@@ -1,8 +1,8 @@
-// biome-ignore-all lint/a11y/useSemanticElements: rows that are placed one by one cannot be a real table; the roles say what they are
-// biome-ignore-all lint/a11y/useFocusableInteractive: the link in the row takes the focus
-// biome-ignore-all lint/a11y/useKeyWithClickEvents: the link in the row takes the keys
+// biome-ignore-all lint/a11y/useSemanticElements: virtual rows cannot be a table element, so they have roles
+// biome-ignore-all lint/a11y/useFocusableInteractive: the link in the row is focusable
+// biome-ignore-all lint/a11y/useKeyWithClickEvents: the link in the row handles the keyboard
 import type { Plant } from "../api-shapes.ts";
-import { moment, shortMoment } from "../format.ts";
+import { formatShortTime, formatTime } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { memo } from "../parts/memo.ts";
 
@@ -12,22 +12,22 @@ interface PlantRowProps {
   readonly startPx: number;
   readonly rowPx: number;
   readonly active: boolean;
-  readonly chosen: boolean;
+  readonly selected: boolean;
   readonly hrefOf: (id: string) => string;
   readonly onOpen: (id: string) => void;
   readonly onActive: (index: number) => void;
 }
 
 export const PlantRow = memo(function PlantRow(props: PlantRowProps) {
-  const { plant, index, startPx, rowPx, active, chosen, hrefOf, onOpen, onActive } = props;
+  const { plant, index, startPx, rowPx, active, selected, hrefOf, onOpen, onActive } = props;
   const style = { transform: `translateY(${startPx}px)`, height: `${rowPx}px` };
   if (plant === undefined) {
     return <div class="row blank" role="row" aria-rowindex={index + 2} style={style} />;
   }
   return (
-    // The link inside is what the keyboard uses; a click anywhere on the row is a larger target for the mouse.
+    // The keyboard uses the link; for the mouse the row is a larger target.
     <div
-      class={chosen ? "row chosen" : "row"}
+      class={selected ? "row selected" : "row"}
       role="row"
       aria-rowindex={index + 2}
       style={style}
@@ -40,7 +40,7 @@ export const PlantRow = memo(function PlantRow(props: PlantRowProps) {
           href={hrefOf(plant.id)}
           tabIndex={active ? 0 : -1}
           onFocus={() => onActive(index)}
-          {...(chosen ? { "aria-current": "true" as const } : {})}
+          {...(selected ? { "aria-current": "true" as const } : {})}
         >
           {plant.name === "" ? <em>(no name)</em> : plant.name}
         </Link>
@@ -52,8 +52,8 @@ export const PlantRow = memo(function PlantRow(props: PlantRowProps) {
         {plant.id}
       </span>
       <span role="cell" class="cell-time">
-        <time dateTime={plant.createdAt} title={moment(plant.createdAt)}>
-          {shortMoment(plant.createdAt)}
+        <time dateTime={plant.createdAt} title={formatTime(plant.createdAt)}>
+          {formatShortTime(plant.createdAt)}
         </time>
       </span>
       <span role="cell" class="cell-by">

@@ -1,6 +1,6 @@
-// biome-ignore-all lint/a11y/useSemanticElements: rows that are placed one by one cannot be a real table; the roles say what they are
-// biome-ignore-all lint/a11y/useFocusableInteractive: a column's heading is not for the focus, whatever its role
-// biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are those of the links inside
+// biome-ignore-all lint/a11y/useSemanticElements: virtual rows cannot be a table element, so they have roles
+// biome-ignore-all lint/a11y/useFocusableInteractive: column headers need no focus
+// biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are handled for the links inside
 import type { Ref } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { PlantList } from "./plant-list.ts";
@@ -11,10 +11,10 @@ import { useWide } from "./use-wide.ts";
 interface PlantTableProps {
   readonly list: PlantList;
   readonly busy: boolean;
-  readonly chosenId: string | undefined;
+  readonly selectedId: string | undefined;
   readonly order: "newest" | "oldest";
   readonly scroller: { current: HTMLDivElement | null };
-  /** The row that the arrow keys are on. */
+  /** The index of the row that the arrow keys start from. */
   readonly active: number;
   readonly onActive: (index: number) => void;
   readonly onOrder: () => void;
@@ -24,12 +24,12 @@ interface PlantTableProps {
 
 const wideRowPx = 46;
 const narrowRowPx = 68;
-// Rows are asked for when they are this near to what is seen.
-const aheadRows = 120;
+// Rows this close to the visible ones are loaded.
+const prefetchRows = 120;
 
-/** The table: only the rows near the screen exist, whatever the number of plants. */
+/** A virtual table: only the rows near the visible ones exist. */
 export function PlantTable(props: PlantTableProps) {
-  const { list, busy, chosenId, order, scroller, active, onActive, onOrder, hrefOf, onOpen } = props;
+  const { list, busy, selectedId, order, scroller, active, onActive, onOrder, hrefOf, onOpen } = props;
   const wide = useWide();
   const rowPx = wide ? wideRowPx : narrowRowPx;
   const { items, first, last, totalPx, scrollTo } = useVirtualRows(
@@ -38,22 +38,22 @@ export function PlantTable(props: PlantTableProps) {
     rowPx,
     active,
   );
-  const moved = useRef(false);
+  const mustFocus = useRef(false);
 
   useEffect(() => {
-    list.look(first - aheadRows, last + aheadRows);
-    if (list.state === "resting" && last > list.length - aheadRows) void list.more();
+    list.showRange(first - prefetchRows, last + prefetchRows);
+    if (list.state === "idle" && last > list.length - prefetchRows) void list.loadMore();
   });
-  // Before anything else can happen, or a second key would find the focus still on the row before.
+  // In a layout effect, so that the next key already starts from this row.
   useLayoutEffect(() => {
-    if (!moved.current) return;
-    moved.current = false;
+    if (!mustFocus.current) return;
+    mustFocus.current = false;
     scroller.current?.querySelector<HTMLElement>(`[aria-rowindex="${active + 2}"] a`)?.focus();
   });
 
-  const move = (to: number): void => {
-    const index = Math.max(0, Math.min(to, list.length - 1));
-    moved.current = true;
+  const moveTo = (row: number): void => {
+    const index = Math.max(0, Math.min(row, list.length - 1));
+    mustFocus.current = true;
     onActive(index);
     scrollTo(index);
   };
@@ -70,7 +70,7 @@ export function PlantTable(props: PlantTableProps) {
     const target = targets[event.key];
     if (target === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    move(target);
+    moveTo(target);
   };
 
   return (
@@ -89,10 +89,10 @@ export function PlantTable(props: PlantTableProps) {
           <span role="columnheader" aria-sort={order === "newest" ? "descending" : "ascending"}>
             <button type="button" class="sort" onClick={onOrder}>
               Created <span aria-hidden="true">{order === "newest" ? "↓" : "↑"}</span>
-              <span class="unseen">, {order} first; change the order</span>
+              <span class="visually-hidden">, {order} first; reverse the order</span>
             </button>
           </span>
-          <span role="columnheader">Sent by</span>
+          <span role="columnheader">Created by</span>
         </div>
       </div>
       <div class="table-body" ref={scroller as Ref<HTMLDivElement>} role="presentation" onKeyDown={onKeyDown}>
@@ -105,7 +105,7 @@ export function PlantTable(props: PlantTableProps) {
               startPx={start}
               rowPx={rowPx}
               active={index === active}
-              chosen={list.at(index)?.id === chosenId && chosenId !== undefined}
+              selected={list.at(index)?.id === selectedId && selectedId !== undefined}
               hrefOf={hrefOf}
               onOpen={onOpen}
               onActive={onActive}

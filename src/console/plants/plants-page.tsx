@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { plural } from "../format.ts";
+import { formatPlural } from "../format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { useRouter, withQuery } from "../router.ts";
@@ -13,57 +13,57 @@ import { PlantTable } from "./plant-table.tsx";
 import { usePlantList } from "./use-plant-list.ts";
 
 const tablePath = "/plants";
-// Within so many pixels of its top, the table counts as not scrolled.
-const topPx = 4;
+// The table counts as not scrolled within this distance of its top.
+const atTopPx = 4;
 
 export function PlantsPage() {
   const router = useRouter();
   const filter = readFilter(router.query);
-  const chosenId =
+  const selectedId =
     router.path === tablePath ? undefined : decodeURIComponent(router.path.slice(tablePath.length + 1));
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
-  // The detail was closed just now, and its row gets the focus back once it can be seen.
-  const closed = useRef(false);
-  const { list, renewing, waiting, show, restart } = usePlantList(filter, {
-    isSeen: () => (scroller.current?.scrollTop ?? 0) < topPx,
-    // A row that has the focus keeps it; otherwise the keys begin at the top.
-    grew: (rows) =>
-      setActive((before) =>
-        before === 0 && !scroller.current?.contains(document.activeElement) ? 0 : before + rows,
+  // After the details are closed, their row gets the focus.
+  const mustFocusRow = useRef(false);
+  const { list, reloading, waiting, showWaiting, reload } = usePlantList(filter, {
+    isAtTop: () => (scroller.current?.scrollTop ?? 0) < atTopPx,
+    // A focused row keeps the focus; otherwise the arrow keys start at the top.
+    onPrepend: (rows) =>
+      setActive((previous) =>
+        previous === 0 && !scroller.current?.contains(document.activeElement) ? 0 : previous + rows,
       ),
   });
 
-  const toTop = (): void => {
+  const scrollToTop = (): void => {
     setActive(0);
     if (scroller.current !== null) scroller.current.scrollTop = 0;
   };
   const change = (part: Partial<PlantFilter>, replace = false): void => {
-    router.go(withQuery(router.path, filterQuery({ ...filter, ...part })), { replace });
+    router.navigate(withQuery(router.path, filterQuery({ ...filter, ...part })), { replace });
   };
   const queryText = filterQuery(filter).toString();
-  // However the filter was changed: by a field, a link or the Back button.
-  useEffect(toTop, [queryText]);
+  // Whether a field, a link or the Back button changed the filter.
+  useEffect(scrollToTop, [queryText]);
   const hrefOf = useCallback(
     (id: string) => withQuery(`${tablePath}/${id}`, new URLSearchParams(queryText)),
     [queryText],
   );
-  const { go } = router;
-  const open = useCallback((id: string) => go(hrefOf(id)), [hrefOf]);
+  const { navigate } = router;
+  const open = useCallback((id: string) => navigate(hrefOf(id)), [hrefOf]);
   const closeDetail = (): void => {
-    go(withQuery(tablePath, filterQuery(filter)));
-    closed.current = true;
+    navigate(withQuery(tablePath, filterQuery(filter)));
+    mustFocusRow.current = true;
   };
   useLayoutEffect(() => {
-    if (!closed.current) return;
-    closed.current = false;
+    if (!mustFocusRow.current) return;
+    mustFocusRow.current = false;
     scroller.current?.querySelector<HTMLElement>('.row a[tabindex="0"]')?.focus();
   });
 
   const empty =
-    list !== undefined && list.length === 0 && list.state !== "looking" && list.state !== "failed";
+    list !== undefined && list.length === 0 && list.state !== "loading" && list.state !== "failed";
   return (
-    <div class={chosenId === undefined ? "plants" : "plants with-detail"}>
+    <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
       <PageHead title="Plants">
         <ExportButtons filter={filter} />
       </PageHead>
@@ -75,21 +75,21 @@ export function PlantsPage() {
               type="button"
               class="pill"
               onClick={() => {
-                show();
-                toTop();
+                showWaiting();
+                scrollToTop();
               }}
             >
-              <Icon name="up" /> {plural(waiting, "new plant")}
+              <Icon name="up" /> {formatPlural(waiting, "new plant")}
             </button>
           )}
           {empty ? (
-            <EmptyPlants filter={filter} list={list} onClear={() => go(tablePath)} />
+            <EmptyPlants filter={filter} list={list} onClear={() => navigate(tablePath)} />
           ) : (
             list !== undefined && (
               <PlantTable
                 list={list}
-                busy={renewing || list.state === "looking"}
-                chosenId={chosenId}
+                busy={reloading || list.state === "loading"}
+                selectedId={selectedId}
                 order={filter.order}
                 scroller={scroller}
                 active={active}
@@ -103,18 +103,18 @@ export function PlantsPage() {
           {list !== undefined && (
             <ListProgress
               list={list}
-              renewing={renewing}
+              reloading={reloading}
               searching={filter.name !== "" || filter.token !== ""}
-              onGoOn={() => {
-                restart(list.goOnFrom);
-                toTop();
+              onContinue={() => {
+                reload(list.nextCursor);
+                scrollToTop();
               }}
-              onRestart={() => restart()}
+              onReload={() => reload()}
             />
           )}
         </div>
       </div>
-      {chosenId !== undefined && <PlantDetail key={chosenId} id={chosenId} onClose={closeDetail} />}
+      {selectedId !== undefined && <PlantDetail key={selectedId} id={selectedId} onClose={closeDetail} />}
     </div>
   );
 }

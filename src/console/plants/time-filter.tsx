@@ -1,24 +1,24 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { Field } from "../parts/field.tsx";
-import { type PlantFilter, stretches } from "./plant-filter.ts";
+import { type PlantFilter, timeRanges } from "./plant-filter.ts";
 
 interface TimeFilterProps {
   readonly filter: PlantFilter;
   readonly onChange: (part: Partial<PlantFilter>) => void;
 }
 
-/** A stretch up to now, or two moments of one's own. */
+/** A time range up to now, or a custom one. */
 export function TimeFilter({ filter, onChange }: TimeFilterProps) {
   const id = useId();
-  const hasMoments = filter.since !== "" || filter.until !== "";
-  const [own, setOwn] = useState(hasMoments);
-  // What was picked here leaves the two fields open, also while they are empty; a change from elsewhere decides anew.
+  const hasTimes = filter.since !== "" || filter.until !== "";
+  const [custom, setCustom] = useState(hasTimes);
+  // A change made here keeps the two fields visible even if they are empty. Any other change decides again.
   const key = timesKey(filter);
   const picked = useRef(key);
   useEffect(() => {
     if (key === picked.current) return;
     picked.current = key;
-    setOwn(hasMoments);
+    setCustom(hasTimes);
   }, [key]);
   const pick = (part: Partial<PlantFilter>): void => {
     const next = timesKey({ ...filter, ...part });
@@ -32,26 +32,26 @@ export function TimeFilter({ filter, onChange }: TimeFilterProps) {
         <label for={id}>Created</label>
         <select
           id={id}
-          value={own ? "own" : filter.within}
+          value={custom ? "custom" : filter.within}
           onChange={(event) => {
             const choice = event.currentTarget.value;
-            setOwn(choice === "own");
-            pick(choice === "own" ? { within: "" } : { within: choice, since: "", until: "" });
+            setCustom(choice === "custom");
+            pick(choice === "custom" ? { within: "" } : { within: choice, since: "", until: "" });
           }}
         >
           <option value="">Any time</option>
-          {stretches.map(({ value, words }) => (
+          {timeRanges.map(({ value, label }) => (
             <option key={value} value={value}>
-              {words}
+              {label}
             </option>
           ))}
-          <option value="own">Between…</option>
+          <option value="custom">Between…</option>
         </select>
       </div>
-      {own && (
+      {custom && (
         <>
-          <Moment label="From" iso={filter.since} onPick={(since) => pick({ since, within: "" })} />
-          <Moment label="Before" iso={filter.until} onPick={(until) => pick({ until, within: "" })} />
+          <TimeField label="From" iso={filter.since} onPick={(since) => pick({ since, within: "" })} />
+          <TimeField label="Before" iso={filter.until} onPick={(until) => pick({ until, within: "" })} />
         </>
       )}
     </>
@@ -62,19 +62,19 @@ function timesKey({ within, since, until }: PlantFilter): string {
   return [within, since, until].join(" ");
 }
 
-interface MomentProps {
+interface TimeFieldProps {
   readonly label: string;
   readonly iso: string;
   readonly onPick: (iso: string) => void;
 }
 
-function Moment({ label, iso, onPick }: MomentProps) {
+function TimeField({ label, iso, onPick }: TimeFieldProps) {
   return (
     <Field
       label={label}
       type="datetime-local"
       step={1}
-      value={iso === "" ? "" : localText(iso)}
+      value={iso === "" ? "" : localTime(iso)}
       onChange={(event) => {
         const { value } = event.currentTarget;
         onPick(value === "" ? "" : new Date(value).toISOString());
@@ -83,9 +83,9 @@ function Moment({ label, iso, onPick }: MomentProps) {
   );
 }
 
-/** The moment as this field wants it: in the zone of the person, without naming it. */
-function localText(iso: string): string {
-  const then = new Date(iso);
-  if (Number.isNaN(then.getTime())) return "";
-  return new Date(then.getTime() - then.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+/** The value of a datetime-local field, which is in local time. */
+function localTime(iso: string): string {
+  const time = new Date(iso);
+  if (Number.isNaN(time.getTime())) return "";
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }

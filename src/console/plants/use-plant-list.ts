@@ -1,122 +1,124 @@
 import { useCallback, useEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Plant } from "../api-shapes.ts";
-import { useSurroundings } from "../session.ts";
-import { apiFilter, belongs, filterQuery, isFiltered, type PlantFilter } from "./plant-filter.ts";
+import { useSession } from "../session.ts";
+import { apiFilter, filterQuery, isFiltered, matchesFilter, type PlantFilter } from "./plant-filter.ts";
 import { PlantList } from "./plant-list.ts";
 
-// Under a flood of new plants the top is read anew at most this often.
-const renewMs = 1500;
+// While many plants arrive, the list is reloaded at most this often.
+const reloadMs = 1500;
 
 export interface LiveList {
-  /** Undefined until the first answer has come. */
+  /** Undefined until the first response. */
   readonly list: PlantList | undefined;
-  /** Another list is on its way; the present one is shown until then. */
-  readonly renewing: boolean;
-  /** New plants that wait above, since someone is reading further down. */
+  /** A new list is being loaded; until then the current one is shown. */
+  readonly reloading: boolean;
+  /** The number of new plants that are not in the list yet, because the user has scrolled down. */
   readonly waiting: number;
-  /** Brings the waiting ones in. */
-  show(): void;
-  /** Begins again, from the top or from a cursor. */
-  restart(from?: string): void;
+  /** Adds the waiting plants to the list. */
+  showWaiting(): void;
+  /** Loads the list again, from the top or from a cursor. */
+  reload(from?: string): void;
 }
 
-interface Top {
-  /** Whether the top of the table is what is seen. */
-  isSeen(): boolean;
-  /** So many rows came in above. */
-  grew(rows: number): void;
+interface TableTop {
+  /** Whether the table is scrolled to its top. */
+  isAtTop(): boolean;
+  /** Called after rows were added on top. */
+  onPrepend(rows: number): void;
 }
 
-/** The list for a filter, with newcomers put on top while the top is seen. */
-export function usePlantList(filter: PlantFilter, top: Top): LiveList {
-  const { api, feed } = useSurroundings();
-  const [, draw] = useReducer((turn: number, _: undefined) => turn + 1, 0);
+/** The list for a filter. New plants are added on top while the table is scrolled there. */
+export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
+  const { api, feed } = useSession();
+  const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
   const [list, setList] = useState<PlantList>();
-  const [renewing, setRenewing] = useState(true);
+  const [reloading, setReloading] = useState(true);
   const [waiting, setWaiting] = useState(0);
-  const missed = useRef<readonly Plant[]>([]);
-  const mustRenew = useRef(false);
-  const renewedMs = useRef(0);
-  const newest = useRef<PlantList>(undefined);
+  const pending = useRef<readonly Plant[]>([]);
+  const mustReload = useRef(false);
+  const reloadedMs = useRef(0);
+  const latest = useRef<PlantList>(undefined);
   const filterKey = filterQuery(filter).toString();
 
-  const restart = useCallback(
+  const reload = useCallback(
     (from?: string) => {
       const query = { ...apiFilter(filter, Date.now()), order: filter.order };
-      const changed = (): void => {
-        // The list before stays on the screen until the first answer, so that nothing flickers.
-        if (begun.state !== "looking" || begun.searched > 0) {
-          setList(begun);
-          setRenewing(false);
+      const onChange = (): void => {
+        // The previous list stays until the first response, to avoid a flicker.
+        if (started.state !== "loading" || started.searched > 0) {
+          setList(started);
+          setReloading(false);
         }
-        draw(undefined);
+        redraw(undefined);
       };
-      const begun = new PlantList(api, query, changed, from);
-      newest.current?.close();
-      newest.current = begun;
-      missed.current = [];
-      mustRenew.current = false;
-      renewedMs.current = performance.now();
+      const started = new PlantList(api, query, onChange, from);
+      latest.current?.close();
+      latest.current = started;
+      pending.current = [];
+      mustReload.current = false;
+      reloadedMs.current = performance.now();
       setWaiting(0);
-      setRenewing(true);
-      void begun.more();
+      setReloading(true);
+      void started.loadMore();
     },
     [api, filterKey],
   );
-  useEffect(() => restart(), [restart]);
-  useEffect(() => () => newest.current?.close(), []);
+  useEffect(() => reload(), [reload]);
+  useEffect(() => () => latest.current?.close(), []);
 
-  const show = useCallback(() => {
-    if (mustRenew.current || newest.current?.arrive(missed.current) === undefined) return restart();
-    missed.current = [];
+  const showWaiting = useCallback(() => {
+    if (mustReload.current || latest.current?.prepend(pending.current) === undefined) return reload();
+    pending.current = [];
     setWaiting(0);
-  }, [restart]);
+  }, [reload]);
 
   useEffect(() => {
     if (filter.order !== "newest") return;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    // A search goes through all plants, so that it is begun anew only when someone asks for that.
+    // A search scans the store, so it is not repeated unless the user asks for it.
     const searching = filter.name !== "" || filter.token !== "";
-    const isSeen = (): boolean => top.isSeen() && newest.current?.isTop !== false;
-    const renewSoon = (): void => {
+    const isAtTop = (): boolean => top.isAtTop() && latest.current?.isTop !== false;
+    const reloadSoon = (): void => {
       timer ??= setTimeout(
         () => {
           timer = undefined;
-          if (isSeen()) restart();
+          if (isAtTop()) reload();
         },
-        Math.max(0, renewedMs.current + renewMs - performance.now()),
+        Math.max(0, reloadedMs.current + reloadMs - performance.now()),
       );
     };
-    const leave = feed.listen({
-      news({ plants, more }) {
-        const ours = plants.filter((plant) => belongs(plant, filter));
-        // Those that were left out may belong here too; only the store can tell.
-        if (more > 0) mustRenew.current = true;
-        else if (ours.length === 0) return;
+    const unsubscribe = feed.subscribe({
+      onPlants({ plants, more }) {
+        const matching = plants.filter((plant) => matchesFilter(plant, filter));
+        // The omitted plants may match too, so the list must be reloaded.
+        if (more > 0) mustReload.current = true;
+        else if (matching.length === 0) return;
         const added =
-          isSeen() && !mustRenew.current ? newest.current?.arrive([...missed.current, ...ours]) : undefined;
+          isAtTop() && !mustReload.current
+            ? latest.current?.prepend([...pending.current, ...matching])
+            : undefined;
         if (added !== undefined) {
-          missed.current = [];
+          pending.current = [];
           setWaiting(0);
-          top.grew(added);
-          draw(undefined);
-        } else if (isSeen() && !searching) renewSoon();
+          top.onPrepend(added);
+          redraw(undefined);
+        } else if (isAtTop() && !searching) reloadSoon();
         else {
-          missed.current = mustRenew.current ? [] : [...missed.current, ...ours];
-          setWaiting((before) => before + ours.length + (isFiltered(filter) ? 0 : more));
+          pending.current = mustReload.current ? [] : [...pending.current, ...matching];
+          setWaiting((previous) => previous + matching.length + (isFiltered(filter) ? 0 : more));
         }
       },
-      rejoined() {
-        mustRenew.current = true;
-        const state = newest.current?.state;
-        if (isSeen() && !(searching && (state === "looking" || state === "stopped"))) restart();
+      onReconnect() {
+        mustReload.current = true;
+        const state = latest.current?.state;
+        if (isAtTop() && !(searching && (state === "loading" || state === "stopped"))) reload();
       },
     });
     return () => {
-      leave();
+      unsubscribe();
       clearTimeout(timer);
     };
-  }, [feed, filterKey, restart]);
+  }, [feed, filterKey, reload]);
 
-  return { list, renewing, waiting, show, restart };
+  return { list, reloading, waiting, showWaiting, reload };
 }

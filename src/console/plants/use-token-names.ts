@@ -1,19 +1,19 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Token } from "../api-shapes.ts";
-import { useSurroundings } from "../session.ts";
+import { useSession } from "../session.ts";
 
-/** The names that plants can have been sent by, for suggesting them. */
+/** The names of all tokens, as suggestions. */
 export function useTokenNames(): readonly string[] {
-  const { api } = useSurroundings();
+  const { api } = useSession();
   const [names, setNames] = useState<readonly string[]>([]);
   useEffect(() => {
-    const stop = new AbortController();
+    const abort = new AbortController();
     api
-      .get<{ tokens: readonly Token[] }>("/api/tokens", stop.signal)
+      .get<{ tokens: readonly Token[] }>("/api/tokens", abort.signal)
       .then(({ tokens }) => setNames([...new Set(tokens.map(({ name }) => name))]))
-      // Suggestions are a help, not a need.
+      // The filter works without suggestions.
       .catch(() => {});
-    return () => stop.abort();
+    return () => abort.abort();
   }, [api]);
   return names;
 }

@@ -9,24 +9,24 @@ import { useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
 
 interface VirtualRows {
   readonly items: readonly VirtualItem[];
-  /** What is seen; the pinned row is not counted, wherever it is. */
+  /** The range of visible rows, without the pinned one. */
   readonly first: number;
   readonly last: number;
   readonly totalPx: number;
   scrollTo(index: number): void;
 }
 
-// Rows drawn above and below what is seen, so that a quick scroll meets no blank.
+// Rows rendered above and below the visible ones, so that fast scrolling shows no gaps.
 const overscanRows = 12;
 
-/** Which rows to draw, for rows of one height in a scrolling element. `pinned` is drawn wherever it is. */
+/** The rows to render in a scrolling element, all of one height. The row `pinned` is always rendered. */
 export function useVirtualRows(
   element: () => HTMLElement | null,
   count: number,
   rowPx: number,
   pinned: number,
 ): VirtualRows {
-  const [, draw] = useReducer((turn: number, _: undefined) => turn + 1, 0);
+  const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
   const options = {
     count,
     getScrollElement: element,
@@ -35,8 +35,8 @@ export function useVirtualRows(
     observeElementRect,
     observeElementOffset,
     scrollToFn: elementScroll,
-    onChange: () => draw(undefined),
-    // A row that has the focus must not vanish from under it.
+    onChange: () => redraw(undefined),
+    // A focused row must stay in the document.
     rangeExtractor: (range: { startIndex: number; endIndex: number; overscan: number; count: number }) => {
       const first = Math.max(range.startIndex - range.overscan, 0);
       const last = Math.min(range.endIndex + range.overscan, range.count - 1);

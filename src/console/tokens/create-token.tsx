@@ -1,9 +1,9 @@
 import { useId, useState } from "preact/hooks";
-import { wordsOf } from "../api.ts";
+import { errorMessage } from "../api.ts";
 import type { MintedToken } from "../api-shapes.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field } from "../parts/field.tsx";
-import { useSurroundings } from "../session.ts";
+import { useSession } from "../session.ts";
 
 interface CreateTokenProps {
   readonly onMinted: (minted: MintedToken) => void;
@@ -11,33 +11,36 @@ interface CreateTokenProps {
 }
 
 const scopes = [
-  { scope: "plants:create", words: "Send plants. What a program needs that creates them." },
-  { scope: "operator", words: "Use this console and its API: see, search, export, manage tokens." },
+  { scope: "plants:create", description: "Create plants. For programs that send them." },
+  {
+    scope: "operator",
+    description: "Use this console and its API: view, search and export plants, manage tokens.",
+  },
 ] as const;
 const lifetimes = [
-  { value: "", words: "For good, until revoked" },
-  { value: "1d", words: "One day" },
-  { value: "30d", words: "30 days" },
-  { value: "90d", words: "90 days" },
-  { value: "365d", words: "One year" },
+  { value: "", label: "Never" },
+  { value: "1d", label: "After 1 day" },
+  { value: "30d", label: "After 30 days" },
+  { value: "90d", label: "After 90 days" },
+  { value: "365d", label: "After 1 year" },
 ] as const;
 
 export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
-  const { api } = useSurroundings();
+  const { api } = useSession();
   const [name, setName] = useState("");
   const [chosen, setChosen] = useState<readonly string[]>(["plants:create"]);
   const [expiresIn, setExpiresIn] = useState("");
-  const [problem, setProblem] = useState<{ readonly at: "name" | "scopes"; readonly words: string }>();
+  const [error, setError] = useState<{ readonly field: "name" | "scopes"; readonly message: string }>();
   const [busy, setBusy] = useState(false);
   const lifetimeId = useId();
   const create = async (): Promise<void> => {
-    if (chosen.length === 0) return setProblem({ at: "scopes", words: "Choose at least one." });
+    if (chosen.length === 0) return setError({ field: "scopes", message: "Choose at least one scope." });
     setBusy(true);
     try {
       const request = { name, scopes: chosen, ...(expiresIn === "" ? {} : { expiresIn }) };
       onMinted(await api.post<MintedToken>("/api/tokens", request));
     } catch (reason) {
-      setProblem({ at: "name", words: wordsOf(reason) });
+      setError({ field: "name", message: errorMessage(reason) });
       setBusy(false);
     }
   };
@@ -54,49 +57,49 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
           label="Name"
           name="name"
           autocomplete="off"
-          hint="Who will hold it, such as “greenhouse”. Its plants remember this name."
+          hint="Who uses it, such as “greenhouse”. The name is stored with each plant that the token creates."
           value={name}
-          problem={problem?.at === "name" ? problem.words : undefined}
+          error={error?.field === "name" ? error.message : undefined}
           onInput={(event) => {
             setName(event.currentTarget.value);
-            setProblem(undefined);
+            setError(undefined);
           }}
         />
         <fieldset>
           <legend>Scopes</legend>
-          {scopes.map(({ scope, words }) => (
+          {scopes.map(({ scope, description }) => (
             <label key={scope} class="check">
               <input
                 type="checkbox"
                 checked={chosen.includes(scope)}
                 onChange={(event) => {
-                  setProblem(undefined);
+                  setError(undefined);
                   const others = chosen.filter((other) => other !== scope);
                   setChosen(event.currentTarget.checked ? [...others, scope] : others);
                 }}
               />
               <span>
                 <strong>{scope}</strong>
-                <span class="hint">{words}</span>
+                <span class="hint">{description}</span>
               </span>
             </label>
           ))}
-          {problem?.at === "scopes" && (
-            <p class="problem" role="alert">
-              {problem.words}
+          {error?.field === "scopes" && (
+            <p class="field-error" role="alert">
+              {error.message}
             </p>
           )}
         </fieldset>
         <div class="field">
-          <label for={lifetimeId}>Lives</label>
+          <label for={lifetimeId}>Expires</label>
           <select
             id={lifetimeId}
             value={expiresIn}
             onChange={(event) => setExpiresIn(event.currentTarget.value)}
           >
-            {lifetimes.map(({ value, words }) => (
+            {lifetimes.map(({ value, label }) => (
               <option key={value} value={value}>
-                {words}
+                {label}
               </option>
             ))}
           </select>
@@ -106,7 +109,7 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
             Cancel
           </button>
           <button type="submit" class="primary" disabled={busy}>
-            Create the token
+            Create token
           </button>
         </footer>
       </form>

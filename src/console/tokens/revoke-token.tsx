@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { wordsOf } from "../api.ts";
+import { errorMessage } from "../api.ts";
 import type { RevokedToken, Token } from "../api-shapes.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { useSurroundings } from "../session.ts";
+import { useSession } from "../session.ts";
 
 interface RevokeTokenProps {
   readonly token: Token;
@@ -11,8 +11,8 @@ interface RevokeTokenProps {
 }
 
 export function RevokeToken({ token, onRevoked, onClose }: RevokeTokenProps) {
-  const { api, me } = useSurroundings();
-  const [problem, setProblem] = useState<string>();
+  const { api, me } = useSession();
+  const [error, setError] = useState<string>();
   const [busy, setBusy] = useState(false);
   const revoke = async (): Promise<void> => {
     setBusy(true);
@@ -20,27 +20,25 @@ export function RevokeToken({ token, onRevoked, onClose }: RevokeTokenProps) {
       const { alsoPreset } = await api.post<RevokedToken>(`/api/tokens/${token.id}/revoke`, {});
       onRevoked(alsoPreset);
     } catch (reason) {
-      setProblem(wordsOf(reason));
+      setError(errorMessage(reason));
       setBusy(false);
     }
   };
   return (
     <Dialog title={`Revoke “${token.name}”?`} onClose={onClose}>
       <p>
-        The token <strong>{token.name}</strong> (<code>{token.id}</code>) ends within a second, and nothing
-        brings it back. Whoever uses it is refused from then on. Its plants stay.
+        The token <strong>{token.name}</strong> (<code>{token.id}</code>) stops working within a second. This
+        cannot be undone. Its plants are kept.
       </p>
-      {token.name === me.name && (
-        <p>You may be signed in with this very token; then you will be signed out.</p>
-      )}
-      {problem !== undefined && (
-        <p class="problem" role="alert">
-          {problem}
+      {token.name === me.name && <p>If you are signed in with this token, you will be signed out.</p>}
+      {error !== undefined && (
+        <p class="field-error" role="alert">
+          {error}
         </p>
       )}
       <footer class="dialog-foot">
         <button type="button" class="quiet" onClick={onClose}>
-          Keep it
+          Cancel
         </button>
         <button type="button" class="primary danger" disabled={busy} onClick={() => void revoke()}>
           Revoke {token.name}

@@ -1,8 +1,8 @@
 import { useId, useState } from "preact/hooks";
-import { wordsOf } from "../api.ts";
+import { errorMessage } from "../api.ts";
 import type { MintedToken, Token } from "../api-shapes.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { useSurroundings } from "../session.ts";
+import { useSession } from "../session.ts";
 
 interface RotateTokenProps {
   readonly token: Token;
@@ -11,18 +11,18 @@ interface RotateTokenProps {
 }
 
 const overlaps = [
-  { value: "0s", words: "Not at all: it ends now" },
-  { value: "10m", words: "Ten minutes" },
-  { value: "1h", words: "One hour" },
-  { value: "1d", words: "One day" },
-  { value: "7d", words: "Seven days" },
+  { value: "0s", label: "Not at all" },
+  { value: "10m", label: "10 minutes" },
+  { value: "1h", label: "1 hour" },
+  { value: "1d", label: "1 day" },
+  { value: "7d", label: "7 days" },
 ] as const;
-const overlapUsual = "1h";
+const overlapDefault = "1h";
 
 export function RotateToken({ token, onMinted, onClose }: RotateTokenProps) {
-  const { api } = useSurroundings();
-  const [overlap, setOverlap] = useState<string>(overlapUsual);
-  const [problem, setProblem] = useState<string>();
+  const { api } = useSession();
+  const [overlap, setOverlap] = useState<string>(overlapDefault);
+  const [error, setError] = useState<string>();
   const [busy, setBusy] = useState(false);
   const id = useId();
   const rotate = async (): Promise<void> => {
@@ -30,7 +30,7 @@ export function RotateToken({ token, onMinted, onClose }: RotateTokenProps) {
     try {
       onMinted(await api.post<MintedToken>(`/api/tokens/${token.id}/rotate`, { overlap }));
     } catch (reason) {
-      setProblem(wordsOf(reason));
+      setError(errorMessage(reason));
       setBusy(false);
     }
   };
@@ -44,22 +44,22 @@ export function RotateToken({ token, onMinted, onClose }: RotateTokenProps) {
         }}
       >
         <p>
-          It gets a new secret with the same name and scopes. The old one works a little longer, so that its
-          holder has time to change.
+          The token gets a new secret; its name and scopes stay the same. The old secret can stay valid for a
+          while, so that its users have time to switch.
         </p>
         <div class="field">
-          <label for={id}>The old secret still works for</label>
+          <label for={id}>The old secret stays valid for</label>
           <select id={id} value={overlap} onChange={(event) => setOverlap(event.currentTarget.value)}>
-            {overlaps.map(({ value, words }) => (
+            {overlaps.map(({ value, label }) => (
               <option key={value} value={value}>
-                {words}
+                {label}
               </option>
             ))}
           </select>
         </div>
-        {problem !== undefined && (
-          <p class="problem" role="alert">
-            {problem}
+        {error !== undefined && (
+          <p class="field-error" role="alert">
+            {error}
           </p>
         )}
         <footer class="dialog-foot">

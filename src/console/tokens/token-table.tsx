@@ -1,16 +1,16 @@
 import type { Token } from "../api-shapes.ts";
-import { fromNow, moment } from "../format.ts";
+import { formatRelativeTime, formatTime } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 
 interface TokenTableProps {
   readonly tokens: readonly Token[];
-  readonly onAct: (kind: "rotate" | "revoke", token: Token) => void;
+  readonly onAction: (kind: "rotate" | "revoke", token: Token) => void;
 }
 
-const stateWords = { live: "Live", expired: "Expired", revoked: "Revoked" } as const;
+const stateLabels = { live: "Live", expired: "Expired", revoked: "Revoked" } as const;
 
-/** The live ones first; those that have ended stay, since plants still name them. */
-export function TokenTable({ tokens, onAct }: TokenTableProps) {
+/** Live tokens first. Expired and revoked ones stay, because plants refer to them. */
+export function TokenTable({ tokens, onAction }: TokenTableProps) {
   const sorted = tokens.toSorted((a, b) => Number(a.state !== "live") - Number(b.state !== "live"));
   return (
     <div class="card token-card">
@@ -22,7 +22,7 @@ export function TokenTable({ tokens, onAct }: TokenTableProps) {
             <th scope="col">State</th>
             <th scope="col">Created</th>
             <th scope="col">
-              <span class="unseen">What can be done</span>
+              <span class="visually-hidden">Actions</span>
             </th>
           </tr>
         </thead>
@@ -43,22 +43,22 @@ export function TokenTable({ tokens, onAct }: TokenTableProps) {
                 ))}
               </td>
               <td>
-                <span class={`state ${token.state}`}>{stateWords[token.state]}</span>{" "}
-                <span class="note">{ending(token)}</span>
+                <span class={`state ${token.state}`}>{stateLabels[token.state]}</span>{" "}
+                <span class="note">{expiryText(token)}</span>
               </td>
               <td>
-                <time dateTime={token.createdAt} title={moment(token.createdAt)}>
-                  {fromNow(token.createdAt)}
+                <time dateTime={token.createdAt} title={formatTime(token.createdAt)}>
+                  {formatRelativeTime(token.createdAt)}
                 </time>
               </td>
               <td class="row-actions">
                 {token.state === "live" && (
                   <>
-                    <button type="button" class="quiet" onClick={() => onAct("rotate", token)}>
-                      Rotate<span class="unseen"> {token.name}</span>
+                    <button type="button" class="quiet" onClick={() => onAction("rotate", token)}>
+                      Rotate<span class="visually-hidden"> {token.name}</span>
                     </button>
-                    <button type="button" class="quiet danger" onClick={() => onAct("revoke", token)}>
-                      Revoke<span class="unseen"> {token.name}</span>
+                    <button type="button" class="quiet danger" onClick={() => onAction("revoke", token)}>
+                      Revoke<span class="visually-hidden"> {token.name}</span>
                     </button>
                   </>
                 )}
@@ -71,8 +71,8 @@ export function TokenTable({ tokens, onAct }: TokenTableProps) {
   );
 }
 
-function ending({ state, expiresAt, revokedAt }: Token): string {
-  if (state === "revoked" && revokedAt !== undefined) return fromNow(revokedAt);
-  if (expiresAt === undefined) return "for good";
-  return state === "expired" ? fromNow(expiresAt) : `ends ${fromNow(expiresAt)}`;
+function expiryText({ state, expiresAt, revokedAt }: Token): string {
+  if (state === "revoked" && revokedAt !== undefined) return formatRelativeTime(revokedAt);
+  if (expiresAt === undefined) return "never expires";
+  return state === "expired" ? formatRelativeTime(expiresAt) : `expires ${formatRelativeTime(expiresAt)}`;
 }

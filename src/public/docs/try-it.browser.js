@@ -1,13 +1,12 @@
-// The form of the docs page. The body is put together as text, because an id beyond 2^53 does not survive as a
-// JavaScript number.
+// The form of the docs page. The body is built as text, because a JavaScript number would round an id beyond 2^53.
 const form = document.getElementById("form");
 const command = document.getElementById("command");
-const answer = document.getElementById("answer");
+const output = document.getElementById("response");
 const copy = document.getElementById("copy");
 const send = form.querySelector("button[type=submit]");
 const base = document.getElementById("base").textContent;
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-const shownHeaders = ["x-request-id", "idempotent-replayed", "www-authenticate", "retry-after"];
+const headerNames = ["x-request-id", "idempotent-replayed", "www-authenticate", "retry-after"];
 
 const value = (name) => form.elements.namedItem(name).value;
 
@@ -32,10 +31,10 @@ function showCommand() {
 }
 
 function element(tag, className, text) {
-  const made = document.createElement(tag);
-  made.className = className;
-  made.textContent = text;
-  return made;
+  const created = document.createElement(tag);
+  created.className = className;
+  created.textContent = text;
+  return created;
 }
 
 async function sendPlant() {
@@ -43,17 +42,17 @@ async function sendPlant() {
   const headers = { Authorization: `Bearer ${value("token").trim()}`, "Content-Type": "application/json" };
   const response = await fetch("plants", { method: "POST", headers, body: body() });
   const text = await response.text();
-  const took = Math.max(1, Math.round(performance.now() - started));
+  const elapsedMs = Math.max(1, Math.round(performance.now() - started));
   const status = element(
     "p",
     response.ok ? "status" : "status bad",
     `${response.status} ${response.statusText} `,
   );
-  status.append(element("small", "", `in ${took} ms`));
-  const lines = shownHeaders
+  status.append(element("small", "", `in ${elapsedMs} ms`));
+  const lines = headerNames
     .filter((name) => response.headers.has(name))
     .map((name) => `${name}: ${response.headers.get(name)}`);
-  answer.replaceChildren(status, element("pre", "body", text), element("pre", "headers", lines.join("\n")));
+  output.replaceChildren(status, element("pre", "body", text), element("pre", "headers", lines.join("\n")));
 }
 
 form.addEventListener("input", showCommand);
@@ -63,14 +62,14 @@ form.addEventListener("submit", async (event) => {
   try {
     await sendPlant();
   } catch (error) {
-    const message = element("p", "status bad", "The request did not go through: ");
+    const message = element("p", "status bad", "The request failed: ");
     message.append(element("small", "", String(error.message ?? error)));
-    answer.replaceChildren(message);
+    output.replaceChildren(message);
   } finally {
     send.disabled = false;
   }
 });
-// Browsers offer the clipboard only to secure origins and this machine's own.
+// The clipboard is available only on HTTPS and localhost.
 copy.hidden = navigator.clipboard === undefined;
 copy.addEventListener("click", async () => {
   await navigator.clipboard.writeText(command.textContent);
