@@ -1,13 +1,13 @@
-// node test/client-scenario.js URL TOKEN ID… : what test/client.test.ts has the built library do, on Node and on Bun alike.
+// node test/client-scenario.js URL TOKEN ID… : run by test/client.test.ts with the built library, on Node and on Bun.
 import { PlantStoreClient, RequestAborted, ServiceRefused, ServiceUnreachable } from "plant-store/client";
 
 const [baseUrl, token, ...ids] = process.argv.slice(2);
 const client = new PlantStoreClient({ baseUrl, token });
-const told = (error) => ({
+const describe = (error) => ({
   kind: [ServiceRefused, ServiceUnreachable, RequestAborted].findIndex((type) => error instanceof type),
   error: error.error,
   status: error.status,
-  named: typeof error.requestId === "string",
+  hasRequestId: typeof error.requestId === "string",
 });
 
 const name = "n";
@@ -22,9 +22,9 @@ const wrongToken = new PlantStoreClient({ baseUrl, token: "wrong" });
 const nowhere = new PlantStoreClient({ baseUrl: "http://127.0.0.1:1", token, attemptsMax: 1 });
 const result = {
   outcomes,
-  tagged: await client.createPlant({ id: ids[0], name, tag: "t" }).catch(told),
-  denied: await wrongToken.createPlant({ id: 1, name }).catch(told),
-  unreachable: await nowhere.createPlant({ id: 1, name }).catch(told),
-  aborted: await client.createPlant({ id: 1, name }, { signal: AbortSignal.abort() }).catch(told),
+  tagged: await client.createPlant({ id: ids[0], name, tag: "t" }).catch(describe),
+  denied: await wrongToken.createPlant({ id: 1, name }).catch(describe),
+  unreachable: await nowhere.createPlant({ id: 1, name }).catch(describe),
+  aborted: await client.createPlant({ id: 1, name }, { signal: AbortSignal.abort() }).catch(describe),
 };
 console.log(JSON.stringify(result));

@@ -34,7 +34,7 @@ for (const [runtime, command] of [
   ["Node", "node"],
   ["Bun", process.execPath],
 ] as const) {
-  test(`the built library is exact for every int64 and tells its errors apart on ${runtime}`, async () => {
+  test(`the built library is exact for every int64 and has distinct errors on ${runtime}`, async () => {
     await using service = await startTestService();
     const ids = [...new Set(fc.sample(int64, 300))];
     const args = ["test/client-scenario.js", `${service.url}/`, accessToken, ...ids.map(String)];
@@ -42,10 +42,10 @@ for (const [runtime, command] of [
     expect(err).toBe("");
     expect(JSON.parse(out)).toEqual({
       outcomes: { created: ids.length, replayed: 2 * ids.length, refused: 0 },
-      tagged: { kind: 0, error: 40020, status: 400, named: true },
-      denied: { kind: 0, error: 40102, status: 401, named: true },
-      unreachable: { kind: 1, named: false },
-      aborted: { kind: 2, named: false },
+      tagged: { kind: 0, error: 40020, status: 400, hasRequestId: true },
+      denied: { kind: 0, error: 40102, status: 401, hasRequestId: true },
+      unreachable: { kind: 1, hasRequestId: false },
+      aborted: { kind: 2, hasRequestId: false },
     });
     const sorted = [...ids].sort((a, b) => (a < b ? -1 : 1));
     expect(storedPlants(service.database).map(({ id }) => id)).toEqual(sorted);
@@ -65,12 +65,12 @@ describe("the examples", () => {
     "one-plant.sh": [/^\{"name":"Moss"\}$/],
   };
 
-  test("are all run here", () => {
+  test("are all tested here", () => {
     expect(readdirSync(join(root, "examples")).sort()).toEqual(Object.keys(said).sort());
   });
 
   for (const [name, answers] of Object.entries(said)) {
-    test(`${name} runs by the command that it opens with`, async () => {
+    test(`${name} runs with the command in its first line`, async () => {
       await using service = await startTestService();
       const [opening = ""] = readFileSync(join(root, "examples", name), "utf8").split("\n");
       const command = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
@@ -96,7 +96,7 @@ describe("the packed library", () => {
       .map((match) => match[1] ?? "");
     expect(imported.length).toBeGreaterThan(5);
     expect(imported.filter((path) => !/^\.{1,2}\/[\w./-]+\.js$/.test(path))).toEqual([]);
-    // Nothing that it does not use itself: no tests, and no leftovers of an earlier build.
+    // Only the files it uses: no tests, and none of an earlier build.
     const used = new Set(["plant-store-client.js", ...imported.map((path) => path.replace(/^\.\//, ""))]);
     expect(files.filter((name) => name.endsWith(".js")).sort()).toEqual([...used].sort());
   });
@@ -106,7 +106,7 @@ describe("the packed library", () => {
     for (const end of ["js", "d.ts"]) expect(out).toContain(`"dist/client/plant-store-client.${end}"`);
   }, 30_000);
 
-  test("has types that hold in a strict project with nothing but the web's own", async () => {
+  test("has types that compile in a strict project with only web types", async () => {
     using folder = temporaryFolder();
     mkdirSync(join(folder.path, "node_modules"));
     symlinkSync(root, join(folder.path, "node_modules/plant-store"));
@@ -117,7 +117,7 @@ describe("the packed library", () => {
         'import { PlantStoreClient, ServiceRefused } from "plant-store/client";',
         'const client = new PlantStoreClient({ baseUrl: "http://x", token: "t", fetch: async () => new Response() });',
         'const { replayed }: { replayed: boolean } = await client.createPlant({ id: 1n, name: "a" });',
-        "// @ts-expect-error there is no plant without an id",
+        "// @ts-expect-error a plant needs an id",
         'await client.createPlant({ name: "a" });',
         'for await (const outcome of client.createPlants([{ id: 1, name: "a", row: replayed }])) {',
         "  const row: boolean = outcome.item.row;",

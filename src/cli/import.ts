@@ -56,7 +56,7 @@ export const importPlants: Command = {
 
     using stop = listenForStop(terminal);
     using input = await openInput(file, terminal, stop.whenRequested);
-    const format = chosenFormat ?? detectFormat(input.name, input.opening);
+    const format = chosenFormat ?? detectFormat(file, input.opening);
     const reader = rowReaderFor(format, bodyBytesMax);
     using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
     const tally = new Tally(target === undefined, refusedFile);

@@ -10,17 +10,10 @@ import {
   validRow,
 } from "./input-row.ts";
 
-interface Columns {
-  readonly count: number;
-  readonly id: number;
-  readonly name: number;
-  /** -1 where there is none. */
-  readonly tag: number;
-}
+type Columns = ReturnType<typeof parseHeader>;
 
-// A record within this many times the limit is refused whole as too long. A longer one starts with a stray quote.
+// A record of up to this many times the limit is refused as too long. A longer one must have a stray quote at its start.
 const windowFactor = 4;
-const lineBreak = new Uint8Array([newline]);
 const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder("utf-8", { fatal: true });
 
@@ -33,7 +26,7 @@ export class CsvRows implements RowReader {
   #buffered: Bytes = noBytes;
   /** The rest of a line that is too long is being skipped. */
   #skipping = false;
-  /** What is buffered starts with a record whose quoted field is still open. */
+  /** The buffered record has an open quoted field. */
   #inQuotes = false;
   #line = 1;
 
@@ -57,7 +50,7 @@ export class CsvRows implements RowReader {
 
   end(): InputRow[] {
     // The last line may lack its line break.
-    const rows = this.#read(concat(this.#buffered, lineBreak), true);
+    const rows = this.#read(concat(this.#buffered, new Uint8Array([newline])), true);
     if (this.#columns === undefined) throw new FormatError("The file is empty; a CSV file needs a header.");
     return rows;
   }
@@ -78,12 +71,9 @@ export class CsvRows implements RowReader {
         at = end + 1;
         continue;
       }
-      const truncated = end.kind === "no line break" || end.kind === "unclosed quote";
       const full = windowEnd - at === this.#windowBytes;
-      if (truncated && !full && !atEnd) {
-        this.#inQuotes = end.kind === "unclosed quote";
-        break;
-      }
+      this.#inQuotes = end.kind === "unclosed quote";
+      if ((this.#inQuotes || end.kind === "no line break") && !full && !atEnd) break;
       const line = this.#line + countNewlines(bytes.subarray(at, end.position));
       at += this.#refuseLine(bytes.subarray(at, windowEnd), this.#messageFor(end.kind, line, full), rows);
     }
@@ -126,7 +116,7 @@ export class CsvRows implements RowReader {
     const overlong = source.length > this.#rowBytesMax;
     if (source.length > 0 && this.#columns === undefined) {
       if (overlong) throw new FormatError("The header cannot be read. It is too long.");
-      this.#columns = columnsOf(parseRecords([record])[0] ?? []);
+      this.#columns = parseHeader(parseRecords([record])[0] ?? []);
       this.#header = source.slice();
     } else if (overlong) rows.push(oversizedRow(this.#line, this.#rowBytesMax));
     // Empty lines are not records.
@@ -134,24 +124,20 @@ export class CsvRows implements RowReader {
     this.#line += countNewlines(record);
   }
 
-  /** Replaces the CSV of each readable row by JSON. One call parses all rows, since each call is expensive. */
+  /** Replaces the CSV of each valid row by JSON. One call parses all of them, since a call is expensive. */
   #withJson(rows: InputRow[]): InputRow[] {
     const columns = this.#columns;
-    const readable = rows.filter(({ error }) => error === undefined);
-    if (columns === undefined || readable.length === 0) return rows;
-    const records = parseRecords(readable.map(({ json }) => json)).values();
+    const valid = rows.filter(({ error }) => error === undefined);
+    if (columns === undefined || valid.length === 0) return rows;
+    const records = parseRecords(valid.map(({ json }) => json)).values();
     return rows.map((row) =>
-      row.error === undefined ? jsonRow(row, columns, records.next().value ?? []) : row,
+      row.error === undefined ? toJson(row, columns, records.next().value ?? []) : row,
     );
   }
 }
 
-function jsonRow(
-  { line, source = noBytes }: InputRow,
-  columns: Columns,
-  fields: readonly string[],
-): InputRow {
-  const { count, id, name, tag } = columns;
+function toJson(row: InputRow, { count, id, name, tag }: Columns, fields: readonly string[]): InputRow {
+  const { line, source = noBytes } = row;
   if (fields.length !== count)
     return invalidRow(line, source, `The row has ${fields.length} fields, but the header has ${count}.`);
   const texts = [fields[id], fields[name], fields[tag]];
@@ -164,7 +150,8 @@ function jsonRow(
   return validRow(line, source, encoder.encode(`{"id":${idJson(idText)},${rest}`));
 }
 
-function columnsOf(names: readonly string[]): Columns {
+/** The number of columns and the index of each; -1 if there is no tag. */
+function parseHeader(names: readonly string[]) {
   const known = names.map((name) => name.trim().toLowerCase());
   for (const name of ["id", "name"]) {
     if (known.includes(name)) continue;
@@ -175,15 +162,11 @@ function columnsOf(names: readonly string[]): Columns {
   }
   const twice = ["id", "name", "tag"].find((name) => known.indexOf(name) !== known.lastIndexOf(name));
   if (twice !== undefined) throw new FormatError(`The header has the column "${twice}" twice.`);
-  return {
-    count: names.length,
-    id: known.indexOf("id"),
-    name: known.indexOf("name"),
-    tag: known.indexOf("tag"),
-  };
+  const [id = -1, name = -1, tag = -1] = ["id", "name", "tag"].map((column) => known.indexOf(column));
+  return { count: names.length, id, name, tag };
 }
 
-/** The parser turns what is not UTF-8 into U+FFFD, which a text may also contain by itself. */
+/** The parser replaces invalid UTF-8 by U+FFFD, which valid text may also contain. */
 function isUtf8(bytes: Uint8Array): boolean {
   try {
     strictDecoder.decode(bytes);

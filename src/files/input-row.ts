@@ -1,9 +1,9 @@
 import { type Bytes, noBytes } from "./bytes.ts";
 /** One plant of an input file: what to send, or why it cannot be sent. */
 export interface InputRow {
-  /** The line of the file where it begins, from 1. */
+  /** The line where it starts, from 1. */
   readonly line: number;
-  /** Which element of a JSON array it is, from 1; undefined in other files, where the line says enough. */
+  /** The element of a JSON array, from 1; undefined in other formats. */
   readonly element: number | undefined;
   /** Its bytes, unchanged; undefined if it is too long to keep in memory. */
   readonly source: Bytes | undefined;
@@ -13,7 +13,7 @@ export interface InputRow {
   readonly error: string | undefined;
 }
 
-/** Splits a file into rows as its bytes arrive. It buffers a few rows at most, besides the bytes it was just given. */
+/** Splits a file into rows as its bytes arrive, and buffers only a few rows. */
 export interface RowReader {
   push(bytes: Bytes): InputRow[];
   end(): InputRow[];

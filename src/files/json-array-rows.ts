@@ -19,10 +19,7 @@ import {
   validRow,
 } from "./input-row.ts";
 
-/**
- * The elements of one JSON array, each with its source text; the service validates them. After an error it
- * resumes at the next element, so that one bad row does not cost the rest.
- */
+/** The elements of one JSON array; the service validates them. After a syntax error it resumes at the next element. */
 export class JsonArrayRows implements RowReader {
   readonly header = undefined;
   readonly #rowBytesMax: number;
@@ -44,18 +41,18 @@ export class JsonArrayRows implements RowReader {
     let at = 0;
     while (at < bytes.length) {
       if (this.#elementLine === undefined) {
-        at = this.#pastSpace(bytes, at);
+        at = this.#skipSpace(bytes, at);
         const byte = bytes[at];
         if (byte === undefined) break;
         if (this.#position !== "inside") {
-          this.#outside(byte, rows);
+          this.#readOutside(byte, rows);
           at++;
           continue;
         }
         this.#elementLine = this.#line;
         this.#scanner = new ElementScanner(this.#rowBytesMax);
       }
-      at = this.#element(bytes, at, rows);
+      at = this.#readElement(bytes, at, rows);
     }
     return rows;
   }
@@ -65,15 +62,12 @@ export class JsonArrayRows implements RowReader {
     if (this.#position === "before") throw new FormatError("The file contains no JSON array.");
     if (this.#elementLine !== undefined) this.#finish(rows);
     if (this.#position === "inside")
-      this.#add(
-        rows,
-        invalidRow(this.#line, undefined, "The array is not closed; the file may be truncated."),
-      );
+      this.#refuse("The array is not closed; the file may be truncated.", rows);
     return rows;
   }
 
   /** Continues the element and returns the position after it, or the end of the bytes if it continues. */
-  #element(bytes: Bytes, from: number, rows: InputRow[]): number {
+  #readElement(bytes: Bytes, from: number, rows: InputRow[]): number {
     const end = this.#scanner.find(bytes, from);
     const part = bytes.subarray(from, end < 0 ? bytes.length : end);
     this.#line += countNewlines(part);
@@ -84,46 +78,47 @@ export class JsonArrayRows implements RowReader {
     this.#finish(rows);
     const byte = bytes[end];
     if (byte === closeBracket) this.#position = "after";
-    // What else ends an element begins the next one, or is the end of a line that is still to be counted.
+    // Any other byte belongs to the next element, or is a line break that is not counted yet.
     return byte === comma || byte === closeBracket ? end + 1 : end;
   }
 
   #finish(rows: InputRow[]): void {
     const line = this.#elementLine ?? this.#line;
-    const source = withoutTail(this.#buffered);
-    if (this.#tooLong) this.#add(rows, oversizedRow(line, this.#rowBytesMax));
-    else if (source.length > 0) this.#add(rows, validRow(line, source));
+    const source = trimEnd(this.#buffered);
+    if (this.#tooLong) this.#add(oversizedRow(line, this.#rowBytesMax), rows);
+    else if (source.length > 0) this.#add(validRow(line, source), rows);
     this.#buffered = noBytes;
     this.#tooLong = false;
     this.#elementLine = undefined;
   }
 
-  #outside(byte: number, rows: InputRow[]): void {
+  #readOutside(byte: number, rows: InputRow[]): void {
     if (byte === openBracket && this.#position !== "beyond") this.#position = "inside";
     else if (this.#position === "before") {
       throw new FormatError("The file does not start with [, so it is not a JSON array.");
     } else if (this.#position === "after") {
-      this.#add(
-        rows,
-        invalidRow(this.#line, undefined, "There is text after the end of the array; it was not read."),
-      );
+      this.#refuse("There is text after the end of the array; it was not read.", rows);
       this.#position = "beyond";
     }
   }
 
-  #add(rows: InputRow[], row: InputRow): void {
+  #refuse(message: string, rows: InputRow[]): void {
+    this.#add(invalidRow(this.#line, undefined, message), rows);
+  }
+
+  #add(row: InputRow, rows: InputRow[]): void {
     rows.push({ ...row, element: ++this.#elements });
   }
 
-  #pastSpace(bytes: Bytes, from: number): number {
+  #skipSpace(bytes: Bytes, from: number): number {
     let at = from;
     for (; isSpace(bytes[at]); at++) if (bytes[at] === newline) this.#line++;
     return at;
   }
 }
 
-/** Without space at the end, and without the comma that is left when an error ended the element. */
-function withoutTail(bytes: Bytes): Bytes {
+/** Without trailing space, and without the comma left by a syntax error. */
+function trimEnd(bytes: Bytes): Bytes {
   let end = bytes.length;
   while (end > 0 && isSpace(bytes[end - 1])) end--;
   if (bytes[end - 1] === comma) end--;

@@ -17,7 +17,7 @@ export class NdjsonRows implements RowReader {
     const rows: InputRow[] = [];
     let start = 0;
     for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
-      this.#take(concat(this.#buffered, bytes.subarray(start, end)), rows);
+      this.#addLine(concat(this.#buffered, bytes.subarray(start, end)), rows);
       this.#buffered = noBytes;
       this.#line++;
       start = end + 1;
@@ -32,11 +32,11 @@ export class NdjsonRows implements RowReader {
 
   end(): InputRow[] {
     const rows: InputRow[] = [];
-    this.#take(this.#buffered, rows);
+    this.#addLine(this.#buffered, rows);
     return rows;
   }
 
-  #take(line: Bytes, rows: InputRow[]): void {
+  #addLine(line: Bytes, rows: InputRow[]): void {
     if (this.#skipping || line.length > this.#rowBytesMax)
       rows.push(oversizedRow(this.#line, this.#rowBytesMax));
     else if (!line.every(isSpace)) {

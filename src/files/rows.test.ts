@@ -53,7 +53,7 @@ describe("NDJSON", () => {
 });
 
 describe("a JSON array", () => {
-  test("gives the source text of each element, and its line", async () => {
+  test("has a row for each element, with its source text and line", async () => {
     const text =
       '\n[ {"id": 9007199254740993, "name": "a,]}\\"\\\\"},\n\n  {"id":2,\n "more":[1,{"x":[]}]} ,3, "s" ]\n';
     expect(await readable("json", text)).toEqual([
@@ -76,7 +76,7 @@ describe("a JSON array", () => {
       ],
     ],
     [
-      "a string that is not closed",
+      "an unclosed string",
       '[\n{"id":1,"name":"a},\n{"id":2}\n]',
       [
         [2, '{"id":1,"name":"a}'],
@@ -84,7 +84,7 @@ describe("a JSON array", () => {
       ],
     ],
     [
-      "an object that is not closed",
+      "an unclosed object",
       '[{"id":1,"name":"a",\n{"id":2},{"id":3}]',
       [
         [1, '{"id":1,"name":"a"'],
@@ -101,7 +101,7 @@ describe("a JSON array", () => {
       ],
     ],
     [
-      "an end that is missing",
+      "a missing end",
       '[{"id":1},\n{"id',
       [
         [1, '{"id":1}'],
@@ -119,7 +119,8 @@ describe("a JSON array", () => {
     ],
   ];
   for (const [what, text, rows] of broken) {
-    test(`with ${what} gives the rest`, async () => expect(await readable("json", text)).toEqual(rows));
+    test(`with ${what} still has the other rows`, async () =>
+      expect(await readable("json", text)).toEqual(rows));
   }
 
   test("continues after an element that is too long or too deep", async () => {
@@ -131,7 +132,7 @@ describe("a JSON array", () => {
     ]);
   });
 
-  test("that is not one is refused", async () => {
+  test("is refused if the file has another format", async () => {
     expect(read("json", '{"id":1}')).rejects.toThrow(FormatError);
     expect(read("json", " ")).rejects.toThrow("contains no JSON array");
   });
@@ -195,7 +196,7 @@ describe("CSV", () => {
     }
   });
 
-  test("a quote that is never closed costs one line and no more memory than a few rows", () => {
+  test("an unclosed quote costs one line, and no more memory than a few rows", () => {
     const reader = rowReaderFor("csv", rowBytesMax);
     const line = encode(`${"x".repeat(99)}\n`);
     let refused = reader.push(encode('id,name\n1,"'));
@@ -206,7 +207,7 @@ describe("CSV", () => {
     expect([...refused, ...reader.end()]).toHaveLength(20);
   });
 
-  test("names the line where the quote opens, also inside a record of several lines", async () => {
+  test("reports the line where the quote opens, even within a record of several lines", async () => {
     expect(await readable("csv", 'id,name,tag\n1,"two\nlines","open\n3,c,d\n')).toEqual([
       [2, "The quoted field that starts on line 3 is never closed."],
       [3, "A field that does not start with a quote contains one."],
@@ -227,7 +228,7 @@ describe("CSV", () => {
     }
   });
 
-  test("reads line ends of both kinds, a missing last one, and an empty line before a refused row", async () => {
+  test("reads both kinds of line breaks, a missing last one, and an empty line before a refused row", async () => {
     expect(await readable("csv", 'id,name\r\n1,"a"\r\n\r\n\n2,b"c\n3,d\re\r\n4,"f"\r')).toEqual([
       [2, '{"id":1,"name":"a"}'],
       [5, "A field that does not start with a quote contains one."],
@@ -251,7 +252,7 @@ describe("CSV", () => {
 
 const pieces = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 });
 for (const format of ["ndjson", "json", "csv"] as const) {
-  test(`${format} gives the same rows however its bytes arrive`, async () => {
+  test(`${format} has the same rows in any split of its bytes`, async () => {
     const alphabet = fc.constantFrom(
       ...'[]{},"\\\r\n \taé1-:',
       '{"id":1}',

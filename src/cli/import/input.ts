@@ -4,7 +4,6 @@ import type { Terminal } from "../terminal.ts";
 
 /** The bytes to import. */
 export interface Input extends Disposable {
-  readonly name: string;
   /** The first bytes, from which the format is detected. */
   readonly opening: Uint8Array<ArrayBuffer>;
   /** Undefined if unknown, as for a pipe. */
@@ -32,7 +31,10 @@ export async function openInput(file: string, terminal: Terminal, stop: Promise<
   });
   async function* read() {
     try {
-      yield* stream as AsyncIterable<Uint8Array<ArrayBuffer>>;
+      for await (const chunk of stream as AsyncIterable<Uint8Array<ArrayBuffer>>) {
+        readBytes += chunk.length;
+        yield chunk;
+      }
     } catch (error) {
       const name = file === "-" ? "Standard input" : file;
       // A destroyed stream fails too.
@@ -42,13 +44,10 @@ export async function openInput(file: string, terminal: Terminal, stop: Promise<
   const source = read();
   const first = await source.next();
   async function* chunks() {
-    for (let chunk = first; !chunk.done; chunk = await source.next()) {
-      readBytes += chunk.value.length;
-      yield chunk.value;
-    }
+    if (!first.done) yield first.value;
+    yield* source;
   }
   return {
-    name: file,
     opening: first.done ? new Uint8Array(0) : first.value,
     sizeBytes: file === "-" ? undefined : fileSize(file),
     chunks: chunks(),
