@@ -5,12 +5,13 @@ import { publicUrl } from "../http/listen-address.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { openInput } from "./import/input.ts";
-import { showProgressBar } from "./import/progress-bar.ts";
+import { progressLine } from "./import/progress-bar.ts";
 import { RefusedFile } from "./import/refused-file.ts";
 import { reportJson, reportText } from "./import/report.ts";
 import { checkRows, type StopRequest, sendRows, type Target } from "./import/send-rows.ts";
 import { Tally } from "./import/tally.ts";
 import { isSameFile } from "./local-files.ts";
+import { redraw } from "./progress-line.ts";
 import { printJson, type Terminal, UsageError } from "./terminal.ts";
 
 const concurrencyDefault = 256;
@@ -60,7 +61,7 @@ export const importPlants: Command = {
     const reader = rowReaderFor(format, bodyBytesMax);
     using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
     const tally = new Tally(target === undefined, refusedFile);
-    using progress = showProgressBar(terminal, input, tally);
+    using progress = redraw(terminal, () => progressLine(terminal, input, tally));
     const rows = readRows(input.chunks, reader);
     const ended = target === undefined ? checkRows(rows, tally, stop) : sendRows(rows, target, tally, stop);
     const failure = (await ended) ?? refusedFile?.finish();

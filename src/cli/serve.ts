@@ -34,7 +34,8 @@ export const serve: Command = {
     const service = await startService(config, log);
     terminal.out(startupMessage(service, config, terminal));
     void service.opened?.then(
-      (secret) => terminal.out(databaseOpenedMessage(service.publicUrl, secret, terminal.colourOut)),
+      (secret) =>
+        terminal.out(`The database is available now.\n\n${firstTokenMessage(service, secret, terminal)}`),
       () => {},
     );
     log.info("listening", { url: service.publicUrl, operatorUrl: service.operatorUrl });
@@ -49,36 +50,33 @@ export const serve: Command = {
   },
 };
 
-function startupMessage(
-  { publicUrl, operatorUrl, firstSecret, opened }: Service,
-  config: Config,
-  { colourOut }: Terminal,
-): string {
+function startupMessage(service: Service, config: Config, terminal: Terminal): string {
+  const { publicUrl, operatorUrl, firstSecret, opened } = service;
   const addresses = [
     ["plants", `${publicUrl}/plants`],
     ["docs", `${publicUrl}/docs`],
     ...(operatorUrl === undefined ? [] : [["console", `${operatorUrl}/`]]),
     ["data", /^\w+:\/\//.test(config.database) ? withoutPassword(config.database) : resolve(config.database)],
   ];
-  const started = `${green("Plant Store", colourOut)} is running. Ctrl-C stops it.\n\n${formatColumns(addresses, "  ")}\n\n`;
+  const started = `${green("Plant Store", terminal.colourOut)} is running. Ctrl-C stops it.\n\n${formatColumns(addresses, "  ")}\n\n`;
   if (opened !== undefined)
     return `${started}The database is not available yet; the log has the reason. Until then, plants are refused with 50302.\n\n`;
-  if (firstSecret !== undefined) return started + firstTokenMessage(publicUrl, firstSecret, colourOut);
+  if (firstSecret !== undefined) return started + firstTokenMessage(service, firstSecret, terminal);
   return config.presetTokens.length > 0
     ? started
     : `${started}To create another token: npx --no plant-store token create --name NAME\n\n`;
 }
 
-function databaseOpenedMessage(publicUrl: string, secret: string | undefined, colour: boolean): string {
-  const opened = "The database is available now.\n\n";
-  return secret === undefined ? opened : opened + firstTokenMessage(publicUrl, secret, colour);
-}
-
-function firstTokenMessage(publicUrl: string, secret: string, colour: boolean): string {
+function firstTokenMessage(
+  { publicUrl }: Service,
+  secret: string | undefined,
+  { colourOut }: Terminal,
+): string {
+  if (secret === undefined) return "";
   return [
     "Your first token can send plants and sign in to the console. It is printed only once; the store keeps a hash of it:",
     "",
-    `  ${bold(secret, colour)}`,
+    `  ${bold(secret, colourOut)}`,
     "",
     "Send the first plant:",
     "",

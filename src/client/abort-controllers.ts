@@ -8,23 +8,19 @@ const usesMax = 50;
  * They are used again, since making one for each attempt is a fifth of what sending a plant costs.
  */
 export class AbortControllers {
-  readonly #signal: AbortSignal | undefined;
+  /** The signal of the caller, also for the delays between attempts. */
+  readonly signal: AbortSignal | undefined;
   readonly #inUse = new Set<PooledController>();
   readonly #free: PooledController[] = [];
 
   constructor(signal: AbortSignal | undefined) {
-    this.#signal = signal;
+    this.signal = signal;
     signal?.addEventListener("abort", this.#abortAll, { once: true });
-  }
-
-  /** The caller's own signal, for waits between attempts. */
-  get signal(): AbortSignal | undefined {
-    return this.#signal;
   }
 
   /** @throws RequestAborted once the caller's signal is aborted. */
   throwIfAborted(): void {
-    if (this.#signal?.aborted) throw new RequestAborted(this.#signal);
+    if (this.signal?.aborted) throw new RequestAborted(this.signal);
   }
 
   acquire(): PooledController {
@@ -41,7 +37,7 @@ export class AbortControllers {
 
   /** Stops listening to the caller's signal. */
   close(): void {
-    this.#signal?.removeEventListener("abort", this.#abortAll);
+    this.signal?.removeEventListener("abort", this.#abortAll);
   }
 
   readonly #abortAll = (): void => {

@@ -67,12 +67,17 @@ export class PlantStoreClient {
    * @throws ServiceRefused, ServiceUnreachable, RequestAborted; TypeError for an id that is not exact.
    */
   async createPlant(plant: NewPlant, options: CallOptions = {}): Promise<CreatedPlant> {
-    return this.#sendOne(plantJson(plant), options.signal);
+    return this.createPlantFromJson(plantJson(plant), options);
   }
 
   /** Stores a plant from its JSON, which is sent unchanged. */
-  createPlantFromJson(json: PlantJson["json"], options: CallOptions = {}): Promise<CreatedPlant> {
-    return this.#sendOne(json, options.signal);
+  async createPlantFromJson(json: PlantJson["json"], options: CallOptions = {}): Promise<CreatedPlant> {
+    const controllers = new AbortControllers(options.signal);
+    try {
+      return await this.#send(json, controllers);
+    } finally {
+      controllers.close();
+    }
   }
 
   /**
@@ -88,15 +93,6 @@ export class PlantStoreClient {
     const create = async (item: Item, controllers: AbortControllers) =>
       this.#send("json" in item ? item.json : plantJson(item), controllers);
     return createPlants(plants, create, options);
-  }
-
-  async #sendOne(body: PlantJson["json"], signal: AbortSignal | undefined): Promise<CreatedPlant> {
-    const controllers = new AbortControllers(signal);
-    try {
-      return await this.#send(body, controllers);
-    } finally {
-      controllers.close();
-    }
   }
 
   async #send(body: PlantJson["json"], controllers: AbortControllers): Promise<CreatedPlant> {

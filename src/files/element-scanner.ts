@@ -51,22 +51,14 @@ export class ElementScanner {
     else if (byte === openBrace || byte === openBracket) {
       const wantsName = this.#previous === comma && this.#open.at(-1) === true && this.#deeper === 0;
       if (wantsName && byte === openBrace) return true;
-      this.#enter(byte === openBrace);
+      if (this.#open.length < this.#depthMax) this.#open.push(byte === openBrace);
+      else this.#deeper++;
     } else if (byte === closeBrace || byte === closeBracket) {
       if (this.#open.length === 0 && byte === closeBracket) return true;
-      this.#leave();
+      if (this.#deeper > 0) this.#deeper--;
+      else this.#open.pop();
     } else if (byte === comma && this.#open.length === 0) return true;
     if (!isSpace(byte)) this.#previous = byte;
     return false;
-  }
-
-  #enter(brace: boolean): void {
-    if (this.#open.length < this.#depthMax) this.#open.push(brace);
-    else this.#deeper++;
-  }
-
-  #leave(): void {
-    if (this.#deeper > 0) this.#deeper--;
-    else this.#open.pop();
   }
 }

@@ -50,9 +50,7 @@ export class PipelinedConnection {
       this.#inFlight.push(request);
       request.signal.addEventListener("abort", this.close);
     }
-    const [first] = requests;
-    if (requests.length === 1 && first !== undefined) this.#socket.write(first.bytes);
-    else this.#socket.write(Buffer.concat(requests.map(({ bytes }) => bytes)));
+    this.#socket.write(Buffer.concat(requests.map(({ bytes }) => bytes)));
   }
 
   readonly close = (): void => this.#close(new Error("the request was aborted"), false);

@@ -1,13 +1,9 @@
-import { formatCount, redraw } from "../progress-line.ts";
+import { formatCount } from "../progress-line.ts";
 import { green, type Terminal } from "../terminal.ts";
 import type { Input } from "./input.ts";
 import type { Tally } from "./tally.ts";
 
 const barColumns = 24;
-
-export function showProgressBar(terminal: Terminal, input: Input, tally: Tally): Disposable {
-  return redraw(terminal, () => progressLine(terminal, input, tally));
-}
 
 /** No wider than the terminal, since a line that wraps cannot be redrawn. */
 export function progressLine(
@@ -30,8 +26,6 @@ export function progressLine(
 function formatClock(seconds: number): string {
   const total = Math.ceil(seconds);
   const parts = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];
-  const relevant = parts[0] === 0 ? parts.slice(1) : parts;
-  return relevant
-    .map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, "0")))
-    .join(":");
+  const padded = parts.map((part) => String(part).padStart(2, "0")).join(":");
+  return padded.replace(/^(?:00:)?0?/, "");
 }

@@ -43,8 +43,7 @@ export async function sendRows(
     ...{ baseUrl: url, token, timeoutMs, attemptsMax, backoffMs, backoffMsMax, patienceMs },
     ...(isPlainHttp ? { fetch: transport.fetch } : {}),
   });
-  const progress = { line: 0, atEnd: false };
-  const valid = validRows(rows, tally, stop, progress);
+  const valid = validRows(rows, tally, stop);
   try {
     for await (const outcome of client.createPlants(valid, { concurrency, signal: stop.abortSignal })) {
       if (outcome.kind !== "refused") tally[outcome.kind]++;
@@ -57,8 +56,8 @@ export async function sendRows(
   } catch (error) {
     return `${describeError(error)} ${howToResume}`;
   }
-  return stop.requested && !progress.atEnd
-    ? `Stopped on request. Every row up to line ${progress.line} was processed. ${howToResume}`
+  return stop.requested && !tally.atEnd
+    ? `Stopped on request. Every row up to line ${tally.lastLine} was processed. ${howToResume}`
     : undefined;
 }
 
@@ -68,9 +67,8 @@ export async function checkRows(
   tally: Tally,
   stop: StopRequest,
 ): Promise<string | undefined> {
-  const progress = { line: 0, atEnd: false };
   try {
-    for await (const row of validRows(rows, tally, stop, progress)) {
+    for await (const row of validRows(rows, tally, stop)) {
       const plant = parseNewPlant(row.json);
       if (plant instanceof Refusal) tally.refuse(row, withRowPosition(plant.message, row));
       else tally.valid++;
@@ -78,26 +76,21 @@ export async function checkRows(
   } catch (error) {
     return describeError(error);
   }
-  return stop.requested && !progress.atEnd ? "Stopped on request." : undefined;
+  return stop.requested && !tally.atEnd ? "Stopped on request." : undefined;
 }
 
 const howToResume = "Run the same command again to resume; rows that are already stored are replayed.";
 
-async function* validRows(
-  rows: AsyncIterable<InputRow>,
-  tally: Tally,
-  stop: StopRequest,
-  progress: { line: number; atEnd: boolean },
-) {
+async function* validRows(rows: AsyncIterable<InputRow>, tally: Tally, stop: StopRequest) {
   for await (const row of rows) {
     // Checked before the row: a stop ends the input, so the last row may be truncated.
     if (stop.requested) return;
-    progress.line = row.line;
+    tally.lastLine = row.line;
     if (row.error === undefined) yield row;
     else tally.refuse(row, row.error);
   }
   // A stop ends the input too, so only an earlier end is the end of the file.
-  progress.atEnd = !stop.requested;
+  tally.atEnd = !stop.requested;
 }
 
 // The service parses one row as a body, so its line 1 is the line of the row. Only an element of an array has several lines;

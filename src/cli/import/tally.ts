@@ -17,7 +17,10 @@ export class Tally {
   readonly dryRun: boolean;
   readonly #refusedFile: RefusedFile | undefined;
   readonly #startedMs = performance.now();
-  #listed: RefusedRow[] = [];
+  listed: readonly RefusedRow[] = [];
+  /** The line of the last row that was read, and whether it is the last of the file. */
+  lastLine = 0;
+  atEnd = false;
   created = 0;
   replayed = 0;
   refused = 0;
@@ -43,22 +46,16 @@ export class Tally {
     return Math.round(this.rows / Math.max(this.seconds, 0.001));
   }
 
-  get listed(): readonly RefusedRow[] {
-    return this.#listed;
-  }
-
   refuse(row: InputRow, message: string, error?: number): void {
     this.refused++;
     if (this.#refusedFile?.add(row) === false) this.notSaved++;
-    const last = this.#listed.at(-1);
-    if (this.#listed.length >= listedMax && last !== undefined && byPosition(row, last) >= 0) return;
-    this.#listed.push({ line: row.line, element: row.element, error, message });
-    this.#listed = this.#listed.sort(byPosition).slice(0, listedMax);
+    const last = this.listed.at(-1);
+    if (this.listed.length >= listedMax && last !== undefined && byPosition(row, last) >= 0) return;
+    const refused = { line: row.line, element: row.element, error, message };
+    this.listed = [...this.listed, refused].sort(byPosition).slice(0, listedMax);
   }
 }
 
-type Position = Pick<InputRow, "line" | "element">;
-
-function byPosition(one: Position, other: Position): number {
+function byPosition(one: Pick<InputRow, "line" | "element">, other: typeof one): number {
   return one.line - other.line || (one.element ?? 0) - (other.element ?? 0);
 }
