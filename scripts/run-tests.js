@@ -28,6 +28,8 @@ export async function runTests(paths, { flags = [], environment = {} } = {}) {
     stdio: ["ignore", "inherit", "pipe"],
     env: { ...process.env, PLANT_STORE_TEST_FOLDER: folder, ...environment },
   });
+  // So that the folder is removed after Ctrl-C too, which is how a watch ends.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => tests.kill(signal));
   let output = "";
   tests.stderr.on("data", (text) => {
     output += text;
