@@ -95,7 +95,7 @@ describe("verify", () => {
     expect((await plantStore(["backup", file, "--database", sound])).code).toBe(0);
     expect(await plantStore(["verify", "--database", file])).toMatchObject({
       code: 0,
-      err: expect.stringContaining("its checksum right"),
+      err: expect.stringContaining("checksum correct"),
     });
     // A change that neither SQLite nor the summaries can detect.
     {

@@ -99,7 +99,7 @@ describe("a plant that the database rejects", () => {
     await server.run(refuseWeeds, database);
     const { code, err, out } = await plantStore(["copy", "--from", file, "--to", database, "--json"]);
     expect(code).toBe(1);
-    expect(err.match(/the plant with the id 5/g)).toHaveLength(1);
+    expect(err.match(/the plant with the id 5/gi)).toHaveLength(1);
     expect(err).toContain("no_weeds");
     expect(JSON.parse(out)).toMatchObject({ created: 8, failed: 1, compared: 9 });
     expect((await server.stored(database)).map(({ id }) => Number(id))).toEqual([1, 2, 3, 4, 6, 7, 8, 9]);
