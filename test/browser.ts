@@ -1,11 +1,32 @@
 import * as bun from "bun:test";
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { findChromium } from "../scripts/chromium.js";
+import { serviceLogs } from "./harness.ts";
 
 /** Without a browser its tests are skipped and counted; under CI they fail. */
 export const browserMissing = findChromium() === undefined && !process.env["CI"];
 export const describe = bun.describe.skipIf(browserMissing);
-export const test = bun.test.skipIf(browserMissing);
+
+// Less than the timeout of any test, so that a wait fails with its own error.
+const waitMsMax = 20_000;
+
+/** A test in the browser. When it fails, it also prints what the services logged. */
+export function test(name: string, run: () => Promise<void>, timeoutMs: number): void {
+  const runAndReport = async (): Promise<void> => {
+    try {
+      await run();
+    } catch (error) {
+      throw new Error(`The services said:\n${serviceLogs()}`, { cause: error });
+    }
+  };
+  bun.test.skipIf(browserMissing)(name, runAndReport, timeoutMs);
+}
+
+export async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(waitMsMax);
+  return context.newPage();
+}
 
 /** A real Chromium. `npm test` installs Debian's as root, or says how to get one. */
 export function openBrowser(): Promise<Browser> {

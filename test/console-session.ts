@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from "bun:test";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { browserMissing, openBrowser } from "./browser.ts";
+import { browserMissing, newPage, openBrowser } from "./browser.ts";
 import { operatorToken, startTestService, type TestService, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
 
@@ -52,12 +52,11 @@ export function useConsole(plants: number): ConsoleSession {
     },
     async open(path, options = {}) {
       const { token = started(session.secret), ...rest } = options;
-      const context = await started(session.browser).newContext({
+      const page = await newPage(started(session.browser), {
         viewport: { width: 1280, height: 800 },
         reducedMotion: "reduce",
         ...rest,
       });
-      const page = await context.newPage();
       collectErrors(page, started(session.running).operatorUrl, pageErrors);
       if (token !== "") {
         await page.addInitScript(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(token)})`);

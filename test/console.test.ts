@@ -1,7 +1,7 @@
 import { afterAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
-import { describe, test } from "./browser.ts";
+import { describe, newPage, test } from "./browser.ts";
 import { makeToken, useConsole } from "./console-session.ts";
 import { accessToken, eventually, post, startTestService, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
@@ -319,7 +319,7 @@ describe("the plants table", () => {
     async () => {
       await using empty = await startTestService();
       const token = await makeToken(empty, "ops", ["operator", "plants:create"]);
-      const page = await session.browser.newPage();
+      const page = await newPage(session.browser);
       await page.addInitScript(`sessionStorage.setItem("plant-store-token", "${token}")`);
       await page.goto(`${empty.operatorUrl}/plants`);
       await page.getByRole("heading", { name: "No plants yet" }).waitFor();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Browser, Page } from "playwright-core";
-import { browserMissing, describe, openBrowser, test } from "./browser.ts";
+import { browserMissing, describe, newPage, openBrowser, test } from "./browser.ts";
 import { accessToken, startTestService, storedPlants, type TestService } from "./harness.ts";
 
 let running: TestService;
@@ -18,11 +18,10 @@ afterAll(async () => {
 async function openDocs(
   options: { dark?: boolean; width?: number } = {},
 ): Promise<{ page: Page; pageErrors: string[] }> {
-  const context = await browser.newContext({
+  const page = await newPage(browser, {
     colorScheme: options.dark ? "dark" : "light",
     viewport: { width: options.width ?? 1280, height: 900 },
   });
-  const page = await context.newPage();
   const pageErrors: string[] = [];
   page.on("console", (message) => message.type() === "error" && pageErrors.push(message.text()));
   page.on("pageerror", (error) => pageErrors.push(String(error)));

@@ -178,7 +178,12 @@ export function printIfWaitFails(log: () => string): () => void {
   return () => logs.delete(log);
 }
 
-/** Waits until the condition holds. After `withinMs` it throws, with the logs of the services. */
+/** The end of what each running service has logged. */
+export function serviceLogs(): string {
+  return [...logs].map((log) => log().slice(-tailCharacters)).join("\n") || "(nothing)";
+}
+
+/** Waits until the condition holds, and fails once it has not for too long, with what the services said. */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
   withinMs = 15_000,
@@ -186,9 +191,8 @@ export async function eventually(
   const deadlineMs = performance.now() + withinMs;
   while (!(await condition())) {
     if (performance.now() > deadlineMs) {
-      const tails = [...logs].map((log) => log().slice(-tailCharacters)).join("\n");
       throw new Error(
-        `The condition did not hold within ${withinMs} ms. The services logged:\n${tails || "(nothing)"}`,
+        `The condition did not hold within ${withinMs} ms. The services said:\n${serviceLogs()}`,
       );
     }
     await Bun.sleep(10);

@@ -195,6 +195,7 @@ describe("import", () => {
   });
 
   test("works with a path in the base URL", async () => {
+    // With a base URL the service does not report its port, so a free one is chosen for it.
     const free = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     free.stop(true);
     const listen = `127.0.0.1:${free.port}`;
