@@ -39,10 +39,14 @@ export class Connections implements AsyncDisposable {
     const startMs = performance.now();
     const deadlineMs = startMs + timeoutMs;
     const retryUntilMs = startMs + Math.min(timeoutMs, this.#options.retryMsMax ?? timeoutMs);
+    let reason: unknown;
     for (let attempt = 0; ; attempt++) {
       try {
         return await this.#once(deadlineMs, work, extraMs);
       } catch (error) {
+        // An attempt that only ran out of time says less than the one before it.
+        if (reason !== undefined && performance.now() >= deadlineMs) throw reason;
+        reason = error;
         const waitMs = retryWaitMs(attempt);
         if (!mayRetry(error) || this.#closed || performance.now() + waitMs >= retryUntilMs) throw error;
         await sleep(waitMs);
