@@ -21,7 +21,9 @@ export class Incoming {
   #paused = false;
   #body: BodyRead | undefined;
   #bytes: Buffer = emptyBuffer;
-  // How many of them are known to be valid, while their head is incomplete.
+  // What is before this has been used. An index, since a view of the rest would cost as much as reading the head.
+  #start = 0;
+  // How many bytes of an incomplete head are known to be valid.
   #checkedBytes = 0;
 
   constructor(socket: Pick<Socket, "pause" | "resume">) {
@@ -29,32 +31,33 @@ export class Incoming {
   }
 
   get length(): number {
-    return this.#bytes.length;
+    return this.#bytes.length - this.#start;
   }
 
   /** Half an empty line is no request, and starts none. */
   get startsRequest(): boolean {
-    return this.#bytes.length > 0 && this.#bytes[0] !== carriageReturn;
+    return this.length > 0 && this.#bytes[this.#start] !== carriageReturn;
   }
 
   push(bytes: Buffer): void {
     if (this.#body !== undefined) return this.#pushBody(this.#body, bytes);
-    this.#bytes = this.#bytes.length === 0 ? bytes : Buffer.concat([this.#bytes, bytes]);
+    this.#set(this.length === 0 ? bytes : Buffer.concat([this.#bytes.subarray(this.#start), bytes]));
   }
 
-  take(length = this.#bytes.length): Buffer {
-    const taken = this.#bytes.subarray(0, length);
-    this.#bytes = length >= this.#bytes.length ? emptyBuffer : this.#bytes.subarray(length);
+  take(length = this.length): Buffer {
+    const taken = this.#bytes.subarray(this.#start, this.#start + length);
+    this.#start += length;
+    if (this.#start >= this.#bytes.length) this.#set(emptyBuffer);
     return taken;
   }
 
   /** Copies what is left: a view of it would keep alive all that arrived with it, up to half a megabyte. */
   compact(): void {
-    this.#bytes = Buffer.from(this.#bytes);
+    this.#set(Buffer.from(this.#bytes.subarray(this.#start)));
   }
 
   clear(): void {
-    this.#bytes = emptyBuffer;
+    this.#set(emptyBuffer);
     this.#body = undefined;
   }
 
@@ -89,13 +92,20 @@ export class Incoming {
    */
   readHead(): Head | NotHttp | undefined {
     this.#skipEmptyLines();
-    const end = this.#bytes.indexOf(headEnd);
-    if (end < 0 || end > headBytesMax) return this.#checkIncompleteHead();
-    const head = this.#heads.read(this.#bytes.toString("latin1", 0, end));
-    if (head instanceof NotHttp) return faultSoFar(this.#bytes.subarray(0, end + headEnd.length), 0) ?? head;
-    this.#bytes = this.#bytes.subarray(end + headEnd.length);
+    const start = this.#start;
+    const end = this.#bytes.indexOf(headEnd, start);
+    if (end < 0 || end - start > headBytesMax) return this.#checkIncompleteHead();
+    const head = this.#heads.read(this.#bytes.toString("latin1", start, end));
+    if (head instanceof NotHttp)
+      return faultSoFar(this.#bytes.subarray(start, end + headEnd.length), 0) ?? head;
+    this.#start = end + headEnd.length;
     this.#checkedBytes = 0;
     return head;
+  }
+
+  #set(bytes: Buffer): void {
+    this.#bytes = bytes;
+    this.#start = 0;
   }
 
   #pushBody({ arriving, done }: BodyRead, bytes: Buffer): void {
@@ -103,21 +113,20 @@ export class Incoming {
     if (result === undefined) return;
     this.#body = undefined;
     if (typeof result === "string" || result instanceof NotHttp) return done(result);
-    this.#bytes = result.rest;
+    this.#set(result.rest);
     done(result.body);
   }
 
   // A client may send an empty line after a request (RFC 9112, 2.2).
   #skipEmptyLines(): void {
-    let at = 0;
-    while (this.#bytes[at] === carriageReturn && this.#bytes[at + 1] === lineFeed) at += 2;
-    if (at === 0) return;
-    this.#bytes = this.#bytes.subarray(at);
-    this.#checkedBytes = 0;
+    while (this.#bytes[this.#start] === carriageReturn && this.#bytes[this.#start + 1] === lineFeed) {
+      this.#start += 2;
+      this.#checkedBytes = 0;
+    }
   }
 
   #checkIncompleteHead(): NotHttp | undefined {
-    const seen = this.#bytes.subarray(0, headBytesMax + headEnd.length);
+    const seen = this.#bytes.subarray(this.#start, this.#start + headBytesMax + headEnd.length);
     const fault = faultSoFar(seen, this.#checkedBytes);
     if (fault !== undefined) return fault;
     if (seen.length === headBytesMax + headEnd.length) return new NotHttp("", "head-too-large");
