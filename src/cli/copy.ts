@@ -9,7 +9,7 @@ import { escapeInvisible, printJson, UsageError } from "./terminal.ts";
 
 export const copy: Command = {
   usage: "copy --from DATABASE --to DATABASE",
-  summary: "copy a store to another, on either engine; run it again to resume",
+  summary: "copy one store into another, on either engine; run it again to resume",
   examples: [
     "plant-store copy --from data/plant-store.db --to postgres://plants@db.example.org/plants",
     "plant-store copy --from postgres://plants@db.example.org/plants --to plants.db",

@@ -51,7 +51,7 @@ export const settings = {
     "base-url",
     "",
     "URL",
-    "the public URL, where a proxy or a path prefix precedes the service",
+    "the public URL, if clients reach the service through a proxy or under a path",
     parseBaseUrl,
   ),
   bodyBytesMax: setting("max-body-bytes", "65536", "BYTES", "the largest request body accepted", (text) =>
@@ -116,7 +116,10 @@ export function withoutPassword(database: string): string {
 /** Secrets come from the environment alone, never by flag: every user of a machine can see a command line. */
 export const secrets = {
   accessToken: { environment: "PLANT_STORE_ACCESS_TOKEN", help: "a token that may create plants" },
-  operatorToken: { environment: "PLANT_STORE_OPERATOR_TOKEN", help: "a token for the operator's surfaces" },
+  operatorToken: {
+    environment: "PLANT_STORE_OPERATOR_TOKEN",
+    help: "a token for the console and the operator API",
+  },
   databasePassword: { environment: "PLANT_STORE_DATABASE_PASSWORD", help: "the password for PostgreSQL" },
 } as const;
 

@@ -45,7 +45,7 @@ function formatPosition({ line, element }: RefusedRow): string {
 
 function refusedFileText({ refused, notSaved }: Tally, path: string | undefined): string {
   if (path === undefined) return "Use --refused FILE to write the refused rows to a file, unchanged.";
-  const saved = `${plural(refused - notSaved, "refused row is", "refused rows are")} in ${path}. Fix and import them again.`;
+  const saved = `${plural(refused - notSaved, "refused row is", "refused rows are")} in ${path}. Fix the file and import it.`;
   return notSaved === 0
     ? saved
     : `${saved} ${plural(notSaved, "row exceeds --max-body-bytes and is", "rows exceed --max-body-bytes and are")} not in it.`;
