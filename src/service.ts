@@ -4,6 +4,7 @@ import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
 import { scopes } from "./access/scopes.ts";
 import { watchTokens } from "./access/token-watch.ts";
 import { type Minted, mintToken, type Token, type TokenStore } from "./access/tokens.ts";
+import { listenerOptions } from "./config/listener-options.ts";
 import type { Config } from "./config/read-config.ts";
 import { parseDurationMs } from "./config/values.ts";
 import { connectionBudget } from "./http/wire/connection-limit.ts";
@@ -96,16 +97,14 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     },
   });
   store.failure?.then((reason) => intake.fail(reason));
-  const { workers, bodyBytesMax, bodyTimeoutMs, logRequests, presetTokens } = config;
+  const { workers, presetTokens } = config;
   const rateMemory = createRateMemory();
   const rateLimit = config.rateLimit && new RateLimit(config.rateLimit, rateMemory);
   const connections = connectionBudget(workers);
   const publicOptions: PublicListenerOptions = {
     ...config.listen,
+    ...listenerOptions(config),
     baseUrl: config.baseUrl?.href,
-    bodyBytesMax,
-    bodyTimeoutMs,
-    logRequests,
     sharePort: workers > 1,
     connectionsMax: connections.publicMax,
   };
@@ -168,9 +167,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
         },
         {
           ...config.operatorListen,
-          bodyBytesMax,
-          bodyTimeoutMs,
-          logRequests,
+          ...listenerOptions(config),
           connectionsMax: connections.operatorMax,
         },
       );

@@ -62,6 +62,13 @@ export class Gate {
     return caller.scopes.includes(scope) ? caller : "lacks-scope";
   }
 
+  /** Whose credentials these are, whatever their scope; for the log. */
+  identify(authorization: string | undefined): Caller | undefined {
+    if (authorization === undefined) return undefined;
+    const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization);
+    return typeof caller === "string" ? undefined : caller;
+  }
+
   /** Whether the same credentials are still admitted, whenever it is called: for responses that last. */
   watch(authorization: string | undefined, scope: Scope): () => boolean {
     return () => typeof this.admit(authorization, scope, Date.now()) !== "string";

@@ -1,3 +1,4 @@
+import { parseHeaderName, parseNetworks } from "./network-values.ts";
 import {
   InvalidValue,
   parseAddress,
@@ -103,6 +104,20 @@ export const settings = {
   ),
   logRequests: setting("log-requests", "errors", "WHICH", "all, errors or none", (text) =>
     parseChoice(text, ["all", "errors", "none"]),
+  ),
+  trustedProxies: setting(
+    "trusted-proxies",
+    "",
+    "ADDRESSES",
+    "proxies whose header names the client: addresses or CIDR ranges",
+    parseNetworks,
+  ),
+  clientAddressHeader: setting(
+    "client-address-header",
+    "X-Forwarded-For",
+    "HEADER",
+    "the header believed from trusted proxies, such as Forwarded",
+    parseHeaderName,
   ),
 } as const;
 

@@ -1,4 +1,5 @@
 import type { Caller } from "../access/gate.ts";
+import type { ClientAddresses } from "./client-address.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
 import type { RequestIds } from "./request-ids.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
@@ -11,6 +12,7 @@ type Headers = Readonly<Record<string, string>>;
 export interface ListenerState {
   readonly date: ResponseDate;
   readonly requestIds: RequestIds;
+  readonly addresses: ClientAddresses;
   readonly streams: OpenStreams;
   /** Called for every error response. */
   readonly onError: (exchange: Exchange, status: number, error: number) => void;
@@ -59,10 +61,11 @@ export class Exchange {
   readonly #listener: ListenerState;
   #responded = false;
   #stream: StreamedResponse | undefined;
+  #address: string | undefined;
   readonly head: Head | undefined;
   readonly requestId: string;
   readonly startedMs: number;
-  /** Set by the router, where the route needs a scope. */
+  /** Set by the router, where the route needs a scope and the credentials are known. */
   caller: Caller | undefined;
   /** The segment of the path that the route leaves open, decoded; set by the router. */
   parameter = "";
@@ -82,6 +85,12 @@ export class Exchange {
 
   get path(): string {
     return this.head?.path ?? "-";
+  }
+
+  /** The client's. Found when first asked for, so that creates do not pay for it. */
+  get address(): string {
+    this.#address ??= this.#listener.addresses.of(this.#connection.peerAddress, this.head?.headers);
+    return this.#address;
   }
 
   get query(): URLSearchParams {

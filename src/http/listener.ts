@@ -2,6 +2,7 @@ import type { Gate } from "../access/gate.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
+import { ClientAddresses, type ProxyOptions } from "./client-address.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Exchange, type ListenerState, ResponseDate } from "./exchange.ts";
 import { HttpError } from "./http-error.ts";
@@ -13,7 +14,7 @@ import { OpenStreams } from "./streaming.ts";
 import type { WireFault, WireHandlers } from "./wire/wire-handlers.ts";
 import { WireServer } from "./wire/wire-server.ts";
 
-export interface ListenerOptions extends RouterOptions {
+export interface ListenerOptions extends RouterOptions, ProxyOptions {
   /** Which of the two, for metrics. */
   readonly name: "public" | "operator";
   readonly host: string;
@@ -102,8 +103,10 @@ function listen(
   }
 }
 
-function listenerState(events: Events, { name, logRequests }: ListenerOptions): ListenerState {
+function listenerState(events: Events, options: ListenerOptions): ListenerState {
+  const { name, logRequests } = options;
   return {
+    addresses: new ClientAddresses(options),
     date: new ResponseDate(),
     requestIds: new RequestIds(),
     streams: new OpenStreams(),
@@ -125,8 +128,14 @@ function listenerState(events: Events, { name, logRequests }: ListenerOptions): 
   };
 }
 
-function logFields({ requestId, method, path }: Exchange) {
-  return { requestId, method: method.slice(0, 20), path: path.slice(0, 200) };
+function logFields({ requestId, method, path, address, caller }: Exchange) {
+  return {
+    requestId,
+    address,
+    token: caller?.name,
+    method: method.slice(0, 20),
+    path: path.slice(0, 200),
+  };
 }
 
 function respondToError(exchange: Exchange, error: unknown, events: Events): void {

@@ -43,7 +43,10 @@ export class Router<Parts> {
     if (route === undefined) return noSuchMethod(exchange, path, method, [...methods.keys()]);
     if (route.scope === "none") return route.handle(exchange);
     const caller = this.#gate.admit(exchange.header("authorization"), route.scope, Date.now());
-    if (typeof caller === "string") return deny(exchange, caller, route.scope);
+    if (typeof caller === "string") {
+      if (caller === "lacks-scope") exchange.caller = this.#gate.identify(exchange.header("authorization"));
+      return deny(exchange, caller, route.scope);
+    }
     exchange.caller = caller;
     return route.handle(exchange, caller);
   }

@@ -3,7 +3,15 @@ import { Counters, createCounterMemory } from "./counters.ts";
 import { createEvents } from "./events.ts";
 import { createLog } from "./log.ts";
 
-const answered = { requestId: "r", method: "POST", path: "/plants", status: 400, error: 40002 };
+const answered = {
+  requestId: "r",
+  address: "::1",
+  token: undefined,
+  method: "POST",
+  path: "/plants",
+  status: 400,
+  error: 40002,
+};
 
 for (const [event, more] of [
   ["refused", "more requests were refused than are logged"],

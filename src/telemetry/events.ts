@@ -4,6 +4,10 @@ import type { Log } from "./log.ts";
 /** An answered request, for the log. */
 export interface Answered {
   readonly requestId: string;
+  /** The client's. */
+  readonly address: string;
+  /** The name of its token, where it is known. */
+  readonly token: string | undefined;
   readonly method: string;
   readonly path: string;
   readonly status: number;

@@ -48,6 +48,10 @@ export class Connection implements ResponseConnection {
     this.state = new ConnectionState(limits.bodyTimeoutMs, clock);
   }
 
+  get peerAddress(): string {
+    return this.#socket.remoteAddress;
+  }
+
   get closing(): boolean {
     if (this.#lastResponse || (this.#draining && this.#incoming.length === 0)) return true;
     const head = this.#head;

@@ -12,6 +12,7 @@ export interface WireLimits {
 export interface ResponseConnection {
   /** The connection closes after the current response. */
   readonly closing: boolean;
+  readonly peerAddress: string;
   /** What the client has not read yet. */
   readonly outgoing: { readonly unsentBytes: number };
   /** Reads the body of the current request; where it cannot be read, `fault` responds and `done` is never called. */

@@ -1,0 +1,26 @@
+import { isIP } from "node:net";
+import { InvalidValue } from "./values.ts";
+
+/** Addresses and CIDR ranges, separated by commas. */
+export function parseNetworks(text: string): string[] {
+  const networks = parseList(text);
+  if (!networks.every(isNetwork))
+    throw new InvalidValue("must be addresses or CIDR ranges separated by commas, such as 10.0.0.0/8,::1");
+  return networks;
+}
+
+export function parseHeaderName(text: string): string {
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(text))
+    throw new InvalidValue("must be the name of one header, such as X-Forwarded-For");
+  return text.toLowerCase();
+}
+
+function parseList(text: string): string[] {
+  return text === "" ? [] : text.split(",").map((item) => item.trim());
+}
+
+function isNetwork(text: string): boolean {
+  const match = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text);
+  const family = isIP(match?.[1] ?? "");
+  return family !== 0 && Number(match?.[2] ?? 0) <= (family === 6 ? 128 : 32);
+}

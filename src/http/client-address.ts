@@ -1,0 +1,90 @@
+import { BlockList, isIP } from "node:net";
+
+export interface ProxyOptions {
+  /** Addresses and CIDR ranges of the proxies whose header is believed. */
+  readonly trustedProxies: readonly string[];
+  /** The only header that is believed, in lower case. */
+  readonly clientAddressHeader: string;
+}
+
+const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
+// An address, in quotes or brackets where the header's syntax wants them, and a port.
+const hop =
+  /^"?(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*))(?::\d{1,5})?"?$/;
+const forwardedFor = /(?:^|;)[ \t]*for=("[^"]*"|[^;"]*)/i;
+
+/** Finds out who sent a request: the peer of its connection or, through trusted proxies, whom they name. */
+export class ClientAddresses {
+  readonly #trusted: BlockList | undefined;
+  readonly #header: string;
+
+  constructor({ trustedProxies, clientAddressHeader }: ProxyOptions) {
+    this.#trusted = trustedProxies.length === 0 ? undefined : blockList(trustedProxies);
+    this.#header = clientAddressHeader;
+  }
+
+  /**
+   * Reads the header from the right, as each proxy appends the address that it saw: past trusted ones, up to the first that
+   * is not. Whatever is left of that one is the client's own word.
+   */
+  of(peer: string, headers: ReadonlyMap<string, string> | undefined): string {
+    let address = canonical(peer);
+    if (this.#trusted === undefined) return address;
+    const hops = headers?.get(this.#header)?.split(",") ?? [];
+    while (this.#isTrusted(address)) {
+      const next = this.#readHop(hops.pop());
+      if (next === undefined) break;
+      address = next;
+    }
+    return address;
+  }
+
+  #isTrusted(address: string): boolean {
+    const family = isIP(address);
+    return family !== 0 && this.#trusted?.check(address, family === 6 ? "ipv6" : "ipv4") === true;
+  }
+
+  #readHop(text: string | undefined): string | undefined {
+    const value = this.#header === "forwarded" ? forwardedFor.exec(text ?? "")?.[1] : text;
+    const match = hop.exec(value?.trim() ?? "");
+    const address = canonical(match?.[1] ?? match?.[2] ?? "");
+    return isIP(address) === 0 ? undefined : address;
+  }
+}
+
+/** Whether only this machine can reach the address. */
+export function isLoopback(host: string): boolean {
+  const address = canonical(host);
+  return address === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
+}
+
+/** What counts as one client: an IPv4 address, or the /64 of an IPv6 address, since one host has all of it. */
+export function clientNetwork(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const [before = "", after] = address.split("::");
+  const head = before === "" ? [] : before.split(":");
+  const tail = after === undefined || after === "" ? [] : after.split(":");
+  // An IPv4 address at the end counts as two groups.
+  const groupsLeft = 8 - head.length - tail.length - (address.includes(".") ? 1 : 0);
+  const zeros = after === undefined ? [] : Array<string>(Math.max(0, groupsLeft)).fill("0");
+  const groups = [...head, ...zeros, ...tail]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16));
+  return `${groups.join(":")}::/64`;
+}
+
+// Without a zone, and IPv4 in its own form where a listener on all addresses sees it as IPv6.
+function canonical(address: string): string {
+  const plain = address.replace(/%.*$/, "");
+  return mappedIpv4.exec(plain)?.[1] ?? plain.toLowerCase();
+}
+
+function blockList(ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", bits] = range.split("/");
+    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
+    list.addSubnet(address, Number(bits ?? (family === "ipv6" ? 128 : 32)), family);
+  }
+  return list;
+}

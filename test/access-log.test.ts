@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { accessToken, operatorToken, post, sendRaw, startTestService, type TestService } from "./harness.ts";
+
+type Line = Record<string, unknown>;
+
+let direct: TestService;
+let proxied: TestService;
+beforeAll(async () => {
+  direct = await startTestService({ "log-requests": "all" });
+  proxied = await startTestService({ "log-requests": "all", "trusted-proxies": "127.0.0.0/8,10.0.0.0/8" });
+});
+afterAll(async () => {
+  await direct[Symbol.asyncDispose]();
+  await proxied[Symbol.asyncDispose]();
+});
+
+describe("an access-log line", () => {
+  test("has the peer's address and the token's name, on both listeners", async () => {
+    await post(direct.url, '{"id":1,"name":"a"}', { "X-Request-Id": "created" });
+    await post(direct.url, "{", { "X-Request-Id": "refused" });
+    await get(`${direct.operatorUrl}/api/tokens`, operatorToken, { "X-Request-Id": "listed" });
+    await get(`${direct.operatorUrl}/api/tokens`, accessToken, { "X-Request-Id": "denied" });
+    for (const [requestId, status, token] of [
+      ["created", 200, "preset-access"],
+      ["refused", 400, "preset-access"],
+      ["listed", 200, "preset-operator"],
+      ["denied", 403, "preset-access"],
+    ] as const)
+      expect(line(direct, requestId)).toMatchObject({ status, token, address: "127.0.0.1" });
+  });
+
+  test("has the address where there is no valid token, no request, or an open path", async () => {
+    await post(direct.url, "{}", { Authorization: `Bearer ${"x".repeat(30)}`, "X-Request-Id": "guess" });
+    await get(`${direct.url}/livez`, "", { "X-Request-Id": "probe" });
+    await sendRaw(direct.port, ["nonsense\r\n\r\n"]);
+    const broken = lines(direct).find(({ error }) => error === 40030);
+    for (const found of [line(direct, "guess"), line(direct, "probe"), broken])
+      expect([found?.["address"], found?.["token"]]).toEqual(["127.0.0.1", undefined]);
+  });
+
+  test("never has a secret", () => {
+    expect(direct.logged.join("")).not.toMatch(new RegExp(`${accessToken}|${operatorToken}|x{30}`));
+  });
+});
+
+describe("the address", () => {
+  const spoofed = "203.0.113.9, 198.51.100.7, 10.1.2.3";
+
+  test("is the peer's, whatever the headers say, where no proxy is trusted", async () => {
+    const headers = { "X-Forwarded-For": spoofed, Forwarded: "for=203.0.113.9", "X-Real-IP": "203.0.113.9" };
+    await get(`${direct.url}/livez`, "", { ...headers, "X-Request-Id": "claims" });
+    expect(line(direct, "claims")).toMatchObject({ address: "127.0.0.1" });
+  });
+
+  test("is the one that a trusted proxy names, and no other header counts", async () => {
+    await get(`${proxied.url}/livez`, "", { "X-Forwarded-For": spoofed, "X-Request-Id": "forwarded" });
+    await get(`${proxied.url}/livez`, "", { Forwarded: "for=203.0.113.9", "X-Request-Id": "other" });
+    await get(`${proxied.operatorUrl}/livez`, "", { "X-Forwarded-For": spoofed, "X-Request-Id": "operator" });
+    expect(line(proxied, "forwarded")).toMatchObject({ address: "198.51.100.7" });
+    expect(line(proxied, "other")).toMatchObject({ address: "127.0.0.1" });
+    expect(line(proxied, "operator")).toMatchObject({ address: "198.51.100.7" });
+  });
+});
+
+function get(url: string, token: string, headers: Record<string, string>): Promise<Response> {
+  return fetch(url, { headers: { ...(token && { Authorization: `Bearer ${token}` }), ...headers } });
+}
+
+function lines({ logged }: TestService): Line[] {
+  return logged.map((text) => JSON.parse(text));
+}
+
+function line(service: TestService, requestId: string): Line | undefined {
+  return lines(service).find((found) => found["requestId"] === requestId);
+}
