@@ -5,6 +5,7 @@ import type { Events } from "../telemetry/events.ts";
 import { ClientAddresses, type ProxyOptions } from "./client-address.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Exchange, type ListenerState, ResponseDate } from "./exchange.ts";
+import { FailedCredentials } from "./failed-credentials.ts";
 import { HttpError } from "./http-error.ts";
 import { listenProblem } from "./listen-address.ts";
 import { RequestIds } from "./request-ids.ts";
@@ -50,7 +51,8 @@ export function startListener<Parts>(
   options: ListenerOptions,
   precondition: Precondition = () => {},
 ): Listener {
-  const router = new Router(routes, parts, gate, options);
+  const failedCredentials = new FailedCredentials({ ...options, onMany: events.manyFailedCredentials });
+  const router = new Router(routes, parts, { gate, failedCredentials }, options);
   const state = listenerState(events, options);
   const handlers: WireHandlers = {
     handle(connection, head) {

@@ -1,6 +1,7 @@
 import type { Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { Exchange } from "./exchange.ts";
+import type { FailedCredentials } from "./failed-credentials.ts";
 import { HttpError } from "./http-error.ts";
 import type { Handler, OpenHandler, Route } from "./route.ts";
 
@@ -22,11 +23,18 @@ type Methods = Map<string, Mounted>;
 export class Router<Parts> {
   readonly #gate: Gate;
   readonly #options: RouterOptions;
+  readonly #failedCredentials: FailedCredentials;
   readonly #exact = new Map<string, Methods>();
   readonly #patterns: { readonly pattern: RegExp; readonly methods: Methods }[] = [];
 
-  constructor(routes: readonly Route<Parts>[], parts: Parts, gate: Gate, options: RouterOptions) {
+  constructor(
+    routes: readonly Route<Parts>[],
+    parts: Parts,
+    { gate, failedCredentials }: { readonly gate: Gate; readonly failedCredentials: FailedCredentials },
+    options: RouterOptions,
+  ) {
     this.#gate = gate;
+    this.#failedCredentials = failedCredentials;
     this.#options = options;
     for (const route of routes) {
       const { method, scope, handler } = route;
@@ -43,12 +51,16 @@ export class Router<Parts> {
     if (route === undefined) return noSuchMethod(exchange, path, method, [...methods.keys()]);
     if (route.scope === "none") return route.handle(exchange);
     const caller = this.#gate.admit(exchange.header("authorization"), route.scope, Date.now());
-    if (typeof caller === "string") {
-      if (caller === "lacks-scope") exchange.caller = this.#gate.identify(exchange.header("authorization"));
-      return deny(exchange, caller, route.scope);
-    }
+    if (typeof caller === "string") return this.#deny(exchange, caller, route.scope);
     exchange.caller = caller;
     return route.handle(exchange, caller);
+  }
+
+  #deny(exchange: Exchange, reason: Denied, scope: Scope): void {
+    if (reason === "bad-credentials")
+      return this.#failedCredentials.respond(exchange, () => deny(exchange, reason, scope));
+    if (reason === "lacks-scope") exchange.caller = this.#gate.identify(exchange.header("authorization"));
+    deny(exchange, reason, scope);
   }
 
   #methodsAt(path: string): Methods {

@@ -21,6 +21,7 @@ export type Events = ReturnType<typeof createEvents>;
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
 const linesPerSecond = 20;
 const limitReachedLinesPerSecond = 1;
+const guessingLinesPerSecond = 5;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
   const mayLogRefusal = lineLimit(now, linesPerSecond, (unlogged) =>
@@ -31,6 +32,9 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
   );
   const mayLogLimitReached = lineLimit(now, limitReachedLinesPerSecond, (unlogged) =>
     log.warn("more connections were closed at the limit than are logged", { unlogged }),
+  );
+  const mayLogGuessing = lineLimit(now, guessingLinesPerSecond, (unlogged) =>
+    log.warn("more addresses with failed credentials than are logged", { unlogged }),
   );
 
   return {
@@ -100,6 +104,9 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       if (closed === "longest-idle")
         log.warn("the connection limit is reached; the longest idle connection was closed");
       else log.warn("the connection limit is reached and none is idle; the new connection was closed");
+    },
+    manyFailedCredentials(address: string, failures: number) {
+      if (mayLogGuessing()) log.warn("many failed credentials from one address", { address, failures });
     },
     tokensChanged: (count: number) => log.debug("tokens reloaded", { count }),
     tokensUnreadable: (reason: unknown) =>
