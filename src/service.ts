@@ -7,6 +7,7 @@ import { type Minted, mintToken, type Token, type TokenStore } from "./access/to
 import { listenerOptions } from "./config/listener-options.ts";
 import type { Config } from "./config/read-config.ts";
 import { parseDurationMs } from "./config/values.ts";
+import { warnOfPlainText } from "./http/listener.ts";
 import { connectionBudget } from "./http/wire/connection-limit.ts";
 import { counterNames } from "./operator/metrics.ts";
 import { type OperatorListener, startOperatorListener } from "./operator/operator-listener.ts";
@@ -28,6 +29,8 @@ import { Crew } from "./workers/crew.ts";
 
 export interface Service {
   readonly publicUrl: string;
+  /** What its listeners are bound to, as `HOST:PORT`. */
+  readonly addresses: readonly string[];
   /** Where the console is; undefined where it is off. */
   readonly operatorUrl: string | undefined;
   /** The secret minted because the store had no token yet; undefined on every later start. */
@@ -103,7 +106,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const connections = connectionBudget(workers);
   const publicOptions: PublicListenerOptions = {
     ...config.listen,
-    ...listenerOptions(config),
+    ...listenerOptions(config, "public"),
     baseUrl: config.baseUrl?.href,
     sharePort: workers > 1,
     connectionsMax: connections.publicMax,
@@ -167,7 +170,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
         },
         {
           ...config.operatorListen,
-          ...listenerOptions(config),
+          ...listenerOptions(config, "operator"),
           connectionsMax: connections.operatorMax,
         },
       );
@@ -186,9 +189,12 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   // While closing, the store itself ends what is under way.
   laterSecret?.catch((error) => closing.signal.aborted || failed.resolve(error));
 
+  const bound = [listener, operator].flatMap((one) => one ?? []);
+  for (const one of bound) warnOfPlainText(one, events);
   const owned = undo.move();
   return {
     publicUrl: listener.url,
+    addresses: bound.map(({ address }) => address),
     operatorUrl: operator?.url,
     firstSecret,
     opened: laterSecret,

@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
 import { readConfig } from "../src/config/read-config.ts";
 import type { Result } from "../src/plants/plant-store.ts";
 import { type Service, startService } from "../src/service.ts";
@@ -113,10 +114,21 @@ export type RawPiece = string | Uint8Array | number | ((received: () => string) 
 
 const firstByteMsMax = 3000;
 
+/** A port in plain text, or over TLS with the authority that signed its certificate. */
+export type Target = number | { readonly port: number; readonly ca: string };
+
+/** Connects to this machine; `onConnect` is called when data can be sent. */
+export function connectTo(target: Target, allowHalfOpen: boolean, onConnect: () => void): Socket {
+  const options = { host: "127.0.0.1", allowHalfOpen };
+  return typeof target === "number"
+    ? connect({ ...options, port: target }, onConnect)
+    : connectTls({ ...options, ...target }, onConnect);
+}
+
 /** Sends the pieces unchanged, one after another, and collects everything that is received. */
-export function sendRaw(port: number, pieces: readonly RawPiece[], waitMs = 150): Promise<RawResponse> {
+export function sendRaw(target: Target, pieces: readonly RawPiece[], waitMs = 150): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    const socket = connectTo(target, true, () => void send());
     const received: Buffer[] = [];
     let ended = false;
     let timer: NodeJS.Timeout | undefined;
@@ -143,7 +155,7 @@ export function sendRaw(port: number, pieces: readonly RawPiece[], waitMs = 150)
       ended = true;
       finish();
     });
-    socket.on("connect", async () => {
+    const send = async () => {
       for (const piece of pieces) {
         if (typeof piece === "number") await Bun.sleep(piece);
         else if (typeof piece === "function") await piece(() => Buffer.concat(received).toString("utf8"));
@@ -151,7 +163,7 @@ export function sendRaw(port: number, pieces: readonly RawPiece[], waitMs = 150)
       }
       if (ended) finish();
       else settle();
-    });
+    };
   });
 }
 

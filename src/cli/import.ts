@@ -73,7 +73,7 @@ export const importPlants: Command = {
 };
 
 function readTarget(args: Arguments): Target {
-  const { baseUrl, listen } = readConfig(args.sources);
+  const { baseUrl, listen, tlsCert } = readConfig(args.sources);
   const token = readSecret("accessToken", args.sources);
   if (token === undefined) {
     throw new ConfigProblem(
@@ -81,7 +81,9 @@ function readTarget(args: Arguments): Target {
     );
   }
   return {
-    url: parseFlag(args, "url", parseBaseUrl)?.href ?? publicUrl(baseUrl, listen.host, listen.port),
+    url:
+      parseFlag(args, "url", parseBaseUrl)?.href ??
+      publicUrl(baseUrl, { ...listen, secure: tlsCert !== undefined }),
     token,
     concurrency:
       parseFlag(args, "concurrency", (text) => parseCount(text, 1, concurrencyLimit)) ?? concurrencyDefault,

@@ -13,8 +13,8 @@ export const openapi: Command = {
   flags: {},
   settings: ["listen", "baseUrl"],
   async run(args, terminal) {
-    const { baseUrl, listen } = readConfig(args.sources);
-    terminal.out(`${describeApi(publicUrl(baseUrl, listen.host, listen.port))}\n`);
+    const { baseUrl, listen, tlsCert } = readConfig(args.sources);
+    terminal.out(`${describeApi(publicUrl(baseUrl, { ...listen, secure: tlsCert !== undefined }))}\n`);
     return 0;
   },
 };

@@ -3,6 +3,7 @@ import { TokenProblem } from "../access/tokens.ts";
 import { ConfigProblem } from "../config/read-config.ts";
 import { FormatError } from "../files/input-row.ts";
 import { ListenProblem } from "../http/listen-address.ts";
+import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
@@ -25,6 +26,7 @@ import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 
 const exitCodes = { success: 0, failure: 1, usage: 2 } as const;
 // Their message is all that the user needs.
+const misuses = [ConfigProblem, DatabaseMisuse, TlsProblem];
 const expectedErrors = [
   TokenProblem,
   ListenProblem,
@@ -109,7 +111,7 @@ function help(args: readonly string[], colour: boolean): string {
 function reportError(error: unknown, terminal: Terminal): number {
   const message = error instanceof Error ? error.message : String(error);
   const isUsageError = error instanceof UsageError;
-  if (isUsageError || error instanceof ConfigProblem || error instanceof DatabaseMisuse) {
+  if (isUsageError || misuses.some((type) => error instanceof type)) {
     terminal.err(`plant-store: ${message}${isUsageError ? ". See plant-store --help." : ""}\n`);
     return exitCodes.usage;
   }

@@ -38,7 +38,8 @@ export const serve: Command = {
         terminal.out(`The database is available now.\n\n${firstTokenMessage(service, secret, terminal)}`),
       () => {},
     );
-    log.info("listening", { url: service.publicUrl, operatorUrl: service.operatorUrl });
+    const { publicUrl: url, operatorUrl, addresses } = service;
+    log.info("listening", { url, operatorUrl, addresses: addresses.join(", ") });
 
     const end = await Promise.race([stopSignal, service.failed]);
     const unusable = end instanceof DatabaseProblem ? end : undefined;
@@ -51,14 +52,15 @@ export const serve: Command = {
 };
 
 function startupMessage(service: Service, config: Config, terminal: Terminal): string {
-  const { publicUrl, operatorUrl, firstSecret, opened } = service;
-  const addresses = [
+  const { publicUrl, operatorUrl, addresses, firstSecret, opened } = service;
+  const rows = [
     ["plants", `${publicUrl}/plants`],
     ["docs", `${publicUrl}/docs`],
     ...(operatorUrl === undefined ? [] : [["console", `${operatorUrl}/`]]),
+    ["listening on", addresses.join(" and ")],
     ["data", /^\w+:\/\//.test(config.database) ? withoutPassword(config.database) : resolve(config.database)],
   ];
-  const started = `${green("Plant Store", terminal.colourOut)} is running. Ctrl-C stops it.\n\n${formatColumns(addresses, "  ")}\n\n`;
+  const started = `${green("Plant Store", terminal.colourOut)} is running. Ctrl-C stops it.\n\n${formatColumns(rows, "  ")}\n\n`;
   if (opened !== undefined)
     return `${started}The database is not available yet; the log has the reason. Until then, plants are refused with 50302.\n\n`;
   if (firstSecret !== undefined) return started + firstTokenMessage(service, firstSecret, terminal);

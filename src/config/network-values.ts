@@ -15,6 +15,11 @@ export function parseHeaderName(text: string): string {
   return text.toLowerCase();
 }
 
+/** Undefined where there is none. */
+export function parsePath(text: string): string | undefined {
+  return text === "" ? undefined : text;
+}
+
 function parseList(text: string): string[] {
   return text === "" ? [] : text.split(",").map((item) => item.trim());
 }

@@ -56,9 +56,11 @@ export function readConfig(sources: ConfigSources): Config {
     const found = findSetting(name as SettingName, sources);
     return [name, parseFound<unknown>(found, setting.parse)] as const;
   });
+  const config = Object.fromEntries(values) as Omit<Config, "presetTokens" | "databasePassword">;
+  checkTls(config);
   const presetTokens = (Object.keys(presets) as PresetName[]).flatMap((name) => presetToken(name, sources));
   return {
-    ...(Object.fromEntries(values) as Omit<Config, "presetTokens" | "databasePassword">),
+    ...config,
     presetTokens: mergePresets(presetTokens),
     databasePassword: databasePassword(sources),
   };
@@ -96,6 +98,18 @@ export function unknownVariables(environment: ConfigSources["environment"]): str
   return Object.keys(environment).filter(
     (name) => name.startsWith("PLANT_STORE_") && !known.includes(name) && !fromKubernetes.test(name),
   );
+}
+
+function checkTls({
+  tlsCert,
+  tlsKey,
+  tlsClientCa,
+}: Pick<Config, "tlsCert" | "tlsKey" | "tlsClientCa">): void {
+  const needs = (set: string, missing: string) => new ConfigProblem(`${set} needs ${missing} as well.`);
+  if (tlsCert !== undefined && tlsKey === undefined) throw needs("--tls-cert", "--tls-key");
+  if (tlsKey !== undefined && tlsCert === undefined) throw needs("--tls-key", "--tls-cert");
+  if (tlsClientCa !== undefined && tlsCert === undefined)
+    throw needs("--tls-client-ca", "--tls-cert and --tls-key");
 }
 
 // Read here too, so that an unreadable file fails the start.

@@ -1,4 +1,4 @@
-import { parseHeaderName, parseNetworks } from "./network-values.ts";
+import { parseHeaderName, parseNetworks, parsePath } from "./network-values.ts";
 import {
   InvalidValue,
   parseAddress,
@@ -116,8 +116,26 @@ export const settings = {
     "client-address-header",
     "X-Forwarded-For",
     "HEADER",
-    "the header believed from trusted proxies, such as Forwarded",
+    "the header that is believed from trusted proxies",
     parseHeaderName,
+  ),
+  tlsCert: setting(
+    "tls-cert",
+    "",
+    "PATH",
+    "the certificate chain in PEM; both listeners then use TLS",
+    parsePath,
+  ),
+  tlsKey: setting("tls-key", "", "PATH", "the certificate's private key in PEM", parsePath),
+  tlsClientCa: setting(
+    "tls-client-ca",
+    "",
+    "PATH",
+    "clients also need a certificate of this authority",
+    parsePath,
+  ),
+  tlsClientCaFor: setting("tls-client-ca-for", "both", "LISTENER", "public, operator or both", (text) =>
+    parseChoice(text, ["public", "operator", "both"]),
   ),
 } as const;
 

@@ -13,9 +13,22 @@ export function listenProblem(error: unknown, host: string, port: number, remedy
   );
 }
 
+/** As a setting has it: `127.0.0.1:3000`, `[::1]:3000`. */
+export function formatAddress({ host, port }: Pick<Bound, "host" | "port">): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** What a listener is bound to. */
+export interface Bound {
+  readonly host: string;
+  readonly port: number;
+  /** Whether it is TLS, in which case the scheme is https. */
+  readonly secure: boolean;
+}
+
 /** Where clients reach the service, without a slash at the end: a host that means "all" is named by one that leads there. */
-export function publicUrl(baseUrl: URL | undefined, host: string, port: number): string {
+export function publicUrl(baseUrl: URL | undefined, { host, port, secure }: Bound): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  const authority = reachable.includes(":") ? `[${reachable}]` : reachable;
-  return (baseUrl?.href ?? `http://${authority}:${port}`).replace(/\/+$/, "");
+  const own = `${secure ? "https" : "http"}://${formatAddress({ host: reachable, port })}`;
+  return (baseUrl?.href ?? own).replace(/\/+$/, "");
 }

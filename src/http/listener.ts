@@ -2,18 +2,19 @@ import type { Gate } from "../access/gate.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
-import { ClientAddresses, type ProxyOptions } from "./client-address.ts";
+import { ClientAddresses, isLoopback, type ProxyOptions } from "./client-address.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Exchange, type ListenerState, ResponseDate } from "./exchange.ts";
 import { FailedCredentials } from "./failed-credentials.ts";
 import { HttpError } from "./http-error.ts";
-import { listenProblem } from "./listen-address.ts";
+import { type Bound, formatAddress, listenProblem } from "./listen-address.ts";
 import { RequestIds } from "./request-ids.ts";
 import type { Route } from "./route.ts";
 import { Router, type RouterOptions } from "./router.ts";
 import { OpenStreams } from "./streaming.ts";
+import { TlsFiles, type TlsPaths } from "./tls-files.ts";
 import type { WireFault, WireHandlers } from "./wire/wire-handlers.ts";
-import { WireServer } from "./wire/wire-server.ts";
+import { WireServer, type WireServerOptions } from "./wire/wire-server.ts";
 
 export interface ListenerOptions extends RouterOptions, ProxyOptions {
   /** Which of the two, for metrics. */
@@ -27,12 +28,15 @@ export interface ListenerOptions extends RouterOptions, ProxyOptions {
   readonly logRequests: "all" | "errors" | "none";
   /** Whether other threads listen on the same port, each accepting its share of the connections. */
   readonly sharePort: boolean;
+  /** Undefined for plain text. */
+  readonly tls: TlsPaths | undefined;
   /** How many connections it may have open. */
   readonly connectionsMax: number;
 }
 
-export interface Listener {
-  readonly port: number;
+export interface Listener extends Bound {
+  /** As `HOST:PORT`. */
+  readonly address: string;
   /** Accepts no new connection, aborts streams, responds to what was sent, and closes what is left after the timeout. */
   drain(timeoutMs: number): Promise<void>;
 }
@@ -43,6 +47,7 @@ type Precondition = (exchange: Exchange) => void;
 /**
  * Serves a table of routes over HTTP/1.1.
  * @throws ListenProblem the address cannot be listened on.
+ * @throws TlsProblem its certificate or key cannot be used.
  */
 export function startListener<Parts>(
   routes: readonly Route<Parts>[],
@@ -73,10 +78,21 @@ export function startListener<Parts>(
       respondToError(new Exchange(connection, head, state), error, events);
     },
   };
-  const server = listen(options, handlers, events);
+  const tls = options.tls && new TlsFiles(options.tls);
+  const server = listen({ ...options, tls: tls?.material }, handlers, events);
+  const unwatch = tls?.watch({
+    onChange(material) {
+      server.useTls(material);
+      events.certificateReloaded(options.name);
+    },
+    onProblem: (reason) => events.certificateUnusable(options.name, reason),
+  });
+  const bound = { host: options.host, port: server.port, secure: tls !== undefined };
   return {
-    port: server.port,
+    ...bound,
+    address: formatAddress(bound),
     async drain(timeoutMs) {
+      unwatch?.();
       state.streams.abortAll();
       if (!(await server.drain(timeoutMs))) events.drainTimedOut();
     },
@@ -89,12 +105,19 @@ export function startListener<Parts>(
  */
 export async function claimPort(options: Omit<ListenerOptions, keyof RouterOptions>): Promise<void> {
   const unused = { handle() {}, fault() {}, crash() {} };
-  const server = listen({ ...options, sharePort: false }, unused, { connectionLimitReached() {} });
+  const server = listen({ ...options, sharePort: false, tls: undefined }, unused, {
+    connectionLimitReached() {},
+  });
   await server.drain(0);
 }
 
+/** Tokens travel in every request. */
+export function warnOfPlainText({ secure, host, address }: Listener, events: Events): void {
+  if (!secure && !isLoopback(host)) events.plainText(address);
+}
+
 function listen(
-  options: Omit<ListenerOptions, keyof RouterOptions>,
+  options: WireServerOptions & Pick<ListenerOptions, "inUseRemedy">,
   handlers: WireHandlers,
   events: Pick<Events, "connectionLimitReached">,
 ): WireServer {

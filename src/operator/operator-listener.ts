@@ -47,7 +47,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
   const listener = startListener(operatorRoutes, routeParts, parts, listenerOptions, (exchange) =>
     checkHost(exchange, options.host),
   );
-  const url = publicUrl(undefined, options.host, listener.port);
+  const url = publicUrl(undefined, listener);
   return { ...listener, url, goUnready: () => readiness.goUnready() };
 }
 

@@ -33,7 +33,7 @@ export function startPublicListener(
     parts,
     listenerOptions(options),
   );
-  const url = publicUrl(parseUrl(options.baseUrl), options.host, listener.port);
+  const url = publicUrl(parseUrl(options.baseUrl), listener);
   return { ...listener, url, goUnready: () => readiness.goUnready() };
 }
 

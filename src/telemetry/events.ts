@@ -108,6 +108,14 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     manyFailedCredentials(address: string, failures: number) {
       if (mayLogGuessing()) log.warn("many failed credentials from one address", { address, failures });
     },
+    certificateReloaded: (listener: string) =>
+      log.info("certificate reloaded; new connections get it", { listener }),
+    certificateUnusable: (listener: string, reason: string) =>
+      log.error("the changed certificate cannot be used; keeping the former one", { listener, reason }),
+    plainText: (address: string) =>
+      log.warn("tokens and plants are sent in plain text beyond this machine; set --tls-cert and --tls-key", {
+        address,
+      }),
     tokensChanged: (count: number) => log.debug("tokens reloaded", { count }),
     tokensUnreadable: (reason: unknown) =>
       log.error("tokens could not be read; keeping the known ones", { reason: String(reason) }),

@@ -35,6 +35,7 @@ export class Connection implements ResponseConnection {
   #lastResponse = false;
   #draining = false;
   #peerEnded = false;
+  #ended = false;
   #bodyUnread = false;
   #stream: StreamOwner | undefined;
   #acceptedBefore = 0;
@@ -135,7 +136,10 @@ export class Connection implements ResponseConnection {
 
   /** Closes the connection. What is already in flight to a slow reader still arrives. */
   close(): void {
-    if (this.state.now === "idle" || this.state.now === "lingering") this.#socket.end();
+    const mayEnd = !this.#ended && (this.state.now === "idle" || this.state.now === "lingering");
+    // Over TLS it stays open until the client ends it, too; the next sweep then closes it.
+    this.#ended = true;
+    if (mayEnd) this.#socket.end();
     else this.#socket.terminate();
   }
 

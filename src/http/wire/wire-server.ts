@@ -6,10 +6,19 @@ import type { WireHandlers, WireLimits } from "./wire-handlers.ts";
 /** The connection that was closed at the limit: the newest only if all others have a request in progress. */
 export type ClosedAtLimit = "longest-idle" | "newest";
 
+/** PEM texts. */
+export interface TlsMaterial {
+  readonly cert: string;
+  readonly key: string;
+  readonly clientCa: string | undefined;
+}
+
 export interface WireServerOptions extends WireLimits {
   readonly host: string;
   readonly port: number;
   readonly sharePort: boolean;
+  /** Undefined for plain text. */
+  readonly tls?: TlsMaterial | undefined;
   /** With one more than this, the longest idle connection is closed. */
   readonly connectionsMax: number;
   readonly onLimitReached?: (closed: ClosedAtLimit) => void;
@@ -27,7 +36,11 @@ const drainLookEveryMs = 5;
 // Long enough for a request to arrive that was sent before its client could know that we stop.
 const idleGraceMs = 1000;
 
-/** An HTTP/1.1 server on plain TCP: it accepts connections, keeps their deadlines, and lets them finish. */
+const tls12 = 0x0303;
+// As the handshake has it: a length and the name.
+const alpnHttp11 = Buffer.from("\x08http/1.1");
+
+/** An HTTP/1.1 server on TCP or TLS: it accepts connections, keeps their deadlines, and lets them finish. */
 export class WireServer implements CoarseClock {
   nowMs: number;
   readonly #now: () => number;
@@ -35,44 +48,34 @@ export class WireServer implements CoarseClock {
   readonly #options: WireServerOptions;
   // The longest idle last. Sorted once for many closings: whatever became idle since then has been idle for less long.
   #idle: Idle[] = [];
-  readonly #listener: TCPSocketListener<Connection>;
+  readonly #handlers: WireHandlers;
+  #listener: TCPSocketListener<Connection>;
   readonly #sweeper: NodeJS.Timeout;
 
   constructor(options: WireServerOptions, handlers: WireHandlers) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.nowMs = this.#now();
-    // Bun supports reusePort here, though its types do not say so.
-    const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean } = {
-      hostname: options.host,
-      port: options.port,
-      reusePort: options.sharePort,
-      // A client may close its half and still wait for the answer.
-      allowHalfOpen: true,
-      socket: {
-        binaryType: "buffer",
-        open: (socket: Socket<Connection>) => {
-          socket.data = new Connection(socket, handlers, options, this);
-          this.#connections.add(socket.data);
-          if (this.#connections.size > options.connectionsMax) this.#closeLongestIdle(socket.data);
-        },
-        data: (socket, bytes) => socket.data.receive(bytes),
-        drain: (socket) => socket.data.drained(),
-        end: (socket) => socket.data.ended(),
-        close: (socket) => {
-          socket.data.closed();
-          this.#connections.delete(socket.data);
-        },
-        // Followed by close; a peer that goes away is no fault.
-        error: () => {},
-      },
-    };
-    this.#listener = Bun.listen(listen);
+    this.#handlers = handlers;
+    // The operator's mistake of using a port twice would go unnoticed where the port can be shared.
+    if (options.tls !== undefined && !options.sharePort) this.#claimPort();
+    this.#listener = this.#listen(options.port, options.tls);
     this.#sweeper = setInterval(() => this.#sweep(), sweepEveryMs);
   }
 
   get port(): number {
     return this.#listener.port;
+  }
+
+  /**
+   * New connections get this certificate and authority; open ones stay as they are. Bun cannot replace them in a listener, so a
+   * second one shares the port, and the first stops accepting.
+   */
+  useTls(tls: TlsMaterial): void {
+    const former = this.#listener;
+    this.#listener = this.#listen(former.port, tls);
+    // Stopping resets what it has not accepted yet; right after the events of this turn that is next to nothing.
+    setImmediate(() => former.stop(false));
   }
 
   /**
@@ -92,6 +95,48 @@ export class WireServer implements CoarseClock {
     clearInterval(this.#sweeper);
     for (const connection of this.#connections) connection.close();
     return finished;
+  }
+
+  #claimPort(): void {
+    const { host, port } = this.#options;
+    Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
+  }
+
+  #listen(port: number, tls: TlsMaterial | undefined): TCPSocketListener<Connection> {
+    const options = this.#options;
+    // Bun supports reusePort here, though its types do not say so.
+    const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean } = {
+      hostname: options.host,
+      port,
+      reusePort: options.sharePort || tls !== undefined,
+      // A client may close its half and still wait for the answer.
+      allowHalfOpen: true,
+      ...(tls && { tls: tlsOptions(tls) }),
+      socket: {
+        binaryType: "buffer",
+        open: (socket: Socket<Connection>) => {
+          socket.data = new Connection(socket, this.#handlers, options, this);
+          // A handshake has as long as a head.
+          if (tls !== undefined) socket.data.state.enter("head");
+          this.#connections.add(socket.data);
+          if (this.#connections.size > options.connectionsMax) this.#closeLongestIdle(socket.data);
+        },
+        handshake: (socket, succeeded) => {
+          if (!succeeded || (tls?.clientCa !== undefined && !socket.authorized)) socket.terminate();
+          else socket.data.state.enter("idle");
+        },
+        data: (socket, bytes) => socket.data.receive(bytes),
+        drain: (socket) => socket.data.drained(),
+        end: (socket) => socket.data.ended(),
+        close: (socket) => {
+          socket.data.closed();
+          this.#connections.delete(socket.data);
+        },
+        // Followed by close; a peer that goes away is no fault.
+        error: () => {},
+      },
+    };
+    return Bun.listen(listen);
   }
 
   // There always is one: the connection that has just been opened.
@@ -127,4 +172,13 @@ export class WireServer implements CoarseClock {
     if (this.#connections.size < this.#options.connectionsMax) this.#idle = [];
     for (const connection of this.#connections) connection.sweep();
   }
+}
+
+function tlsOptions({ cert, key, clientCa }: TlsMaterial): Bun.TLSOptions {
+  // Bun checks the minimum, though its types do not say so.
+  const versions = { minVersion: tls12 } as Bun.TLSOptions;
+  const common = { ...versions, cert, key, ALPNProtocols: alpnHttp11 };
+  // Explicitly: an environment variable changes Bun's default (its issue 35240).
+  if (clientCa === undefined) return { ...common, requestCert: false, rejectUnauthorized: false };
+  return { ...common, ca: clientCa, requestCert: true, rejectUnauthorized: true };
 }

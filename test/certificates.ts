@@ -1,0 +1,60 @@
+import { execFileSync } from "node:child_process";
+import { renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A certificate authority of a test's own, in a folder of its own. */
+export class Authority {
+  readonly #folder: string;
+  readonly #name: string;
+  readonly path: string;
+
+  constructor(folder: string, name: string) {
+    this.#folder = folder;
+    this.#name = name;
+    this.path = join(folder, `${name}.pem`);
+    openssl(
+      "req",
+      "-x509",
+      ...newKey(this.#keyOf(name)),
+      "-subj",
+      `/CN=${name}`,
+      "-days",
+      "2",
+      "-out",
+      this.path,
+    );
+  }
+
+  /** Issues a certificate for 127.0.0.1 and localhost. */
+  issue(name: string): { readonly cert: string; readonly key: string } {
+    const [cert, key, request] = [
+      join(this.#folder, `${name}.pem`),
+      this.#keyOf(name),
+      join(this.#folder, `${name}.csr`),
+    ];
+    const extensions = join(this.#folder, "extensions");
+    writeFileSync(extensions, "subjectAltName=IP:127.0.0.1,DNS:localhost");
+    openssl("req", ...newKey(key), "-subj", `/CN=${name}`, "-out", request);
+    const signer = ["-CA", this.path, "-CAkey", this.#keyOf(this.#name), "-CAcreateserial"];
+    openssl("x509", "-req", "-in", request, ...signer, "-days", "2", "-extfile", extensions, "-out", cert);
+    return { cert, key };
+  }
+
+  #keyOf(name: string): string {
+    return join(this.#folder, `${name}.key`);
+  }
+}
+
+/** Replaces a file as a careful tool does: the new one is complete before it has the name. */
+export function replaceFile(path: string, content: string | Uint8Array): void {
+  writeFileSync(`${path}.new`, content);
+  renameSync(`${path}.new`, path);
+}
+
+function newKey(path: string): string[] {
+  return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path];
+}
+
+function openssl(...args: string[]): void {
+  execFileSync("openssl", args, { stdio: "pipe" });
+}

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { Authority, replaceFile } from "./certificates.ts";
+import { plantStore, serve } from "./command.ts";
+import { eventually, rawPost, startTestService, type TestService, temporaryFolder } from "./harness.ts";
+
+interface Handshake {
+  readonly socket: TLSSocket;
+  /** The name in the server's certificate. */
+  readonly server: string | undefined;
+}
+
+const folder = temporaryFolder();
+let first: Authority;
+let second: Authority;
+let clients: Record<"first" | "second", ConnectionOptions>;
+let flags: { "tls-cert": string; "tls-key": string };
+
+beforeAll(() => {
+  first = new Authority(folder.path, "first-authority");
+  second = new Authority(folder.path, "second-authority");
+  const { cert, key } = first.issue("server");
+  flags = { "tls-cert": cert, "tls-key": key };
+  clients = { first: clientOf(first, "first-client"), second: clientOf(second, "second-client") };
+});
+afterAll(() => folder[Symbol.dispose]());
+
+describe("with --tls-cert and --tls-key", () => {
+  let running: TestService;
+  beforeAll(async () => {
+    running = await startTestService(flags);
+  });
+  afterAll(() => running[Symbol.asyncDispose]());
+
+  test("both listeners speak HTTP/1.1 over TLS 1.3 or 1.2, and nothing older", async () => {
+    expect([running.url, running.operatorUrl].map((url) => new URL(url).protocol)).toEqual([
+      "https:",
+      "https:",
+    ]);
+    for (const port of [running.port, portOf(running.operatorUrl)]) {
+      const { socket } = await handshake(port, { ALPNProtocols: ["h2", "http/1.1"] });
+      expect([socket.getProtocol(), socket.alpnProtocol]).toEqual(["TLSv1.3", "http/1.1"]);
+      socket.destroy();
+      const older = await handshake(port, { maxVersion: "TLSv1.2" });
+      expect(older.socket.getProtocol()).toBe("TLSv1.2");
+      older.socket.destroy();
+      const tooOld = handshake(port, { minVersion: "TLSv1.1", maxVersion: "TLSv1.1" });
+      await expect(tooOld).rejects.toThrow(/PROTOCOL_VERSION/);
+      await expect(handshake(port, { ALPNProtocols: ["h2"] })).rejects.toThrow(/APPLICATION_PROTOCOL/);
+    }
+  });
+
+  test("a client that sends plain text gets no response", async () => {
+    const plain = fetch(`http://127.0.0.1:${running.port}/livez`);
+    await expect(plain).rejects.toThrow();
+  });
+});
+
+describe("when the files change", () => {
+  let running: TestService;
+  let live: { cert: string; key: string; clientCa: string };
+  let before: TLSSocket;
+  beforeAll(async () => {
+    live = { ...first.issue("live"), clientCa: join(folder.path, "client-ca.pem") };
+    replaceFile(live.clientCa, readFileSync(first.path));
+    running = await startTestService({
+      "tls-cert": live.cert,
+      "tls-key": live.key,
+      "tls-client-ca": live.clientCa,
+    });
+    before = (await handshake(running.port, clients.first)).socket;
+  });
+  afterAll(async () => {
+    before.destroy();
+    await running[Symbol.asyncDispose]();
+  });
+
+  test("a key that does not belong to the certificate is logged, and the former pair stays in use", async () => {
+    const key = readFileSync(live.key);
+    replaceFile(live.key, readFileSync(first.issue("other").key));
+    await eventually(() => running.logged.join("").includes("the changed certificate cannot be used"));
+    expect(running.logged.join("")).toContain(`does not belong to the certificate in ${live.cert}`);
+    const during = await handshake(running.port, clients.first);
+    expect(during.server).toBe("live");
+    during.socket.destroy();
+    replaceFile(live.key, key);
+  });
+
+  test("new connections get the new certificate and the new client authority, on both listeners; old ones live on", async () => {
+    expect(await create(before, 1)).toContain("200 OK");
+    const renewed = second.issue("renewed");
+    replaceFile(live.cert, readFileSync(renewed.cert));
+    replaceFile(live.key, readFileSync(renewed.key));
+    replaceFile(live.clientCa, readFileSync(second.path));
+    for (const port of [running.port, portOf(running.operatorUrl)]) {
+      await eventually(async () => (await serverAt(port, clients.second)) === "renewed");
+      // Also where many connections are spread over whatever listens there.
+      const names = await Promise.all(Array.from({ length: 20 }, () => serverAt(port, clients.second)));
+      expect(new Set(names)).toEqual(new Set(["renewed"]));
+      await expectRefused(port, { ...clients.first, ca: readFileSync(second.path) });
+    }
+    expect(await create(before, 2)).toContain("200 OK");
+    expect(running.logged.join("")).toContain("certificate reloaded");
+  });
+});
+
+describe("with --tls-client-ca", () => {
+  test("a client needs a certificate of the authority, and its token as well", async () => {
+    await using running = await startTestService({ ...flags, "tls-client-ca": first.path });
+    for (const port of [running.port, portOf(running.operatorUrl)]) {
+      await expectRefused(port, {});
+      await expectRefused(port, { ...clients.second, ca: readFileSync(first.path) });
+      const { socket } = await handshake(port, clients.first);
+      expect(await exchange(socket, "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n")).toContain("40101");
+      expect(await create(socket, port)).toContain("200 OK");
+      socket.destroy();
+    }
+  });
+
+  test("--tls-client-ca-for limits it to one listener, so that probes can use the other", async () => {
+    const client = { "tls-client-ca": first.path, "tls-client-ca-for": "operator" };
+    await using running = await startTestService({ ...flags, ...client });
+    await expectRefused(portOf(running.operatorUrl), {});
+    const { socket } = await handshake(running.port, {});
+    expect(await exchange(socket, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")).toContain("200 OK");
+    socket.destroy();
+  });
+});
+
+describe("the command line", () => {
+  test.each([
+    ["a key without a certificate", () => ["--tls-key", flags["tls-key"]], "--tls-key needs --tls-cert"],
+    ["a certificate without a key", () => ["--tls-cert", flags["tls-cert"]], "--tls-cert needs --tls-key"],
+    ["a client authority without both", () => ["--tls-client-ca", first.path], "--tls-client-ca needs"],
+    ["a missing file", () => pair("/nowhere/cert.pem", flags["tls-key"]), "cannot be read: ENOENT"],
+    ["a file that is no key", () => pair(flags["tls-cert"], flags["tls-cert"]), "holds no private key"],
+    [
+      "a key of another certificate",
+      () => pair(flags["tls-cert"], first.issue("x").key),
+      "does not belong to",
+    ],
+  ])("refuses %s", async (_, args, message) => {
+    const { code, err } = await plantStore(["serve", "--database", join(folder.path, "none.db"), ...args()]);
+    expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+  });
+
+  test("greets with the address it is bound to, and warns of plain text beyond loopback", async () => {
+    const database = ["--database", join(folder.path, "greeting.db")];
+    await using plain = await serve([...database, "--listen", "0.0.0.0:0"]);
+    expect(plain.out()).toMatch(/listening on +0\.0\.0\.0:\d+ and 127\.0\.0\.1:\d+\n/);
+    expect(plain.err().match(/in plain text.*?"address":"[^"]*"/g)).toEqual([
+      expect.stringMatching(/"address":"0\.0\.0\.0:\d+"/),
+    ]);
+    plain.child.kill("SIGTERM");
+    await plain.ended();
+    const secure = pair(flags["tls-cert"], flags["tls-key"]);
+    await using encrypted = await serve([...database, "--listen", "0.0.0.0:0", ...secure]);
+    expect(encrypted.out()).toMatch(/plants +https:\/\/127\.0\.0\.1:\d+\/plants\n/);
+    expect(encrypted.err()).not.toContain("in plain text");
+  });
+});
+
+function pair(cert: string, key: string): string[] {
+  return ["--tls-cert", cert, "--tls-key", key];
+}
+
+function clientOf(authority: Authority, name: string): ConnectionOptions {
+  const { cert, key } = authority.issue(name);
+  return { cert: readFileSync(cert), key: readFileSync(key) };
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
+
+/** Trusts both authorities: which of them signed is what the tests look at. */
+function handshake(port: number, options: ConnectionOptions): Promise<Handshake> {
+  const ca = [first, second].map(({ path }) => readFileSync(path, "utf8"));
+  return new Promise((resolve, reject) => {
+    const socket: TLSSocket = connect({ port, host: "127.0.0.1", ca, ...options }, () =>
+      resolve({ socket, server: socket.getPeerCertificate().subject.CN as string }),
+    );
+    socket.on("error", reject);
+  });
+}
+
+async function serverAt(port: number, options: ConnectionOptions): Promise<string | undefined> {
+  const { socket, server } = await handshake(port, options).catch(() => ({
+    socket: undefined,
+    server: undefined,
+  }));
+  if (socket === undefined) return undefined;
+  // In TLS 1.3 a client is done before the server has seen its certificate.
+  const response = await exchange(socket, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  socket.destroy();
+  return response.includes("200 OK") ? server : undefined;
+}
+
+async function expectRefused(port: number, options: ConnectionOptions): Promise<void> {
+  expect(await serverAt(port, options)).toBeUndefined();
+}
+
+function create(socket: TLSSocket, id: number): Promise<string> {
+  return exchange(socket, rawPost(`{"id":${id},"name":"over TLS"}`));
+}
+
+/** Resolves with the response, or with what came before the connection was closed. */
+function exchange(socket: TLSSocket, request: string): Promise<string> {
+  return new Promise((resolve) => {
+    let received = "";
+    socket.on("data", (bytes) => {
+      received += bytes;
+      if (/\r\n\r\n.*\}$/s.test(received)) resolve(received);
+    });
+    for (const event of ["close", "error"]) socket.on(event, () => resolve(received));
+    socket.write(request);
+  });
+}
