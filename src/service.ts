@@ -4,7 +4,7 @@ import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
 import { scopes } from "./access/scopes.ts";
 import { watchTokens } from "./access/token-watch.ts";
 import { type Minted, mintToken, type Token, type TokenStore } from "./access/tokens.ts";
-import { listenerOptions } from "./config/listener-options.ts";
+import { operatorSettings, publicSettings } from "./config/listener-options.ts";
 import type { Config } from "./config/read-config.ts";
 import { parseDurationMs } from "./config/values.ts";
 import { warnOfPlainText } from "./http/listener.ts";
@@ -105,9 +105,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const rateLimit = config.rateLimit && new RateLimit(config.rateLimit, rateMemory);
   const connections = connectionBudget(workers);
   const publicOptions: PublicListenerOptions = {
-    ...config.listen,
-    ...listenerOptions(config, "public"),
-    baseUrl: config.baseUrl?.href,
+    ...publicSettings(config),
     sharePort: workers > 1,
     connectionsMax: connections.publicMax,
   };
@@ -170,7 +168,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
         },
         {
           ...config.operatorListen,
-          ...listenerOptions(config, "operator"),
+          ...operatorSettings(config),
           connectionsMax: connections.operatorMax,
         },
       );

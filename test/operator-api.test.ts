@@ -322,6 +322,21 @@ onEveryEngine((engine) => {
         if (status === 421) expect(text).toContain('{"error":42101,');
       }
     });
+
+    test("by a name that --operator-hosts does not have", async () => {
+      await using named = await startTestService({ "operator-hosts": "plants.example.org, Garden.example" });
+      const port = Number(new URL(named.operatorUrl).port);
+      for (const [host, status] of [
+        ["plants.example.org", 200],
+        ["GARDEN.example:8443", 200],
+        ["localhost", 200],
+        ["evil.plants.example.org", 421],
+        ["example.org", 421],
+      ] as const) {
+        const { text } = await sendRaw(port, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`]);
+        expect(text).toStartWith(`HTTP/1.1 ${status} `);
+      }
+    });
   });
 
   describe("the other paths", () => {

@@ -1,10 +1,25 @@
 import type { Config } from "./read-config.ts";
 
-/** The settings of one listener that both have; plain values, which can be sent to a worker. */
-export function listenerOptions(config: Config, listener: "public" | "operator") {
+/** The public listener's settings; plain values, which can be sent to a worker. */
+export function publicSettings(config: Config) {
+  const { baseUrl, corsOrigins, listen } = config;
+  return {
+    ...listen,
+    ...commonSettings(config),
+    baseUrl: baseUrl?.href,
+    corsOrigins,
+    tls: tlsPaths(config, "public"),
+  };
+}
+
+/** The operator listener's, but for its address, as it may have none. */
+export function operatorSettings(config: Config) {
+  return { ...commonSettings(config), hosts: config.operatorHosts, tls: tlsPaths(config, "operator") };
+}
+
+function commonSettings(config: Config) {
   const { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies, clientAddressHeader } = config;
-  const tls = tlsPaths(config, listener);
-  return { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies, clientAddressHeader, tls };
+  return { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies, clientAddressHeader };
 }
 
 function tlsPaths({ tlsCert, tlsKey, tlsClientCa, tlsClientCaFor }: Config, listener: "public" | "operator") {

@@ -15,6 +15,26 @@ export function parseHeaderName(text: string): string {
   return text.toLowerCase();
 }
 
+/** Names without a port: the one in a request does not matter. */
+export function parseHosts(text: string): string[] {
+  const hosts = parseList(text).map((host) => host.toLowerCase());
+  if (!hosts.every((host) => /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(host)))
+    throw new InvalidValue(
+      "must be host names without port, separated by commas, such as plants.example.org",
+    );
+  return hosts;
+}
+
+/** Origins as browsers send them: scheme, host and a port that is not the scheme's own; or `*`. */
+export function parseOrigins(text: string): string[] {
+  const origins = parseList(text);
+  if (
+    !origins.every((origin) => origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin))
+  )
+    throw new InvalidValue("must be origins separated by commas, such as https://example.org, or *");
+  return origins;
+}
+
 /** Undefined where there is none. */
 export function parsePath(text: string): string | undefined {
   return text === "" ? undefined : text;

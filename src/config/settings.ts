@@ -1,4 +1,4 @@
-import { parseHeaderName, parseNetworks, parsePath } from "./network-values.ts";
+import { parseHeaderName, parseHosts, parseNetworks, parseOrigins, parsePath } from "./network-values.ts";
 import {
   InvalidValue,
   parseAddress,
@@ -118,6 +118,20 @@ export const settings = {
     "HEADER",
     "the header that is believed from trusted proxies",
     parseHeaderName,
+  ),
+  operatorHosts: setting(
+    "operator-hosts",
+    "",
+    "NAMES",
+    "further host names under which the operator listener is reached",
+    parseHosts,
+  ),
+  corsOrigins: setting(
+    "cors-origins",
+    "",
+    "ORIGINS",
+    "whose pages may call the public listener, such as https://example.org",
+    parseOrigins,
   ),
   tlsCert: setting(
     "tls-cert",

@@ -178,7 +178,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     error: 42101,
     when: "the Host header names a host that the operator listener does not answer to",
     remedy:
-      "Call it by its IP address, by localhost, or by the name given in --operator-listen. Other names are refused, so that no page in a browser can reach it by DNS rebinding.",
+      "Call it by its IP address, by localhost, or by a name given in --operator-listen or --operator-hosts. Other names are refused, so that no page in a browser can reach it by DNS rebinding.",
     example: "The operator listener does not answer to the name example.org.",
     operatorOnly: true,
   },

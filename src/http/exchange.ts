@@ -1,5 +1,6 @@
 import type { Caller } from "../access/gate.ts";
 import type { ClientAddresses } from "./client-address.ts";
+import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
 import type { RequestIds } from "./request-ids.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
@@ -14,6 +15,8 @@ export interface ListenerState {
   readonly requestIds: RequestIds;
   readonly addresses: ClientAddresses;
   readonly streams: OpenStreams;
+  /** Undefined where no other origin may call. */
+  readonly cors: Cors | undefined;
   /** Called for every error response. */
   readonly onError: (exchange: Exchange, status: number, error: number) => void;
   /** Called for every other response, where someone logs them; only then are exchanges timed. */
@@ -166,6 +169,7 @@ export class Exchange {
     return (
       `HTTP/1.1 ${status} ${reasons[status]}\r\nContent-Type: ${contentType}\r\n${cacheControl}` +
       `X-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.requestId}\r\n${headerLines(headers)}` +
+      `${this.#listener.cors?.headerLines(this.header("origin")) ?? ""}` +
       `${this.#connection.closing ? "Connection: close\r\n" : ""}` +
       `Date: ${this.#listener.date.at(Date.now())}\r\n${framing === undefined ? "" : `${framing}\r\n`}\r\n`
     );

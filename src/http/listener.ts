@@ -3,6 +3,7 @@ import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ClientAddresses, isLoopback, type ProxyOptions } from "./client-address.ts";
+import { Cors } from "./cors.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Exchange, type ListenerState, ResponseDate } from "./exchange.ts";
 import { FailedCredentials } from "./failed-credentials.ts";
@@ -28,6 +29,8 @@ export interface ListenerOptions extends RouterOptions, ProxyOptions {
   readonly logRequests: "all" | "errors" | "none";
   /** Whether other threads listen on the same port, each accepting its share of the connections. */
   readonly sharePort: boolean;
+  /** Whose pages may call it from a browser; `*` for every origin's. */
+  readonly corsOrigins: readonly string[];
   /** Undefined for plain text. */
   readonly tls: TlsPaths | undefined;
   /** How many connections it may have open. */
@@ -64,6 +67,8 @@ export function startListener<Parts>(
       const exchange = new Exchange(connection, head, state);
       try {
         precondition(exchange);
+        const preflight = state.cors?.preflightHeaders(head);
+        if (preflight !== undefined) return exchange.respond("text/plain", "", preflight);
         router
           .route(exchange, head.path, head.method)
           ?.catch((error) => respondToError(exchange, error, events));
@@ -132,6 +137,7 @@ function listenerState(events: Events, options: ListenerOptions): ListenerState 
   const { name, logRequests } = options;
   return {
     addresses: new ClientAddresses(options),
+    cors: options.corsOrigins.length === 0 ? undefined : new Cors(options.corsOrigins),
     date: new ResponseDate(),
     requestIds: new RequestIds(),
     streams: new OpenStreams(),

@@ -14,10 +14,11 @@ export type OperatorParts = Omit<
   "readiness" | "exports" | "consoleFiles" | "url" | "startedAtMs"
 > & { readonly events: Events };
 
-export type OperatorOptions = Omit<
-  ListenerOptions,
-  "name" | "inUseRemedy" | "basePath" | "hint" | "sharePort"
->;
+export interface OperatorOptions
+  extends Omit<ListenerOptions, "name" | "inUseRemedy" | "basePath" | "hint" | "sharePort" | "corsOrigins"> {
+  /** The names that it answers to, besides the one it listens on, in lower case. */
+  readonly hosts: readonly string[];
+}
 
 export interface OperatorListener extends Listener {
   /** Where operators reach it, without a slash at the end. */
@@ -43,17 +44,19 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     basePath: "",
     hint: "GET /openapi.json describes what there is.",
     sharePort: false,
+    corsOrigins: [],
   };
+  const names = [options.host.toLowerCase(), ...options.hosts];
   const listener = startListener(operatorRoutes, routeParts, parts, listenerOptions, (exchange) =>
-    checkHost(exchange, options.host),
+    checkHost(exchange, names),
   );
   const url = publicUrl(undefined, listener);
   return { ...listener, url, goUnready: () => readiness.goUnready() };
 }
 
-function checkHost(exchange: Exchange, listenHost: string): void {
+function checkHost(exchange: Exchange, names: readonly string[]): void {
   const host = exchange.header("host");
-  if (isOwnHost(host, listenHost)) return;
+  if (isOwnHost(host, names)) return;
   const name = host?.slice(0, 100) || "(none)";
   throw new HttpError("wrong-host", `The operator listener does not answer to the name ${name}.`);
 }

@@ -1,0 +1,42 @@
+import type { Head } from "./wire/head.ts";
+
+const methods = "GET, HEAD, POST";
+const requestHeaders = "Authorization, Content-Type, X-Request-Id";
+const exposed =
+  "Access-Control-Expose-Headers: X-Request-Id, Idempotent-Replayed, Retry-After, WWW-Authenticate\r\n";
+// Browsers allow between ten minutes and a day; a removed origin is out after this time.
+const preflightSeconds = "600";
+
+/** Lets the pages of these origins call the listener from a browser (the Fetch standard, CORS). */
+export class Cors {
+  readonly #origins: ReadonlySet<string>;
+  readonly #any: boolean;
+
+  constructor(origins: readonly string[]) {
+    this.#origins = new Set(origins);
+    this.#any = origins.includes("*");
+  }
+
+  /** The lines that every response to this origin has. The origin is echoed only where it is one of ours. */
+  headerLines(origin: string | undefined): string {
+    if (this.#any) return `Access-Control-Allow-Origin: *\r\n${exposed}`;
+    // Without a header that allows it as well: a cache must not give one origin's response to another.
+    if (!this.#allows(origin)) return "Vary: Origin\r\n";
+    return `Vary: Origin\r\nAccess-Control-Allow-Origin: ${origin}\r\n${exposed}`;
+  }
+
+  /** What a preflight asks for; undefined where the request is none. No credentials come with it, so none are asked for. */
+  preflightHeaders({ method, headers }: Head): Readonly<Record<string, string>> | undefined {
+    const isPreflight = method === "OPTIONS" && headers.has("access-control-request-method");
+    if (!isPreflight || !this.#allows(headers.get("origin"))) return undefined;
+    return {
+      "Access-Control-Allow-Methods": methods,
+      "Access-Control-Allow-Headers": requestHeaders,
+      "Access-Control-Max-Age": preflightSeconds,
+    };
+  }
+
+  #allows(origin: string | undefined): boolean {
+    return origin !== undefined && (this.#any || this.#origins.has(origin));
+  }
+}

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import * as browser from "./browser.ts";
+import { accessToken, post, sendRaw, startTestService, type TestService } from "./harness.ts";
+
+const origin = "https://garden.example.org";
+const preflight = {
+  "Access-Control-Request-Method": "POST",
+  "Access-Control-Request-Headers": "authorization",
+};
+let running: TestService;
+beforeAll(async () => {
+  running = await startTestService({ "cors-origins": `${origin}, http://localhost:8080` });
+});
+afterAll(() => running[Symbol.asyncDispose]());
+
+describe("with --cors-origins", () => {
+  test("a preflight is answered before credentials are asked for", async () => {
+    const { status, headers } = await options(running.url, { Origin: origin, ...preflight });
+    expect(status).toBe(200);
+    expect(headers.get("access-control-allow-origin")).toBe(origin);
+    expect(headers.get("access-control-allow-methods")).toBe("GET, HEAD, POST");
+    expect(headers.get("access-control-allow-headers")).toBe("Authorization, Content-Type, X-Request-Id");
+    expect(headers.get("access-control-max-age")).toBe("600");
+    expect(headers.get("vary")).toBe("Origin");
+  });
+
+  test.each([
+    ["a create", '{"id":1,"name":"a"}', {}, 200],
+    ["a refused plant", "{}", {}, 400],
+    ["missing credentials", "{}", { Authorization: "" }, 401],
+    ["a body over the limit", "x".repeat(70_000), {}, 413],
+  ])("the response to %s has the headers too", async (_, body, headers, status) => {
+    const response = await post(running.url, body, { Origin: origin, ...headers });
+    expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([status, origin]);
+    expect(response.headers.get("access-control-expose-headers")).toBe(
+      "X-Request-Id, Idempotent-Replayed, Retry-After, WWW-Authenticate",
+    );
+    expect(response.headers.get("vary")).toBe("Origin");
+  });
+
+  test.each([
+    "https://garden.example.org.evil.example",
+    "http://garden.example.org",
+    "null",
+    `${origin}, x`,
+    "*",
+  ])("the origin %s gets none of them", async (other) => {
+    for (const response of [
+      await options(running.url, { Origin: other, ...preflight }),
+      await post(running.url, "{}", { Origin: other }),
+    ]) {
+      expect([...response.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+      expect(response.headers.get("vary")).toBe("Origin");
+    }
+  });
+
+  test("OPTIONS that is no preflight is refused as before", async () => {
+    expect((await options(running.url, { Origin: origin })).status).toBe(405);
+  });
+
+  test("the operator listener stays closed to other origins", async () => {
+    const response = await options(running.operatorUrl, { Origin: origin, ...preflight });
+    expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([405, null]);
+  });
+
+  test("* allows every origin", async () => {
+    await using open = await startTestService({ "cors-origins": "*" });
+    const { headers } = await options(open.url, { Origin: "https://anyone.example", ...preflight });
+    expect([headers.get("access-control-allow-origin"), headers.get("vary")]).toEqual(["*", null]);
+  });
+});
+
+test("without it, nothing says anything about origins", async () => {
+  await using closed = await startTestService();
+  const request = `OPTIONS /plants HTTP/1.1\r\nHost: localhost\r\nOrigin: ${origin}\r\nAccess-Control-Request-Method: POST\r\n\r\n`;
+  const { text } = await sendRaw(closed.port, [request]);
+  expect(text).toStartWith("HTTP/1.1 405");
+  expect(text).not.toMatch(/access-control|vary/i);
+});
+
+browser.test("a page of another origin creates a plant, in a real browser", async () => {
+  using pages = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => new Response("<!doctype html>", { headers: { "Content-Type": "text/html" } }),
+  });
+  const pageOrigin = `http://127.0.0.1:${pages.port}`;
+  await using service = await startTestService({ "cors-origins": pageOrigin });
+  await using chromium = await browser.openBrowser();
+  const page = await chromium.newPage();
+  await page.goto(pageOrigin);
+  const send = ({ url, token }: { url: string; token: string }) =>
+    fetch(`${url}/plants`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+      body: '{"id":7,"name":"Fern"}',
+    }).then(({ status, headers }) => [status, headers.get("idempotent-replayed")]);
+  const target = { url: service.url, token: accessToken };
+  expect(await page.evaluate(send, target)).toEqual([200, null]);
+  expect(await page.evaluate(send, target)).toEqual([200, "true"]);
+  expect(await page.evaluate(send, { ...target, token: "x".repeat(30) })).toEqual([401, null]);
+  const elsewhere = { ...target, url: running.url };
+  expect(await page.evaluate((to) => fetch(`${to.url}/livez`).catch(String), elsewhere)).toContain(
+    "TypeError",
+  );
+});
+
+function options(url: string, headers: Record<string, string>): Promise<Response> {
+  return fetch(`${url}/plants`, { method: "OPTIONS", headers });
+}
