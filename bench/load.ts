@@ -1,9 +1,10 @@
 // A load of POST /plants over keep-alive connections, as a process of its own; prints what it measured as JSON.
-// bun bench/load.ts PORT CONNECTIONS SECONDS TOKEN FIRST_ID [sequential|random] [RATE]
+// bun bench/load.ts PORT CONNECTIONS SECONDS TOKEN FIRST_ID [sequential|random] [RATE] [CA]
+// With the file of a certificate authority, the connections use TLS.
 // Random ids are spread over all of int64. With a rate, that many are sent each second, evenly over the connections.
 import type { Socket } from "bun";
 
-const [port, connections, seconds, token, firstId, order = "sequential", wanted = "0"] =
+const [port, connections, seconds, token, firstId, order = "sequential", wanted = "0", caFile = ""] =
   process.argv.slice(2);
 const pauseMs = Number(wanted) > 0 ? (1000 * Number(connections)) / Number(wanted) : 0;
 const head =
@@ -27,14 +28,18 @@ interface Client {
   partial: Buffer | undefined;
 }
 
+const tls = caFile === "" ? undefined : { ca: await Bun.file(caFile).text() };
 const open: Socket<Client>[] = [];
 for (let index = 0; index < Number(connections); index++) {
+  const handshake = Promise.withResolvers<void>();
   const socket = await Bun.connect<Client>({
     hostname: "127.0.0.1",
     port: Number(port),
     data: { sentMs: 0, partial: undefined },
-    socket: { data: received },
+    ...(tls && { tls }),
+    socket: { data: received, handshake: () => handshake.resolve() },
   });
+  if (tls !== undefined) await handshake.promise;
   open.push(socket);
 }
 const startMs = performance.now();

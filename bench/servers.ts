@@ -33,11 +33,16 @@ export interface Server extends AsyncDisposable {
   readonly pid: number;
   /** From the start of the process to its first answer to a create. */
   readonly firstAnswerMs: number;
+  /** The file of the authority that signed its certificate, where it uses TLS. */
+  readonly ca: string | undefined;
 }
 
 export interface StartOptions {
   readonly command: (port: number, folder: string) => readonly string[];
   readonly environment?: Record<string, string>;
+  readonly ca?: string;
+  /** The file that gets its standard error; ours where none is given. */
+  readonly errorFile?: string;
 }
 
 export const token = "bench-token-0123456789-0123456789";
@@ -61,7 +66,7 @@ export function startOursOn(database: string, environment: Record<string, string
   return start("plant-store", { command: (port) => oursCommand(port, database, []), environment });
 }
 
-function oursCommand(
+export function oursCommand(
   port: number,
   database: string,
   flags: readonly string[],
@@ -79,7 +84,10 @@ function oursCommand(
   ];
 }
 
-export async function start(name: string, { command, environment = {} }: StartOptions): Promise<Server> {
+export async function start(
+  name: string,
+  { command, environment = {}, ca, errorFile }: StartOptions,
+): Promise<Server> {
   const port = freePort();
   const operatorPort = freePort();
   const folder = temporaryFolder();
@@ -94,9 +102,9 @@ export async function start(name: string, { command, environment = {} }: StartOp
     },
     cwd: folder,
     stdout: "ignore",
-    stderr: "inherit",
+    stderr: errorFile === undefined ? "inherit" : Bun.file(errorFile),
   });
-  while (!(await answers(port))) {
+  while (!(await answers(port, ca))) {
     if (performance.now() - startMs > startWithinMs) throw new Error(`${name} did not start`);
     await Bun.sleep(2);
   }
@@ -106,6 +114,7 @@ export async function start(name: string, { command, environment = {} }: StartOp
     operatorPort,
     pid: child.pid,
     firstAnswerMs: performance.now() - startMs,
+    ca,
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       const late = setTimeout(() => child.kill("SIGKILL"), 5000);
@@ -118,7 +127,7 @@ export async function start(name: string, { command, environment = {} }: StartOp
 
 export async function load(server: Server, options: LoadOptions): Promise<Load> {
   const { connections, seconds, firstId, order = "sequential", rate = 0 } = options;
-  const args = [server.port, connections, seconds, token, firstId, order, rate].map(String);
+  const args = [server.port, connections, seconds, token, firstId, order, rate, server.ca ?? ""].map(String);
   const ran = Bun.spawn([process.execPath, join(here, "load.ts"), ...args], {
     stdout: "pipe",
     stderr: "inherit",
@@ -154,9 +163,10 @@ export async function cpuSeconds(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
-async function answers(port: number): Promise<boolean> {
+async function answers(port: number, ca: string | undefined): Promise<boolean> {
   try {
-    const response = await fetch(`http://127.0.0.1:${port}/plants`, {
+    const response = await fetch(`${ca === undefined ? "http" : "https"}://127.0.0.1:${port}/plants`, {
+      ...(ca !== undefined && { tls: { ca: await Bun.file(ca).text() } }),
       method: "POST",
       headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
       body: '{"id":-1,"name":"first"}',
