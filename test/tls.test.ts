@@ -69,6 +69,7 @@ describe("when the files change", () => {
       "tls-cert": live.cert,
       "tls-key": live.key,
       "tls-client-ca": live.clientCa,
+      workers: "2",
     });
     before = (await handshake(running.port, clients.first)).socket;
   });

@@ -3,7 +3,7 @@ import { type Config, readConfig, unknownVariables } from "../config/read-config
 import { type SettingName, settings, withoutPassword } from "../config/settings.ts";
 import { type Service, startService } from "../service.ts";
 import { DatabaseProblem } from "../storage/postgres/database-url.ts";
-import { createLog } from "../telemetry/log.ts";
+import { createLog, type Level } from "../telemetry/log.ts";
 import type { Command } from "./command.ts";
 import { bold, formatColumns, green, type Terminal } from "./terminal.ts";
 
@@ -26,7 +26,7 @@ export const serve: Command = {
       level: config.logLevel,
       format,
       colour: terminal.colourErr,
-      write: terminal.err,
+      write: batchedWrite(terminal.err),
     });
     for (const name of unknownVariables(terminal.environment))
       log.warn("unknown environment variable; see `plant-store config`", { name });
@@ -50,6 +50,23 @@ export const serve: Command = {
     return terminal.exitWithoutClosing(1);
   },
 };
+
+/**
+ * Writes the lines of one turn of the event loop together: where every request is logged, writing each by itself costs more
+ * than all the rest of it. A warning or an error is written immediately, and everything before it.
+ */
+function batchedWrite(write: (text: string) => void): (line: string, level: Level) => void {
+  let lines = "";
+  const flush = (): void => {
+    if (lines !== "") write(lines);
+    lines = "";
+  };
+  return (line, level) => {
+    if (lines === "") setImmediate(flush);
+    lines += line;
+    if (level === "warn" || level === "error") flush();
+  };
+}
 
 function startupMessage(service: Service, config: Config, terminal: Terminal): string {
   const { publicUrl, operatorUrl, addresses, firstSecret, opened } = service;

@@ -35,6 +35,7 @@ export class Connection implements ResponseConnection {
   #lastResponse = false;
   #draining = false;
   #peerEnded = false;
+  #peerAddress: string | undefined;
   #ended = false;
   #bodyUnread = false;
   #stream: StreamOwner | undefined;
@@ -50,7 +51,8 @@ export class Connection implements ResponseConnection {
   }
 
   get peerAddress(): string {
-    return this.#socket.remoteAddress;
+    this.#peerAddress ??= this.#socket.remoteAddress;
+    return this.#peerAddress;
   }
 
   get closing(): boolean {
