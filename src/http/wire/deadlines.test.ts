@@ -1,12 +1,19 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import type { Socket } from "bun";
 import type { ResponseConnection } from "./wire-handlers.ts";
-import { WireServer } from "./wire-server.ts";
+import { type TlsMaterial, WireServer } from "./wire-server.ts";
 
 // The server's own clock is set forward here, so that its real limits are seen without waiting for them.
 let clockMs = 0;
 const huge = "x".repeat(16 * 1024 * 1024);
-const server = () =>
+const certificates = `${import.meta.dir}/../../../test/certificates`;
+const material: TlsMaterial = {
+  cert: readFileSync(`${certificates}/localhost.pem`, "utf8"),
+  key: readFileSync(`${certificates}/localhost.key`, "utf8"),
+  clientCa: undefined,
+};
+const server = (tls: TlsMaterial | undefined) =>
   new WireServer(
     {
       host: "127.0.0.1",
@@ -16,6 +23,7 @@ const server = () =>
       bodyBytesMax: 1000,
       bodyTimeoutMs: 5_000,
       now: () => clockMs,
+      tls,
     },
     {
       handle: (connection, { path }) => answer(connection, path === "/huge" ? huge : "ok"),
@@ -43,8 +51,9 @@ interface Client {
   closed: boolean;
 }
 
-async function connected() {
-  const running = server();
+async function connected(tls: TlsMaterial | undefined, clientTls = tls !== undefined) {
+  const running = server(tls);
+  const handshake = Promise.withResolvers<void>();
   const stack = new AsyncDisposableStack();
   stack.defer(async () => void (await running.drain(0)));
   started.push(stack);
@@ -52,7 +61,10 @@ async function connected() {
   const socket = await Bun.connect({
     hostname: "127.0.0.1",
     port: running.port,
+    allowHalfOpen: true,
+    ...(clientTls && { tls: { rejectUnauthorized: false } }),
     socket: {
+      handshake: () => handshake.resolve(),
       data(_, bytes) {
         seen.received += bytes.length;
       },
@@ -63,6 +75,7 @@ async function connected() {
     },
   });
   stack.defer(() => socket.terminate());
+  if (clientTls) await handshake.promise;
   const client: Client = Object.assign(seen, { socket });
   const passSeconds = async (seconds: number) => {
     clockMs += seconds * 1000;
@@ -76,55 +89,69 @@ async function connected() {
   return { client, passSeconds, send };
 }
 
-test("a connection without a request is closed after 75 seconds", async () => {
-  const { client, passSeconds } = await connected();
-  await passSeconds(70);
-  expect(client.closed).toBe(false);
-  await passSeconds(6);
-  expect(client.closed).toBe(true);
+describe.each([
+  ["TCP", undefined],
+  ["TLS", material],
+] as const)("over %s,", (_, tls) => {
+  test("a connection without a request is closed after 75 seconds", async () => {
+    const { client, passSeconds } = await connected(tls);
+    await passSeconds(70);
+    expect(client.closed).toBe(false);
+    await passSeconds(6);
+    // Over TLS it ends at the next sweep, since this client does not end its half.
+    await eventuallyClosed(client);
+  });
+
+  test("an empty line in two segments is no request, and leaves the connection its time", async () => {
+    const { client, passSeconds, send } = await connected(tls);
+    await send("\r");
+    await passSeconds(20);
+    expect(client.closed).toBe(false);
+    await send("\n");
+    await passSeconds(40);
+    expect(client.closed).toBe(false);
+    await send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    while (client.received === 0) await Bun.sleep(5);
+  });
+
+  test("a head that does not become whole is given up after 10 seconds", async () => {
+    const { client, passSeconds, send } = await connected(tls);
+    await send("GET / HTTP/1.1\r\nHost: h\r\n");
+    await passSeconds(9);
+    await send("X: y\r\n");
+    expect(client.closed).toBe(false);
+    await passSeconds(2);
+    expect(client.closed).toBe(true);
+  });
+
+  test("a client that does not read its answer is cut off after 30 seconds", async () => {
+    const { client, passSeconds, send } = await connected(tls);
+    client.socket.pause();
+    await send("GET /huge HTTP/1.1\r\nHost: h\r\n\r\n");
+    await passSeconds(29);
+    await passSeconds(2);
+    client.socket.resume();
+    await eventuallyClosed(client);
+    expect(client.received).toBeLessThan(huge.length);
+  });
+
+  test("a client that reads late, but in time, gets its whole answer", async () => {
+    const { client, passSeconds, send } = await connected(tls);
+    client.socket.pause();
+    await send("GET /huge HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    await passSeconds(29);
+    client.socket.resume();
+    await eventuallyClosed(client);
+    expect(client.received).toBeGreaterThan(huge.length);
+  });
 });
 
-test("an empty line in two segments is no request, and leaves the connection its time", async () => {
-  const { client, passSeconds, send } = await connected();
-  await send("\r");
-  await passSeconds(20);
-  expect(client.closed).toBe(false);
-  await send("\n");
-  await passSeconds(40);
-  expect(client.closed).toBe(false);
-  await send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-  while (client.received === 0) await Bun.sleep(5);
-});
-
-test("a head that does not become whole is given up after 10 seconds", async () => {
-  const { client, passSeconds, send } = await connected();
-  await send("GET / HTTP/1.1\r\nHost: h\r\n");
+test("a TLS handshake that does not start is given up after 10 seconds", async () => {
+  const { client, passSeconds } = await connected(material, false);
   await passSeconds(9);
-  await send("X: y\r\n");
   expect(client.closed).toBe(false);
   await passSeconds(2);
-  expect(client.closed).toBe(true);
-});
-
-test("a client that does not read its answer is cut off after 30 seconds", async () => {
-  const { client, passSeconds, send } = await connected();
-  client.socket.pause();
-  await send("GET /huge HTTP/1.1\r\nHost: h\r\n\r\n");
-  await passSeconds(29);
-  await passSeconds(2);
-  client.socket.resume();
   await eventuallyClosed(client);
-  expect(client.received).toBeLessThan(huge.length);
-});
-
-test("a client that reads late, but in time, gets its whole answer", async () => {
-  const { client, passSeconds, send } = await connected();
-  client.socket.pause();
-  await send("GET /huge HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-  await passSeconds(29);
-  client.socket.resume();
-  await eventuallyClosed(client);
-  expect(client.received).toBeGreaterThan(huge.length);
 });
 
 async function eventuallyClosed(client: Client): Promise<void> {
