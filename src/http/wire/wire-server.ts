@@ -74,7 +74,7 @@ export class WireServer implements CoarseClock {
   useTls(tls: TlsMaterial): void {
     const former = this.#listener;
     this.#listener = this.#listen(former.port, tls);
-    // Stopping resets what it has not accepted yet; right after the events of this turn that is next to nothing.
+    // Stopping resets what it has not accepted yet, of which there is least right after the events of a turn.
     setImmediate(() => former.stop(false));
   }
 
