@@ -1,4 +1,4 @@
-import { connect as connectSocket } from "node:net";
+import { connect as connectSocket, type Socket } from "node:net";
 import pg from "pg";
 import pgpass, { type PassFileLogin } from "pgpass";
 import { type DatabaseAddress, DatabaseMisuse, type Host } from "./database-url.ts";
@@ -61,6 +61,14 @@ export class Connection {
     client.connection.on("authenticationSASL", ({ mechanisms }: { mechanisms: readonly string[] }) => {
       bound = tls && mechanisms.includes("SCRAM-SHA-256-PLUS");
     });
+    let refused: DatabaseMisuse | undefined;
+    // Runs before pg's own listener, which sends the password.
+    client.connection.on("authenticationCleartextPassword", () => {
+      const { remoteAddress } = client.connection.stream as Socket;
+      if ((tls && address.tls.verifies) || isLocal(host, remoteAddress)) return;
+      refused = clearTextProblem(host);
+      connection.destroy();
+    });
     try {
       await within(connectMsMax, client.connect(), "the server did not answer in time");
       if (channelBinding === "require" && !bound)
@@ -69,7 +77,7 @@ export class Connection {
         );
     } catch (error) {
       connection.destroy();
-      throw error;
+      throw refused ?? error;
     }
     return connection;
   }
@@ -137,6 +145,17 @@ export class Connection {
     socket.end(request);
     setTimeout(() => socket.destroy(), cancelMsMax).unref();
   }
+}
+
+/** A socket in a folder, or a peer on this machine, whatever name led to it. */
+export function isLocal({ host }: Host, peer: string | undefined): boolean {
+  return host.startsWith("/") || /^(?:::ffff:)?127\.|^::1$/.test(peer ?? "");
+}
+
+function clearTextProblem({ host, port }: Host): DatabaseMisuse {
+  return new DatabaseMisuse(
+    `${host}:${port} asks for the password in clear text, and nothing proves that it is the right server; set sslmode=verify-full in the database URL, or scram-sha-256 in the server's pg_hba.conf.`,
+  );
 }
 
 /** The password from the file that PGPASSFILE names, or from the one in the home folder. */

@@ -28,6 +28,8 @@ export interface Tls {
   /** `prefer` continues without TLS if the server has none; `allow` uses it only if the server requires it. */
   readonly use: "never" | "allow" | "prefer" | "always";
   readonly options: ConnectionOptions;
+  /** Whether a connection with TLS proves that the server is the one named in the URL, or has a certificate of its own CA. */
+  readonly verifies: boolean;
 }
 
 /** A database that cannot be used, in one sentence for the operator. Never holds the password. */
@@ -170,16 +172,19 @@ function decode(text: string): string {
 
 function readTls(options: URLSearchParams): Tls {
   const mode = readChoice(options, "sslmode", modes) ?? "prefer";
-  if (mode === "disable") return { use: "never", options: {} };
+  if (mode === "disable") return { use: "never", options: {}, verifies: false };
   const root = options.get("sslrootcert");
   // As in libpq, `require` alone encrypts and trusts anyone; with a root certificate it means verify-ca.
   const verifies = mode.startsWith("verify") || (mode === "require" && root !== null);
+  const ownRoot = root !== null && root !== "system";
   return {
     use: mode === "prefer" || mode === "allow" ? mode : "always",
+    // Without the host name, a certificate of a public CA proves nothing: anybody can have one.
+    verifies: verifies && (mode === "verify-full" || ownRoot),
     options: {
       rejectUnauthorized: verifies,
       ...(mode === "verify-full" ? {} : { checkServerIdentity: () => undefined }),
-      ...(root === null || root === "system" ? {} : { ca: readCertificate(root, "sslrootcert") }),
+      ...(ownRoot ? { ca: readCertificate(root, "sslrootcert") } : {}),
       ...clientCertificate(options),
     },
   };
