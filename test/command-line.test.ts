@@ -201,6 +201,18 @@ describe("the other commands", () => {
     expect(out).not.toContain(environment.PLANT_STORE_ACCESS_TOKEN);
   });
 
+  test("a password in a flag is warned of, one in a variable is not", async () => {
+    const url = "postgres://me:hidden@127.0.0.1:1/plants";
+    const inFlag = await plantStore(["config", "--database", url]);
+    expect(inFlag.code).toBe(0);
+    expect(inFlag.err).toBe(
+      "plant-store: every user of this machine can read the password in --database; use PLANT_STORE_DATABASE_PASSWORD_FILE.\n",
+    );
+    const inVariable = await plantStore(["config"], { environment: { PLANT_STORE_DATABASE: url } });
+    expect([inVariable.code, inVariable.err]).toEqual([0, ""]);
+    expect(inFlag.out + inVariable.out).not.toContain("hidden");
+  });
+
   test("errors explains all errors, or one", async () => {
     expect((await plantStore(["errors"])).out.trim().split("\n").length).toBeGreaterThan(20);
     expect((await plantStore(["errors", "40020"])).out).toContain("already belongs to a different plant");

@@ -221,6 +221,7 @@ describe("connecting", () => {
       expect(text).toContain("postgres://gardener:***@127.0.0.1");
     for (const text of [service.out(), service.err(), configured.out, configured.err])
       expect(text).not.toMatch(/pass@word|pass%40/);
+    expect(service.err()).toContain("every user of this machine can read the password in --database");
   });
 
   test("to a database with an unrelated table plants fails, and changes nothing", async () => {

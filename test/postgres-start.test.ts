@@ -11,7 +11,8 @@ let server: PostgresServer;
 // Started first and awaited last, since it retries for ten seconds.
 let toNowhere: Promise<Finished>;
 beforeAll(async () => {
-  toNowhere = plantStore(["token", "list", "--database", "postgres://me:secret@127.0.0.1:1/plants"]);
+  const environment = { PLANT_STORE_DATABASE: "postgres://me:secret@127.0.0.1:1/plants" };
+  toNowhere = plantStore(["token", "list"], { environment });
   server = await startPostgres({ access: ["host all gardener 127.0.0.1/32 scram-sha-256"] });
   await server.run("CREATE ROLE gardener LOGIN SUPERUSER PASSWORD 'right'; CREATE ROLE helper LOGIN");
 });

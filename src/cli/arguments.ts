@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { settings } from "../config/settings.ts";
+import { settings, withoutPassword } from "../config/settings.ts";
 import { InvalidValue } from "../config/values.ts";
 import type { Arguments, Command } from "./command.ts";
 import { type Terminal, UsageError } from "./terminal.ts";
@@ -24,6 +24,16 @@ export function parseArguments(
     values: list,
     has: (flag) => values[flag] === true,
   };
+}
+
+/** A warning for each flag that contains a password of a database. */
+export function passwordWarnings({ value }: Arguments): string[] {
+  return ["database", "from", "to"]
+    .filter((flag) => value(flag) !== undefined && withoutPassword(value(flag) ?? "") !== value(flag))
+    .map(
+      (flag) =>
+        `every user of this machine can read the password in --${flag}; use PLANT_STORE_DATABASE_PASSWORD_FILE`,
+    );
 }
 
 export function wrongUsage({ usage }: Pick<Command, "usage">): UsageError {

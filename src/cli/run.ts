@@ -8,7 +8,7 @@ import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
 import { WorkerProblem } from "../workers/crew.ts";
-import { parseArguments } from "./arguments.ts";
+import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";
 import { config } from "./config.ts";
@@ -76,7 +76,11 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     }
     const [name, command] = findCommand(args) ?? unknownCommand(args);
     const rest = args.slice(name.split(" ").length);
-    return await command.run(parseArguments(rest, command, terminal), terminal);
+    const parsed = parseArguments(rest, command, terminal);
+    // The service logs it.
+    if (command !== serve)
+      for (const warning of passwordWarnings(parsed)) terminal.err(`plant-store: ${warning}.\n`);
+    return await command.run(parsed, terminal);
   } catch (error) {
     const code = reportError(error, terminal);
     return error instanceof OutcomeUnknown ? terminal.exitWithoutClosing(code) : code;

@@ -4,6 +4,7 @@ import { type SettingName, settings, withoutPassword } from "../config/settings.
 import { type Service, startService } from "../service.ts";
 import { DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { createLog, type Level } from "../telemetry/log.ts";
+import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { bold, formatColumns, green, type Terminal } from "./terminal.ts";
 
@@ -32,6 +33,7 @@ export const serve: Command = {
       log.warn("unknown environment variable; see `plant-store config`", { name });
 
     const service = await startService(config, log);
+    for (const warning of passwordWarnings(args)) log.warn(warning);
     terminal.out(startupMessage(service, config, terminal));
     void service.opened?.then(
       (secret) =>
