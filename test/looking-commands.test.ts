@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { plantStore } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
@@ -153,6 +163,36 @@ describe("backup, restore and verify", () => {
       "does not exist",
     );
   }, 20_000);
+
+  test("a backup follows no symlink, and replaces nothing but what an interrupted one left", async () => {
+    using folder = temporaryFolder();
+    const path = (name: string) => join(folder.path, name);
+    const database = path("plants.db");
+    await (await startTestService({}, database))[Symbol.asyncDispose]();
+    const precious = path("precious");
+    const backUp = (name: string) => plantStore(["backup", path(name), "--database", database]);
+
+    for (const ending of ["", ".sha256", ".partial"]) {
+      writeFileSync(precious, "precious");
+      for (const target of [precious, path("nothing")]) {
+        symlinkSync(target, path(`a.db${ending}`));
+        const { code, err } = await backUp("a.db");
+        expect([ending, code, err]).toEqual([ending, 1, expect.stringContaining(`a.db${ending} exists`)]);
+        expect([readFileSync(precious, "utf8"), existsSync(path("nothing"))]).toEqual(["precious", false]);
+        rmSync(path(`a.db${ending}`));
+        expect(readdirSync(folder.path).sort()).toEqual(["plants.db", "plants.db.lock", "precious"]);
+      }
+      writeFileSync(path(`b.db${ending}`), "precious too");
+      expect((await backUp("b.db")).code).toBe(1);
+      expect(readFileSync(path(`b.db${ending}`), "utf8")).toBe("precious too");
+      rmSync(path(`b.db${ending}`));
+    }
+
+    copyFileSync(database, path("c.db.partial"));
+    expect((await backUp("c.db")).code).toBe(0);
+    expect(statSync(path("c.db.sha256")).mode & 0o777).toBe(0o600);
+    expect(existsSync(path("c.db.partial"))).toBe(false);
+  }, 30_000);
 
   test("a WAL left by an older file does not affect a restored one", async () => {
     using folder = temporaryFolder();

@@ -5,7 +5,10 @@ import {
   createWriteStream,
   existsSync,
   linkSync,
+  lstatSync,
   openSync,
+  readSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -38,6 +41,8 @@ export interface BackupFile {
   readonly sha256: string;
 }
 
+const sqliteHeader = Buffer.from("SQLite format 3\0");
+
 /**
  * Copies a data file in use; checks, syncs and checksums the copy. It gets its name only once it is complete.
  * @throws DataFileProblem
@@ -47,7 +52,7 @@ export async function backUp(
   to: string,
   onStep: (step: Step) => void,
 ): Promise<BackupFile> {
-  refuseExisting(to, "a backup never overwrites");
+  for (const path of [to, checksumFile(to)]) refuseExisting(path, "a backup never overwrites");
   openReadOnly(database, { older: true }).close();
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
   using partial = partialFile(to);
@@ -61,9 +66,9 @@ export async function backUp(
   syncFile(partial.path);
   onStep("computing the checksum");
   const sha256 = await checksum(partial.path);
-  writeFileSync(checksumFile(to), `${sha256}  ${basename(to)}\n`);
-  syncFile(checksumFile(to));
+  using checksumText = newFile(checksumFile(to), `${sha256}  ${basename(to)}\n`);
   putInPlace(partial.path, to);
+  checksumText.keep();
   syncDirectory(dirname(resolve(to)));
   return { path: to, bytes: statSync(to).size, plants, sha256 };
 }
@@ -103,11 +108,42 @@ export async function restore(
   return { path: database, bytes: statSync(database).size, plants, sha256 };
 }
 
-/** A name for the file while it is not complete; whatever has it is removed before and after. */
+/** A name for the file while it is not complete. What an interrupted copy left there is removed, anything else refused. */
 function partialFile(of: string): { readonly path: string } & Disposable {
   const path = `${of}.partial`;
+  if (!isLeftover(path)) refuseExisting(path, "it is not from an interrupted copy; move it away first");
   removeDatabase(path);
   return { path, [Symbol.dispose]: () => removeDatabase(path) };
+}
+
+function isLeftover(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined || !found.isFile()) return false;
+  return found.size === 0 || readStart(path, sqliteHeader.length).equals(sqliteHeader);
+}
+
+function readStart(path: string, bytes: number): Buffer {
+  const handle = openSync(path, "r");
+  try {
+    const start = Buffer.alloc(bytes);
+    readSync(handle, start);
+    return start;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Creates a synced file, which is removed again unless it is to be kept. A symlink with its name is not followed. */
+function newFile(path: string, text: string): { keep(): void } & Disposable {
+  let kept = false;
+  writeFileSync(path, text, { flag: "wx", mode: fileMode });
+  syncFile(path);
+  return {
+    keep() {
+      kept = true;
+    },
+    [Symbol.dispose]: () => void (kept || rmSync(path)),
+  };
 }
 
 // A link fails where a file was created meanwhile; a rename would replace it.
@@ -123,7 +159,9 @@ function putInPlace(partial: string, path: string): void {
 }
 
 function refuseExisting(path: string, why: string): void {
-  if (existsSync(path)) throw new DataFileProblem(`${path} exists already; ${why}.`);
+  // A symlink exists, even if its target does not.
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
+    throw new DataFileProblem(`${path} exists already; ${why}.`);
 }
 
 async function refuseUnsound(path: string): Promise<void> {
