@@ -1,4 +1,9 @@
-import { realpathSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
+import { platform } from "node:os";
+import { dirname } from "node:path";
+
+// Permissions of users who are neither the owner nor in the group.
+const others = { readOrWrite: 0o006, enter: 0o001 };
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: "no such file or directory",
@@ -22,4 +27,21 @@ export function isSameFile(one: string, other: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** A warning for each of these files that any user of the machine can read or write. */
+export function exposureWarnings(paths: readonly string[]): string[] {
+  // On Windows a mode says nothing about other users.
+  if (platform() === "win32") return [];
+  return paths.flatMap((path) => {
+    const mode = modeOf(path);
+    const reachable = (modeOf(dirname(path)) & others.enter) !== 0;
+    if ((mode & others.readOrWrite) === 0 || !reachable) return [];
+    return `other users can read or write ${path}, which has mode ${mode.toString(8)}; run chmod 600 on it`;
+  });
+}
+
+// That of the file itself, where the path is a link.
+function modeOf(path: string): number {
+  return (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
 }

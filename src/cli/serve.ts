@@ -1,11 +1,12 @@
 import { resolve } from "node:path";
-import { type Config, readConfig, unknownVariables } from "../config/read-config.ts";
+import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings, withoutPassword } from "../config/settings.ts";
 import { type Service, startService } from "../service.ts";
-import { DatabaseProblem } from "../storage/postgres/database-url.ts";
+import { DatabaseProblem, isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { createLog, type Level } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
+import { exposureWarnings } from "./local-files.ts";
 import { bold, formatColumns, green, type Terminal } from "./terminal.ts";
 
 export const serve: Command = {
@@ -33,7 +34,12 @@ export const serve: Command = {
       log.warn("unknown environment variable; see `plant-store config`", { name });
 
     const service = await startService(config, log);
-    for (const warning of passwordWarnings(args)) log.warn(warning);
+    // The data file exists by now.
+    const files = [
+      ...secretFiles(terminal.environment),
+      ...(isDatabaseUrl(config.database) ? [] : [config.database]),
+    ];
+    for (const warning of [...passwordWarnings(args), ...exposureWarnings(files)]) log.warn(warning);
     terminal.out(startupMessage(service, config, terminal));
     void service.opened?.then(
       (secret) =>
@@ -77,7 +83,7 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
     ["docs", `${publicUrl}/docs`],
     ...(operatorUrl === undefined ? [] : [["console", `${operatorUrl}/`]]),
     ["listening on", addresses.join(" and ")],
-    ["data", /^\w+:\/\//.test(config.database) ? withoutPassword(config.database) : resolve(config.database)],
+    ["data", isDatabaseUrl(config.database) ? withoutPassword(config.database) : resolve(config.database)],
   ];
   const started = `${green("Plant Store", terminal.colourOut)} is running. Ctrl-C stops it.\n\n${formatColumns(rows, "  ")}\n\n`;
   if (opened !== undefined)

@@ -87,6 +87,11 @@ export function readSecret(name: SecretName, sources: ConfigSources): string | u
   return findSecret(name, sources)?.text;
 }
 
+/** The files that hold secrets. */
+export function secretFiles(environment: ConfigSources["environment"]): string[] {
+  return Object.values(secrets).flatMap((secret) => environment[`${secret.environment}_FILE`] || []);
+}
+
 /** Variables with our prefix that are not settings. */
 export function unknownVariables(environment: ConfigSources["environment"]): string[] {
   const known = [
