@@ -129,6 +129,13 @@ onEveryEngine((engine) => {
       });
     }
 
+    test("and no control character of it is sent back to a terminal", async () => {
+      const response = await post(running.url, '{"id":"\u009b31m","name":"a"}');
+      const text = await response.text();
+      expect(text).toMatch(/^\P{Cc}+$/u);
+      expect(JSON.parse(text).message).toContain("\u009b31m");
+    });
+
     test("and nothing of it is stored", async () => {
       expect(await engine.stored(running.database)).toEqual([]);
     });

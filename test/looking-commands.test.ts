@@ -17,7 +17,7 @@ import { post, startTestService, storedPlants, temporaryFolder } from "./harness
 
 const plants = [
   '{"id":9007199254740993,"name":"Fern","tag":"indoor"}',
-  '{"id":-5,"name":"Oak\\u001b[31m red\\nline"}',
+  '{"id":-5,"name":"Oak\\u001b[31m red\\nline\\u009b32m"}',
   '{"id":7,"name":"Moss, \\"soft\\"","tag":""}',
 ];
 
@@ -59,7 +59,10 @@ onEveryEngine((engine) => {
 
     test("show prints one plant, even with a negative id", async () => {
       const { code, out } = await plantStore(["show", "-5", "--json", ...database]);
-      expect([code, JSON.parse(out)]).toMatchObject([0, { id: "-5", name: "Oak\u001b[31m red\nline" }]);
+      expect([code, JSON.parse(out)]).toMatchObject([
+        0,
+        { id: "-5", name: "Oak\u001b[31m red\nline\u009b32m" },
+      ]);
       expect((await plantStore(["show", "9007199254740993", ...database])).out).toMatch(
         /^id +9007199254740993\nname +Fern\ntag +indoor\n/,
       );
@@ -67,6 +70,20 @@ onEveryEngine((engine) => {
         code: 1,
         err: "plant-store: no plant has the id 9007199254740992.\n",
       });
+    });
+
+    test("no output but CSV contains a control character of a plant", async () => {
+      for (const args of [
+        ["list"],
+        ["list", "--json"],
+        ["show", "-5"],
+        ["show", "-5", "--json"],
+        ["export"],
+      ]) {
+        const { out } = await plantStore([...args, ...database]);
+        expect(out).toContain("Oak\\u");
+        expect(out.replaceAll("\n", "")).toMatch(/^\P{Cc}+$/u);
+      }
     });
 
     test("export prints what import reads", async () => {

@@ -21,7 +21,7 @@ import { importPlants } from "./import.ts";
 import { list, show } from "./list.ts";
 import { openapi } from "./openapi.ts";
 import { serve } from "./serve.ts";
-import { type Terminal, UsageError } from "./terminal.ts";
+import { escapeInvisible, type Terminal, UsageError } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 
 const exitCodes = { success: 0, failure: 1, usage: 2 } as const;
@@ -113,7 +113,8 @@ function help(args: readonly string[], colour: boolean): string {
 }
 
 function reportError(error: unknown, terminal: Terminal): number {
-  const message = error instanceof Error ? error.message : String(error);
+  // It may quote a file or a server.
+  const message = escapeInvisible(error instanceof Error ? error.message : String(error));
   const isUsageError = error instanceof UsageError;
   if (isUsageError || misuses.some((type) => error instanceof type)) {
     terminal.err(`plant-store: ${message}${isUsageError ? ". See plant-store --help." : ""}\n`);

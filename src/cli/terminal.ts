@@ -1,3 +1,5 @@
+import { jsonText } from "../plants/json-text.ts";
+
 /** The parts of the process that a command may use. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -28,7 +30,7 @@ export class UsageError extends Error {
 }
 
 export function printJson(terminal: Terminal, value: unknown): void {
-  terminal.out(`${JSON.stringify(value, null, 2)}\n`);
+  terminal.out(`${jsonText(value, 2)}\n`);
 }
 
 export function bold(text: string, colour: boolean): string {

@@ -1,3 +1,4 @@
+import { jsonText } from "../plants/json-text.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 
 /** How an export is written, one row per plant, such that `plant-store import` reads back exactly what was exported. */
@@ -20,7 +21,7 @@ export const exportFormats: Readonly<Record<(typeof exportFormatNames)[number], 
 };
 
 function ndjsonRow({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string {
-  const rest = JSON.stringify({ name, tag, createdAt: new Date(createdAtMs).toISOString(), createdBy });
+  const rest = jsonText({ name, tag, createdAt: new Date(createdAtMs).toISOString(), createdBy });
   return `{"id":${id},${rest.slice(1)}\n`;
 }
 

@@ -1,4 +1,5 @@
 import type { Caller } from "../access/gate.ts";
+import { jsonText } from "../plants/json-text.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
@@ -114,7 +115,7 @@ export class Exchange {
   }
 
   json(body: unknown, status = 200): void {
-    this.#send(status, "application/json", noHeaders, JSON.stringify(body));
+    this.#send(status, "application/json", noHeaders, jsonText(body));
   }
 
   respond(contentType: string, body: string | Uint8Array, headers: Headers = noHeaders): void {
@@ -133,7 +134,7 @@ export class Exchange {
     if (this.#responded) return this.#stream?.abort();
     this.#listener.onError(this, status, error);
     const all = status === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
-    this.#send(status, "application/json", all, JSON.stringify({ error, message }));
+    this.#send(status, "application/json", all, jsonText({ error, message }));
   }
 
   /**

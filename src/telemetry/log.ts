@@ -34,7 +34,7 @@ function jsonLine(...[level, message, fields]: Entry): string {
   const entry = { time: new Date().toISOString(), level, message, ...fields };
   // A replacer makes every line several times slower, so only a line that needs it has one.
   const hasBigint = Object.values(fields).some((value) => typeof value === "bigint");
-  return `${JSON.stringify(entry, hasBigint ? exact : undefined)}\n`;
+  return `${withoutControls(JSON.stringify(entry, hasBigint ? exact : undefined))}\n`;
 }
 
 // Many JSON parsers round large integers, so a bigint is logged as a decimal string.
@@ -54,5 +54,10 @@ function prettyLine(colour: boolean, ...[level, message, fields]: Entry): string
 // Quoted wherever a value could break the line or pretend to be a second field.
 function formatValue(value: Fields[string]): string {
   const text = String(value);
-  return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : JSON.stringify(text);
+  return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : withoutControls(JSON.stringify(text));
+}
+
+// JSON.stringify leaves U+007F to U+009F, which terminals obey.
+function withoutControls(json: string): string {
+  return json.replace(/[\x7f-\x9f]/g, (control) => `\\u00${control.charCodeAt(0).toString(16)}`);
 }

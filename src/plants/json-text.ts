@@ -1,0 +1,9 @@
+/** JSON in which every control character is escaped: JSON.stringify leaves U+007F to U+009F, which terminals obey. */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(/[\x7f-\x9f]/g, escapeCharacter);
+}
+
+// They occur only inside strings, so the text stays valid.
+function escapeCharacter(character: string): string {
+  return `\\u00${character.charCodeAt(0).toString(16)}`;
+}
