@@ -310,6 +310,8 @@ describe("the plants table", () => {
       expect(ferns.length).toBeGreaterThan(10);
       expect(lines.map(({ length }) => length)).toEqual([ferns.length, ferns.length + 1]);
       expect(lines[0]?.every((line) => line.includes('"fern"'))).toBe(true);
+      // The variant in which no spreadsheet finds a formula.
+      expect(lines[1]?.[0]).toStartWith("id,safe_name,safe_tag,");
     },
     testMs,
   );

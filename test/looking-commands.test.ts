@@ -94,6 +94,10 @@ onEveryEngine((engine) => {
       const { out: csv } = await plantStore(["export", "--format", "csv", ...database]);
       expect(csv).toContain('\r\n7,"Moss, ""soft""","",');
       expect(csv).toStartWith("id,name,tag,created_at,created_by\r\n9007199254740993,Fern,indoor,");
+      const { out: safe } = await plantStore(["export", "--format", "csv-safe", ...database]);
+      expect(safe).toStartWith(
+        'id,safe_name,safe_tag,created_at,safe_created_by\r\n9007199254740993,"Fern","indoor",',
+      );
     });
 
     for (const [args, message] of [
@@ -102,7 +106,7 @@ onEveryEngine((engine) => {
       [["list", "--limit", "0"], "--limit must be an integer"],
       [["list", "--since", "soon"], "--since must be a time"],
       [["list", "x"], 'unexpected argument "x"'],
-      [["export", "--format", "xml"], "--format must be ndjson or csv"],
+      [["export", "--format", "xml"], "--format must be ndjson, csv or csv-safe"],
     ] as const) {
       test(`${args.join(" ")} is refused`, async () => {
         const { code, err } = await plantStore([...args, ...database]);

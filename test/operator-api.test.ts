@@ -183,6 +183,13 @@ onEveryEngine((engine) => {
       expect(text).toContain('\r\n3,"Moss, ""the"" soft\nkind",,20');
     });
 
+    test("as CSV for spreadsheets", async () => {
+      const { text, response } = await fetched("format=csv-safe&until=2100-01-01");
+      expect(response.headers.get("content-disposition")).toMatch(/filename="plants-[\d-]+\.csv"/);
+      expect(text).toStartWith("id,safe_name,safe_tag,created_at,safe_created_by\r\n");
+      expect(text).toContain('\r\n-9223372036854775808,"100% Fern_1","",20');
+    });
+
     test("in part", async () => {
       const { text } = await fetched("tag=bush");
       expect(text.trimEnd().split("\n")).toHaveLength(15);

@@ -18,7 +18,7 @@ export const exportPlants: Command = {
     "plant-store export --format csv --tag indoor > indoor.csv",
   ],
   flags: {
-    format: { placeholder: "FORMAT", help: `${exportFormatNames.join(" or ")} (ndjson)` },
+    format: { placeholder: "FORMAT", help: "ndjson, csv, or csv-safe for spreadsheets (ndjson)" },
     ...filterFlags,
   },
   settings: ["database", "allowUnsafeDatabase"],

@@ -1,5 +1,6 @@
 import { type Bytes, concat, countNewlines, newline, noBytes, quote, withoutLineBreak } from "./bytes.ts";
 import { type CsvFault, findRecordEnd, isQuoted, parseRecords } from "./csv-records.ts";
+import { unescapeFormulas } from "./formula-escape.ts";
 import { idJson } from "./id-json.ts";
 import {
   FormatError,
@@ -17,7 +18,10 @@ const windowFactor = 4;
 const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder("utf-8", { fatal: true });
 
-/** CSV by RFC 4180, with a header that names the columns id, name and tag in any order. */
+/**
+ * CSV by RFC 4180, with a header that names the columns id, name and tag in any order. In columns called safe_name and safe_tag,
+ * as in our exports for spreadsheets, formulas are escaped.
+ */
 export class CsvRows implements RowReader {
   readonly #rowBytesMax: number;
   readonly #windowBytes: number;
@@ -136,11 +140,11 @@ export class CsvRows implements RowReader {
   }
 }
 
-function toJson(row: InputRow, { count, id, name, tag }: Columns, fields: readonly string[]): InputRow {
+function toJson(row: InputRow, { count, id, name, tag, safe }: Columns, fields: readonly string[]): InputRow {
   const { line, source = noBytes } = row;
   if (fields.length !== count)
     return invalidRow(line, source, `The row has ${fields.length} fields, but the header has ${count}.`);
-  const texts = [fields[id], fields[name], fields[tag]];
+  const texts = [id, name, tag].map((column) => textOf(fields[column], safe[column]));
   if (texts.some((text) => text?.includes("\ufffd")) && !isUtf8(source))
     return invalidRow(line, source, "The row is not UTF-8.");
   const [idText = "", nameText, tagText] = texts;
@@ -150,9 +154,15 @@ function toJson(row: InputRow, { count, id, name, tag }: Columns, fields: readon
   return validRow(line, source, encoder.encode(`{"id":${idJson(idText)},${rest}`));
 }
 
-/** The number of columns and the index of each; -1 if there is no tag. */
+function textOf(field: string | undefined, isSafe: boolean | undefined): string | undefined {
+  return isSafe && field !== undefined ? unescapeFormulas(field) : field;
+}
+
+/** The number of columns, the index of each, -1 if there is no tag, and in which of them formulas are escaped. */
 function parseHeader(names: readonly string[]) {
-  const known = names.map((name) => name.trim().toLowerCase());
+  const given = names.map((name) => name.trim().toLowerCase());
+  const known = given.map((name) => name.replace(/^safe_/, ""));
+  const safe = given.map((name, column) => name !== known[column]);
   for (const name of ["id", "name"]) {
     if (known.includes(name)) continue;
     const hint = known.length === 1 && /[;\t]/.test(known[0] ?? "") ? " Separate columns by commas." : "";
@@ -163,7 +173,7 @@ function parseHeader(names: readonly string[]) {
   const twice = ["id", "name", "tag"].find((name) => known.indexOf(name) !== known.lastIndexOf(name));
   if (twice !== undefined) throw new FormatError(`The header has the column "${twice}" twice.`);
   const [id = -1, name = -1, tag = -1] = ["id", "name", "tag"].map((column) => known.indexOf(column));
-  return { count: names.length, id, name, tag };
+  return { count: names.length, id, name, tag, safe };
 }
 
 /** The parser replaces invalid UTF-8 by U+FFFD, which valid text may also contain. */

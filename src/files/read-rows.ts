@@ -50,7 +50,7 @@ export function detectFormat(name: string, opening: Bytes): FileFormat {
     );
   }
   const line = new TextDecoder().decode(opening.subarray(0, 1000)).split(/\r?\n/)[0] ?? "";
-  return /\bid\b/i.test(line) && /\bname\b/i.test(line) ? "csv" : "ndjson";
+  return /\bid\b/i.test(line) && /(?:\b|_)name\b/i.test(line) ? "csv" : "ndjson";
 }
 
 function withoutBom(bytes: Bytes): Bytes {

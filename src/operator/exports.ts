@@ -67,9 +67,10 @@ export class Exports {
         "too-busy",
         `${runningMax} exports are running already. Try again when one has ended.`,
       );
+    const { contentType, extension } = exportFormats[format];
     const day = new Date().toISOString().slice(0, 10);
-    const headers = { "Content-Disposition": `attachment; filename="plants-${day}.${format}"` };
-    const stream = exchange.stream(exportFormats[format].contentType, headers, isAllowed);
+    const headers = { "Content-Disposition": `attachment; filename="plants-${day}.${extension}"` };
+    const stream = exchange.stream(contentType, headers, isAllowed);
     if (stream === undefined || !stream.open) return;
     this.#running++;
     stream.onEnd = () => this.#running--;

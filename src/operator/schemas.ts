@@ -1,4 +1,5 @@
 import { scopes as scopeNames } from "../access/scopes.ts";
+import { exportFormatNames } from "../files/export-formats.ts";
 
 const string = (description: string) => ({ type: "string", description });
 const time = (description: string) => ({ type: "string", format: "date-time", description });
@@ -82,7 +83,7 @@ export const schemas = {
   TagCount: object({ tag: string("The tag."), plants: string("How many plants have it.") }),
   ExportRequest: closedObject(
     {
-      format: { type: "string", enum: ["ndjson", "csv"] },
+      format: { type: "string", enum: exportFormatNames },
       id: string("As the parameters of listPlants."),
       tag: { type: "string" },
       name: { type: "string" },

@@ -5,9 +5,10 @@ import { Icon } from "../parts/icons.tsx";
 import { useSession } from "../session.ts";
 import { apiFilter, isFiltered, type PlantFilter } from "./plant-filter.ts";
 
+// Most who export CSV open it in a spreadsheet, which would run a plant's name as a formula.
 const formats = [
   { format: "ndjson", name: "NDJSON" },
-  { format: "csv", name: "CSV" },
+  { format: "csv-safe", name: "CSV" },
 ] as const;
 
 /** Exports the plants that match the filter. The browser streams the file to disk. */
