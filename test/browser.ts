@@ -44,3 +44,15 @@ export function openBrowser(): Promise<Browser> {
   ];
   return chromium.launch({ executablePath, args: quiet });
 }
+
+/** How the field with that label treats its secret. A browser offers to save what is in a field of type password. */
+export async function secretField(page: Page, label: string) {
+  const field = page.getByLabel(label);
+  return {
+    type: await field.getAttribute("type"),
+    autocomplete: await field.getAttribute("autocomplete"),
+    shown: await page.evaluate(
+      `getComputedStyle(document.getElementById("${await field.getAttribute("id")}")).getPropertyValue("-webkit-text-security")`,
+    ),
+  };
+}

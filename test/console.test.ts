@@ -1,7 +1,7 @@
 import { afterAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
-import { describe, newPage, test } from "./browser.ts";
+import { describe, newPage, secretField, test } from "./browser.ts";
 import { makeToken, useConsole } from "./console-session.ts";
 import { accessToken, eventually, post, startTestService, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
@@ -52,6 +52,15 @@ describe("signing in", () => {
       expect(await attempt(accessToken)).toContain("lacks the scope “operator”");
       expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
       expect(await textOf(page, ".how .code")).toContain("token create --name ops --scope operator");
+    },
+    testMs,
+  );
+
+  test(
+    "hides the token, and does not let the browser save it",
+    async () => {
+      const page = await open("/", { token: "" });
+      expect(await secretField(page, "Token")).toEqual({ type: "text", autocomplete: "off", shown: "disc" });
     },
     testMs,
   );

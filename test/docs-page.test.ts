@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Browser, Page } from "playwright-core";
-import { browserMissing, describe, newPage, openBrowser, test } from "./browser.ts";
+import { browserMissing, describe, newPage, openBrowser, secretField, test } from "./browser.ts";
 import { accessToken, startTestService, storedPlants, type TestService } from "./harness.ts";
 
 let running: TestService;
@@ -52,6 +52,15 @@ async function send(
 }
 
 describe("the docs page", () => {
+  test("hides the token, and does not let the browser save it", async () => {
+    const { page } = await openDocs();
+    expect(await secretField(page, "Access token")).toEqual({
+      type: "text",
+      autocomplete: "off",
+      shown: "disc",
+    });
+  });
+
   test("sends a plant whose id no double can represent, and it is stored exactly", async () => {
     const { page, pageErrors } = await openDocs();
     const response = await send(page, { id: "9007199254740993", name: 'O\'Fern "quoted" 🌱', tag: "indoor" });

@@ -68,9 +68,9 @@ export function SignIn({ storedToken, notice, onSignIn, onForget }: SignInProps)
         {notice !== undefined && <p class="notice">{notice}</p>}
         <Field
           label="Token"
-          type="password"
-          name="token"
-          autocomplete="current-password"
+          // Not of type password: the browser would offer to save the token.
+          class="secret"
+          autocomplete="off"
           placeholder="pst_…"
           inputRef={input}
           value={token}

@@ -10,8 +10,9 @@ interface FieldProps {
   readonly after?: ComponentChildren;
   readonly inputRef?: Ref<HTMLInputElement>;
   readonly value: string;
+  readonly class?: string;
   readonly name?: string;
-  readonly type?: "text" | "password" | "datetime-local";
+  readonly type?: "text" | "datetime-local";
   readonly placeholder?: string;
   readonly autocomplete?: string;
   readonly inputMode?: "numeric";
