@@ -56,9 +56,13 @@ export class Gate {
 
   admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied {
     if (authorization === undefined) return "no-credentials";
-    const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization);
+    const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization, nowMs);
     if (typeof caller === "string") return caller;
-    if (caller.expiresAtMs !== undefined && nowMs >= caller.expiresAtMs) return "bad-credentials";
+    if (isExpired(caller, nowMs)) {
+      // From now on it is hashed each time, so that it takes as long to refuse as an unknown one.
+      this.#cached.delete(authorization);
+      return "bad-credentials";
+    }
     return caller.scopes.includes(scope) ? caller : "lacks-scope";
   }
 
@@ -83,15 +87,20 @@ export class Gate {
     for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
   }
 
-  #lookUp(authorization: string): Caller | Denied {
+  #lookUp(authorization: string, nowMs: number): Caller | Denied {
     const match = bearer.exec(authorization);
     if (match === null) return "no-credentials";
     const secret = match[1] ?? "";
     if (!bearerShape.test(secret)) return "bad-credentials";
     const caller = this.#callers.get(digestOf(secret));
     if (caller === undefined) return this.#storeRead ? "bad-credentials" : "store-unavailable";
+    if (isExpired(caller, nowMs)) return "bad-credentials";
     if (this.#cached.size >= cachedHeadersMax) this.#cached.clear();
     this.#cached.set(authorization, caller);
     return caller;
   }
+}
+
+function isExpired({ expiresAtMs }: Caller, nowMs: number): boolean {
+  return expiresAtMs !== undefined && nowMs >= expiresAtMs;
 }
