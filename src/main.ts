@@ -2,7 +2,10 @@ import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { runCommand } from "./cli/run.ts";
 import type { Terminal } from "./cli/terminal.ts";
+import { writeNoCoreFile } from "./no-core-file.ts";
 import { exitWithoutClosing } from "./storage/sqlite/writing/exit-without-closing.ts";
+
+writeNoCoreFile();
 
 const { stdout, stderr, env } = process;
 // A signal to the whole process group arrives up to three times: directly, from the launcher, and through npm, which a busy
