@@ -1,24 +1,20 @@
-// Where npm put the Bun binary. Its install script moves it into the `bun` package; with install scripts blocked
-// (our default, and npm's from 12 on) it stays in the platform package beside it.
-import { statSync } from "node:fs";
+// Where npm put the Bun binary: in the package for this platform. The package `bun` would only add an install script that moves it.
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const require = createRequire(import.meta.url);
-// Before its install script has run, `bun/bin/bun.exe` is a placeholder of a few hundred bytes.
-const realBinaryBytesMin = 1_000_000;
 
 export function findBun() {
   const { platform } = process;
   const arch = process.arch === "arm64" ? "aarch64" : process.arch;
   const file = platform === "win32" ? "bun.exe" : "bun";
   const os = platform === "win32" ? "windows" : platform;
-  const candidates = [
-    inPackage("bun", "bin/bun.exe"),
-    ...[`${os}-${arch}`, `${os}-${arch}-musl`].map((name) => inPackage(`@oven/bun-${name}`, `bin/${file}`)),
-  ];
-  return candidates.find(isBinary);
+  const candidates = [`${os}-${arch}`, `${os}-${arch}-musl`].map((name) =>
+    inPackage(`@oven/bun-${name}`, `bin/${file}`),
+  );
+  return candidates.find((path) => path !== undefined && existsSync(path));
 }
 
 /**
@@ -46,8 +42,4 @@ function inPackage(name, path) {
   } catch {
     return undefined;
   }
-}
-
-function isBinary(path) {
-  return path !== undefined && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) >= realBinaryBytesMin;
 }

@@ -1,4 +1,4 @@
-// Everything that must hold, in one command: format, lint, types, tests. `npm test` and CI run this and nothing else.
+// Everything that must hold, in one command: format, lint, types, licences, tests. `npm test` and CI run this and nothing else.
 // Arguments go to the test runner: npm test -- test/framing.test.ts
 import { spawn } from "node:child_process";
 import { bunMissing, findBun } from "../bin/find-bun.js";
@@ -17,6 +17,7 @@ const checks = [
   check("Format and lint", ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."]),
   check("Types", [tsc]),
   check("Types of the console", [tsc, "--project", "src/console"]),
+  check("Licences", ["scripts/supply-chain.js", "licences"]),
 ];
 const args = process.argv.slice(2);
 const named = args.some((argument) => !argument.startsWith("-"));
