@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { printIfWaitFails } from "./harness.ts";
+import { findSecrets, printIfWaitFails } from "./harness.ts";
 
 export const launcher = fileURLToPath(new URL("../bin/plant-store.js", import.meta.url));
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
@@ -107,6 +107,12 @@ export function watch(child: ChildProcess): {
   child.stderr?.on("data", (text) => {
     err += text;
   });
-  const ended = new Promise<Finished>((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+  const ended = new Promise<Finished>((resolve, reject) =>
+    child.on("close", (code) => {
+      // Secrets are data, for standard output.
+      if (findSecrets(err).length > 0) reject(new Error("A secret was written to standard error."));
+      else resolve({ code, out, err });
+    }),
+  );
   return { out: () => out, err: () => err, ended };
 }

@@ -30,6 +30,7 @@ export async function startTestService(
   const folder = temporaryFolder();
   const file = database ?? join(folder.path, "plants.db");
   const logged: string[] = [];
+  const leaked: string[] = [];
   const config = readConfig({
     flags: { listen: "127.0.0.1:0", "operator-listen": "127.0.0.1:0", database: file, ...flags },
     environment: { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken },
@@ -39,7 +40,10 @@ export async function startTestService(
     level: "debug",
     format: "json",
     colour: false,
-    write: (line) => logged.push(line),
+    write: (line) => {
+      logged.push(line);
+      leaked.push(...findSecrets(line));
+    },
   });
   const service = await startService(config, log);
   const forget = printIfWaitFails(() => logged.join(""));
@@ -61,8 +65,14 @@ export async function startTestService(
       await close("test", 0);
       folder[Symbol.dispose]();
       forget();
+      if (leaked.length > 0) throw new Error(`The service logged a secret ${leaked.length} times.`);
     },
   };
+}
+
+/** The secrets in a text: those of every test service, and any that was minted. No log of any test may contain one. */
+export function findSecrets(text: string): string[] {
+  return text.match(/test-(?:access|operator)-token-0123456789|pst_[0-9A-Za-z]{49}/g) ?? [];
 }
 
 export function temporaryFolder(): { readonly path: string } & Disposable {
