@@ -301,6 +301,22 @@ describe("the plants table", () => {
   );
 
   test(
+    "shows a name that contains HTML as text, and runs none of it",
+    async () => {
+      const hostile = '<img src=x onerror="document.title=1">"><script>document.title=2</script>';
+      await post(session.running.url, JSON.stringify({ id: 666, name: hostile, tag: "hostile" }));
+      const page = await open("/plants?tag=hostile");
+      await rows(page).first().waitFor();
+      expect(await rows(page).first().textContent()).toContain(hostile);
+      await rows(page).first().click();
+      await page.getByText(hostile).last().waitFor();
+      expect(await page.title()).not.toMatch(/^\d$/);
+      expect(await page.locator("img[src=x]").count()).toBe(0);
+    },
+    testMs,
+  );
+
+  test(
     "exports the plants that match",
     async () => {
       const page = await open("/plants?tag=fern");
