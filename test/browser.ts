@@ -9,9 +9,10 @@ export const describe = bun.describe.skipIf(browserMissing);
 
 // Less than the timeout of any test, so that a wait fails with its own error.
 const waitMsMax = 20_000;
+const testMsMax = 30_000;
 
 /** A test in the browser. When it fails, it also prints what the services logged. */
-export function test(name: string, run: () => Promise<void>, timeoutMs: number): void {
+export function test(name: string, run: () => Promise<void>, timeoutMs = testMsMax): void {
   const runAndReport = async (): Promise<void> => {
     try {
       await run();

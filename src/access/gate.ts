@@ -69,7 +69,7 @@ export class Gate {
   /** Whose credentials these are, whatever their scope; for the log. */
   identify(authorization: string | undefined): Caller | undefined {
     if (authorization === undefined) return undefined;
-    const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization);
+    const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization, Date.now());
     return typeof caller === "string" ? undefined : caller;
   }
 
