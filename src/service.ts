@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { findPreset, Gate } from "./access/gate.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
-import { scopes } from "./access/scopes.ts";
 import { watchTokens } from "./access/token-watch.ts";
 import { type Minted, mintToken, type Token, type TokenStore } from "./access/tokens.ts";
 import { operatorSettings, publicSettings } from "./config/listener-options.ts";
@@ -132,7 +131,10 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   const closing = new AbortController();
   let operator: OperatorListener | undefined;
   let firstSecret: string | undefined;
-  const first = mintToken({ name: "first", scopes, lifetimeMs: undefined }, Date.now());
+  const first = mintToken(
+    { name: "first", scopes: ["plants:create", "operator"], lifetimeMs: undefined },
+    Date.now(),
+  );
   const startTokens = async (): Promise<string | undefined> => {
     // Before the rows: a change in between is then seen as one that came after.
     const version = await store.tokens.version();

@@ -49,7 +49,7 @@ describe("signing in", () => {
       expect(await attempt("")).toContain("Enter a token");
       expect(await attempt("not-a-token-that-is-known")).toContain("unknown, expired or revoked");
       expect(await attempt("schlüssel")).toContain("unknown, expired or revoked");
-      expect(await attempt(accessToken)).toContain("lacks the scope “operator”");
+      expect(await attempt(accessToken)).toContain("lacks the scope “operator:read”");
       expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
       expect(await textOf(page, ".how .code")).toContain("token create --name ops --scope operator");
     },
@@ -88,6 +88,26 @@ describe("signing in", () => {
       await page.locator(".field-error").waitFor();
       expect((await textOf(page, ".sign-in form")).split("unknown, expired or revoked")).toHaveLength(2);
       expect(await page.evaluate("sessionStorage.length")).toBe(0);
+    },
+    testMs,
+  );
+
+  test(
+    "with a token that only reads hides the tokens, and says what it may not do",
+    async () => {
+      const token = await makeToken(session.running, "auditor", ["operator:read"]);
+      const page = await open("/plants", { token });
+      await rows(page).first().waitFor();
+      expect(await page.getByRole("navigation").getByRole("link").allTextContents()).toEqual([
+        expect.stringContaining("Overview"),
+        expect.stringContaining("Plants"),
+        expect.stringContaining("Import"),
+      ]);
+      await page.getByRole("button", { name: "Add a plant" }).click();
+      await see(page, "Your token lacks the scope “plants:create”");
+      expect(await page.getByRole("button", { name: "Add plant" }).isDisabled()).toBe(true);
+      await page.goto(`${session.running.operatorUrl}/tokens`);
+      await see(page, "This page needs the scope “operator”");
     },
     testMs,
   );

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { type Scope, scopes } from "../src/access/scopes.ts";
 import { operatorRoutes } from "../src/operator/routes.ts";
 import { onEveryEngine } from "./engines.ts";
 import {
@@ -299,18 +300,50 @@ onEveryEngine((engine) => {
   });
 
   describe("nobody gets in", () => {
+    // What each route needs, and which tokens besides one of that very scope have it.
+    const scopeOf = (route: string): Scope => {
+      if (route === "POST /plants") return "plants:create";
+      if (route === "GET /metrics") return "metrics";
+      return /^(?:GET|POST) \/api\/(?:tokens|audit)/.test(route) ? "operator" : "operator:read";
+    };
+    const holders: Record<Scope, readonly Scope[]> = {
+      "plants:create": ["plants:create"],
+      "operator:read": ["operator:read", "operator"],
+      metrics: ["metrics", "operator"],
+      operator: ["operator"],
+    };
+    const secrets = {} as Record<Scope, string>;
+    beforeAll(async () => {
+      for (const scope of scopes) {
+        const { body } = await send("/api/tokens", { name: `only ${scope}`, scopes: [scope] });
+        secrets[scope] = String(body["secret"]);
+      }
+    });
+
     for (const { method, path, scope } of operatorRoutes) {
-      if (scope !== "operator") continue;
+      if (scope === "none") continue;
       test(`to ${method} ${path} without the scope`, async () => {
         const target = path.replaceAll(/\{\w+\}/g, "1");
-        const init = { method };
-        const without = await fetch(operatorUrl + target, init);
+        const without = await fetch(operatorUrl + target, { method });
         expect([without.status, without.headers.get("www-authenticate")]).toEqual([
           401,
           'Bearer realm="plant-store"',
         ]);
-        expect((await call(target, init, accessToken)).body.error).toBe(40301);
-        expect((await call(target, init, "wrong-token-0123456789")).body.error).toBe(40102);
+        expect((await call(target, { method }, "wrong-token-0123456789")).body.error).toBe(40102);
+        const needed = scopeOf(`${method} ${path}`);
+        for (const held of scopes) {
+          const headers = { Authorization: `Bearer ${secrets[held]}` };
+          const response = await fetch(operatorUrl + target, { method, headers });
+          const challenge = response.headers.get("www-authenticate");
+          await response.body?.cancel();
+          if (holders[needed].includes(held)) expect([held, challenge]).toEqual([held, null]);
+          else
+            expect([held, response.status, challenge]).toEqual([
+              held,
+              403,
+              `Bearer realm="plant-store", error="insufficient_scope", scope="${needed}"`,
+            ]);
+        }
       });
     }
 

@@ -1,4 +1,4 @@
-import type { Scope } from "./scopes.ts";
+import { allows, type Scope } from "./scopes.ts";
 import { bearerShape, digestOf } from "./secret.ts";
 import type { Token } from "./tokens.ts";
 
@@ -63,7 +63,7 @@ export class Gate {
       this.#cached.delete(authorization);
       return "bad-credentials";
     }
-    return caller.scopes.includes(scope) ? caller : "lacks-scope";
+    return allows(caller.scopes, scope) ? caller : "lacks-scope";
   }
 
   /** Whose credentials these are, whatever their scope; for the log. */

@@ -23,13 +23,14 @@ export const tokenCreate: Command = {
   examples: [
     "plant-store token create --name greenhouse",
     "plant-store token create --name ops --scope operator --expires 90d",
+    "plant-store token create --name prometheus --scope metrics",
   ],
   flags: {
     name: { placeholder: "NAME", help: "who uses it; stored with each plant it creates (required)" },
     scope: {
       placeholder: "SCOPE",
       multiple: true,
-      help: `${scopes.join(" or ")}; may be repeated (plants:create)`,
+      help: `${scopes.slice(0, -1).join(", ")} or ${scopes.at(-1)}; may be repeated (plants:create)`,
     },
     expires: { placeholder: "TIME", help: "its lifetime, such as 90d (it never expires)" },
     json: jsonFlag,

@@ -7,11 +7,11 @@ import { ImportPage } from "./import/import-page.tsx";
 import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
 import { Link } from "./parts/link.tsx";
-import { EmptyState } from "./parts/notice.tsx";
+import { EmptyState, MissingScope } from "./parts/notice.tsx";
 import { AddPlant } from "./plants/add-plant.tsx";
 import { PlantsPage } from "./plants/plants-page.tsx";
 import { RouterContext, useBrowserLocation, useRouter } from "./router.ts";
-import { type Session, SessionContext } from "./session.ts";
+import { hasScope, type Session, SessionContext, useSession } from "./session.ts";
 import { SignIn } from "./sign-in.tsx";
 import { TokensPage } from "./tokens/tokens-page.tsx";
 
@@ -95,10 +95,11 @@ function SignedIn({ token, me, onSignOut }: SignedInProps) {
 
 function Page() {
   const { path } = useRouter();
+  const { me } = useSession();
   if (path === "/") return <OverviewPage />;
   if (path === "/plants" || path.startsWith("/plants/")) return <PlantsPage />;
   if (path === "/import") return <ImportPage />;
-  if (path === "/tokens") return <TokensPage />;
+  if (path === "/tokens") return hasScope(me, "operator") ? <TokensPage /> : <MissingScope title="Tokens" />;
   return (
     <EmptyState title="Page not found">
       <p>

@@ -5,13 +5,21 @@ import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { ThemeButton } from "./parts/theme.tsx";
 import { useRouter } from "./router.ts";
-import { useSession } from "./session.ts";
+import { hasScope, useSession } from "./session.ts";
 
-const pages: readonly { readonly href: string; readonly name: string; readonly icon: IconName }[] = [
+interface PageLink {
+  readonly href: string;
+  readonly name: string;
+  readonly icon: IconName;
+  /** Hidden from tokens that lack it. */
+  readonly scope?: string;
+}
+
+const pages: readonly PageLink[] = [
   { href: "/", name: "Overview", icon: "overview" },
   { href: "/plants", name: "Plants", icon: "plants" },
   { href: "/import", name: "Import", icon: "import" },
-  { href: "/tokens", name: "Tokens", icon: "tokens" },
+  { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator" },
 ];
 
 const feedLabels: Record<FeedState, string> = {
@@ -40,7 +48,8 @@ export function Frame({
           <Leaf /> Plant Store
         </Link>
         <nav aria-label="Pages">
-          {pages.map(({ href, name, icon }) => {
+          {pages.map(({ href, name, icon, scope }) => {
+            if (scope !== undefined && !hasScope(me, scope)) return undefined;
             const isCurrent = href === "/" ? path === "/" : path.startsWith(href);
             return (
               <Link key={href} href={href} {...(isCurrent ? { "aria-current": "page" as const } : {})}>

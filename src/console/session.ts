@@ -18,6 +18,11 @@ export interface Session {
   announce(message: string): void;
 }
 
+/** Whether the token has the scope, by itself or as a part of `operator`. */
+export function hasScope({ scopes }: Me, scope: string): boolean {
+  return scopes.includes(scope) || (scope !== "plants:create" && scopes.includes("operator"));
+}
+
 export const SessionContext = createContext<Session | undefined>(undefined);
 
 export function useSession(): Session {

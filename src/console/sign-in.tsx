@@ -10,7 +10,7 @@ const createTokenCommand =
 const messages: Record<number, string> = {
   40101: "Enter a token.",
   40102: "This token is unknown, expired or revoked.",
-  40301: "This token lacks the scope “operator”, which the console requires.",
+  40301: "This token lacks the scope “operator:read” or “operator”, which the console requires.",
 };
 
 interface SignInProps {

@@ -9,7 +9,7 @@ import { schemas } from "./schemas.ts";
 export const createExportLink: Route<{ readonly exports: Exports; readonly gate: Gate }> = {
   method: "POST",
   path: "/api/exports",
-  scope: "operator",
+  scope: "operator:read",
   operation: {
     operationId: "linkToExport",
     tags: ["plants"],
@@ -21,7 +21,7 @@ export const createExportLink: Route<{ readonly exports: Exports; readonly gate:
   handler:
     ({ exports, gate }) =>
     async (exchange) => {
-      const isAllowed = gate.watch(exchange.header("authorization"), "operator");
+      const isAllowed = gate.watch(exchange.header("authorization"), "operator:read");
       const requested = readExport(await readBody(exchange, schemas.ExportRequest), isAllowed);
       exchange.json({ url: `/api/exports/${exports.createLink(requested)}` }, 201);
     },

@@ -37,7 +37,7 @@ function readScopes(value: unknown): readonly Scope[] {
   if (wanted.length === 0 || !wanted.every((scope) => typeof scope === "string" && isScope(scope)))
     throw new HttpError(
       "wrong-parameter",
-      `Field "scopes" must be a list of at least one of ${scopes.join(" and ")}.`,
+      `Field "scopes" must be a list of at least one of ${scopes.join(", ")}.`,
     );
   return wanted as Scope[];
 }

@@ -8,7 +8,7 @@ const parameters = [formatParameter, ...filterParameters];
 export const exportPlants: Route<{ readonly exports: Exports; readonly gate: Gate }> = {
   method: "GET",
   path: "/api/export",
-  scope: "operator",
+  scope: "operator:read",
   operation: {
     operationId: "exportPlants",
     tags: ["plants"],
@@ -19,7 +19,7 @@ export const exportPlants: Route<{ readonly exports: Exports; readonly gate: Gat
   handler:
     ({ exports, gate }) =>
     (exchange) => {
-      const isAllowed = gate.watch(exchange.header("authorization"), "operator");
+      const isAllowed = gate.watch(exchange.header("authorization"), "operator:read");
       return exports.send(exchange, readExport(readQuery(exchange.query, parameters), isAllowed));
     },
 };

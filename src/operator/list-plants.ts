@@ -33,7 +33,7 @@ const parameters: readonly Parameter[] = [
 export const listPlants: Route<{ readonly archive: PlantArchive }> = {
   method: "GET",
   path: "/api/plants",
-  scope: "operator",
+  scope: "operator:read",
   operation: {
     operationId: "listPlants",
     tags: ["plants"],

@@ -29,7 +29,7 @@ const startedAtSeconds = "plant_store_start_time_seconds";
 export const metrics: Route<MetricsParts> = {
   method: "GET",
   path: "/metrics",
-  scope: "operator",
+  scope: "metrics",
   handler: (parts) => async (exchange) =>
     exchange.respond("text/plain; version=0.0.4; charset=utf-8", await metricsText(parts)),
 };

@@ -30,7 +30,8 @@ export function describeOperatorApi(routes: readonly Route<never>[], url: string
       { name: "plants", description: "What is stored." },
       { name: "tokens", description: "Who may call." },
     ],
-    bearer: "A token with the scope operator.",
+    bearer:
+      "A token with the scope operator. The scope operator:read is enough for everything but tokens and the audit trail.",
     schemas,
     errorsOf: ({ scope, operation }) => [
       ...errorsOfAll,

@@ -31,7 +31,7 @@ const recountMinutesAfterMs = 600_000;
 export const overview = {
   method: "GET",
   path: "/api/overview",
-  scope: "operator",
+  scope: "operator:read",
   operation: {
     operationId: "overview",
     tags: ["plants"],

@@ -8,7 +8,7 @@ import { pathParameter, readId } from "./parameters.ts";
 export const showPlant: Route<{ readonly archive: PlantArchive }> = {
   method: "GET",
   path: "/api/plants/{id}",
-  scope: "operator",
+  scope: "operator:read",
   operation: {
     operationId: "showPlant",
     tags: ["plants"],

@@ -11,7 +11,7 @@ export interface WatchParts {
 export const watchPlants: Route<WatchParts> = {
   method: "GET",
   path: "/api/feed",
-  scope: "operator",
+  scope: "operator:read",
   operation: {
     operationId: "watchPlants",
     tags: ["plants"],
@@ -26,6 +26,6 @@ export const watchPlants: Route<WatchParts> = {
   },
   handler({ archive, gate }) {
     const feed = new Feed(archive);
-    return (exchange) => feed.watch(exchange, gate.watch(exchange.header("authorization"), "operator"));
+    return (exchange) => feed.watch(exchange, gate.watch(exchange.header("authorization"), "operator:read"));
   },
 };

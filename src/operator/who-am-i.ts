@@ -5,7 +5,7 @@ import { isoTime } from "./tokens.ts";
 export const whoAmI: Route<unknown> = {
   method: "GET",
   path: "/api/me",
-  scope: "operator",
+  scope: "operator:read",
   operation: {
     operationId: "whoAmI",
     tags: ["tokens"],

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { errorMessage } from "../api.ts";
 import { Leaf } from "./icons.tsx";
+import { PageHead } from "./page-head.tsx";
 
 /** An error, and a button to retry. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
@@ -13,6 +14,18 @@ export function ErrorNotice({ error, onRetry }: { readonly error: unknown; reado
         </button>
       )}
     </div>
+  );
+}
+
+/** In place of a page that only `operator` may use. */
+export function MissingScope({ title }: { readonly title: string }) {
+  return (
+    <>
+      <PageHead title={title} />
+      <p class="notice">
+        Your token may read plants. This page needs the scope “operator”: sign in with a token that has it.
+      </p>
+    </>
   );
 }
 

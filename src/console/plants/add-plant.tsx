@@ -3,7 +3,7 @@ import { ApiError, errorMessage } from "../api.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Field } from "../parts/field.tsx";
 import { Link } from "../parts/link.tsx";
-import { useSession } from "../session.ts";
+import { hasScope, useSession } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";
@@ -16,13 +16,16 @@ interface Stored {
   readonly replayed: boolean;
 }
 
+const createScope = "plants:create";
 const missingScope = 40301;
 const idConflict = 40020;
+const lacksScope = `Your token lacks the scope “${createScope}”, so it cannot create plants.`;
 const digits = /^-?\d+$/;
 
 /** The dialog for a new plant, which is created through the public API. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {
-  const { api } = useSession();
+  const { api, me } = useSession();
+  const mayCreate = hasScope(me, createScope);
   const [plant, setPlant] = useState({ id: "", name: "", tag: "" });
   const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<Stored>();
@@ -92,6 +95,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
         />
         <Field {...field("name")} label="Name" />
         <Field {...field("tag")} label="Tag" optional hint="The type of the plant, such as “indoor”." />
+        {!mayCreate && <p class="notice">{lacksScope}</p>}
         {errors.form !== undefined && (
           <p class="field-error" role="alert">
             {errors.form}
@@ -102,7 +106,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
           <button type="button" class="quiet" onClick={onClose}>
             Close
           </button>
-          <button type="submit" class="primary" disabled={busy}>
+          <button type="submit" class="primary" disabled={busy || !mayCreate}>
             Add plant
           </button>
         </footer>
@@ -133,7 +137,7 @@ function Outcome({ stored, onClose }: { readonly stored: Stored | undefined; rea
 function fieldErrors(reason: unknown): FieldErrors {
   if (!(reason instanceof ApiError)) return { form: errorMessage(reason) };
   if (reason.error === missingScope) {
-    return { form: "Your token lacks the scope “plants:create”, so it cannot create plants." };
+    return { form: lacksScope };
   }
   const errors: FieldErrors = {};
   let field: keyof FieldErrors = reason.error === idConflict ? "id" : "form";

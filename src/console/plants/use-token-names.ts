@@ -1,12 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Token } from "../api-shapes.ts";
-import { useSession } from "../session.ts";
+import { hasScope, useSession } from "../session.ts";
 
-/** The names of all tokens, as suggestions. */
+/** The names of all tokens, as suggestions; none where the token may not list them. */
 export function useTokenNames(): readonly string[] {
-  const { api } = useSession();
+  const { api, me } = useSession();
   const [names, setNames] = useState<readonly string[]>([]);
   useEffect(() => {
+    if (!hasScope(me, "operator")) return;
     const abort = new AbortController();
     api
       .get<{ tokens: readonly Token[] }>("/api/tokens", abort.signal)
@@ -14,6 +15,6 @@ export function useTokenNames(): readonly string[] {
       // The filter works without suggestions.
       .catch(() => {});
     return () => abort.abort();
-  }, [api]);
+  }, [api, me]);
   return names;
 }

@@ -12,9 +12,11 @@ interface CreateTokenProps {
 
 const scopes = [
   { scope: "plants:create", description: "Create plants. For programs that send them." },
+  { scope: "operator:read", description: "Use this console and its API to view, search and export plants." },
+  { scope: "metrics", description: "Read the metrics. For Prometheus." },
   {
     scope: "operator",
-    description: "Use this console and its API: view, search and export plants, manage tokens.",
+    description: "Everything here: also manage tokens, with any scope, and read the audit trail.",
   },
 ] as const;
 const lifetimes = [
