@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { findPreset, Gate } from "./access/gate.ts";
+import { type FirstToken, FirstTokenIssuer } from "./access/first-token.ts";
+import { Gate } from "./access/gate.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
-import { watchTokens } from "./access/token-watch.ts";
-import { type Minted, mintToken, type Token, type TokenStore } from "./access/tokens.ts";
+import { TokenUpkeep } from "./access/token-upkeep.ts";
 import { operatorSettings, publicSettings } from "./config/listener-options.ts";
 import type { Config } from "./config/read-config.ts";
 import { parseDurationMs } from "./config/values.ts";
@@ -32,10 +32,10 @@ export interface Service {
   readonly addresses: readonly string[];
   /** Where the console is; undefined where it is off. */
   readonly operatorUrl: string | undefined;
-  /** The secret minted because the store had no token yet; undefined on every later start. */
-  readonly firstSecret: string | undefined;
-  /** Where the database was unavailable at the start: settles once it is open, with the secret minted then, if any. */
-  readonly opened: Promise<string | undefined> | undefined;
+  /** Created because the store had no token yet; undefined on every later start. */
+  readonly firstToken: FirstToken | undefined;
+  /** Where the database was unavailable at the start: settles once it is open, with the token created then, if any. */
+  readonly opened: Promise<FirstToken | undefined> | undefined;
   /** Settles if the service must stop by itself: a write outcome is unknown, or the database must not be used. */
   readonly failed: Promise<Error>;
   /** Whether it is so, or is about to be: the process must then end without closing the store. */
@@ -44,8 +44,6 @@ export interface Service {
   close(reason: string, drainTimeoutMs?: number): Promise<void>;
 }
 
-// At this rate a revoked token is refused well within a second.
-const tokensPollEveryMs = 250;
 const retryAfterMs = 500;
 
 /** Wires everything, top to bottom. The command line runs this, and so do the tests. */
@@ -101,7 +99,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
   store.failure?.then((reason) => intake.fail(reason));
   const { workers, presetTokens } = config;
   const rateMemory = createRateMemory();
-  const rateLimit = config.rateLimit && new RateLimit(config.rateLimit, rateMemory);
+  const rateLimit = new RateLimit(config.rateLimit, rateMemory);
   const connections = connectionBudget(workers);
   const publicOptions: PublicListenerOptions = {
     ...publicSettings(config),
@@ -124,31 +122,19 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       tokens,
     },
   });
-  const applyTokens = (changed: readonly Token[]): void => {
-    gate.update(changed);
-    crew.update(changed);
-  };
+  const upkeep = undo.use(
+    new TokenUpkeep({
+      tokens: store.tokens,
+      gate,
+      workers: crew,
+      first: new FirstTokenIssuer(store.tokens, "print"),
+      rereadPresets: undefined,
+      events,
+    }),
+  );
   const closing = new AbortController();
   let operator: OperatorListener | undefined;
-  let firstSecret: string | undefined;
-  const first = mintToken(
-    { name: "first", scopes: ["plants:create", "operator"], lifetimeMs: undefined },
-    Date.now(),
-  );
-  const startTokens = async (): Promise<string | undefined> => {
-    // Before the rows: a change in between is then seen as one that came after.
-    const version = await store.tokens.version();
-    firstSecret = (await addFirstToken(store.tokens, config, first)) ? first.secret : undefined;
-    const known = await store.tokens.all();
-    applyTokens(known);
-    for (const token of known) {
-      const preset = findPreset([token], config.presetTokens);
-      if (preset !== undefined) events.presetIsStored(preset.name, token.name);
-    }
-    const watch = setInterval(watchTokens(store.tokens, version, applyTokens, events), tokensPollEveryMs);
-    closing.signal.addEventListener("abort", () => clearInterval(watch));
-    return firstSecret;
-  };
+  let firstToken: FirstToken | undefined;
   try {
     await crew.start(workers - 1);
     operator =
@@ -160,13 +146,14 @@ export async function startService(config: Config, log: Log): Promise<Service> {
           events,
           counters,
           parseDurationMs,
-          presetTokens,
+          presets: () => gate.presets,
           pending: () => intake.pending,
           createPlant: createPlant.handler({ rateLimit, intake, events }),
           engine: store.engine,
           archive: store.archive,
           tokens: store.tokens,
-          tokensChanged: async () => applyTokens(await store.tokens.all()),
+          audit: store.audit,
+          tokensChanged: () => upkeep.reload(),
         },
         {
           ...config.operatorListen,
@@ -174,20 +161,20 @@ export async function startService(config: Config, log: Log): Promise<Service> {
           connectionsMax: connections.operatorMax,
         },
       );
-    // Last, when nothing else can fail any more: a secret that is stored must also be printed.
-    await unlessUnavailable(startTokens);
+    // Last, when nothing else can fail any more: a token that is stored must also be delivered.
+    firstToken = await unlessUnavailable(() => upkeep.start());
   } catch (error) {
     await Promise.all([listener.drain(0), crew.drain(0), operator?.drain(0)]);
     throw error;
   }
-  const laterSecret =
+  const laterToken =
     opened &&
-    startOnceOpen(opened, startTokens, closing.signal).then((secret) => {
+    startOnceOpen(opened, () => upkeep.start(), closing.signal).then((created) => {
       events.databaseOpened();
-      return secret;
+      return created;
     });
   // While closing, the store itself ends what is under way.
-  laterSecret?.catch((error) => closing.signal.aborted || failed.resolve(error));
+  laterToken?.catch((error) => closing.signal.aborted || failed.resolve(error));
 
   const bound = [listener, operator].flatMap((one) => one ?? []);
   for (const one of bound) warnOfPlainText(one, events);
@@ -196,8 +183,8 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     publicUrl: listener.url,
     addresses: bound.map(({ address }) => address),
     operatorUrl: operator?.url,
-    firstSecret,
-    opened: laterSecret,
+    firstToken,
+    opened: laterToken,
     failed: failed.promise,
     get broken() {
       return broken;
@@ -208,6 +195,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       crew.goUnready();
       operator?.goUnready();
       if (!broken) await sleep(config.drainDelayMs);
+      await upkeep.collectUses();
       await Promise.all([
         listener.drain(drainTimeoutMs),
         crew.drain(drainTimeoutMs),
@@ -237,13 +225,4 @@ async function startOnceOpen<Result>(
       await sleep(retryAfterMs, undefined, { signal });
     }
   }
-}
-
-/** Whether it is stored. An earlier attempt may have stored it without hearing of it. */
-async function addFirstToken(tokens: TokenStore, { presetTokens }: Config, first: Minted): Promise<boolean> {
-  if (presetTokens.length > 0) return false;
-  const known = await tokens.all();
-  if (known.length > 0) return known.some(({ digest }) => digest === first.token.digest);
-  await tokens.add(first.token);
-  return true;
 }

@@ -49,10 +49,14 @@ onEveryEngine((engine) => {
         "operator",
         "--expires",
         "90d",
+        "--rate-limit",
+        "9/m",
         ...database,
       ]);
       const { out: table } = await plantStore(["token", "list", ...database]);
-      expect(table).toMatch(/^ID +NAME +SCOPES +CREATED +STATE\n[0-9a-f]{8} +ops +operator +.*live until/);
+      expect(table).toMatch(
+        /^ID +NAME +SCOPES +CREATED +CREATED BY +LAST USED +RATE LIMIT +STATE\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +9\/m +live until/,
+      );
       const { out } = await plantStore(["token", "list", "--json", ...database]);
       const [listed] = JSON.parse(out);
       expect(listed).toEqual({
@@ -62,6 +66,9 @@ onEveryEngine((engine) => {
         createdAt: expect.any(String),
         expiresAt: expect.any(String),
         revokedAt: null,
+        createdBy: expect.stringMatching(/^os:\S+$/),
+        lastUsedAt: null,
+        rateLimit: "9/m",
         state: "live",
       });
       for (const text of [table, out]) expect(text).not.toContain(secret.trim());
@@ -108,6 +115,41 @@ onEveryEngine((engine) => {
       expect(err).toMatch(/^Revoked other \(\w{8}\)\.\n$/);
     });
 
+    test("and their uses reach the list once the service has written them", async () => {
+      const database = ["--database", await engine.newDatabase()];
+      const secret = (await plantStore(["token", "create", "--name", "used", ...database])).out.trim();
+      await plantStore(["token", "create", "--name", "unused", ...database]);
+      for (const workers of ["1", "3"]) {
+        const sinceMs = Date.now();
+        const service = await serve([...database, "--workers", workers]);
+        // Each on a connection of its own, so that several workers serve them.
+        const headers = { ...authorization(secret), Connection: "close" };
+        await Promise.all(
+          Array.from({ length: 20 }, () => post(service.url, '{"id":1,"name":"a"}', headers)),
+        );
+        service.child.kill("SIGTERM");
+        expect((await service.ended()).code).toBe(0);
+        const [used, unused] = JSON.parse((await plantStore(["token", "list", "--json", ...database])).out);
+        expect(Date.parse(used.lastUsedAt)).toBeGreaterThan(sinceMs - 1000);
+        expect(unused.lastUsedAt).toBeNull();
+      }
+    }, 30_000);
+
+    test("leave a trail, which audit prints as a table and as JSON", async () => {
+      const database = ["--database", await engine.newDatabase()];
+      const { out } = await plantStore(["token", "create", "--name", "traced", ...database]);
+      await plantStore(["token", "rotate", "traced", ...database]);
+      await plantStore(["token", "revoke", "traced", ...database]);
+      const { out: table } = await plantStore(["audit", ...database]);
+      expect(table.split("\n")[0]).toMatch(/^AT +ACTOR +ACTION +SUBJECT +ADDRESS +DETAIL$/);
+      const { out: json } = await plantStore(["audit", "--json", "--limit", "2", ...database]);
+      expect(JSON.parse(json)).toMatchObject([
+        { action: "token.revoked", subject: "traced", address: null, actor: expect.stringMatching(/^os:/) },
+        { action: "token.rotated", at: expect.stringMatching(/^\d{4}-.*Z$/) },
+      ]);
+      for (const text of [table, json]) expect(text).not.toContain(out.trim());
+    });
+
     test("create refuses a name that is in use", async () => {
       const args = ["token", "create", "--name", "x", "--database", await engine.newDatabase()];
       expect((await plantStore(args)).code).toBe(0);
@@ -122,6 +164,10 @@ describe("invalid token commands", () => {
     [["token", "create"], 2, "the usage is plant-store token create --name NAME"],
     [["token", "create", "--name", "x", "--scope", "all"], 2, '"all"'],
     [["token", "create", "--name", "x", "--expires", "soon"], 2, "--expires must be"],
+    [["token", "create", "--name", "x", "--rate-limit", "none"], 2, "--rate-limit must be a count"],
+    [["token", "create", "--name", "preset-access"], 1, "is reserved"],
+    [["audit"], 1, "does not exist"],
+    [["audit", "--limit", "0"], 2, "--limit must be"],
     [["token", "create", "--name", " x"], 1, "printable"],
     [["token", "revoke"], 2, "the usage is plant-store token revoke NAME|ID"],
     [["token", "revoke", "nobody"], 1, "does not exist"],
@@ -131,7 +177,7 @@ describe("invalid token commands", () => {
     test(`${args.join(" ")} is refused`, async () => {
       using folder = temporaryFolder();
       const result = await plantStore(
-        [...args, "--database", join(folder.path, "p.db")].slice(0, args.length === 1 ? 1 : undefined),
+        args[0] === "token" && args.length === 1 ? args : [...args, "--database", join(folder.path, "p.db")],
       );
       expect([result.code, result.err]).toEqual([code, expect.stringContaining(message)]);
       expect(result.out).toBe("");

@@ -245,7 +245,54 @@ onEveryEngine((engine) => {
       expect(tokens.find((token) => token.id === id)).toMatchObject({ expiresAt });
     });
 
+    test("with an expiry create none that outlives them, by creating or by rotating", async () => {
+      const create = async (body: unknown, by = operatorToken) =>
+        (await call("/api/tokens", { method: "POST", body: JSON.stringify(body) }, by)) as unknown as {
+          status: number;
+          body: {
+            token: { id: string; expiresAt: string; createdBy: string };
+            secret: string;
+            message: string;
+          };
+        };
+      const maker = await create({ name: "brief", scopes: ["operator"], expiresIn: "1h" });
+      const { secret, token } = maker.body;
+      expect(token.createdBy).toBe("preset-operator");
+      const longer = await create({ name: "a", expiresIn: "2h" }, secret);
+      expect([longer.status, longer.body.message]).toEqual([
+        400,
+        expect.stringContaining(`expires at ${token.expiresAt.replace(/\.\d+/, "")} at the latest`),
+      ]);
+      const shorter = await create({ name: "shorter", expiresIn: "10m" }, secret);
+      expect(shorter.body.token).toMatchObject({ createdBy: "brief" });
+      expect(Date.parse(shorter.body.token.expiresAt)).toBeLessThan(Date.parse(token.expiresAt));
+      const without = await create({ name: "without" }, secret);
+      expect(without.body.token.expiresAt).toBe(token.expiresAt);
+      const lasting = await create({ name: "lasting" });
+      expect(lasting.body.token.expiresAt).toBeUndefined();
+      for (const { id } of [lasting.body.token, token]) {
+        const { body } = await call(`/api/tokens/${id}/rotate`, { method: "POST" }, secret);
+        expect(body["token"]).toMatchObject({ expiresAt: token.expiresAt, createdBy: "brief" });
+      }
+    });
+
+    test("may have a rate limit of their own, which survives a rotation", async () => {
+      const { body } = await send("/api/tokens", { name: "slow", rateLimit: "2/h" });
+      const { token } = body as unknown as { token: { id: string; rateLimit: string } };
+      expect(token.rateLimit).toBe("2/h");
+      const rotated = (await send(`/api/tokens/${token.id}/rotate`, {})).body;
+      expect(rotated["token"]).toMatchObject({ rateLimit: "2/h" });
+      const headers = { Authorization: `Bearer ${rotated["secret"]}` };
+      const statuses = [];
+      for (let count = 0; count < 4; count++) statuses.push((await post(url, "{}", headers)).status);
+      expect(statuses).toEqual([400, 400, 429, 429]);
+    });
+
     const wrong: [string, unknown, number][] = [
+      ["/api/tokens", { name: "a", rateLimit: "many" }, 40031],
+      ["/api/tokens", { name: "a", rateLimit: "none" }, 40031],
+      ["/api/tokens", { name: "preset-access" }, 40031],
+      ["/api/tokens", { name: "oidc:someone" }, 40031],
       ["/api/tokens", {}, 40031],
       ["/api/tokens", { name: " " }, 40031],
       ["/api/tokens", { name: 5 }, 40031],
@@ -265,6 +312,80 @@ onEveryEngine((engine) => {
         expect((await send(path, body)).body.error).toBe(error);
       });
     }
+  });
+
+  describe("the audit trail", () => {
+    const newest = async (count: number) =>
+      ((await call(`/api/audit?limit=${count}`)).body["entries"] as Record<string, string>[]).toReversed();
+
+    test("has who created, rotated and revoked a token, from where, and no secret", async () => {
+      const { body } = await send("/api/tokens", { name: "traced", expiresIn: "1d", rateLimit: "5/s" });
+      const { token, secret } = body as unknown as { token: { id: string }; secret: string };
+      await send("/api/tokens", { name: "traced" });
+      const rotated = (await send(`/api/tokens/${token.id}/rotate`, {})).body;
+      const newId = (rotated["token"] as { id: string }).id;
+      await send(`/api/tokens/${newId}/revoke`, {});
+      const entries = await newest(3);
+      expect(entries).toMatchObject([
+        {
+          action: "token.created",
+          detail: expect.stringMatching(/^\w{8}: plants:create; expires .*Z; 5\/s$/),
+        },
+        { action: "token.rotated", detail: expect.stringContaining(`${newId}: plants:create`) },
+        { action: "token.revoked", detail: newId },
+      ]);
+      for (const entry of entries)
+        expect(entry).toMatchObject({
+          actor: "preset-operator",
+          subject: "traced",
+          address: "127.0.0.1",
+          at: expect.stringMatching(/^\d{4}-.*Z$/),
+        });
+      for (const text of [secret, String(rotated["secret"])])
+        expect(JSON.stringify(entries)).not.toContain(text);
+    });
+
+    test("has each sign-in, and each export once it starts, also through a link", async () => {
+      const reader = String(
+        (await send("/api/tokens", { name: "reader", scopes: ["operator:read"] })).body["secret"],
+      );
+      const signedIn = await call("/api/sign-in", { method: "POST" }, reader);
+      expect([signedIn.status, signedIn.body]).toEqual([200, (await call("/api/me", {}, reader)).body]);
+      const headers = { Authorization: `Bearer ${reader}` };
+      await fetch(`${operatorUrl}/api/export?tag=bush`, { method: "HEAD", headers });
+      await (await fetch(`${operatorUrl}/api/export?tag=bush`, { headers })).text();
+      const { body } = await send("/api/exports", { format: "csv" });
+      await (await fetch(operatorUrl + String(body["url"]))).text();
+      expect(await newest(4)).toMatchObject([
+        { action: "token.created" },
+        { action: "console.signed-in", actor: "reader", detail: "operator:read" },
+        { action: "export.started", actor: "reader", detail: "ndjson, tag bush", address: "127.0.0.1" },
+        { action: "export.started", actor: "preset-operator", detail: "csv", address: "127.0.0.1" },
+      ]);
+    });
+
+    test("is read in pages, and has no entry for a refusal", async () => {
+      const before = await call("/api/audit?limit=1");
+      await call("/api/sign-in", { method: "POST" }, "wrong-token-0123456789");
+      await call("/api/sign-in", { method: "POST" }, accessToken);
+      await send("/api/tokens", { name: "preset" });
+      expect((await call("/api/audit?limit=1")).body).toEqual(before.body);
+      const next = await call(`/api/audit?limit=1&cursor=${before.body["next"]}`);
+      expect(next.body["entries"]).not.toEqual(before.body["entries"] as never);
+      for (const query of ["limit=0", "limit=1001", "cursor=x", "actor=me"])
+        expect((await call(`/api/audit?${query}`)).body.error).toBe(40031);
+    });
+
+    test("without an entry, nobody signs in and nothing is exported", async () => {
+      await using running = await engine.start();
+      const refuse =
+        engine.name === "sqlite" ? "DROP TABLE audit_trail" : "ALTER TABLE audit_trail RENAME TO elsewhere";
+      await engine.run(running.database, refuse);
+      const headers = { Authorization: `Bearer ${operatorToken}` };
+      const signIn = await fetch(`${running.operatorUrl}/api/sign-in`, { method: "POST", headers });
+      const exported = await fetch(`${running.operatorUrl}/api/export`, { headers });
+      expect([signIn.status, exported.status].every((status) => status >= 500)).toBe(true);
+    });
   });
 
   describe("bodies are read as strictly as a plant is", () => {

@@ -31,7 +31,7 @@ describe("several nodes on one database", () => {
       const stores = await Promise.all(Array.from({ length: 8 }, () => open(database)));
       await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
       expect(await server.run("SELECT one, version FROM plant_store_schema", database)).toEqual([
-        { one: 1, version: 4 },
+        { one: 1, version: 5 },
       ]);
     }
   });

@@ -223,7 +223,7 @@ describe("a database of the second version", () => {
     writing = false;
     const written = await writer;
     expect(await indexes()).toEqual(upgraded);
-    expect(await version()).toBe(4);
+    expect(await version()).toBe(5);
     expect(await stores[0]?.archive.total()).toBe(50_000 + written);
     await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
   }, 30_000);
@@ -254,7 +254,7 @@ describe("a database of the second version", () => {
     expect(await indexes()).toContainEqual({ name: "plants_by_tag_prefix", valid: false });
     await (await open())[Symbol.asyncDispose]();
     expect(await indexes()).toEqual(upgraded);
-    expect(await version()).toBe(4);
+    expect(await version()).toBe(5);
   }, 30_000);
 
   test("is upgraded while the service listens, unready, however long it takes", async () => {
@@ -290,7 +290,14 @@ describe("a database of the second version", () => {
       database,
     ]);
     expect([listed.code, listed.err]).toEqual([0, expect.any(String)]);
-    expect((await plantStore(["token", "list", "--database", database])).code).toBe(0);
+    await server.run("INSERT INTO tokens VALUES ('d', 'i', 'earlier', 'operator', 1)", database);
+    const tokens = await plantStore(["token", "list", "--database", database]);
+    expect([tokens.code, tokens.out]).toEqual([0, expect.stringContaining("earlier")]);
+    for (const args of [["token", "create", "--name", "x"], ["token", "revoke", "earlier"], ["audit"]])
+      expect(await plantStore([...args, "--database", database])).toMatchObject({
+        code: 1,
+        err: expect.stringContaining("older plant-store: start the service on it once"),
+      });
     expect(await version()).toBe(2);
   }, 20_000);
 });

@@ -158,7 +158,7 @@ describe("refused at the start", () => {
     expect((await plantStore(["token", "create", "--name", "x", "--database", database])).code).toBe(0);
     await server.run(
       `GRANT SELECT ON plant_store_schema TO helper; GRANT SELECT, INSERT, UPDATE ON plants TO helper;
-       GRANT SELECT, INSERT ON tokens TO helper; GRANT ALL ON plant_store_nodes TO helper`,
+       GRANT SELECT, INSERT ON tokens TO helper; GRANT ALL ON plant_store_nodes, audit_trail TO helper`,
       database,
     );
     await expectRefused(["--database", asHelper], 2, "role helper lacks UPDATE on the table tokens");

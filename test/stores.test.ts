@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
+import type { AuditEntry } from "../src/access/audit.ts";
 import type { Token } from "../src/access/tokens.ts";
 import { CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
 import type { Arrival } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
 import type { Store } from "../src/storage/store.ts";
-import { onEveryEngine } from "./engines.ts";
+import { plantStore } from "./command.ts";
+import { type Engine, onEveryEngine } from "./engines.ts";
 import { kindsOf } from "./harness.ts";
 
 const arrival = (id: bigint | number, name: string, tag?: string, createdBy = "test"): Arrival => ({
@@ -18,6 +20,14 @@ const settingOf = (database: string) => ({
   allowUnsafeDatabase: false,
 });
 const open = (database: string): Promise<Store> => openStore(settingOf(database));
+
+/** Fills the audit trail with that many entries. */
+function fillAuditTrail(engine: Engine["name"], count: number): string {
+  const [column, value] = engine === "sqlite" ? ["seq", "n"] : ["id", "lpad(to_hex(n), 32, '0')"];
+  return `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
+    INSERT INTO audit_trail (${column}, at_ms, actor, action, subject, detail)
+    SELECT ${value}, n, 'test', 'console.signed-in', '', '' FROM numbers`;
+}
 
 // The contract of the ports, for every engine.
 onEveryEngine((engine) => {
@@ -135,27 +145,42 @@ onEveryEngine((engine) => {
     });
   });
 
-  describe("tokens", () => {
-    const token = (digest: string, more: Partial<Token> = {}): Token => ({
-      id: digest.slice(0, 2),
-      name: `name of ${digest}`,
-      digest,
-      scopes: ["plants:create", "operator"],
-      createdAtMs: 5,
-      expiresAtMs: undefined,
-      revokedAtMs: undefined,
-      ...more,
-    });
+  const entry = (action: AuditEntry["action"], more: Partial<AuditEntry> = {}): AuditEntry => ({
+    atMs: 7,
+    actor: "test",
+    action,
+    subject: "it",
+    address: undefined,
+    detail: "",
+    ...more,
+  });
+  const token = (digest: string, more: Partial<Token> = {}): Token => ({
+    id: digest.slice(0, 2),
+    name: `name of ${digest}`,
+    digest,
+    scopes: ["plants:create", "operator"],
+    createdAtMs: 5,
+    expiresAtMs: undefined,
+    revokedAtMs: undefined,
+    createdBy: "os:somebody",
+    lastUsedAtMs: undefined,
+    rateLimit: { count: 5, perMs: 60_000 },
+    ...more,
+  });
 
+  describe("tokens", () => {
     test("are stored with every field, oldest first, and updated in one transaction with a new one", async () => {
       await using store = await openNew();
-      const [first, second] = [token("aaa", { createdAtMs: 9 }), token("bbb", { expiresAtMs: 2 ** 45 })];
-      await store.tokens.add(first);
-      await store.tokens.add(second);
+      const [first, second] = [
+        token("aaa", { createdAtMs: 9 }),
+        token("bbb", { expiresAtMs: 2 ** 45, createdBy: undefined, rateLimit: undefined }),
+      ];
+      await store.tokens.add(first, entry("token.created"));
+      await store.tokens.add(second, entry("token.created"));
       expect(await store.tokens.all()).toEqual([second, first]);
       const third = token("ccc", { createdAtMs: 10 });
-      await store.tokens.add(third, [{ ...first, expiresAtMs: 77 }]);
-      await store.tokens.change([{ ...second, revokedAtMs: 88 }]);
+      await store.tokens.add(third, entry("token.rotated"), [{ ...first, expiresAtMs: 77 }]);
+      await store.tokens.change([{ ...second, revokedAtMs: 88 }], entry("token.revoked"));
       expect(await store.tokens.all()).toEqual([
         { ...second, revokedAtMs: 88 },
         { ...first, expiresAtMs: 77 },
@@ -169,14 +194,108 @@ onEveryEngine((engine) => {
       await using other = await openTokens(settingOf(database), { create: false });
       const first = await store.tokens.version();
       expect(await store.tokens.version()).toBe(first);
-      await other.tokens.add(token("aaa"));
+      await other.tokens.add(token("aaa"), entry("token.created"));
       // Another reader must not consume the change for the one that watches.
       await store.tokens.all();
       const second = await store.tokens.version();
       expect(second).not.toBe(first);
-      await other.tokens.change([token("aaa", { revokedAtMs: 1 })]);
+      await other.tokens.change([token("aaa", { revokedAtMs: 1 })], entry("token.revoked"));
       expect(await store.tokens.version()).not.toBe(second);
     });
+
+    test("keep the time of their last use, which makes no node reload them", async () => {
+      await using store = await openNew();
+      await store.tokens.add(token("aaa"), entry("token.created"));
+      const before = await store.tokens.version();
+      for (const atMs of [70, 90, 80])
+        await store.tokens.recordUses([
+          { digest: "aaa", atMs },
+          { digest: "not stored", atMs },
+        ]);
+      expect(await store.tokens.version()).toBe(before);
+      expect(await store.tokens.all()).toEqual([token("aaa", { lastUsedAtMs: 90 })]);
+      expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
+    });
+
+    test("are added as the first by one of several processes, and never where there is one", async () => {
+      const database = await engine.newDatabase();
+      await using store = await open(database);
+      const others = await Promise.all(
+        Array.from({ length: 4 }, () => openTokens(settingOf(database), { create: false })),
+      );
+      await Promise.all(
+        [store, ...others].map(({ tokens }, index) =>
+          tokens.addFirst(token(`digest ${index}`), entry("token.created")),
+        ),
+      );
+      expect(await store.tokens.all()).toHaveLength(1);
+      await store.tokens.addFirst(token("later"), entry("token.created"));
+      expect(await store.tokens.all()).toHaveLength(1);
+      expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
+      for (const other of others) await other[Symbol.asyncDispose]();
+    });
+  });
+
+  describe("the audit trail", () => {
+    test("has every field of every entry, newest first, in pages", async () => {
+      await using store = await openNew();
+      const entries = [
+        entry("token.created", { actor: "os:me", subject: "ünïcode", detail: "a; b" }),
+        entry("console.signed-in", { address: "2001:db8::1" }),
+        entry("export.started", { atMs: 8 }),
+      ];
+      for (const one of entries) await store.audit.record(one);
+      expect(await store.audit.page(3, undefined)).toEqual({
+        entries: entries.toReversed(),
+        next: undefined,
+      });
+      const { next } = await store.audit.page(2, undefined);
+      expect(await store.audit.page(2, next)).toEqual({ entries: entries.slice(0, 1), next: undefined });
+      for (const cursor of ["x", "", "9".repeat(40), "' OR 1=1"])
+        await expect(store.audit.page(2, cursor)).rejects.toThrow(CursorProblem);
+    });
+
+    // By commands, since a SQLite store is not used any more after a failed write.
+    test("has an entry for each change of a token, and without one the token does not change", async () => {
+      const database = await engine.newDatabase();
+      const run = (...args: string[]) => plantStore(["token", ...args, "--database", database]);
+      expect((await run("create", "--name", "old")).code).toBe(0);
+      const refuse =
+        engine.name === "sqlite"
+          ? "CREATE TRIGGER refuse BEFORE INSERT ON audit_trail BEGIN SELECT RAISE(ABORT, 'refused'); END"
+          : "ALTER TABLE audit_trail ADD CONSTRAINT refuse CHECK (action = 'none') NOT VALID";
+      await engine.run(database, refuse);
+      const before = await engine.run(database, "SELECT * FROM tokens");
+      for (const args of [
+        ["create", "--name", "new"],
+        ["rotate", "old"],
+        ["revoke", "old"],
+      ])
+        expect([args, (await run(...args)).code]).toEqual([args, 1]);
+      expect(await engine.run(database, "SELECT * FROM tokens")).toEqual(before);
+      expect(await engine.run(database, "SELECT action, subject FROM audit_trail")).toEqual([
+        { action: "token.created", subject: "old" },
+      ]);
+    }, 30_000);
+
+    test("loses its oldest tenth past 100,000 entries, and an entry says so", async () => {
+      const database = await engine.newDatabase();
+      await using store = await open(database);
+      await engine.run(database, fillAuditTrail(engine.name, 99_999));
+      const count = async () =>
+        Number((await engine.run(database, "SELECT count(*) AS count FROM audit_trail"))[0]?.["count"]);
+      await store.audit.record(entry("console.signed-in", { atMs: 100_000 }));
+      expect(await count()).toBe(100_000);
+      await store.tokens.add(token("aaa"), entry("token.created", { atMs: 100_001 }));
+      expect(await count()).toBe(90_002);
+      const { entries } = await store.audit.page(3, undefined);
+      expect(entries.map(({ action, atMs }) => [action, atMs])).toEqual([
+        ["audit.trimmed", 100_001],
+        ["token.created", 100_001],
+        ["console.signed-in", 100_000],
+      ]);
+      expect(entries[0]?.detail).toBe("removed the oldest 10000 entries");
+    }, 30_000);
   });
 
   describe("reading the store", () => {

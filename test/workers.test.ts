@@ -88,6 +88,30 @@ onEveryEngine((engine) => {
       expect(responses.filter(({ status }) => status === 429)).toHaveLength(40);
     });
 
+    test("share the rate limit of one token", async () => {
+      await using running = await engine.start(three);
+      const created = await fetch(`${running.operatorUrl}/api/tokens`, {
+        method: "POST",
+        headers: { Authorization: `Bearer ${operatorToken}` },
+        body: JSON.stringify({ name: "slow", rateLimit: "20/h" }),
+      });
+      const { secret } = (await created.json()) as { secret: string };
+      const headers = { ...apart, Authorization: `Bearer ${secret}` };
+      // Every worker has heard of the token once none refuses it.
+      await eventually(async () => {
+        const asked = Array.from({ length: 12 }, () => post(running.url, "{}", headers));
+        return (await Promise.all(asked)).every(({ status }) => status !== 401);
+      });
+      const responses = await Promise.all(
+        Array.from({ length: 60 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`, headers)),
+      );
+      expect(responses.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(8);
+      const others = await Promise.all(
+        Array.from({ length: 60 }, (_, id) => post(running.url, `{"id":${100 + id},"name":"a"}`, apart)),
+      );
+      expect(others.every(({ status }) => status === 200)).toBe(true);
+    });
+
     test("share one limit of pending plants", async () => {
       await using running = await engine.start({ ...three, "max-pending": "1" });
       const responses = await Promise.all(

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { localOrigin } from "./audit.ts";
 import { Gate } from "./gate.ts";
-import { createRateMemory, RateLimit } from "./rate-limit.ts";
+import { createRateMemory, formatRate, parseRateText, type Rate, RateLimit } from "./rate-limit.ts";
 import { digestOf, isMintedSecret, mintSecret } from "./secret.ts";
-import type { Token } from "./tokens.ts";
+import { TokenUses } from "./token-uses.ts";
+import { createToken, type Token, type TokenStore, type TokenUse } from "./tokens.ts";
 
 const secret = mintSecret();
 const token: Token = {
@@ -14,6 +16,9 @@ const token: Token = {
   createdAtMs: 0,
   expiresAtMs: 1000,
   revokedAtMs: undefined,
+  createdBy: undefined,
+  lastUsedAtMs: undefined,
+  rateLimit: undefined,
 };
 
 function gate(): Gate {
@@ -109,6 +114,77 @@ test("the gate needs the same time to refuse an expired, a revoked and an unknow
   expect(Math.min(...medians) / Math.max(...medians)).toBeGreaterThan(0.6);
 });
 
+describe("the uses of tokens", () => {
+  const live: Token = { ...token, expiresAtMs: undefined };
+
+  test("are collected once for each period, however many requests there were", () => {
+    const made = new Gate([]);
+    made.update([live]);
+    for (const nowMs of [10, 20, 30]) made.admit(`Bearer ${secret}`, "plants:create", nowMs);
+    expect(made.takeUses()).toEqual([{ digest: token.digest, atMs: 10 }]);
+    expect(made.takeUses()).toEqual([]);
+    made.admit(`Bearer ${secret}`, "plants:create", 40);
+    expect(made.takeUses()).toEqual([{ digest: token.digest, atMs: 40 }]);
+  });
+
+  test("are none for unknown, expired and preset tokens", () => {
+    const preset = { name: "preset", scopes: ["metrics"], expiresAtMs: undefined } as const;
+    const made = new Gate([{ ...preset, digest: digestOf("preset-secret-0123456789") }]);
+    made.update([token]);
+    made.admit(`Bearer ${secret}`, "plants:create", 1000);
+    made.admit(`Bearer ${mintSecret()}`, "plants:create", 0);
+    made.admit("Bearer preset-secret-0123456789", "metrics", 0);
+    expect(made.takeUses()).toEqual([]);
+  });
+
+  test("that could not be written are written with the next ones, the latest of each token", async () => {
+    const written: unknown[] = [];
+    const failures: unknown[] = [];
+    let available = false;
+    const store = {
+      async recordUses(uses: readonly TokenUse[]) {
+        if (!available) throw new Error("unavailable");
+        written.push(uses);
+      },
+    };
+    const collected = [[{ digest: "a", atMs: 5 }], [{ digest: "a", atMs: 4 }], []];
+    const uses = new TokenUses(
+      store,
+      async () => collected.shift() ?? [],
+      (reason) => failures.push(reason),
+    );
+    await uses.flush();
+    available = true;
+    await uses.flush();
+    await uses.flush();
+    expect([written, failures.length]).toEqual([[[{ digest: "a", atMs: 5 }]], 1]);
+  });
+});
+
+describe("a token's name", () => {
+  const store = { all: async () => [], add: async () => {} } as unknown as TokenStore;
+  const create = (name: string) =>
+    createToken(store, { name, scopes: ["metrics"], lifetimeMs: undefined }, localOrigin(), 0);
+
+  for (const name of [
+    "preset",
+    "preset-access",
+    "preset-operator",
+    "Preset-Operator",
+    "oidc:me",
+    "os:root",
+  ]) {
+    test(`cannot be ${name}, which somebody else has`, async () => {
+      await expect(create(name)).rejects.toThrow("is reserved");
+    });
+  }
+
+  test("may begin with preset, and contain a colon", async () => {
+    for (const name of ["presets", "preset-of-mine", "my:oidc"])
+      expect((await create(name)).token).toMatchObject({ name, createdBy: localOrigin().actor });
+  });
+});
+
 describe("a preset token", () => {
   const preset = { name: "preset-access", scopes: ["plants:create"], expiresAtMs: undefined } as const;
   const both: Token = { ...token, scopes: ["plants:create", "operator"], expiresAtMs: undefined };
@@ -163,6 +239,22 @@ describe("a rate limit", () => {
     expect(refused(4096, 4106, 0)).toHaveLength(9);
     expect(refused(0, 4096, 1000)).toEqual([]);
     expect(refused(0, 4096, 1000)).toHaveLength(4096);
+  });
+
+  test("of a caller's own replaces the one for all, and one for all is not needed", () => {
+    const [own, memory] = [{ count: 1, perMs: 1000 }, createRateMemory()];
+    const limit = new RateLimit({ count: 3, perMs: 1000 }, memory);
+    const allowed = (made: RateLimit, caller: string, rate?: Rate) =>
+      Array.from({ length: 5 }, () => made.take(caller, 0, rate)).filter((waitMs) => waitMs === 0).length;
+    expect([allowed(limit, "a"), allowed(limit, "b", own)]).toEqual([3, 1]);
+    const none = new RateLimit(undefined, memory);
+    expect([allowed(none, "c"), allowed(none, "d", own), allowed(none, "b", own)]).toEqual([5, 1, 0]);
+  });
+
+  test("is read from what was written", () => {
+    for (const text of ["1/s", "5000/m", "999999999/h"])
+      expect(formatRate(parseRateText(text) ?? { count: 0, perMs: 0 })).toBe(text);
+    for (const text of ["", "0/s", "1/d", "none", "1.5/s"]) expect(parseRateText(text)).toBeUndefined();
   });
 
   test("is shared by all threads that share its memory", () => {

@@ -1,12 +1,15 @@
+import type { Rate } from "./rate-limit.ts";
 import { allows, type Scope } from "./scopes.ts";
 import { bearerShape, digestOf } from "./secret.ts";
-import type { Token } from "./tokens.ts";
+import type { Token, TokenUse } from "./tokens.ts";
 
 /** Who is calling. */
 export interface Caller {
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly expiresAtMs: number | undefined;
+  /** In place of the service's own. */
+  readonly rateLimit?: Rate | undefined;
 }
 
 /** A token from the configuration, not from the store. */
@@ -36,22 +39,46 @@ const cachedHeadersMax = 1000;
 
 /** Authenticates and authorizes from memory alone: no request waits for a database. */
 export class Gate {
-  readonly #presets: readonly PresetToken[];
+  #presets: readonly PresetToken[];
+  #tokens: readonly Token[] = [];
   #callers = new Map<string, Caller>();
   #storeRead = false;
   // Headers admitted before, so that a caller's secret is hashed once and not on each request. Only admitted headers
   // are cached, and the cache is cleared whenever the tokens change.
   #cached = new Map<string, Caller>();
+  #uses = new Map<string, number>();
 
   constructor(presets: readonly PresetToken[]) {
     this.#presets = presets;
-    this.#admitOnly([]);
+    this.#admitOnly();
+  }
+
+  get presets(): readonly PresetToken[] {
+    return this.#presets;
   }
 
   /** Replaces the store's tokens; a token that is not among them is rejected from now on. */
   update(tokens: readonly Token[]): void {
     this.#storeRead = true;
-    this.#admitOnly(tokens);
+    this.#tokens = tokens;
+    this.#admitOnly();
+  }
+
+  /** Replaces the preset tokens. */
+  updatePresets(presets: readonly PresetToken[]): void {
+    this.#presets = presets;
+    this.#admitOnly();
+  }
+
+  /**
+   * The store's tokens that were used since the last call. Only the first use of a header is noticed, when it is not cached
+   * yet, so that this costs a request nothing; the cache is cleared here for the next ones.
+   */
+  takeUses(): TokenUse[] {
+    const uses = Array.from(this.#uses, ([digest, atMs]) => ({ digest, atMs }));
+    this.#uses = new Map();
+    this.#cached = new Map();
+    return uses;
   }
 
   admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied {
@@ -78,10 +105,11 @@ export class Gate {
     return () => typeof this.admit(authorization, scope, Date.now()) !== "string";
   }
 
-  #admitOnly(tokens: readonly Token[]): void {
+  #admitOnly(): void {
     this.#callers = new Map();
     this.#cached = new Map();
-    for (const token of tokens) if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
+    for (const token of this.#tokens)
+      if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
     // Last, so that a secret which is also stored has the preset's scopes alone: otherwise the preset would keep a
     // revoked token's scopes valid.
     for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
@@ -92,9 +120,11 @@ export class Gate {
     if (match === null) return "no-credentials";
     const secret = match[1] ?? "";
     if (!bearerShape.test(secret)) return "bad-credentials";
-    const caller = this.#callers.get(digestOf(secret));
+    const digest = digestOf(secret);
+    const caller = this.#callers.get(digest);
     if (caller === undefined) return this.#storeRead ? "bad-credentials" : "store-unavailable";
     if (isExpired(caller, nowMs)) return "bad-credentials";
+    if (isStored(caller)) this.#uses.set(digest, nowMs);
     if (this.#cached.size >= cachedHeadersMax) this.#cached.clear();
     this.#cached.set(authorization, caller);
     return caller;
@@ -103,4 +133,8 @@ export class Gate {
 
 function isExpired({ expiresAtMs }: Caller, nowMs: number): boolean {
   return expiresAtMs !== undefined && nowMs >= expiresAtMs;
+}
+
+function isStored(caller: Caller | Token): caller is Token {
+  return "createdAtMs" in caller;
 }

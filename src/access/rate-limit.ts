@@ -5,8 +5,29 @@ export interface Rate {
   readonly perMs: number;
 }
 
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000 } as const;
+
+/** Such as 100/s; undefined where the text is none. */
+export function parseRateText(text: string): Rate | undefined {
+  const match = /^([1-9]\d{0,8})\/(s|m|h)$/.exec(text);
+  return match === null
+    ? undefined
+    : { count: Number(match[1]), perMs: unitMs[match[2] as keyof typeof unitMs] };
+}
+
+export function formatRate({ count, perMs }: Rate): string {
+  const unit = (Object.keys(unitMs) as (keyof typeof unitMs)[]).find((name) => unitMs[name] === perMs);
+  return `${count}/${unit ?? `${perMs}ms`}`;
+}
+
 /** The limit's state; workers that share it enforce one limit together. */
 export type RateMemory = SharedArrayBuffer;
+
+/** What a rate allows, in microseconds. */
+interface Span {
+  readonly intervalUs: bigint;
+  readonly burstUs: bigint;
+}
 
 const callersMax = 4096;
 // Callers beyond that many share this slot.
@@ -19,37 +40,47 @@ export function createRateMemory(): RateMemory {
 }
 
 /**
- * For each caller a burst of one period's worth, then a steady flow. Kept as the time at which a caller's next request
- * is due (the generic cell rate algorithm): one number, which several threads can move forward without a lock.
+ * Limits each caller to its own rate or the one for all: a burst of one period's worth, then a steady flow. Kept as the time at
+ * which a caller's next request is due (the generic cell rate algorithm): one number, which several threads can move forward
+ * without a lock.
  */
 export class RateLimit {
-  readonly #intervalUs: bigint;
-  readonly #burstUs: bigint;
+  /** For callers without a rate of their own. */
+  readonly rate: Rate | undefined;
+  readonly #spans = new WeakMap<Rate, Span>();
   readonly #dueUs: BigInt64Array;
   readonly #owners: BigInt64Array;
   readonly #slots = new Map<string, number>();
 
-  constructor({ count, perMs }: Rate, memory: RateMemory) {
-    this.#intervalUs = BigInt(Math.ceil((perMs * 1000) / count));
-    this.#burstUs = this.#intervalUs * BigInt(count);
+  constructor(rate: Rate | undefined, memory: RateMemory) {
+    this.rate = rate;
     this.#dueUs = new BigInt64Array(memory, 0, callersMax + 1);
     this.#owners = new BigInt64Array(memory, partBytes);
   }
 
   /** Counts one request of the caller; returns 0 if it is allowed, else how many milliseconds to wait. */
-  take(caller: string, nowMs: number): number {
+  take(caller: string, nowMs: number, rate = this.rate): number {
+    if (rate === undefined) return 0;
+    const { intervalUs, burstUs } = this.#spans.get(rate) ?? this.#addSpan(rate);
     const slot = this.#slots.get(caller) ?? this.#claimSlot(caller);
     const nowUs = BigInt(Math.round(nowMs * 1000));
     for (;;) {
       const due = Atomics.load(this.#dueUs, slot);
       // Nobody is due much later than one burst from now, unless the clock was set back: then the limit resets. The second
       // burst and the extra second allow for threads whose clocks differ a little.
-      const isPending = due > nowUs && due <= nowUs + 2n * this.#burstUs + 1_000_000n;
-      const next = (isPending ? due : nowUs) + this.#intervalUs;
-      const overUs = next - nowUs - this.#burstUs;
+      const isPending = due > nowUs && due <= nowUs + 2n * burstUs + 1_000_000n;
+      const next = (isPending ? due : nowUs) + intervalUs;
+      const overUs = next - nowUs - burstUs;
       if (overUs > 0n) return Math.max(1, Number(overUs) / 1000);
       if (Atomics.compareExchange(this.#dueUs, slot, due, next) === due) return 0;
     }
+  }
+
+  #addSpan(rate: Rate): Span {
+    const intervalUs = BigInt(Math.ceil((rate.perMs * 1000) / rate.count));
+    const span = { intervalUs, burstUs: intervalUs * BigInt(rate.count) };
+    this.#spans.set(rate, span);
+    return span;
   }
 
   // The first free slot from the caller's own on is claimed permanently, for all threads that share the memory.

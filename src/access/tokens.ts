@@ -1,3 +1,5 @@
+import type { AuditEntry, Origin } from "./audit.ts";
+import { formatRate, type Rate } from "./rate-limit.ts";
 import type { Scope } from "./scopes.ts";
 import { digestOf, mintSecret } from "./secret.ts";
 
@@ -12,15 +14,31 @@ export interface Token {
   readonly createdAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
+  /** The actor of its entry in the audit trail; undefined for tokens of versions that did not store it. */
+  readonly createdBy: string | undefined;
+  /** To the minute, or later: uses are written in the background. */
+  readonly lastUsedAtMs: number | undefined;
+  /** In place of the service's own. */
+  readonly rateLimit: Rate | undefined;
 }
 
-/** Stores tokens. */
+export interface TokenUse {
+  readonly digest: string;
+  readonly atMs: number;
+}
+
+/** Stores tokens. A change and its entry in the audit trail are one transaction. */
 export interface TokenStore {
   /** Every token ever created, oldest first. */
   all(): Promise<Token[]>;
-  /** Adds the token and updates the changed ones in one transaction. */
-  add(token: Token, changed?: readonly Token[]): Promise<void>;
-  change(tokens: readonly Token[]): Promise<void>;
+  /** Adds the token and updates the expiry and revocation of the changed ones. */
+  add(token: Token, entry: AuditEntry, changed?: readonly Token[]): Promise<void>;
+  /** Adds the token unless there is any. Of several processes that do so at the same time, one adds its own. */
+  addFirst(token: Token, entry: AuditEntry): Promise<void>;
+  /** Updates the expiry and revocation. */
+  change(tokens: readonly Token[], entry: AuditEntry): Promise<void>;
+  /** Updates the last uses, which is no change that `version` reports. */
+  recordUses(uses: readonly TokenUse[]): Promise<void>;
   /** Differs whenever another process may have changed tokens. Cheap enough to poll. */
   version(): Promise<string>;
 }
@@ -33,7 +51,17 @@ export class TokenProblem extends Error {
 export interface TokenRequest {
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** Undefined: it never expires, or with `expiresAtMsMax` then. */
   readonly lifetimeMs: number | undefined;
+  readonly rateLimit?: Rate | undefined;
+  /** No token outlives the one that creates it. */
+  readonly expiresAtMsMax?: number | undefined;
+}
+
+export interface RotateRequest {
+  /** How long the old secret stays valid. */
+  readonly overlapMs: number;
+  readonly expiresAtMsMax?: number | undefined;
 }
 
 export interface Minted {
@@ -47,42 +75,53 @@ export interface Rotated extends Minted {
   readonly ending: readonly (Token & { readonly expiresAtMs: number })[];
 }
 
+type NewToken = Pick<Token, "name" | "scopes" | "expiresAtMs" | "createdBy" | "rateLimit">;
+
 const idShape = /^[0-9a-f]{8}$/;
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * 86_400_000;
 const nameShape = /^[^\p{C}\p{Z}](?:[^\p{C}]{0,62}[^\p{C}\p{Z}])?$/u;
+// Preset tokens, callers of an identity provider, and users of the command line: plants and the audit trail name them too.
+const reservedName = /^(?:preset(?:-access|-operator)?$|oidc:|os:)/i;
 
-export async function createToken(store: TokenStore, request: TokenRequest, nowMs: number): Promise<Minted> {
-  if (!nameShape.test(request.name)) {
-    throw new TokenProblem("A token's name has 1 to 64 printable characters and no space at either end.");
-  }
-  if (idShape.test(request.name))
-    throw new TokenProblem(
-      "A name of eight hexadecimal digits would look like a token's id; choose another.",
-    );
-  const namesake = (await store.all()).some((token) => token.name === request.name && isLive(token, nowMs));
+export async function createToken(
+  store: TokenStore,
+  request: TokenRequest,
+  by: Origin,
+  nowMs: number,
+): Promise<Minted> {
+  const { name, scopes, rateLimit } = request;
+  checkName(name);
+  const namesake = (await store.all()).some((token) => token.name === name && isLive(token, nowMs));
   if (namesake) {
     throw new TokenProblem(
-      `A live token is named "${request.name}" already; rotate or revoke that one, or choose another name.`,
+      `A live token is named "${name}" already; rotate or revoke that one, or choose another name.`,
     );
   }
-  checkLifetime(request.lifetimeMs ?? 0);
-  if ((request.lifetimeMs ?? lifetimeMsMin) < lifetimeMsMin)
-    throw new TokenProblem("A token's lifetime is at least 1 second.");
-  const minted = mintToken(request, nowMs);
-  await store.add(minted.token);
+  const expiresAtMs = expiryOf(request, nowMs);
+  const minted = mintToken({ name, scopes, expiresAtMs, createdBy: by.actor, rateLimit }, nowMs);
+  await store.add(minted.token, creationEntry(minted.token, by));
   return minted;
 }
 
 /** A token with a new secret, not stored yet. */
-export function mintToken({ name, scopes, lifetimeMs }: TokenRequest, nowMs: number): Minted {
+export function mintToken(fields: NewToken, nowMs: number): Minted {
   const secret = mintSecret();
   const digest = digestOf(secret);
-  const expiresAtMs = lifetimeMs === undefined ? undefined : nowMs + lifetimeMs;
   const id = digest.slice(0, 8);
   return {
     secret,
-    token: { id, name, digest, scopes, createdAtMs: nowMs, expiresAtMs, revokedAtMs: undefined },
+    token: { ...fields, id, digest, createdAtMs: nowMs, revokedAtMs: undefined, lastUsedAtMs: undefined },
+  };
+}
+
+export function creationEntry(token: Token, by: Origin): AuditEntry {
+  return {
+    ...by,
+    atMs: token.createdAtMs,
+    action: "token.created",
+    subject: token.name,
+    detail: describe(token),
   };
 }
 
@@ -90,30 +129,47 @@ export function mintToken({ name, scopes, lifetimeMs }: TokenRequest, nowMs: num
 export async function rotateToken(
   store: TokenStore,
   nameOrId: string,
-  overlapMs: number,
+  { overlapMs, expiresAtMsMax = Number.POSITIVE_INFINITY }: RotateRequest,
+  by: Origin,
   nowMs: number,
 ): Promise<Rotated> {
-  const live = (await store.all()).filter((token) => matches(token, nameOrId) && isLive(token, nowMs));
-  const newest = live.at(-1);
-  if (newest === undefined) throw new TokenProblem(`No live token is called "${nameOrId}".`);
-  const lifetimeMs = newest.expiresAtMs === undefined ? undefined : newest.expiresAtMs - newest.createdAtMs;
-  const minted = mintToken({ name: newest.name, scopes: newest.scopes, lifetimeMs }, nowMs);
+  const live = await findLive(store, nameOrId, nowMs);
+  const newest = live.at(-1) as Token;
+  const { name, scopes, rateLimit } = newest;
+  const lifetimeMs =
+    newest.expiresAtMs === undefined ? Number.POSITIVE_INFINITY : newest.expiresAtMs - newest.createdAtMs;
+  const latestMs = Math.min(nowMs + lifetimeMs, expiresAtMsMax);
+  const expiresAtMs = Number.isFinite(latestMs) ? latestMs : undefined;
+  const minted = mintToken({ name, scopes, expiresAtMs, createdBy: by.actor, rateLimit }, nowMs);
   checkLifetime(overlapMs);
   const endsAtMs = nowMs + overlapMs;
   const ending = live.map((token) => ({
     ...token,
     expiresAtMs: Math.min(token.expiresAtMs ?? endsAtMs, endsAtMs),
   }));
-  await store.add(minted.token, ending);
+  const untilMs = Math.max(...ending.map((token) => token.expiresAtMs));
+  const detail = `${describe(minted.token)}; replaces ${idsOf(ending)}, valid until ${isoTime(untilMs)}`;
+  const entry = { ...by, atMs: nowMs, action: "token.rotated", subject: name, detail } as const;
+  await store.add(minted.token, entry, ending);
   return { ...minted, ending };
 }
 
 /** Revokes every live token of that name, or the one with that id, and returns those it revoked. */
-export async function revokeTokens(store: TokenStore, nameOrId: string, nowMs: number): Promise<Token[]> {
-  const live = (await store.all()).filter((token) => matches(token, nameOrId) && isLive(token, nowMs));
-  if (live.length === 0) throw new TokenProblem(`No live token is called "${nameOrId}".`);
-  const revoked = live.map((token) => ({ ...token, revokedAtMs: nowMs }));
-  await store.change(revoked);
+export async function revokeTokens(
+  store: TokenStore,
+  nameOrId: string,
+  by: Origin,
+  nowMs: number,
+): Promise<Token[]> {
+  const revoked = (await findLive(store, nameOrId, nowMs)).map((token) => ({ ...token, revokedAtMs: nowMs }));
+  const subject = revoked[0]?.name ?? "";
+  await store.change(revoked, {
+    ...by,
+    atMs: nowMs,
+    action: "token.revoked",
+    subject,
+    detail: idsOf(revoked),
+  });
   return revoked;
 }
 
@@ -126,10 +182,53 @@ export function isLive(token: Pick<Token, "expiresAtMs" | "revokedAtMs">, nowMs:
   return token.revokedAtMs === undefined && (token.expiresAtMs === undefined || nowMs < token.expiresAtMs);
 }
 
+function checkName(name: string): void {
+  if (!nameShape.test(name))
+    throw new TokenProblem("A token's name has 1 to 64 printable characters and no space at either end.");
+  if (idShape.test(name))
+    throw new TokenProblem(
+      "A name of eight hexadecimal digits would look like a token's id; choose another.",
+    );
+  if (reservedName.test(name))
+    throw new TokenProblem(
+      `The name "${name}" is reserved: preset tokens, callers of an identity provider (oidc:) and users of the command line (os:) have such names. Choose another.`,
+    );
+}
+
+function expiryOf({ lifetimeMs, expiresAtMsMax }: TokenRequest, nowMs: number): number | undefined {
+  if (lifetimeMs === undefined) return expiresAtMsMax;
+  checkLifetime(lifetimeMs);
+  if (lifetimeMs < lifetimeMsMin) throw new TokenProblem("A token's lifetime is at least 1 second.");
+  const expiresAtMs = nowMs + lifetimeMs;
+  if (expiresAtMsMax !== undefined && expiresAtMs > expiresAtMsMax)
+    throw new TokenProblem(
+      `A token that you create expires at ${isoTime(expiresAtMsMax)} at the latest; choose a shorter lifetime, or none for that one.`,
+    );
+  return expiresAtMs;
+}
+
 function checkLifetime(lifetimeMs: number): void {
   if (lifetimeMs > lifetimeMsMax) throw new TokenProblem("A token's lifetime is at most 100 years.");
 }
 
-function matches(token: Token, nameOrId: string): boolean {
-  return token.name === nameOrId || token.id === nameOrId;
+async function findLive(store: TokenStore, nameOrId: string, nowMs: number): Promise<Token[]> {
+  const live = (await store.all()).filter(
+    (token) => (token.name === nameOrId || token.id === nameOrId) && isLive(token, nowMs),
+  );
+  if (live.length === 0) throw new TokenProblem(`No live token is called "${nameOrId}".`);
+  return live;
+}
+
+function describe({ id, scopes, expiresAtMs, rateLimit }: Token): string {
+  const expiry = expiresAtMs === undefined ? "never expires" : `expires ${isoTime(expiresAtMs)}`;
+  const rate = rateLimit === undefined ? "" : `; ${formatRate(rateLimit)}`;
+  return `${id}: ${scopes.join(", ")}; ${expiry}${rate}`;
+}
+
+function idsOf(tokens: readonly Token[]): string {
+  return tokens.map(({ id }) => id).join(", ");
+}
+
+function isoTime(atMs: number): string {
+  return new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -9,6 +9,7 @@ import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-ur
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
 import { WorkerProblem } from "../workers/crew.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
+import { audit } from "./audit.ts";
 import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";
 import { config } from "./config.ts";
@@ -46,6 +47,7 @@ export const commands: Readonly<Record<string, Command>> = {
   "token list": tokenList,
   "token rotate": tokenRotate,
   "token revoke": tokenRevoke,
+  audit,
   list,
   show,
   export: exportPlants,

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings, withoutPassword } from "../config/settings.ts";
 import { type Service, startService } from "../service.ts";
@@ -42,8 +43,8 @@ export const serve: Command = {
     for (const warning of [...passwordWarnings(args), ...exposureWarnings(files)]) log.warn(warning);
     terminal.out(startupMessage(service, config, terminal));
     void service.opened?.then(
-      (secret) =>
-        terminal.out(`The database is available now.\n\n${firstTokenMessage(service, secret, terminal)}`),
+      (token) =>
+        terminal.out(`The database is available now.\n\n${firstTokenMessage(service, token, terminal)}`),
       () => {},
     );
     const { publicUrl: url, operatorUrl, addresses } = service;
@@ -77,7 +78,7 @@ function batchedWrite(write: (text: string) => void): (line: string, level: Leve
 }
 
 function startupMessage(service: Service, config: Config, terminal: Terminal): string {
-  const { publicUrl, operatorUrl, addresses, firstSecret, opened } = service;
+  const { publicUrl, operatorUrl, addresses, firstToken, opened } = service;
   const rows = [
     ["plants", `${publicUrl}/plants`],
     ["docs", `${publicUrl}/docs`],
@@ -88,7 +89,7 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
   const started = `${green("Plant Store", terminal.colourOut)} is running. Ctrl-C stops it.\n\n${formatColumns(rows, "  ")}\n\n`;
   if (opened !== undefined)
     return `${started}The database is not available yet; the log has the reason. Until then, plants are refused with 50302.\n\n`;
-  if (firstSecret !== undefined) return started + firstTokenMessage(service, firstSecret, terminal);
+  if (firstToken !== undefined) return started + firstTokenMessage(service, firstToken, terminal);
   return config.presetTokens.length > 0
     ? started
     : `${started}To create another token: npx --no plant-store token create --name NAME\n\n`;
@@ -96,10 +97,11 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
 
 function firstTokenMessage(
   { publicUrl }: Service,
-  secret: string | undefined,
+  token: FirstToken | undefined,
   { colourOut }: Terminal,
 ): string {
-  if (secret === undefined) return "";
+  if (token === undefined || !("secret" in token)) return "";
+  const { secret } = token;
   return [
     "Your first token can send plants and sign in to the console. It is printed only once; the store keeps a hash of it:",
     "",

@@ -1,4 +1,6 @@
+import { localOrigin } from "../access/audit.ts";
 import { findPreset } from "../access/gate.ts";
+import { formatRate } from "../access/rate-limit.ts";
 import { scopes } from "../access/scopes.ts";
 import {
   createToken,
@@ -9,13 +11,14 @@ import {
   tokenState,
 } from "../access/tokens.ts";
 import { type Config, readConfig } from "../config/read-config.ts";
-import { parseChoice, parseDurationMs } from "../config/values.ts";
+import { parseChoice, parseDurationMs, parseOwnRate } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
 import { formatColumns, printJson, type Terminal } from "./terminal.ts";
 
 const overlapDefault = "1h";
+const listHeader = ["ID", "NAME", "SCOPES", "CREATED", "CREATED BY", "LAST USED", "RATE LIMIT", "STATE"];
 
 export const tokenCreate: Command = {
   usage: "token create --name NAME",
@@ -33,6 +36,10 @@ export const tokenCreate: Command = {
       help: `${scopes.slice(0, -1).join(", ")} or ${scopes.at(-1)}; may be repeated (plants:create)`,
     },
     expires: { placeholder: "TIME", help: "its lifetime, such as 90d (it never expires)" },
+    "rate-limit": {
+      placeholder: "COUNT/UNIT",
+      help: "creates allowed for it, such as 100/s, in place of the service's --rate-limit",
+    },
     json: jsonFlag,
   },
   settings: ["database", "allowUnsafeDatabase"],
@@ -44,9 +51,10 @@ export const tokenCreate: Command = {
       name,
       scopes: chosen.length === 0 ? (["plants:create"] as const) : [...new Set(chosen)],
       lifetimeMs: parseFlag(args, "expires", parseDurationMs),
+      rateLimit: parseFlag(args, "rate-limit", (text) => parseOwnRate(text)),
     };
     await using opened = await openTokens(readConfig(args.sources), { create: true });
-    printSecret(await createToken(opened.tokens, request, Date.now()), "", args, terminal);
+    printSecret(await createToken(opened.tokens, request, localOrigin(), Date.now()), "", args, terminal);
     return 0;
   },
 };
@@ -63,8 +71,7 @@ export const tokenList: Command = {
     if (args.has("json")) printJson(terminal, all.map(presentToken));
     else if (all.length === 0)
       terminal.err("There are no tokens yet; plant-store token create --name NAME creates one.\n");
-    else
-      terminal.out(`${formatColumns([["ID", "NAME", "SCOPES", "CREATED", "STATE"], ...all.map(cells)])}\n`);
+    else terminal.out(`${formatColumns([listHeader, ...all.map(cells)])}\n`);
     return 0;
   },
 };
@@ -79,7 +86,7 @@ export const tokenRevoke: Command = {
   async run(args, terminal) {
     const config = readConfig(args.sources);
     await using opened = await openTokens(config, { create: false });
-    const revoked = await revokeTokens(opened.tokens, args.positional, Date.now());
+    const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
     if (args.has("json")) printJson(terminal, revoked.map(presentToken));
     else terminal.err(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
     warnOfPreset(revoked, config, terminal);
@@ -101,7 +108,13 @@ export const tokenRotate: Command = {
     const overlapMs = parseFlag(args, "overlap", parseDurationMs) ?? parseDurationMs(overlapDefault);
     const config = readConfig(args.sources);
     await using opened = await openTokens(config, { create: false });
-    const rotated = await rotateToken(opened.tokens, args.positional, overlapMs, Date.now());
+    const rotated = await rotateToken(
+      opened.tokens,
+      args.positional,
+      { overlapMs },
+      localOrigin(),
+      Date.now(),
+    );
     const untilMs = Math.max(...rotated.ending.map(({ expiresAtMs }) => expiresAtMs));
     printSecret(rotated, `The old secret is valid until ${isoTime(untilMs)}.\n`, args, terminal);
     warnOfPreset(rotated.ending, config, terminal);
@@ -130,7 +143,7 @@ function printSecret({ token, secret }: Minted, note: string, args: Arguments, t
 }
 
 function presentToken(token: Token) {
-  const { id, name, scopes: allowed, createdAtMs, expiresAtMs, revokedAtMs } = token;
+  const { id, name, scopes: allowed, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs } = token;
   return {
     id,
     name,
@@ -138,14 +151,28 @@ function presentToken(token: Token) {
     createdAt: isoTime(createdAtMs),
     expiresAt: expiresAtMs === undefined ? null : isoTime(expiresAtMs),
     revokedAt: revokedAtMs === undefined ? null : isoTime(revokedAtMs),
+    createdBy: createdBy ?? null,
+    lastUsedAt: lastUsedAtMs === undefined ? null : isoTime(lastUsedAtMs),
+    rateLimit: token.rateLimit === undefined ? null : formatRate(token.rateLimit),
     state: tokenState(token, Date.now()),
   };
 }
 
 function cells(token: Token): string[] {
-  const { id, name, scopes: allowed, createdAt, expiresAt, revokedAt, state } = presentToken(token);
+  const { id, scopes: allowed, createdAt, createdBy, lastUsedAt, rateLimit, ...rest } = presentToken(token);
+  const { name, expiresAt, revokedAt, state } = rest;
   const until = state === "live" && expiresAt !== null ? "live until" : state;
-  return [id, name, allowed.join(" "), createdAt, `${until} ${revokedAt ?? expiresAt ?? ""}`.trim()];
+  const lasts = `${until} ${revokedAt ?? expiresAt ?? ""}`.trim();
+  return [
+    id,
+    name,
+    allowed.join(" "),
+    createdAt,
+    createdBy ?? "-",
+    lastUsedAt ?? "-",
+    rateLimit ?? "-",
+    lasts,
+  ];
 }
 
 function isoTime(atMs: number): string {

@@ -1,4 +1,4 @@
-import type { Rate } from "../access/rate-limit.ts";
+import { parseRateText, type Rate } from "../access/rate-limit.ts";
 
 /** An invalid value; the message says what is valid, with an example. */
 export class InvalidValue extends Error {
@@ -27,11 +27,15 @@ export function parseDurationMs(text: string): number {
 }
 
 export function parseRate(text: string): Rate | undefined {
-  if (text === "none") return undefined;
-  const match = /^([1-9]\d{0,8})\/(s|m|h)$/.exec(text);
-  if (match === null)
-    throw new InvalidValue("must be a count per second, minute or hour, such as 100/s, or none");
-  return { count: Number(match[1]), perMs: unitMs[match[2] as "s" | "m" | "h"] };
+  return text === "none" ? undefined : parseOwnRate(text, ", or none");
+}
+
+/** The rate of one token. */
+export function parseOwnRate(text: string, alternative = ""): Rate {
+  const rate = parseRateText(text);
+  if (rate === undefined)
+    throw new InvalidValue(`must be a count per second, minute or hour, such as 100/s${alternative}`);
+  return rate;
 }
 
 export function parseCount(text: string, min: number, max: number): number {

@@ -20,9 +20,9 @@ export const createExportLink: Route<{ readonly exports: Exports; readonly gate:
   },
   handler:
     ({ exports, gate }) =>
-    async (exchange) => {
+    async (exchange, caller) => {
       const isAllowed = gate.watch(exchange.header("authorization"), "operator:read");
-      const requested = readExport(await readBody(exchange, schemas.ExportRequest), isAllowed);
+      const requested = readExport(await readBody(exchange, schemas.ExportRequest), caller.name, isAllowed);
       exchange.json({ url: `/api/exports/${exports.createLink(requested)}` }, 201);
     },
 };

@@ -1,3 +1,4 @@
+import { parseRateText, type Rate } from "../access/rate-limit.ts";
 import { isScope, type Scope, scopes } from "../access/scopes.ts";
 import { createToken as create } from "../access/tokens.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -6,7 +7,14 @@ import type { Route } from "../http/route.ts";
 import { readText } from "./parameters.ts";
 import { readBody } from "./read-body.ts";
 import { schemas } from "./schemas.ts";
-import { orWrongParameter, presentToken, readDuration, type TokenParts } from "./tokens.ts";
+import {
+  latestExpiryMs,
+  originOf,
+  orWrongParameter,
+  presentToken,
+  readDuration,
+  type TokenParts,
+} from "./tokens.ts";
 
 export const createToken: Route<TokenParts> = {
   method: "POST",
@@ -19,18 +27,35 @@ export const createToken: Route<TokenParts> = {
     requestBody: { required: true, content: jsonContent("TokenRequest") },
     success: { status: 201, description: "The token and its secret.", content: jsonContent("Minted") },
   },
-  handler: (parts) => async (exchange) => {
+  handler: (parts) => async (exchange, caller) => {
     const values = await readBody(exchange, schemas.TokenRequest);
     const name = readText(values, "name");
     if (name === undefined)
       throw new HttpError("wrong-parameter", 'Field "name" is missing; expected a string.');
     const lifetimeMs = readDuration(parts, "expiresIn", readText(values, "expiresIn"));
-    const wanted = { name, scopes: readScopes(values["scopes"]), lifetimeMs };
-    const { token, secret } = await orWrongParameter(create(parts.tokens, wanted, Date.now()));
+    const wanted = {
+      name,
+      scopes: readScopes(values["scopes"]),
+      lifetimeMs,
+      rateLimit: readRate(readText(values, "rateLimit")),
+      expiresAtMsMax: latestExpiryMs(caller),
+    };
+    const by = originOf(exchange, caller);
+    const { token, secret } = await orWrongParameter(create(parts.tokens, wanted, by, Date.now()));
     await parts.tokensChanged();
     exchange.json({ token: presentToken(token, Date.now()), secret }, 201);
   },
 };
+
+function readRate(text: string | undefined): Rate | undefined {
+  const rate = text === undefined ? undefined : parseRateText(text);
+  if (text !== undefined && rate === undefined)
+    throw new HttpError(
+      "wrong-parameter",
+      'Field "rateLimit" must be a count per second, minute or hour, such as 100/s.',
+    );
+  return rate;
+}
 
 function readScopes(value: unknown): readonly Scope[] {
   const wanted = value === undefined ? ["plants:create"] : Array.isArray(value) ? [...new Set(value)] : [];

@@ -18,8 +18,11 @@ export const exportPlants: Route<{ readonly exports: Exports; readonly gate: Gat
   },
   handler:
     ({ exports, gate }) =>
-    (exchange) => {
+    (exchange, caller) => {
       const isAllowed = gate.watch(exchange.header("authorization"), "operator:read");
-      return exports.send(exchange, readExport(readQuery(exchange.query, parameters), isAllowed));
+      return exports.send(
+        exchange,
+        readExport(readQuery(exchange.query, parameters), caller.name, isAllowed),
+      );
     },
 };

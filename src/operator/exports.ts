@@ -1,3 +1,4 @@
+import type { AuditTrail } from "../access/audit.ts";
 import { type ExportFormat, exportFormatNames, exportFormats } from "../files/export-formats.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -8,7 +9,9 @@ import { readChoice, readFilter, textParameter, type Values } from "./parameters
 export interface RequestedExport {
   readonly format: (typeof exportFormatNames)[number];
   readonly filter: PlantFilter;
-  /** Whether the token that requested it is still valid. */
+  /** The name of the token that requested it, */
+  readonly actor: string;
+  /** and whether that is still valid. */
   readonly isAllowed: () => boolean;
 }
 
@@ -28,20 +31,23 @@ const linksMax = 1000;
 const runningMax = 8;
 // The pieces that a client must read one by one, or be cut off.
 const pieceCharacters = 262_144;
+const detailCharactersMax = 500;
 
-export function readExport(values: Values, isAllowed: () => boolean): RequestedExport {
+export function readExport(values: Values, actor: string, isAllowed: () => boolean): RequestedExport {
   const format = readChoice(values, "format", exportFormatNames) ?? "ndjson";
-  return { format, filter: readFilter(values), isAllowed };
+  return { format, filter: readFilter(values), actor, isAllowed };
 }
 
 /** Exports as streams of pages: never more than one page of each is in memory. */
 export class Exports {
   readonly #archive: PlantArchive;
+  readonly #audit: AuditTrail;
   readonly #links = new Map<string, RequestedExport & { readonly expiresMs: number }>();
   #running = 0;
 
-  constructor(archive: PlantArchive) {
+  constructor(archive: PlantArchive, audit: AuditTrail) {
     this.#archive = archive;
+    this.#audit = audit;
   }
 
   /** A secret by which the export can be downloaded once, within a minute. */
@@ -61,12 +67,21 @@ export class Exports {
     return link !== undefined && link.expiresMs >= performance.now() && link.isAllowed() ? link : undefined;
   }
 
-  async send(exchange: Exchange, { format, filter, isAllowed }: RequestedExport): Promise<void> {
+  /** The audit trail has an entry before the first row is sent. */
+  async send(exchange: Exchange, requested: RequestedExport): Promise<void> {
     if (this.#running >= runningMax)
       throw new HttpError(
         "too-busy",
         `${runningMax} exports are running already. Try again when one has ended.`,
       );
+    // It counts as running meanwhile, and again from the start of the response on.
+    this.#running++;
+    try {
+      if (exchange.method !== "HEAD") await this.#record(exchange, requested);
+    } finally {
+      this.#running--;
+    }
+    const { format, filter, isAllowed } = requested;
     const { contentType, extension } = exportFormats[format];
     const day = new Date().toISOString().slice(0, 10);
     const headers = { "Content-Disposition": `attachment; filename="plants-${day}.${extension}"` };
@@ -79,6 +94,19 @@ export class Exports {
       if (!stream.open) return;
     }
     stream.end();
+  }
+
+  #record({ address }: Exchange, { actor, format, filter }: RequestedExport): Promise<void> {
+    const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
+    const detail = [format, ...chosen.map(([name, value]) => `${name} ${value}`)].join(", ");
+    return this.#audit.record({
+      atMs: Date.now(),
+      actor,
+      address,
+      action: "export.started",
+      subject: "plants",
+      detail: detail.slice(0, detailCharactersMax),
+    });
   }
 }
 

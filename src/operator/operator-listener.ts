@@ -32,7 +32,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
   const routeParts: OperatorRouteParts = {
     ...parts,
     readiness,
-    exports: new Exports(parts.archive),
+    exports: new Exports(parts.archive, parts.audit),
     consoleFiles: new ConsoleFiles(),
     startedAtMs: Date.now(),
     url: () => url,

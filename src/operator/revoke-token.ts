@@ -4,7 +4,7 @@ import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import { pathParameter } from "./parameters.ts";
 import { readBody } from "./read-body.ts";
-import { findToken, orWrongParameter, presentToken, type TokenParts } from "./tokens.ts";
+import { findToken, originOf, orWrongParameter, presentToken, type TokenParts } from "./tokens.ts";
 
 const noFields = { properties: {} };
 
@@ -20,12 +20,14 @@ export const revokeToken: Route<TokenParts> = {
     success: { status: 200, description: "The token, revoked.", content: jsonContent("TokenAnswer") },
     errors: ["no-such-token"],
   },
-  handler: (parts) => async (exchange) => {
+  handler: (parts) => async (exchange, caller) => {
     const token = await findToken(parts, exchange.parameter);
     await readBody(exchange, noFields);
-    const [revoked] = await orWrongParameter(revokeTokens(parts.tokens, token.id, Date.now()));
+    const [revoked] = await orWrongParameter(
+      revokeTokens(parts.tokens, token.id, originOf(exchange, caller), Date.now()),
+    );
     await parts.tokensChanged();
-    const alsoPreset = findPreset([token], parts.presetTokens)?.name;
+    const alsoPreset = findPreset([token], parts.presets())?.name;
     exchange.json({ token: presentToken(revoked ?? token, Date.now()), alsoPreset });
   },
 };

@@ -8,6 +8,8 @@ import { schemas } from "./schemas.ts";
 import {
   findToken,
   isoTime,
+  latestExpiryMs,
+  originOf,
   orWrongParameter,
   presentToken,
   readDuration,
@@ -29,15 +31,23 @@ export const rotateToken: Route<TokenParts> = {
     success: { status: 201, description: "The new token and its secret.", content: jsonContent("Minted") },
     errors: ["no-such-token"],
   },
-  handler: (parts) => async (exchange) => {
+  handler: (parts) => async (exchange, caller) => {
     const { id } = await findToken(parts, exchange.parameter);
     const overlap = readText(await readBody(exchange, schemas.RotateRequest), "overlap") ?? overlapDefault;
     const overlapMs = readDuration(parts, "overlap", overlap) ?? 0;
     const nowMs = Date.now();
-    const { token, secret, ending } = await orWrongParameter(rotate(parts.tokens, id, overlapMs, nowMs));
+    const { token, secret, ending } = await orWrongParameter(
+      rotate(
+        parts.tokens,
+        id,
+        { overlapMs, expiresAtMsMax: latestExpiryMs(caller) },
+        originOf(exchange, caller),
+        nowMs,
+      ),
+    );
     await parts.tokensChanged();
     const oldUntil = isoTime(Math.max(...ending.map(({ expiresAtMs }) => expiresAtMs)));
-    const alsoPreset = findPreset(ending, parts.presetTokens)?.name;
+    const alsoPreset = findPreset(ending, parts.presets())?.name;
     exchange.json({ token: presentToken(token, nowMs), secret, oldUntil, alsoPreset }, 201);
   },
 };

@@ -7,6 +7,7 @@ import { createToken } from "./create-token.ts";
 import { exportPlants } from "./export-plants.ts";
 import type { Exports } from "./exports.ts";
 import { followExportLink } from "./follow-export-link.ts";
+import { type AuditParts, listAudit } from "./list-audit.ts";
 import { listPlants } from "./list-plants.ts";
 import { listTokens } from "./list-tokens.ts";
 import { type MetricsParts, metrics } from "./metrics.ts";
@@ -15,11 +16,12 @@ import { type OverviewParts, overview } from "./overview.ts";
 import { revokeToken } from "./revoke-token.ts";
 import { rotateToken } from "./rotate-token.ts";
 import { showPlant } from "./show-plant.ts";
+import { signIn } from "./sign-in.ts";
 import type { TokenParts } from "./tokens.ts";
 import { type WatchParts, watchPlants } from "./watch-plants.ts";
 import { whoAmI } from "./who-am-i.ts";
 
-export interface OperatorRouteParts extends OverviewParts, MetricsParts, TokenParts, WatchParts {
+export interface OperatorRouteParts extends OverviewParts, MetricsParts, TokenParts, AuditParts, WatchParts {
   readonly readiness: Readiness;
   readonly exports: Exports;
   readonly consoleFiles: ConsoleFiles;
@@ -39,6 +41,7 @@ const createPlantFromConsole: Route<{ readonly createPlant: Handler }> = {
 
 /** Everything that the operator listener serves. */
 export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
+  signIn,
   whoAmI,
   overview,
   listPlants,
@@ -51,6 +54,7 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   createToken,
   revokeToken,
   rotateToken,
+  listAudit,
   ...consoleRoutes,
   createPlantFromConsole,
   metrics,

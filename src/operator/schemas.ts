@@ -105,9 +105,14 @@ export const schemas = {
       createdAt: time("When it was created."),
       expiresAt: time("When it expires; absent where it never does."),
       revokedAt: time("When it was revoked."),
+      createdBy: string("Who created it; absent where that was not stored."),
+      lastUsedAt: time("When it was last used, to the minute."),
+      rateLimit: string(
+        "Creates allowed for it, such as 100/s; absent where the service's own limit applies.",
+      ),
       state: { type: "string", enum: ["live", "expired", "revoked"] },
     },
-    ["expiresAt", "revokedAt"],
+    ["expiresAt", "revokedAt", "createdBy", "lastUsedAt", "rateLimit"],
   ),
   Tokens: object({ tokens: list("Token") }),
   TokenAnswer: object({ token: ref("Token"), alsoPreset }, ["alsoPreset"]),
@@ -115,9 +120,29 @@ export const schemas = {
     {
       name: string("Who will hold it."),
       scopes,
-      expiresIn: string("When it expires, such as 90d from now; it never does where this is absent."),
+      expiresIn: string(
+        "When it expires, such as 90d from now, not after the caller's own token. Where this is absent, it expires with that one, or never.",
+      ),
+      rateLimit: string("Creates allowed for it, such as 100/s, in place of the service's own limit."),
     },
-    ["scopes", "expiresIn"],
+    ["scopes", "expiresIn", "rateLimit"],
+  ),
+  AuditPage: object(
+    { entries: list("AuditEntry"), next: string("The cursor of the next page; absent at the end.") },
+    ["next"],
+  ),
+  AuditEntry: object(
+    {
+      at: time("When it happened."),
+      actor: string(
+        "Who did it: the name of a token, `oidc:` and the name of a caller, or `os:` and the user of a command line.",
+      ),
+      action: string("What was done, such as `token.created`."),
+      subject: string("What it was done to, such as the name of a token."),
+      address: string("The address it was done from; absent for the command line."),
+      detail: string("One line, without secrets."),
+    },
+    ["address"],
   ),
   RotateRequest: closedObject(
     { overlap: string("How long the old secret remains valid, such as 24h; 1h where absent.") },

@@ -1,5 +1,8 @@
-import type { PresetToken } from "../access/gate.ts";
+import type { Origin } from "../access/audit.ts";
+import type { Caller, PresetToken } from "../access/gate.ts";
+import { formatRate } from "../access/rate-limit.ts";
 import { type Token, TokenProblem, type TokenStore, tokenState } from "../access/tokens.ts";
+import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 
 /** What the routes of the tokens share. */
@@ -8,11 +11,11 @@ export interface TokenParts {
   /** Applies a change on this node immediately; other nodes see it within a second. */
   readonly tokensChanged: () => Promise<void>;
   readonly parseDurationMs: (text: string) => number;
-  readonly presetTokens: readonly PresetToken[];
+  readonly presets: () => readonly PresetToken[];
 }
 
 export function presentToken(token: Token, nowMs: number) {
-  const { id, name, scopes, createdAtMs, expiresAtMs, revokedAtMs } = token;
+  const { id, name, scopes, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs } = token;
   return {
     id,
     name,
@@ -20,8 +23,20 @@ export function presentToken(token: Token, nowMs: number) {
     createdAt: isoTime(createdAtMs),
     expiresAt: isoTime(expiresAtMs),
     revokedAt: isoTime(revokedAtMs),
+    createdBy,
+    lastUsedAt: isoTime(lastUsedAtMs),
+    rateLimit: token.rateLimit && formatRate(token.rateLimit),
     state: tokenState(token, nowMs),
   };
+}
+
+export function originOf(exchange: Exchange, caller: Caller): Origin {
+  return { actor: caller.name, address: exchange.address };
+}
+
+/** When a token that this caller creates expires at the latest: none outlives the one that creates it. */
+export function latestExpiryMs(caller: Caller): number | undefined {
+  return caller.expiresAtMs;
 }
 
 export async function findToken({ tokens }: TokenParts, id: string): Promise<Token> {

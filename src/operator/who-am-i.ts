@@ -1,3 +1,4 @@
+import type { Caller } from "../access/gate.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import { isoTime } from "./tokens.ts";
@@ -12,8 +13,9 @@ export const whoAmI: Route<unknown> = {
     summary: "Says whose token this is.",
     success: { status: 200, description: "The token's holder.", content: jsonContent("Caller") },
   },
-  handler:
-    () =>
-    (exchange, { name, scopes, expiresAtMs }) =>
-      exchange.json({ name, scopes, expiresAt: isoTime(expiresAtMs) }),
+  handler: () => (exchange, caller) => exchange.json(presentCaller(caller)),
 };
+
+export function presentCaller({ name, scopes, expiresAtMs }: Caller) {
+  return { name, scopes, expiresAt: isoTime(expiresAtMs) };
+}

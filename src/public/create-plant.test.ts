@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Caller } from "../access/gate.ts";
+import { createRateMemory, RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { Counters, createCounterMemory } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
@@ -11,7 +12,7 @@ const caller: Caller = { name: "a", scopes: ["plants:create"], expiresAtMs: unde
 test("answers to plants that exceed the queue are spread out, and all of them are given", async () => {
   const log = createLog({ level: "off", format: "json", colour: false, write: () => {} });
   const handle = createPlant.handler({
-    rateLimit: undefined,
+    rateLimit: new RateLimit(undefined, createRateMemory()),
     intake: { create: (_plant, _by, settle) => settle("too-busy"), ready: async () => true },
     events: createEvents(log, new Counters([], createCounterMemory()), Date.now),
   });

@@ -18,7 +18,7 @@ const busyTickMs = 10;
 const replayed = { "Idempotent-Replayed": "true" };
 
 export interface CreatePlantParts {
-  readonly rateLimit: RateLimit | undefined;
+  readonly rateLimit: RateLimit;
   readonly intake: PlantIntake;
   readonly events: Events;
 }
@@ -59,8 +59,9 @@ export const createPlant = {
   handler({ rateLimit, intake, events }) {
     const busyResponses = new Pace(busyResponsesPerTick, busyTickMs);
     return (exchange, caller) => {
-      if (rateLimit !== undefined) {
-        const waitMs = rateLimit.take(caller.name, Date.now());
+      const rate = caller.rateLimit ?? rateLimit.rate;
+      if (rate !== undefined) {
+        const waitMs = rateLimit.take(caller.name, Date.now(), rate);
         if (waitMs > 0) return overRate(exchange, waitMs);
       }
       const contentType = exchange.header("content-type");

@@ -1,4 +1,5 @@
-import type { TokenStore } from "../access/tokens.ts";
+import { type AuditEntry, localOrigin } from "../access/audit.ts";
+import type { Token, TokenStore } from "../access/tokens.ts";
 import { type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
 import type { Result } from "../plants/plant-store.ts";
 import type { Store } from "./store.ts";
@@ -61,15 +62,19 @@ async function copyTokens(from: TokenStore, to: TokenStore, counts: CopyCounts):
   const known = new Map((await to.all()).map((token) => [token.digest, token]));
   for (const token of await from.all()) {
     const copy = known.get(token.digest);
-    if (copy === undefined) await to.add(token);
+    if (copy === undefined) await to.add(token, copyEntry(token));
     else {
       const expiresAtMs = earliest(copy.expiresAtMs, token.expiresAtMs);
       const revokedAtMs = copy.revokedAtMs ?? token.revokedAtMs;
       if (expiresAtMs === copy.expiresAtMs && revokedAtMs === copy.revokedAtMs) continue;
-      await to.change([{ ...copy, expiresAtMs, revokedAtMs }]);
+      await to.change([{ ...copy, expiresAtMs, revokedAtMs }], copyEntry(copy));
     }
     counts.tokens++;
   }
+}
+
+function copyEntry({ id, name }: Token): AuditEntry {
+  return { ...localOrigin(), atMs: Date.now(), action: "token.copied", subject: name, detail: id };
 }
 
 function earliest(one: number | undefined, other: number | undefined): number | undefined {

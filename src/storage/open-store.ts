@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { AuditTrail } from "../access/audit.ts";
 import type { TokenStore } from "../access/tokens.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
@@ -6,6 +7,7 @@ import { type OpeningEvents, type PostgresOptions, PostgresStore } from "./postg
 import type { OpenOptions } from "./sqlite/open.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
+import { SqliteAudit } from "./sqlite/sqlite-audit.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
 import { SqliteTokens } from "./sqlite/sqlite-tokens.ts";
 import { openTokens as openTokenFile } from "./sqlite/writing/open-tokens.ts";
@@ -49,16 +51,21 @@ export async function openServiceStore(
   return store;
 }
 
-/** For reading a store, also while a service runs on it or on read-only media. */
-export async function openArchive(
-  setting: StoreSetting,
-): Promise<{ readonly archive: PlantArchive; readonly tokens: TokenStore } & AsyncDisposable> {
+export interface OpenArchive extends AsyncDisposable {
+  readonly archive: PlantArchive;
+  readonly tokens: TokenStore;
+  readonly audit: AuditTrail;
+}
+
+/** For reading a store, also while a service runs on it or on read-only media. Older tables have no audit trail. */
+export async function openArchive(setting: StoreSetting, { older = true } = {}): Promise<OpenArchive> {
   const { database } = setting;
-  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "read");
+  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, older ? "read" : "tokens");
   const file = openReadOnly(database);
   return {
     archive: new SqliteArchive(file, database),
     tokens: new SqliteTokens(file, undefined),
+    audit: new SqliteAudit(file, undefined),
     [Symbol.asyncDispose]: async () => file.close(),
   };
 }
@@ -69,7 +76,7 @@ export async function openTokens(
   { create }: Pick<OpenOptions, "create">,
 ): Promise<{ readonly tokens: TokenStore } & AsyncDisposable> {
   const { database } = setting;
-  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "read");
+  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "tokens");
   const file = openTokenFile(database, { create });
   return { tokens: file.tokens, [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
 }

@@ -1,3 +1,4 @@
+import type { AuditTrail } from "../access/audit.ts";
 import type { TokenStore } from "../access/tokens.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { OutcomeUnknown, type PlantStore } from "../plants/plant-store.ts";
@@ -7,6 +8,7 @@ export interface Store extends AsyncDisposable {
   readonly engine: "sqlite" | "postgres";
   readonly plants: PlantStore;
   readonly tokens: TokenStore;
+  readonly audit: AuditTrail;
   readonly archive: PlantArchive;
   /** Resolves if the store no longer knows what is durable: the process must end without closing it. */
   readonly failure?: Promise<OutcomeUnknown>;

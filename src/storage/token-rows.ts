@@ -1,23 +1,43 @@
+import { formatRate, parseRateText } from "../access/rate-limit.ts";
 import { isScope } from "../access/scopes.ts";
 import type { Token } from "../access/tokens.ts";
 
 /** The columns of the table tokens, in the order of `tokenValues` and `tokenFrom`. */
-export const tokenColumns = "id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms";
+export const tokenColumns =
+  "id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms, rate_limit";
 
 export function tokenValues(token: Token): (string | number | null)[] {
-  const { id, name, digest, scopes, createdAtMs, expiresAtMs, revokedAtMs } = token;
-  return [id, name, digest, scopes.join(" "), createdAtMs, expiresAtMs ?? null, revokedAtMs ?? null];
+  return [
+    token.id,
+    token.name,
+    token.digest,
+    token.scopes.join(" "),
+    token.createdAtMs,
+    token.expiresAtMs ?? null,
+    token.revokedAtMs ?? null,
+    token.createdBy ?? null,
+    token.lastUsedAtMs ?? null,
+    token.rateLimit === undefined ? null : formatRate(token.rateLimit),
+  ];
 }
 
 export function tokenFrom(row: readonly unknown[]): Token {
-  const [id, name, digest, scopes, createdAtMs, expiresAtMs, revokedAtMs] = row;
+  const [id, name, digest, scopes, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs, rate] =
+    row;
   return {
     id: String(id),
     name: String(name),
     digest: String(digest),
     scopes: String(scopes).split(" ").filter(isScope),
     createdAtMs: Number(createdAtMs),
-    expiresAtMs: expiresAtMs === null ? undefined : Number(expiresAtMs),
-    revokedAtMs: revokedAtMs === null ? undefined : Number(revokedAtMs),
+    expiresAtMs: numberFrom(expiresAtMs),
+    revokedAtMs: numberFrom(revokedAtMs),
+    createdBy: createdBy === null ? undefined : String(createdBy),
+    lastUsedAtMs: numberFrom(lastUsedAtMs),
+    rateLimit: rate === null ? undefined : parseRateText(String(rate)),
   };
+}
+
+function numberFrom(value: unknown): number | undefined {
+  return value === null ? undefined : Number(value);
 }

@@ -93,6 +93,13 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         preset,
         stored,
       }),
+    presetsChanged: (names: string) => log.info("preset tokens reloaded from their files", { names }),
+    presetsUnreadable: (reason: string) =>
+      log.error("preset tokens could not be reloaded; keeping the known ones", { reason }),
+    usesNotWritten: (reason: unknown) =>
+      log.debug("the last uses of tokens could not be written; retrying in a minute", {
+        reason: String(reason),
+      }),
     figureFailed: (figure: string, reason: unknown) =>
       log.error("an overview figure could not be read", { figure, reason: String(reason) }),
     databaseUnavailable: (reason: string) => log.error("database unavailable, retrying", { reason }),

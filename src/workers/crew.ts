@@ -1,4 +1,5 @@
-import type { Token } from "../access/tokens.ts";
+import type { PresetToken } from "../access/gate.ts";
+import type { Token, TokenUse } from "../access/tokens.ts";
 import type { PlantIntake, Rejected } from "../plants/intake.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import type { Events } from "../telemetry/events.ts";
@@ -34,11 +35,13 @@ export class Crew {
   readonly #parts: CrewParts;
   readonly #workers = new Set<Thread<WorkerCalls>>();
   #tokens: readonly Token[] | undefined;
+  #presets: readonly PresetToken[];
   #stopping = false;
 
   constructor(parts: CrewParts) {
     this.#parts = parts;
     this.#tokens = parts.setting.tokens;
+    this.#presets = parts.setting.presetTokens;
   }
 
   /**
@@ -52,6 +55,18 @@ export class Crew {
   update(tokens: readonly Token[]): void {
     this.#tokens = tokens;
     for (const worker of this.#workers) worker.tell("update", tokens);
+  }
+
+  updatePresets(presets: readonly PresetToken[]): void {
+    this.#presets = presets;
+    for (const worker of this.#workers) worker.tell("updatePresets", presets);
+  }
+
+  /** Which tokens were used on any worker since the last call. */
+  async takeUses(): Promise<readonly TokenUse[]> {
+    // One that is lost meanwhile loses the uses of a minute.
+    const asked = [...this.#workers].map((worker) => worker.ask("takeUses").catch(() => []));
+    return (await Promise.all(asked)).flat();
   }
 
   goUnready(): void {
@@ -73,7 +88,7 @@ export class Crew {
     let serving = false;
     try {
       const worker: Thread<WorkerCalls> = new Thread("workers/worker-thread", {
-        setting: { ...this.#parts.setting, tokens: this.#tokens },
+        setting: { ...this.#parts.setting, tokens: this.#tokens, presetTokens: this.#presets },
         calls: this.#calls(),
         onLost: ({ message }) => {
           this.#workers.delete(worker);

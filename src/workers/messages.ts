@@ -1,6 +1,6 @@
 import type { PresetToken } from "../access/gate.ts";
 import type { Rate, RateMemory } from "../access/rate-limit.ts";
-import type { Token } from "../access/tokens.ts";
+import type { Token, TokenUse } from "../access/tokens.ts";
 import type { PublicListenerOptions } from "../public/public-listener.ts";
 import type { CounterMemory } from "../telemetry/counters.ts";
 import type { Fields, Level } from "../telemetry/log.ts";
@@ -20,6 +20,8 @@ export interface WorkerSetting {
 /** What the main thread asks of a worker. */
 export interface WorkerCalls {
   update(tokens: readonly Token[]): void;
+  updatePresets(presets: readonly PresetToken[]): void;
+  takeUses(): Promise<readonly TokenUse[]>;
   goUnready(): void;
   drain(timeoutMs: number): Promise<void>;
 }

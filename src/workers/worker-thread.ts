@@ -15,11 +15,13 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
   const events = createEvents(mainThreadLog(main), counters, Date.now);
   const gate = new Gate(setting.presetTokens);
   if (setting.tokens !== undefined) gate.update(setting.tokens);
-  const rateLimit = setting.rateLimit && new RateLimit(setting.rateLimit, setting.rateMemory);
+  const rateLimit = new RateLimit(setting.rateLimit, setting.rateMemory);
   const intake = new RemoteIntake(main, (error) => events.internalError(undefined, error));
   const listener = startPublicListener({ gate, rateLimit, intake, events }, setting.listener);
   const calls: WorkerCalls = {
     update: (tokens) => gate.update(tokens),
+    updatePresets: (presets) => gate.updatePresets(presets),
+    takeUses: async () => gate.takeUses(),
     goUnready: () => listener.goUnready(),
     drain: (timeoutMs) => listener.drain(timeoutMs),
   };

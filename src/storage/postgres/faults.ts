@@ -79,6 +79,11 @@ export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === "55P03";
 }
 
+/** Whether the tables are of an older version. */
+export function isMissingColumn(error: unknown): boolean {
+  return /^42(?:703)$/.test(codeOf(error));
+}
+
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === "string" ? code : "";

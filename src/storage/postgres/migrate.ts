@@ -27,8 +27,8 @@ const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
 export interface MigrateOptions {
   /** Opens another connection to the same database. */
   readonly open: () => Promise<Connection>;
-  /** Whether older tables are migrated; a reader leaves them as they are. */
-  readonly upgrade: boolean;
+  /** What happens to older tables. Missing ones are always created. */
+  readonly older: "upgrade" | "accept" | "refuse";
   /** Called with the reason when it takes long. */
   readonly onWaiting: (reason: string) => void;
 }
@@ -36,14 +36,18 @@ export interface MigrateOptions {
 /**
  * Migrates the schema. Of nodes that start together, the one that locks the row of plant_store_schema migrates, and the
  * others retry until it is done.
- * @throws DatabaseProblem the schema is newer than this version.
+ * @throws DatabaseProblem the schema is newer than this version, or older and refused.
  */
 export async function migrate(connection: Connection, options: MigrateOptions): Promise<void> {
   const read = async (statement: { text: string }): Promise<number> =>
     Number((await connection.run(statement, [], migrateMsMax))[0]?.[0] ?? 0);
   // Without a lock first: a node may have no privilege to change the schema.
   const found = await read(version).catch(unlessMissing);
-  if (upToDate(found) || (!options.upgrade && found >= readableVersion)) return;
+  if (upToDate(found) || (options.older === "accept" && found >= readableVersion)) return;
+  if (found > 0 && options.older === "refuse")
+    throw new DatabaseProblem(
+      "The database was set up by an older plant-store: start the service on it once to upgrade its tables.",
+    );
   await connection.script(withoutTimeouts, migrateMsMax);
   await createFirstTable(connection);
   for (;;) {

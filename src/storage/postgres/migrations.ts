@@ -2,6 +2,7 @@ import plants from "./migrations/001-plants.sql" with { type: "text" };
 import tokens from "./migrations/002-tokens.sql" with { type: "text" };
 import nodes from "./migrations/003-nodes.sql" with { type: "text" };
 import tagPrefix from "./migrations/004-tag-prefix.sql" with { type: "text" };
+import auditTrail from "./migrations/005-audit-trail.sql" with { type: "text" };
 
 export interface Migration {
   readonly sql: string;
@@ -15,7 +16,8 @@ export const migrations: readonly Migration[] = [
   { sql: tokens },
   { sql: nodes },
   { sql: tagPrefix, buildsIndex: "plants_by_tag_prefix" },
+  { sql: auditTrail },
 ];
 
-/** How many a store needs to be read. The others make it faster, or are only for writing. */
+/** How many a store needs to be read. The others make it faster, are only for writing, or can be done without. */
 export const readableVersion = 2;

@@ -5,9 +5,10 @@ import { type DatabaseAddress, parseDatabaseUrl } from "./database-url.ts";
 import { ConnectionLost } from "./faults.ts";
 import { openConnection } from "./open-connection.ts";
 import { PostgresArchive } from "./postgres-archive.ts";
+import { PostgresAudit } from "./postgres-audit.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 import { PostgresTokens } from "./postgres-tokens.ts";
-import { prepare } from "./prepare.ts";
+import { type Purpose, prepare } from "./prepare.ts";
 
 export interface PostgresOptions {
   /** The URL's own has precedence. A function where it is read from a file for each connection. */
@@ -40,6 +41,7 @@ export class PostgresStore implements Store {
   readonly engine = "postgres";
   readonly plants: PostgresPlants;
   readonly tokens: PostgresTokens;
+  readonly audit: PostgresAudit;
   readonly archive: PostgresArchive;
   readonly #address: DatabaseAddress;
   readonly #open: () => Promise<Connection>;
@@ -69,15 +71,12 @@ export class PostgresStore implements Store {
     // A pool of its own: counting millions must not delay the revocation of a token.
     this.#forTokens = new Connections({ open, count: 1, statementMsMax: tokensMsMax });
     this.tokens = new PostgresTokens(this.#forTokens);
+    this.audit = new PostgresAudit(this.#forTokens);
     this.archive = new PostgresArchive(this.#reading);
   }
 
   /** @throws DatabaseProblem it cannot be reached, or must not be used. */
-  static async open(
-    url: string,
-    options: PostgresOptions,
-    purpose: "write" | "read",
-  ): Promise<PostgresStore> {
+  static async open(url: string, options: PostgresOptions, purpose: Purpose): Promise<PostgresStore> {
     const store = new PostgresStore(url, options, readMsMax);
     await store.#prepare(purpose, commandMsMax, () => {});
     return store;
@@ -112,7 +111,7 @@ export class PostgresStore implements Store {
     await Promise.all(all.map((connections) => connections[Symbol.asyncDispose]()));
   }
 
-  #prepare(purpose: "write" | "read", timeoutMs: number, onWaiting: (reason: string) => void): Promise<void> {
+  #prepare(purpose: Purpose, timeoutMs: number, onWaiting: (reason: string) => void): Promise<void> {
     const { password } = this.#address;
     // Without a password, pg reads the password file of PostgreSQL.
     const passwordMayChange = typeof password !== "string";

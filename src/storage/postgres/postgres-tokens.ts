@@ -1,16 +1,18 @@
-import type { Token, TokenStore } from "../../access/tokens.ts";
+import type { AuditEntry } from "../../access/audit.ts";
+import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
 import { tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import type { Row, Statement } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { readFailure } from "./faults.ts";
+import { isMissingColumn, readFailure } from "./faults.ts";
+import { entryValues, insertEntry } from "./postgres-audit.ts";
 
 // Shorter than the plants' deadline: the token watch polls again soon, and keeps the tokens it has.
 const tokensMsMax = 2000;
 
-const selectAll = {
-  name: "tokens",
-  text: `SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, digest`,
-};
+const select = (columns: string) => `SELECT ${columns} FROM tokens ORDER BY created_at_ms, digest`;
+const selectAll = { name: "tokens", text: select(tokenColumns) };
+// Read commands leave tables of an older version as they are.
+const selectOlder = { text: select(tokenColumns.replace(/created_by.*/, "NULL, NULL, NULL")) };
 // Sums change with every token that is created, changed or deleted, by any process. The table is small, so this is cheap.
 const summary = {
   name: "tokens-summary",
@@ -19,10 +21,24 @@ const summary = {
 const set = `UPDATE tokens SET expires_at_ms = ended.expires_at_ms, revoked_at_ms = ended.revoked_at_ms
     FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms)
    WHERE tokens.digest = ended.digest`;
-// One statement, so that it is one transaction. A retry finds the token that the first attempt stored.
-const addOne = `WITH changed AS (${set})
-  INSERT INTO tokens (${tokenColumns})
-  VALUES ($4, $5, $6, $7, $8::bigint, $9::bigint, $10::bigint) ON CONFLICT (digest) DO NOTHING`;
+const tokenRow = (first: number) =>
+  ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text", "bigint", "text"]
+    .map((type, index) => `$${first + index}::${type}`)
+    .join(", ");
+// Each is one statement, so that it is one transaction. A retry finds the token that the first attempt stored.
+const addOne = `WITH changed AS (${set}), ${insertEntry(14)}
+  INSERT INTO tokens (${tokenColumns}) SELECT ${tokenRow(4)} ON CONFLICT (digest) DO NOTHING`;
+const changeSome = `WITH changed AS (${set}), ${insertEntry(4)} SELECT 1`;
+// Two nodes may both find no token. The row that both insert makes the second wait, and then insert nothing; it is removed
+// like that of a node that has stopped.
+const addFirstOne = `WITH claimed AS (
+    INSERT INTO plant_store_nodes (node, seen_at_ms)
+    SELECT 'first-token', $1::bigint WHERE NOT EXISTS (SELECT 1 FROM tokens)
+    ON CONFLICT (node) DO NOTHING RETURNING node), ${insertEntry(12, "FROM claimed")}
+  INSERT INTO tokens (${tokenColumns}) SELECT ${tokenRow(2)} FROM claimed`;
+const setUses = `UPDATE tokens SET last_used_at_ms = used.at_ms
+    FROM unnest($1::text[], $2::bigint[]) AS used (digest, at_ms)
+   WHERE tokens.digest = used.digest AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`;
 
 /** Tokens in PostgreSQL, the same for every node. */
 export class PostgresTokens implements TokenStore {
@@ -33,15 +49,28 @@ export class PostgresTokens implements TokenStore {
   }
 
   async all(): Promise<Token[]> {
-    return (await this.#run(selectAll, [])).map(tokenFrom);
+    const rows = await this.#run(selectAll, []).catch((error: unknown) => {
+      if (!isMissingColumn(error)) throw error;
+      return this.#run(selectOlder, []);
+    });
+    return rows.map(tokenFrom);
   }
 
-  async add(token: Token, changed: readonly Token[] = []): Promise<void> {
-    await this.#run({ text: addOne }, [...endings(changed), ...tokenValues(token)]);
+  async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {
+    await this.#run({ text: addOne }, [...endings(changed), ...tokenValues(token), ...entryValues(entry)]);
   }
 
-  async change(tokens: readonly Token[]): Promise<void> {
-    await this.#run({ text: set }, endings(tokens));
+  async addFirst(token: Token, entry: AuditEntry): Promise<void> {
+    await this.#run({ text: addFirstOne }, [token.createdAtMs, ...tokenValues(token), ...entryValues(entry)]);
+  }
+
+  async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
+    await this.#run({ text: changeSome }, [...endings(tokens), ...entryValues(entry)]);
+  }
+
+  async recordUses(uses: readonly TokenUse[]): Promise<void> {
+    const [digests, times] = [uses.map(({ digest }) => digest), uses.map(({ atMs }) => atMs)];
+    await this.#run({ text: setUses }, [digests, times]);
   }
 
   async version(): Promise<string> {

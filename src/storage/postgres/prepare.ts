@@ -3,12 +3,14 @@ import type { Connection } from "./connection.ts";
 import { retryWaitMs } from "./connections.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
 import { codeOf, kindOf, reasonOf, sharedSessionReason } from "./faults.ts";
-import { migrate } from "./migrate.ts";
+import { type MigrateOptions, migrate } from "./migrate.ts";
+
+export type Purpose = "write" | "tokens" | "read";
 
 export interface Preparation {
   readonly open: () => Promise<Connection>;
-  /** `write` migrates and checks the privileges to write; `read` accepts older tables. */
-  readonly purpose: "write" | "read";
+  /** `write` upgrades older tables and checks the privileges to write, `tokens` refuses them, `read` accepts them. */
+  readonly purpose: Purpose;
   /** After this long an unreachable server is a failure. A service waits without end. */
   readonly timeoutMs: number;
   /** Whether a wrong password is retried, because it is read from a file each time. */
@@ -17,6 +19,11 @@ export interface Preparation {
   readonly signal: AbortSignal;
 }
 
+const older: Record<Purpose, MigrateOptions["older"]> = {
+  write: "upgrade",
+  tokens: "refuse",
+  read: "accept",
+};
 const checkMsMax = 5000;
 const wrongPassword = "28P01";
 // Logins, roles, privileges, databases and settings that somebody must change first; sessions that a pooler shares.
@@ -29,6 +36,7 @@ const missing = {
   text: `SELECT current_user, needed.name, needed.privilege
            FROM (VALUES ('plant_store_schema', 'SELECT'),
                         ('plants', 'SELECT'), ('plants', 'INSERT'), ('plants', 'UPDATE'),
+                        ('audit_trail', 'SELECT'), ('audit_trail', 'INSERT'), ('audit_trail', 'DELETE'),
                         ('tokens', 'SELECT'), ('tokens', 'INSERT'), ('tokens', 'UPDATE'),
                         ('plant_store_nodes', 'SELECT'), ('plant_store_nodes', 'INSERT'),
                         ('plant_store_nodes', 'UPDATE'), ('plant_store_nodes', 'DELETE')) AS needed (name, privilege)
@@ -64,7 +72,7 @@ async function prepareOnce({ open, purpose, onWaiting }: Preparation): Promise<v
     opened.adopt(await open(), (connection) => connection.destroy());
   const connection = await openOne();
   if (purpose === "write") await expectOwnSessions(connection, await openOne());
-  await migrate(connection, { open, upgrade: purpose === "write", onWaiting });
+  await migrate(connection, { open, older: older[purpose], onWaiting });
   if (purpose === "write") await expectPrivileges(connection);
 }
 

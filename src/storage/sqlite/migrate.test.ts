@@ -18,9 +18,12 @@ const frozen: Readonly<Record<string, string>> = {
   "postgres/migrations/003-nodes.sql": "b230ecce8a1e19e7bbdc0753eb6a9f20d7770d567061d08811237205292f9cc5",
   "postgres/migrations/004-tag-prefix.sql":
     "faa82e7e3d04bbb09dd2b41f43c1287bae0b34bf68d6abcea6e2a96c7d720d2a",
+  "postgres/migrations/005-audit-trail.sql":
+    "705a1dfb14ffe6bf633e8e544853a8cd930f1e10f12a6eb507853df957f6957e",
   "sqlite/migrations/001-plants.sql": "d29b5e79f0b13a857e0fe4621d0270cde3f10c4f8d133a03ba61334f3351ab3d",
   "sqlite/migrations/002-tokens.sql": "76da98f6565545fae88648ddea249334d50e41ce7dbdcae24b3ef9892f05f279",
   "sqlite/migrations/003-block-times.sql": "d5a85f4abf5ff5d1669fc8193227f660b13fb253fed1ee59351cefaca5bf95fe",
+  "sqlite/migrations/004-audit-trail.sql": "42546134ba683062c408cbf69aa09062c6badee19282ecf4aafd2b5bb3b82503",
 };
 const storage = join(import.meta.dir, "..");
 const schemas = join(import.meta.dir, "../../../test/fixtures/schemas");
@@ -46,7 +49,7 @@ function fileOf(path: string, sql: string, version: number, count = plants): voi
       insert.run((seq * 7919) % 100_003, `Fern ${seq}`, seq % 3 ? "tree" : null, 1000 + Math.floor(seq / 5));
   })();
   database.run(
-    "INSERT INTO tokens VALUES ('t1', 'kept', 'digest', 'plants:create', 1, NULL, NULL), ('t2', 'gone', 'other', 'operator', 2, 3, 4)",
+    "INSERT INTO tokens (id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms) VALUES ('t1', 'kept', 'digest', 'plants:create', 1, NULL, NULL), ('t2', 'gone', 'other', 'operator', 2, 3, 4)",
   );
   database.run("PRAGMA application_id = 0x504c4e54");
   database.run(`PRAGMA user_version = ${version}`);
@@ -58,6 +61,13 @@ function summarise(path: string): void {
     `INSERT INTO tag_windows SELECT tag, (seq - 1) / 1024, count(*) FROM plants WHERE tag IS NOT NULL AND seq <= ${fullBlocks} GROUP BY 1, 2;
      INSERT INTO name_windows SELECT (seq - 1) / 1024, group_concat(lower(name), char(10)) FROM plants WHERE seq <= ${fullBlocks} GROUP BY 1;
      UPDATE windows_end SET seq = ${fullBlocks};`,
+  );
+}
+
+function summariseTimes(path: string): void {
+  using database = new Database(path);
+  database.run(
+    `INSERT INTO block_times SELECT (seq - 1) / 1024, min(created_at_ms), max(created_at_ms) FROM plants WHERE seq <= ${fullBlocks} GROUP BY 1`,
   );
 }
 
@@ -88,11 +98,13 @@ describe("migrations", () => {
     test(`upgrade a file of the landed schema ${name} with all its plants and tokens`, async () => {
       using folder = temporaryFolder();
       const file = join(folder.path, "plants.db");
-      fileOf(file, readFileSync(join(schemas, name), "utf8"), 2);
-      if (name === "2-form-5.sql") summarise(file);
+      const version = Number.parseInt(name, 10);
+      fileOf(file, readFileSync(join(schemas, name), "utf8"), version);
+      if (/^(?:2-form-5|3)\.sql$/.test(name)) summarise(file);
+      if (version === 3) summariseTimes(file);
       const before = readFileSync(file);
       expect(problemOf(() => openReadOnly(file))).toMatch(
-        /plants\.db was written by an older plant-store \(schema 2, this one has \d+\): start the service on it once/,
+        /plants\.db was written by an older plant-store \(schema \d, this one has \d+\): start the service on it once/,
       );
       expect(problemOf(() => openDatabase(file, { create: true, migrate: false }))).toContain(
         "an older plant-store",
@@ -119,9 +131,10 @@ describe("migrations", () => {
           names.filter((_, seq) => seq % 3 && `Fern ${seq}`.startsWith("Fern 1")).length,
         );
         expect(await store.tokens.all()).toMatchObject([
-          { id: "t1", name: "kept", revokedAtMs: undefined },
+          { id: "t1", name: "kept", revokedAtMs: undefined, createdBy: undefined, rateLimit: undefined },
           { id: "t2", expiresAtMs: 3, revokedAtMs: 4 },
         ]);
+        expect(await store.audit.page(10, undefined)).toEqual({ entries: [], next: undefined });
       }
       expect(await verify(file, () => {})).toMatchObject({ plants, problems: [] });
     });

@@ -5,6 +5,7 @@ import { setWalAside } from "./durable-files.ts";
 import { type Failure, writeMarker } from "./failure-marker.ts";
 import { saveCopy } from "./maintenance/save-copy.ts";
 import { ThreadedArchive } from "./reading/threaded-archive.ts";
+import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
 import { checkpointBeforeClose } from "./truncate-wal.ts";
 import type { WriterLock } from "./writer-lock.ts";
@@ -14,11 +15,12 @@ import { openWriter } from "./writing/open-writer.ts";
 import { SqlitePlants } from "./writing/sqlite-plants.ts";
 import { Writer } from "./writing/writer.ts";
 
-/** The embedded store as the service runs it: one connection writes plants and tokens; the others only read. */
+/** The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others only read. */
 export class SqliteStore implements AsyncDisposable {
   readonly engine = "sqlite";
   readonly plants: SqlitePlants;
   readonly tokens: SqliteTokens;
+  readonly audit: SqliteAudit;
   readonly archive: ThreadedArchive;
   readonly failure: Promise<OutcomeUnknown>;
   readonly #failure = Promise.withResolvers<OutcomeUnknown>();
@@ -52,7 +54,8 @@ export class SqliteStore implements AsyncDisposable {
       },
     });
     this.plants = new SqlitePlants(database, this.#writer, events);
-    this.tokens = new SqliteTokens(database, this.#writer);
+    this.audit = new SqliteAudit(database, this.#writer);
+    this.tokens = new SqliteTokens(database, { writer: this.#writer, audit: this.audit });
     this.archive = new ThreadedArchive(real);
   }
 

@@ -1,18 +1,26 @@
 import type { Database } from "bun:sqlite";
-import type { Token, TokenStore } from "../../access/tokens.ts";
+import type { AuditEntry } from "../../access/audit.ts";
+import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
 import { tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import { readPragma } from "./connect.ts";
+import type { SqliteAudit } from "./sqlite-audit.ts";
 import type { Writer } from "./writing/writer.ts";
+
+/** What writing tokens needs. */
+export interface TokenWriting {
+  readonly writer: Writer;
+  readonly audit: SqliteAudit;
+}
 
 /** Tokens in SQLite, beside the plants, so that one file is the entire store. */
 export class SqliteTokens implements TokenStore {
   readonly #database: Database;
-  readonly #writer: Writer | undefined;
+  readonly #writing: TokenWriting | undefined;
 
-  /** Without a writer, for reading alone. */
-  constructor(database: Database, writer: Writer | undefined) {
+  /** Without `writing`, for reading alone. */
+  constructor(database: Database, writing: TokenWriting | undefined) {
     this.#database = database;
-    this.#writer = writer;
+    this.#writing = writing;
   }
 
   async all(): Promise<Token[]> {
@@ -22,26 +30,53 @@ export class SqliteTokens implements TokenStore {
       .map(tokenFrom);
   }
 
-  async add(token: Token, changed: readonly Token[] = []): Promise<void> {
-    await this.#write(() => {
-      this.#database
-        .query(`INSERT INTO tokens (${tokenColumns}) VALUES (?, ?, ?, ?, ?, ?, ?)`)
-        .run(...tokenValues(token));
+  async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {
+    await this.#write((audit) => {
+      this.#insert(token);
       this.#update(changed);
+      audit.insert(entry);
     });
   }
 
-  async change(tokens: readonly Token[]): Promise<void> {
-    await this.#write(() => this.#update(tokens));
+  async addFirst(token: Token, entry: AuditEntry): Promise<void> {
+    await this.#write((audit) => {
+      if (this.#database.query("SELECT 1 FROM tokens LIMIT 1").get() !== null) return;
+      this.#insert(token);
+      audit.insert(entry);
+    });
+  }
+
+  async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
+    await this.#write((audit) => {
+      this.#update(tokens);
+      audit.insert(entry);
+    });
+  }
+
+  async recordUses(uses: readonly TokenUse[]): Promise<void> {
+    // SQLite's own max is NULL where one of its arguments is.
+    const update = this.#database.query(
+      "UPDATE tokens SET last_used_at_ms = max(coalesce(last_used_at_ms, 0), ?) WHERE digest = ?",
+    );
+    await this.#write(() => {
+      for (const { digest, atMs } of uses) update.run(atMs, digest);
+    });
   }
 
   async version(): Promise<string> {
     return String(readPragma(this.#database, "data_version"));
   }
 
-  async #write(work: () => void): Promise<void> {
-    if (this.#writer === undefined) throw new Error("these tokens were opened for reading");
-    await this.#writer.transaction(work);
+  async #write(work: (audit: SqliteAudit) => void): Promise<void> {
+    const writing = this.#writing;
+    if (writing === undefined) throw new Error("these tokens were opened for reading");
+    await writing.writer.transaction(() => work(writing.audit));
+  }
+
+  #insert(token: Token): void {
+    this.#database
+      .query(`INSERT INTO tokens (${tokenColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+      .run(...tokenValues(token));
   }
 
   #update(tokens: readonly Token[]): void {

@@ -2,6 +2,7 @@ import type { TokenStore } from "../../../access/tokens.ts";
 import { realDataFile, requireDataFile } from "../data-file-path.ts";
 import { syncFailure } from "../failure-marker.ts";
 import type { OpenOptions } from "../open.ts";
+import { SqliteAudit } from "../sqlite-audit.ts";
 import { SqliteTokens } from "../sqlite-tokens.ts";
 import { checkpointBeforeClose } from "../truncate-wal.ts";
 import { tryLock } from "../writer-lock.ts";
@@ -24,7 +25,7 @@ export function openTokens(
     },
   });
   return {
-    tokens: new SqliteTokens(database, writer),
+    tokens: new SqliteTokens(database, { writer, audit: new SqliteAudit(database, writer) }),
     [Symbol.dispose]() {
       // After a failed sync the process ends without closing, so that the WAL stays.
       if (failed) return;

@@ -1,0 +1,71 @@
+import { userInfo } from "node:os";
+
+/** Who does something, and from where. */
+export interface Origin {
+  /** The name of a token, `oidc:` and the name of a caller, or `os:` and the user who runs a command. */
+  readonly actor: string;
+  /** Of the peer; undefined on the command line. */
+  readonly address: string | undefined;
+}
+
+export type AuditAction =
+  | "token.created"
+  | "token.rotated"
+  | "token.revoked"
+  | "token.copied"
+  | "console.signed-in"
+  | "export.started"
+  | "audit.trimmed";
+
+export interface AuditEntry extends Origin {
+  readonly atMs: number;
+  readonly action: AuditAction;
+  /** What it was done to, such as the name of a token. */
+  readonly subject: string;
+  /** One line for people, without secrets. */
+  readonly detail: string;
+}
+
+export interface AuditPage {
+  /** Newest first. */
+  readonly entries: readonly AuditEntry[];
+  /** The cursor of the next page; undefined at the end. */
+  readonly next: string | undefined;
+}
+
+/** Stores who did what. No entry is ever changed; past `auditRowsMax` the oldest are removed, and an entry says so. */
+export interface AuditTrail {
+  /** Resolves once the entry is durable. What it records must not happen if it rejects. */
+  record(entry: AuditEntry): Promise<void>;
+  /** @throws CursorProblem no page returned this cursor. */
+  page(limit: number, cursor: string | undefined): Promise<AuditPage>;
+}
+
+export const auditRowsMax = 100_000;
+export const auditRowsTrimmed = 10_000;
+
+/** The entry for the removal of the oldest ones, in the same transaction. */
+export function trimEntry(atMs: number): AuditEntry {
+  return {
+    atMs,
+    actor: "plant-store",
+    action: "audit.trimmed",
+    subject: "audit trail",
+    address: undefined,
+    detail: `removed the oldest ${auditRowsTrimmed} entries`,
+  };
+}
+
+/** The user who runs this process. */
+export function localOrigin(): Origin {
+  return { actor: `os:${userName()}`, address: undefined };
+}
+
+// A container may run as a user that has no name.
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return "unknown";
+  }
+}

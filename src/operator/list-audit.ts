@@ -1,0 +1,47 @@
+import type { AuditTrail } from "../access/audit.ts";
+import { HttpError } from "../http/http-error.ts";
+import { jsonContent } from "../http/openapi.ts";
+import type { Route } from "../http/route.ts";
+import { CursorProblem } from "../plants/plant-archive.ts";
+import { readCount, readQuery, readText, textParameter } from "./parameters.ts";
+import { isoTime } from "./tokens.ts";
+
+export interface AuditParts {
+  readonly audit: AuditTrail;
+}
+
+const limitDefault = 100;
+const limitMax = 1000;
+const parameters = [
+  textParameter("limit", `How many entries, at most ${limitMax}; ${limitDefault} where absent.`),
+  textParameter("cursor", "From the page before."),
+];
+
+export const listAudit: Route<AuditParts> = {
+  method: "GET",
+  path: "/api/audit",
+  scope: "operator",
+  operation: {
+    operationId: "listAudit",
+    tags: ["tokens"],
+    summary: "Lists who did what, the newest first.",
+    parameters,
+    success: { status: 200, description: "A page of the audit trail.", content: jsonContent("AuditPage") },
+  },
+  handler:
+    ({ audit }) =>
+    async (exchange) => {
+      const values = readQuery(exchange.query, parameters);
+      const limit = readCount(values, "limit", limitDefault, limitMax);
+      try {
+        const { entries, next } = await audit.page(limit, readText(values, "cursor"));
+        exchange.json({
+          entries: entries.map(({ atMs, ...entry }) => ({ at: isoTime(atMs), ...entry })),
+          next,
+        });
+      } catch (error) {
+        if (error instanceof CursorProblem) throw new HttpError("wrong-parameter", error.message);
+        throw error;
+      }
+    },
+};

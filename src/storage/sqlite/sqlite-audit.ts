@@ -1,0 +1,59 @@
+import type { Database } from "bun:sqlite";
+import {
+  type AuditEntry,
+  type AuditPage,
+  type AuditTrail,
+  auditRowsMax,
+  auditRowsTrimmed,
+  trimEntry,
+} from "../../access/audit.ts";
+import { CursorProblem } from "../../plants/plant-archive.ts";
+import { auditColumns, auditPage, auditValues } from "../audit-rows.ts";
+import type { Writer } from "./writing/writer.ts";
+
+const cursorShape = /^\d{1,15}$/;
+
+/** The audit trail in SQLite. */
+export class SqliteAudit implements AuditTrail {
+  readonly #database: Database;
+  readonly #writer: Writer | undefined;
+
+  /** Without a writer, for reading alone. */
+  constructor(database: Database, writer: Writer | undefined) {
+    this.#database = database;
+    this.#writer = writer;
+  }
+
+  async record(entry: AuditEntry): Promise<void> {
+    if (this.#writer === undefined) throw new Error("this audit trail was opened for reading");
+    await this.#writer.transaction(() => this.insert(entry));
+  }
+
+  /** Inside a transaction of the caller's. */
+  insert(entry: AuditEntry): void {
+    this.#insertOne(entry);
+    // Rows are removed at one end and added at the other, so their number need not be counted.
+    const ends = this.#database.query<{ first: bigint; last: bigint }, []>(
+      "SELECT (SELECT min(seq) FROM audit_trail) AS first, (SELECT max(seq) FROM audit_trail) AS last",
+    );
+    const { first, last } = ends.get() ?? { first: 0n, last: 0n };
+    if (last - first < BigInt(auditRowsMax)) return;
+    this.#database.query("DELETE FROM audit_trail WHERE seq < ?").run(first + BigInt(auditRowsTrimmed));
+    this.#insertOne(trimEntry(entry.atMs));
+  }
+
+  async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
+    if (cursor !== undefined && !cursorShape.test(cursor))
+      throw new CursorProblem("The cursor is not from a page of this audit trail.");
+    const rows = this.#database
+      .query(`SELECT seq, ${auditColumns} FROM audit_trail WHERE seq < ? ORDER BY seq DESC LIMIT ?`)
+      .values(BigInt(cursor ?? Number.MAX_SAFE_INTEGER), limit + 1);
+    return auditPage(rows, limit);
+  }
+
+  #insertOne(entry: AuditEntry): void {
+    this.#database
+      .query(`INSERT INTO audit_trail (${auditColumns}) VALUES (?, ?, ?, ?, ?, ?)`)
+      .run(...auditValues(entry));
+  }
+}
