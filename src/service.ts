@@ -1,5 +1,6 @@
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FirstToken, FirstTokenIssuer } from "./access/first-token.ts";
+import { type FirstToken, type FirstTokenDelivery, FirstTokenIssuer } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
@@ -20,7 +21,7 @@ import {
 } from "./public/public-listener.ts";
 import { openServiceStore } from "./storage/open-store.ts";
 import { rescue } from "./storage/rescue.ts";
-import { DataFileReplaced } from "./storage/store.ts";
+import { DataFileReplaced, type Store } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -44,10 +45,19 @@ export interface Service {
   close(reason: string, drainTimeoutMs?: number): Promise<void>;
 }
 
+export interface ServiceOptions {
+  /** Whether the first token is printed; otherwise it is written to a file. */
+  readonly printsFirstToken: boolean;
+}
+
 const retryAfterMs = 500;
 
 /** Wires everything, top to bottom. The command line runs this, and so do the tests. */
-export async function startService(config: Config, log: Log): Promise<Service> {
+export async function startService(
+  config: Config,
+  log: Log,
+  { printsFirstToken }: ServiceOptions = { printsFirstToken: false },
+): Promise<Service> {
   await using undo = new AsyncDisposableStack();
   const counterMemory = createCounterMemory();
   const counters = new Counters(counterNames, counterMemory);
@@ -122,12 +132,13 @@ export async function startService(config: Config, log: Log): Promise<Service> {
       tokens,
     },
   });
+  const delivery = printsFirstToken ? "print" : firstTokenFile(config, store.engine);
   const upkeep = undo.use(
     new TokenUpkeep({
       tokens: store.tokens,
       gate,
       workers: crew,
-      first: new FirstTokenIssuer(store.tokens, "print"),
+      first: new FirstTokenIssuer(store.tokens, delivery),
       rereadPresets: undefined,
       events,
     }),
@@ -225,4 +236,9 @@ async function startOnceOpen<Result>(
       await sleep(retryAfterMs, undefined, { signal });
     }
   }
+}
+
+function firstTokenFile({ tokenFolder, database }: Config, engine: Store["engine"]): FirstTokenDelivery {
+  if (tokenFolder !== "") return { file: join(resolve(tokenFolder), "first-token") };
+  return engine === "sqlite" ? { file: `${resolve(database)}.first-token` } : undefined;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { plantStore, serve, startPlantStore } from "./command.ts";
@@ -19,17 +19,22 @@ const preset = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const head = `POST /plants HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n`;
 
 describe("the first run", () => {
-  test("prints the addresses, the data file and a token once, with a curl line that works when pasted", async () => {
+  test("prints the addresses, the data file, the token's file, and a curl line that works when pasted", async () => {
     using folder = temporaryFolder();
     await using service = await serve(["--database", "data/plants.db"], {
       folder: folder.path,
       through: "launcher",
     });
     const printed = service.out();
+    const file = join(folder.path, "data/plants.db.first-token");
     expect(printed).toContain(`${service.url}/plants`);
     expect(printed).toContain(`${service.url}/docs`);
-    expect(printed).toContain("data/plants.db");
-    expect(service.err()).not.toContain("pst_");
+    expect(printed).toContain(file);
+    expect(service.err()).toContain(file);
+    const secret = readFileSync(file, "utf8");
+    expect(secret).toMatch(/^pst_\w{49}\n$/);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    for (const text of [printed, service.err()]) expect(text).not.toContain(secret.trim());
     const command = printed.slice(printed.indexOf("curl "));
     const ran = Bun.spawnSync(["sh", "-c", command.replace("curl ", "curl -s ")]);
     expect(ran.stdout.toString()).toBe('{"name":"Fern","tag":"indoor"}');
@@ -37,6 +42,42 @@ describe("the first run", () => {
       { id: 1n, created_by: "first" },
     ]);
   });
+
+  test("prints the token itself on a terminal, and writes no file", async () => {
+    using folder = temporaryFolder();
+    const database = join(folder.path, "p.db");
+    const args = ["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--database", database];
+    let said = "";
+    const data = (_: unknown, bytes: Uint8Array) => {
+      said += new TextDecoder().decode(bytes);
+    };
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, "../src/main.ts"), ...args], {
+      terminal: { cols: 200, rows: 24, data },
+      env: { PATH: process.env["PATH"] ?? "" },
+    });
+    await eventually(() => said.includes("listening"));
+    child.kill("SIGTERM");
+    await child.exited;
+    expect(said).toMatch(/pst_\w{49}/);
+    expect(existsSync(`${database}.first-token`)).toBe(false);
+  });
+
+  const inTheWay: [string, (file: string) => void][] = [
+    ["a file", (file) => writeFileSync(file, "mine")],
+    ["a symbolic link", (file) => symlinkSync(`${file}.target`, file)],
+  ];
+  for (const [what, make] of inTheWay) {
+    test(`creates no token where ${what} has the name of its file, and says so`, async () => {
+      using folder = temporaryFolder();
+      const database = join(folder.path, "p.db");
+      const file = `${database}.first-token`;
+      make(file);
+      await using service = await serve(["--database", database]);
+      expect(service.out()).toContain(`the file ${file} cannot be created for one: it exists already`);
+      expect(service.out()).toContain("plant-store token create --name NAME");
+      expect([existsSync(`${file}.target`), await tokenCount(database)]).toEqual([false, 0]);
+    });
+  }
 
   test("that cannot listen creates no token, since nobody would see it", async () => {
     using folder = temporaryFolder();
@@ -49,24 +90,57 @@ describe("the first run", () => {
       "--database",
       database,
     ]);
-    expect([code, out]).toEqual([1, ""]);
+    expect([code, out, existsSync(`${database}.first-token`)]).toEqual([1, "", false]);
     await using service = await serve(["--database", database]);
-    expect(service.out()).toContain("pst_");
+    expect(service.out()).toContain(`${database}.first-token`);
+  });
+
+  test("of two processes on one data file happens in one of them", async () => {
+    using folder = temporaryFolder();
+    const database = join(folder.path, "p.db");
+    const started = [0, 1].map(() => startPlantStore(["serve", "--database", database]));
+    await eventually(() => started.some(({ err }) => err().includes("is in use: another")));
+    await eventually(() => started.some(({ out }) => out().includes(`${database}.first-token`)));
+    expect(await tokenCount(database)).toBe(1);
+    for (const { child, ended } of started) {
+      child.kill("SIGKILL");
+      await ended;
+    }
+  }, 20_000);
+
+  test("in a folder of its own", async () => {
+    using folder = temporaryFolder();
+    await using service = await serve([
+      "--database",
+      join(folder.path, "p.db"),
+      "--token-folder",
+      folder.path,
+    ]);
+    expect(service.out()).toContain(join(folder.path, "first-token"));
+    expect(readFileSync(join(folder.path, "first-token"), "utf8")).toMatch(/^pst_/);
   });
 
   test("with a preset token creates none", async () => {
     using folder = temporaryFolder();
     await using service = await serve(["--database", join(folder.path, "p.db")], { environment: preset });
-    expect(service.out()).not.toContain("pst_");
+    expect(service.out()).not.toContain("token");
+    expect(existsSync(join(folder.path, "p.db.first-token"))).toBe(false);
   });
 });
 
+async function tokenCount(database: string): Promise<number> {
+  return JSON.parse((await plantStore(["token", "list", "--json", "--database", database])).out).length;
+}
+
 onEveryEngine((engine) => {
-  test("only the first run prints a token", async () => {
+  test("only the first run creates a token", async () => {
+    using folder = temporaryFolder();
     const database = await engine.newDatabase();
+    const file = join(folder.path, "first-token");
     for (const expected of [true, false]) {
-      const service = await serve(["--database", database]);
-      expect(service.out().includes("pst_")).toBe(expected);
+      const service = await serve(["--database", database, "--token-folder", folder.path]);
+      expect([service.out().includes(file), existsSync(file)]).toEqual([expected, expected]);
+      rmSync(file, { force: true });
       service.child.kill("SIGTERM");
       expect((await service.ended()).code).toBe(0);
     }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, plantStore, type Serving, serve } from "./command.ts";
 import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
@@ -37,18 +37,20 @@ async function expectRefused(args: readonly string[], code: number, says: string
 
 describe("a database that is unreachable at the start", () => {
   test("is retried: the service listens, unready, and creates the first token once it connects", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "first-token");
     const database = await server.newDatabase();
     await server.stop("fast");
-    await using service = await serve(["--database", database]);
+    await using service = await serve(["--database", database, "--token-folder", folder.path]);
     expect(service.out()).toContain("The database is not available yet");
-    expect(service.out()).not.toContain("pst_");
+    expect(existsSync(file)).toBe(false);
     expect([await status(service.url, "/livez"), await status(service.url, "/readyz")]).toEqual([200, 503]);
     // It is not known yet whether such a token is stored.
     await expectUnavailable(service, bearer("some-token-of-an-earlier-run"));
     expect((await post(service.url, "{}", { Authorization: "" })).status).toBe(401);
     await server.start();
-    await eventually(() => /pst_\w{49}/.test(service.out()), openWithinMs);
-    const [secret = ""] = /pst_\w{49}/.exec(service.out()) ?? [];
+    await eventually(() => service.out().includes(file), openWithinMs);
+    const secret = readFileSync(file, "utf8").trim();
     expect((await post(service.url, '{"id":1,"name":"a"}', bearer(secret))).status).toBe(200);
     expect((await post(service.url, "{}", bearer("some-token-of-an-earlier-run"))).status).toBe(401);
     await eventually(async () => (await status(service.url, "/readyz")) === 200);
@@ -63,7 +65,7 @@ describe("a database that is unreachable at the start", () => {
     await expectUnavailable(service, bearer(secret));
     await server.start();
     await eventually(() => service.out().includes("The database is available now"), openWithinMs);
-    expect(service.out()).not.toContain("pst_");
+    expect(service.out()).not.toContain("first token");
     for (let id = 0; id < 20; id++)
       expect((await post(service.url, `{"id":${id},"name":"a"}`, bearer(secret))).status).toBe(200);
   }, 40_000);
@@ -85,21 +87,53 @@ describe("a database that is unreachable at the start", () => {
 describe("the first token", () => {
   for (const away of [false, true]) {
     const when = away ? "was away at the start" : "was there at the start";
-    test(`is printed even if the responses to its INSERT are lost and the database ${when}`, async () => {
+    test(`is delivered even if the responses to its INSERT are lost and the database ${when}`, async () => {
+      using folder = temporaryFolder();
+      const file = join(folder.path, "first-token");
       const database = await server.newDatabase();
       using proxy = await startLossyProxy(server.port, "INSERT INTO tokens");
       if (away) await server.stop("fast");
       const throughProxy = database.replace(`:${server.port}/`, `:${proxy.port}/`);
-      await using service = await serve(["--database", throughProxy]);
+      await using service = await serve(["--database", throughProxy, "--token-folder", folder.path]);
       expect(service.out()).toContain("The database is not available yet");
       if (away) await server.start();
-      await eventually(() => /pst_\w{49}/.test(service.out()), openWithinMs);
+      await eventually(() => service.out().includes(file), openWithinMs);
       expect(proxy.lost()).toBeGreaterThan(0);
-      const [secret = ""] = /pst_\w{49}/.exec(service.out()) ?? [];
+      const secret = readFileSync(file, "utf8").trim();
       expect((await post(service.url, '{"id":1,"name":"a"}', bearer(secret))).status).toBe(200);
       expect(await server.run("SELECT name FROM tokens", database)).toEqual([{ name: "first" }]);
+      expect(await server.run("SELECT action FROM audit_trail", database)).toEqual([
+        { action: "token.created" },
+      ]);
     }, 40_000);
   }
+
+  test("is created by one of two nodes that start together on an empty database", async () => {
+    const database = await server.newDatabase();
+    using one = temporaryFolder();
+    using other = temporaryFolder();
+    const folders = [one, other].map(({ path }) => path);
+    const nodes = await Promise.all(
+      folders.map((folder) => serve(["--database", database, "--token-folder", folder])),
+    );
+    const created = folders.filter((folder) => existsSync(join(folder, "first-token")));
+    expect(created).toHaveLength(1);
+    expect(nodes.filter((node) => node.out().includes("first token"))).toHaveLength(1);
+    const secret = readFileSync(join(created[0] ?? "", "first-token"), "utf8").trim();
+    expect(await server.run("SELECT name FROM tokens", database)).toEqual([{ name: "first" }]);
+    for (const { url } of nodes)
+      await eventually(async () => (await post(url, '{"id":1,"name":"a"}', bearer(secret))).status === 200);
+    await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
+  }, 40_000);
+
+  test("is not created where nothing could keep it, and the service says how to create one", async () => {
+    const database = await server.newDatabase();
+    await using service = await serve(["--database", database]);
+    for (const text of [service.out(), service.err()])
+      expect(text).toContain("There is no token yet, and no --token-folder to write one to.");
+    expect(service.out()).toContain("plant-store token create --name NAME");
+    expect(await server.run("SELECT name FROM tokens", database)).toEqual([]);
+  });
 });
 
 test("losing the database just after opening it does not stop the service", async () => {

@@ -4,7 +4,7 @@ import { type Config, readConfig, secretFiles, unknownVariables } from "../confi
 import { type SettingName, settings, withoutPassword } from "../config/settings.ts";
 import { type Service, startService } from "../service.ts";
 import { DatabaseProblem, isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import { createLog, type Level } from "../telemetry/log.ts";
+import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
@@ -34,17 +34,21 @@ export const serve: Command = {
     for (const name of unknownVariables(terminal.environment))
       log.warn("unknown environment variable; see `plant-store config`", { name });
 
-    const service = await startService(config, log);
+    const service = await startService(config, log, { printsFirstToken: terminal.outIsTerminal });
     // The data file exists by now.
     const files = [
       ...secretFiles(terminal.environment),
+      ...(config.tlsKey === undefined ? [] : [config.tlsKey]),
       ...(isDatabaseUrl(config.database) ? [] : [config.database]),
     ];
     for (const warning of [...passwordWarnings(args), ...exposureWarnings(files)]) log.warn(warning);
     terminal.out(startupMessage(service, config, terminal));
+    logFirstToken(service.firstToken, log);
     void service.opened?.then(
-      (token) =>
-        terminal.out(`The database is available now.\n\n${firstTokenMessage(service, token, terminal)}`),
+      (token) => {
+        terminal.out(`The database is available now.\n\n${firstTokenMessage(service, token, terminal)}`);
+        logFirstToken(token, log);
+      },
       () => {},
     );
     const { publicUrl: url, operatorUrl, addresses } = service;
@@ -95,22 +99,37 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
     : `${started}To create another token: npx --no plant-store token create --name NAME\n\n`;
 }
 
+// Never the secret itself: logs are collected and stored.
+function logFirstToken(token: FirstToken | undefined, log: Log): void {
+  if (token === undefined || "secret" in token) return;
+  if ("file" in token) log.info("the first token was created; its file has the secret", { file: token.file });
+  else log.warn(token.problem);
+}
+
 function firstTokenMessage(
   { publicUrl }: Service,
   token: FirstToken | undefined,
   { colourOut }: Terminal,
 ): string {
-  if (token === undefined || !("secret" in token)) return "";
-  const { secret } = token;
+  if (token === undefined) return "";
+  if ("problem" in token) return `${token.problem}\n\n`;
+  const introduction =
+    "file" in token
+      ? "Your first token can send plants and sign in to the console. Only its owner can read it, in a file; remove that once you have saved the token:"
+      : "Your first token can send plants and sign in to the console. It is printed only once; the store keeps a hash of it:";
+  const authorization =
+    "file" in token
+      ? `"Authorization: Bearer $(cat '${token.file.replaceAll("'", "'\\''")}')"`
+      : `'Authorization: Bearer ${token.secret}'`;
   return [
-    "Your first token can send plants and sign in to the console. It is printed only once; the store keeps a hash of it:",
+    introduction,
     "",
-    `  ${bold(secret, colourOut)}`,
+    `  ${bold("file" in token ? token.file : token.secret, colourOut)}`,
     "",
     "Send the first plant:",
     "",
     `  curl ${publicUrl}/plants \\`,
-    `    -H 'Authorization: Bearer ${secret}' \\`,
+    `    -H ${authorization} \\`,
     "    -H 'Content-Type: application/json' \\",
     `    -d '{"id": 1, "name": "Fern", "tag": "indoor"}'`,
     "",

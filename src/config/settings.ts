@@ -151,6 +151,13 @@ export const settings = {
   tlsClientCaFor: setting("tls-client-ca-for", "both", "LISTENER", "public, operator or both", (text) =>
     parseChoice(text, ["public", "operator", "both"]),
   ),
+  tokenFolder: setting(
+    "token-folder",
+    "",
+    "PATH",
+    "where the first token's file is created, in place of beside the data file",
+    (text) => text,
+  ),
 } as const;
 
 export type SettingName = keyof typeof settings;
