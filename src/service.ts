@@ -139,7 +139,7 @@ export async function startService(
       gate,
       workers: crew,
       first: new FirstTokenIssuer(store.tokens, delivery),
-      rereadPresets: undefined,
+      rereadPresets: config.rereadPresets,
       events,
     }),
   );

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mintSecret } from "../access/secret.ts";
+import { digestOf, mintSecret } from "../access/secret.ts";
 import { ConfigProblem, effectiveSettings, readConfig, unknownVariables } from "./read-config.ts";
 import { withoutPassword } from "./settings.ts";
 
@@ -31,6 +31,8 @@ describe("settings", () => {
       rateLimit: undefined,
       drainTimeoutMs: 10_000,
       presetTokens: [],
+      rereadPresets: undefined,
+      tokenFolder: "",
     });
   });
 
@@ -153,6 +155,17 @@ describe("preset tokens", () => {
     const [fromFile] = read({}, { PLANT_STORE_ACCESS_TOKEN_FILE: "f" }, { f: `${secret}\n` }).presetTokens;
     expect(fromVariable).toEqual(fromFile as typeof fromVariable);
     expect(fromVariable).toMatchObject({ name: "preset-access", scopes: ["plants:create"] });
+  });
+
+  test("are read again from their file, which must be valid again", () => {
+    const files = { f: secret };
+    const { rereadPresets, presetTokens } = read({}, { PLANT_STORE_OPERATOR_TOKEN_FILE: "f" }, files);
+    expect(rereadPresets?.()).toEqual([...presetTokens]);
+    files.f = `another-${secret}\n`;
+    expect(rereadPresets?.()).toMatchObject([{ name: "preset-operator", digest: digestOf(files.f.trim()) }]);
+    files.f = "short";
+    expect(rereadPresets).toThrow("PLANT_STORE_OPERATOR_TOKEN_FILE must hold a token");
+    expect(read({}, { PLANT_STORE_OPERATOR_TOKEN: secret }).rereadPresets).toBeUndefined();
   });
 
   test("have one scope each", () => {

@@ -12,6 +12,8 @@ import { InvalidValue } from "./values.ts";
 
 export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> } & {
   readonly presetTokens: readonly PresetToken[];
+  /** Reads the preset tokens again; undefined where none comes from a file. */
+  readonly rereadPresets: (() => readonly PresetToken[]) | undefined;
   /** A function where it comes from a file, which is read again each time it is needed. */
   readonly databasePassword: string | (() => string) | undefined;
 };
@@ -38,6 +40,7 @@ export interface ConfigSources {
 }
 
 type PresetName = Exclude<SecretName, "databasePassword">;
+type NotASetting = "presetTokens" | "rereadPresets" | "databasePassword";
 
 interface Found {
   readonly text: string;
@@ -51,17 +54,20 @@ const presets: Record<PresetName, { name: string; scopes: readonly Scope[] }> = 
   operatorToken: { name: "preset-operator", scopes: ["operator"] },
 };
 
+const presetNames = Object.keys(presets) as PresetName[];
+
 export function readConfig(sources: ConfigSources): Config {
   const values = Object.entries(settings).map(([name, setting]) => {
     const found = findSetting(name as SettingName, sources);
     return [name, parseFound<unknown>(found, setting.parse)] as const;
   });
-  const config = Object.fromEntries(values) as Omit<Config, "presetTokens" | "databasePassword">;
+  const config = Object.fromEntries(values) as Omit<Config, NotASetting>;
   checkTls(config);
-  const presetTokens = (Object.keys(presets) as PresetName[]).flatMap((name) => presetToken(name, sources));
+  const fromFile = presetNames.some((name) => findSecret(name, sources)?.source === "file");
   return {
     ...config,
-    presetTokens: mergePresets(presetTokens),
+    presetTokens: readPresets(sources),
+    rereadPresets: fromFile ? () => readPresets(sources) : undefined,
     databasePassword: databasePassword(sources),
   };
 }
@@ -158,6 +164,10 @@ function parseFound<Value>({ text, label }: Found, parse: (text: string) => Valu
       throw new ConfigProblem(`${label} ${error.message}; it is ${JSON.stringify(withoutPassword(text))}.`);
     throw error;
   }
+}
+
+function readPresets(sources: ConfigSources): PresetToken[] {
+  return mergePresets(presetNames.flatMap((name) => presetToken(name, sources)));
 }
 
 function presetToken(name: PresetName, sources: ConfigSources): PresetToken[] {
