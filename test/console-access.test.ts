@@ -50,6 +50,7 @@ const scenarios: readonly Scenario[] = [
     },
   },
   { name: "the tokens", path: "/tokens", ready: ".tokens" },
+  { name: "the audit trail", path: "/audit", ready: ".audit" },
   {
     name: "creating a token",
     path: "/tokens",
@@ -96,6 +97,7 @@ test(
       [`/plants/${idOf(3)}`, ".facts"],
       ["/import", ".drop"],
       ["/tokens", ".tokens"],
+      ["/audit", ".audit"],
     ] as const) {
       const page = await open(path);
       await page.locator(ready).first().waitFor();

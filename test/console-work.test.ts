@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { describe, test } from "./browser.ts";
 import { useConsole } from "./console-session.ts";
-import { post, storedPlants } from "./harness.ts";
+import { eventually, post, storedPlants } from "./harness.ts";
 
 const unsafeId = "9007199254740993";
 const testMs = 30_000;
@@ -172,12 +172,14 @@ describe("tokens", () => {
       await see(page, "A token's name has 1 to 64 printable characters");
       await dialog.getByLabel("Name").fill("robot");
       await dialog.getByLabel("Expires").selectOption("90d");
+      await dialog.getByLabel("Rate limit").fill("500/s");
       await dialog.getByRole("button", { name: "Create token" }).click();
       const first = (await page.locator(".secret").textContent()) ?? "";
       expect(first).toMatch(/^pst_\w{49}$/);
       await page.getByRole("button", { name: "I have saved it" }).click();
       expect(await statusWith(first)).toBe(200);
-      expect(await page.getByRole("row", { name: /robot/ }).textContent()).toContain("expires in 2 months");
+      const row = await page.getByRole("row", { name: /robot/ }).textContent();
+      for (const text of ["expires in 2 months", "500/s", "by ops"]) expect(row).toContain(text);
 
       await page.getByRole("button", { name: "Rotate robot" }).click();
       await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
@@ -193,6 +195,27 @@ describe("tokens", () => {
       await dialog.waitFor({ state: "detached" });
       await page.locator(".tokens tr.revoked").getByText("robot").waitFor();
       expect(await statusWith(second)).toBe(401);
+    },
+    testMs,
+  );
+
+  test(
+    "and sign-ins are in the audit trail, older entries behind a button",
+    async () => {
+      const page = await open("/audit", { token: "" });
+      await page.getByLabel("Token").fill(session.secret);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      const rows = page.locator(".audit tbody tr");
+      await rows.first().waitFor();
+      expect(await rows.first().textContent()).toMatch(/Signed in.*ops.*127\.0\.0\.1.*operator/);
+      const headers = { Authorization: `Bearer ${session.secret}` };
+      for (let count = 0; count < 100; count++)
+        await fetch(`${session.running.operatorUrl}/api/sign-in`, { method: "POST", headers });
+      await page.reload();
+      await eventually(async () => (await rows.count()) === 100);
+      await page.getByRole("button", { name: "Show older entries" }).click();
+      await page.getByText("Created a token").first().waitFor();
+      expect(await rows.count()).toBeGreaterThan(100);
     },
     testMs,
   );

@@ -56,7 +56,24 @@ export interface Token {
   readonly createdAt: string;
   readonly expiresAt?: string;
   readonly revokedAt?: string;
+  readonly createdBy?: string;
+  readonly lastUsedAt?: string;
+  readonly rateLimit?: string;
   readonly state: "live" | "expired" | "revoked";
+}
+
+export interface AuditEntry {
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly address?: string;
+  readonly detail: string;
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditEntry[];
+  readonly next?: string;
 }
 
 export interface RevokedToken {

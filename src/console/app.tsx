@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { OperatorApi } from "./api.ts";
 import type { Me } from "./api-shapes.ts";
+import { AuditPage } from "./audit/audit-page.tsx";
 import { Feed } from "./feed.ts";
 import { Frame } from "./frame.tsx";
 import { ImportPage } from "./import/import-page.tsx";
@@ -100,6 +101,8 @@ function Page() {
   if (path === "/plants" || path.startsWith("/plants/")) return <PlantsPage />;
   if (path === "/import") return <ImportPage />;
   if (path === "/tokens") return hasScope(me, "operator") ? <TokensPage /> : <MissingScope title="Tokens" />;
+  if (path === "/audit")
+    return hasScope(me, "operator") ? <AuditPage /> : <MissingScope title="Audit trail" />;
   return (
     <EmptyState title="Page not found">
       <p>

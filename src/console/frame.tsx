@@ -20,6 +20,7 @@ const pages: readonly PageLink[] = [
   { href: "/plants", name: "Plants", icon: "plants" },
   { href: "/import", name: "Import", icon: "import" },
   { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator" },
+  { href: "/audit", name: "Audit", icon: "audit", scope: "operator" },
 ];
 
 const feedLabels: Record<FeedState, string> = {

@@ -30,7 +30,10 @@ export function SignIn({ storedToken, notice, onSignIn, onForget }: SignInProps)
   const signIn = async (candidate: string): Promise<void> => {
     setBusy(true);
     try {
-      const me = await new OperatorApi(candidate, () => {}).get<Me>("/api/me");
+      const api = new OperatorApi(candidate, () => {});
+      // Only a token that was typed in is a sign-in, for the audit trail; a reload is none.
+      const me =
+        candidate === storedToken ? await api.get<Me>("/api/me") : await api.post<Me>("/api/sign-in", {});
       onSignIn(candidate, me);
     } catch (reason) {
       const known = reason instanceof ApiError ? messages[reason.error] : undefined;
@@ -86,8 +89,8 @@ export function SignIn({ storedToken, notice, onSignIn, onForget }: SignInProps)
         <section class="how">
           <h2>How to get a token</h2>
           <p>
-            The service prints a token when it starts for the first time. To create another, run this on its
-            host:
+            The service creates a token when it starts for the first time, and its greeting says where. To
+            create another, run this on its host:
           </p>
           <pre class="code">{createTokenCommand}</pre>
           <CopyButton text={createTokenCommand} label="Copy command" />

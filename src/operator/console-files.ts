@@ -14,7 +14,7 @@ const policy = [
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join("; ");
-const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens"];
+const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit"];
 
 /** The console's files. Built on the first request. */
 export class ConsoleFiles {

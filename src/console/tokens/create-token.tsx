@@ -28,10 +28,11 @@ const lifetimes = [
 ] as const;
 
 export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
-  const { api } = useSession();
+  const { api, me } = useSession();
   const [name, setName] = useState("");
   const [chosen, setChosen] = useState<readonly string[]>(["plants:create"]);
   const [expiresIn, setExpiresIn] = useState("");
+  const [rateLimit, setRateLimit] = useState("");
   const [error, setError] = useState<{ readonly field: "name" | "scopes"; readonly message: string }>();
   const [busy, setBusy] = useState(false);
   const lifetimeId = useId();
@@ -39,7 +40,12 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
     if (chosen.length === 0) return setError({ field: "scopes", message: "Choose at least one scope." });
     setBusy(true);
     try {
-      const request = { name, scopes: chosen, ...(expiresIn === "" ? {} : { expiresIn }) };
+      const request = {
+        name,
+        scopes: chosen,
+        ...(expiresIn === "" ? {} : { expiresIn }),
+        ...(rateLimit.trim() === "" ? {} : { rateLimit: rateLimit.trim() }),
+      };
       onMinted(await api.post<MintedToken>("/api/tokens", request));
     } catch (reason) {
       setError({ field: "name", message: errorMessage(reason) });
@@ -101,11 +107,24 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
           >
             {lifetimes.map(({ value, label }) => (
               <option key={value} value={value}>
-                {label}
+                {value === "" && me.expiresAt !== undefined ? "With your own token" : label}
               </option>
             ))}
           </select>
         </div>
+        <Field
+          label="Rate limit"
+          optional
+          name="rate-limit"
+          autocomplete="off"
+          placeholder="100/s"
+          hint="Creates per second, minute or hour (s, m or h), in place of the service's own limit."
+          value={rateLimit}
+          onInput={(event) => {
+            setRateLimit(event.currentTarget.value);
+            setError(undefined);
+          }}
+        />
         <footer class="dialog-foot">
           <button type="button" class="quiet" onClick={onClose}>
             Cancel

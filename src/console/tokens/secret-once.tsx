@@ -19,6 +19,7 @@ export function SecretOnce({
       <div class="actions">
         <CopyButton text={secret} label="Copy secret" />
       </div>
+      {token.expiresAt !== undefined && <p class="note">It expires on {formatTime(token.expiresAt)}.</p>}
       {oldUntil !== undefined && <p class="note">The old secret is valid until {formatTime(oldUntil)}.</p>}
       <footer class="dialog-foot">
         <button type="button" class="primary" onClick={onClose}>

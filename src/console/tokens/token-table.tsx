@@ -21,6 +21,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
             <th scope="col">Scopes</th>
             <th scope="col">State</th>
             <th scope="col">Created</th>
+            <th scope="col">Last used</th>
             <th scope="col">
               <span class="visually-hidden">Actions</span>
             </th>
@@ -41,6 +42,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                     {scope}
                   </span>
                 ))}
+                {token.rateLimit !== undefined && <span class="note">{token.rateLimit}</span>}
               </td>
               <td>
                 <span class={`state ${token.state}`}>{stateLabels[token.state]}</span>{" "}
@@ -49,7 +51,17 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
               <td>
                 <time dateTime={token.createdAt} title={formatTime(token.createdAt)}>
                   {formatRelativeTime(token.createdAt)}
-                </time>
+                </time>{" "}
+                {token.createdBy !== undefined && <span class="note">by {token.createdBy}</span>}
+              </td>
+              <td>
+                {token.lastUsedAt === undefined ? (
+                  <span class="note">not yet</span>
+                ) : (
+                  <time dateTime={token.lastUsedAt} title={formatTime(token.lastUsedAt)}>
+                    {formatRelativeTime(token.lastUsedAt)}
+                  </time>
+                )}
               </td>
               <td class="row-actions">
                 {token.state === "live" && (

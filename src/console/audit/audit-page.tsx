@@ -1,0 +1,96 @@
+import { useCallback, useEffect, useState } from "preact/hooks";
+import type { AuditEntry, AuditPage as Page } from "../api-shapes.ts";
+import { formatRelativeTime, formatTime } from "../format.ts";
+import { EmptyState, ErrorNotice } from "../parts/notice.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { useSession } from "../session.ts";
+
+const actionLabels: Readonly<Record<string, string>> = {
+  "token.created": "Created a token",
+  "token.rotated": "Rotated a token",
+  "token.revoked": "Revoked a token",
+  "token.copied": "Copied a token",
+  "console.signed-in": "Signed in",
+  "export.started": "Exported plants",
+  "audit.trimmed": "Removed old entries",
+};
+
+/** Who did what, newest first. */
+export function AuditPage() {
+  const { api } = useSession();
+  const [entries, setEntries] = useState<readonly AuditEntry[]>();
+  const [next, setNext] = useState<string>();
+  const [error, setError] = useState<unknown>();
+  const load = useCallback(
+    async (cursor?: string) => {
+      try {
+        const query = cursor === undefined ? "" : `?${new URLSearchParams({ cursor })}`;
+        const page = await api.get<Page>(`/api/audit${query}`);
+        setEntries((known) => (cursor === undefined ? page.entries : [...(known ?? []), ...page.entries]));
+        setNext(page.next);
+        setError(undefined);
+      } catch (reason) {
+        setError(reason);
+      }
+    },
+    [api],
+  );
+  useEffect(() => void load(), [load]);
+  return (
+    <>
+      <PageHead
+        title="Audit trail"
+        lead="Who changed tokens, signed in and exported plants. Entries are never changed; past 100,000 the oldest are removed."
+      />
+      {error !== undefined && <ErrorNotice error={error} onRetry={() => void load()} />}
+      {entries?.length === 0 && (
+        <EmptyState title="No entries yet">
+          <p>The next sign-in, export or change of a token will be here.</p>
+        </EmptyState>
+      )}
+      {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}
+      {next !== undefined && (
+        <p class="actions">
+          <button type="button" class="quiet" onClick={() => void load(next)}>
+            Show older entries
+          </button>
+        </p>
+      )}
+    </>
+  );
+}
+
+function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }) {
+  return (
+    <div class="card token-card">
+      <table class="tokens audit">
+        <thead>
+          <tr>
+            <th scope="col">Action</th>
+            <th scope="col">By</th>
+            <th scope="col">When</th>
+            <th scope="col">From</th>
+            <th scope="col">Detail</th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map(({ at, actor, action, subject, address, detail }) => (
+            <tr key={`${at} ${actor} ${action} ${detail}`}>
+              <th scope="row">
+                {actionLabels[action] ?? action} <span class="note">{subject}</span>
+              </th>
+              <td>{actor}</td>
+              <td>
+                <time dateTime={at} title={formatTime(at)}>
+                  {formatRelativeTime(at)}
+                </time>
+              </td>
+              <td>{address ?? "command line"}</td>
+              <td class="note">{detail}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
