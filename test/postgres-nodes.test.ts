@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { creationEntry, mintToken } from "../src/access/tokens.ts";
 import { openStore } from "../src/storage/open-store.ts";
 import { plantStore, serve } from "./command.ts";
-import { accessToken, post, startTestService, temporaryFolder } from "./harness.ts";
+import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 
 const password = "pass@word/with:signs";
@@ -63,6 +64,38 @@ describe("several nodes on one database", () => {
     );
     expect(responses.every(({ status }) => status === 200)).toBe(true);
     expect(responses.filter(({ headers }) => headers.has("idempotent-replayed"))).toHaveLength(ids.length);
+  }, 20_000);
+
+  test("that all find no token add one of theirs: the others wait for it", async () => {
+    const database = await server.newDatabase();
+    const stores = await Promise.all(Array.from({ length: 3 }, () => open(database)));
+    await Promise.all(stores.map(({ tokens }) => tokens.all()));
+    const isLocked = async (where: string, count: number) =>
+      (await server.run(`SELECT 1 FROM pg_stat_activity WHERE ${where}`)).length === count;
+    // While another session holds this lock, each of them has looked for tokens and none has committed.
+    const lock = "BEGIN; LOCK TABLE audit_trail IN EXCLUSIVE MODE; SELECT pg_sleep(60)";
+    const locked = server.run(lock, database).catch(() => {});
+    await eventually(() => isLocked("wait_event = 'PgSleep'", 1));
+    const add = async ({ tokens }: (typeof stores)[0]) => {
+      const { token } = mintToken(
+        {
+          name: "first",
+          scopes: ["metrics"],
+          expiresAtMs: undefined,
+          createdBy: "test",
+          rateLimit: undefined,
+        },
+        Date.now(),
+      );
+      await tokens.addFirst(token, creationEntry(token, { actor: "test", address: undefined }));
+    };
+    const adding = Promise.allSettled(stores.map(add));
+    await eventually(() => isLocked("wait_event_type = 'Lock' AND query LIKE '%first-token%'", 3));
+    await server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+    await Promise.all([locked, adding]);
+    await Promise.all(stores.map(add));
+    expect(await server.run("SELECT name FROM tokens", database)).toEqual([{ name: "first" }]);
+    await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
   }, 20_000);
 
   test("see each other's tokens within a second", async () => {
