@@ -15,7 +15,7 @@ import { parseChoice, parseDurationMs, parseOwnRate } from "../config/values.ts"
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
-import { formatColumns, printJson, type Terminal } from "./terminal.ts";
+import { escapeInvisible, formatColumns, printJson, type Terminal } from "./terminal.ts";
 
 const overlapDefault = "1h";
 const listHeader = ["ID", "NAME", "SCOPES", "CREATED", "CREATED BY", "LAST USED", "RATE LIMIT", "STATE"];
@@ -168,7 +168,7 @@ function cells(token: Token): string[] {
     name,
     allowed.join(" "),
     createdAt,
-    createdBy ?? "-",
+    escapeInvisible(createdBy ?? "-"),
     lastUsedAt ?? "-",
     rateLimit ?? "-",
     lasts,

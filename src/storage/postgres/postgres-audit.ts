@@ -10,45 +10,40 @@ import {
 import { CursorProblem } from "../../plants/plant-archive.ts";
 import { auditColumns, auditPage, auditValues } from "../audit-rows.ts";
 import type { Row, Statement } from "./connection.ts";
-import type { Connections } from "./connections.ts";
+import type { Connections, Run } from "./connections.ts";
 import { readFailure } from "./faults.ts";
 
 const auditMsMax = 2000;
-const idShape = /^[0-9a-f]{32,33}$/;
+const idShape = /^[0-9a-f]{32}$/;
 const afterEveryId = "g";
 
 const selectPage = {
   name: "audit-page",
   text: `SELECT id, ${auditColumns} FROM audit_trail WHERE id < $1 ORDER BY id DESC LIMIT $2`,
 };
+const countAll = { text: "SELECT count(*) FROM audit_trail" };
+const removeOldest = {
+  text: `DELETE FROM audit_trail WHERE id IN (SELECT id FROM audit_trail ORDER BY id LIMIT ${auditRowsTrimmed})
+         RETURNING 1`,
+};
+const insertOne = { text: `WITH ${insertEntry(1)} SELECT 1` };
 
 /** The values of `insertEntry`. */
 export function entryValues(entry: AuditEntry): unknown[] {
-  const id = idOf(entry.atMs);
-  // A longer text is sorted after one that it begins with.
-  return [id, ...auditValues(entry), `${id}f`, ...auditValues(trimEntry(entry.atMs))];
+  return [idOf(entry.atMs), ...auditValues(entry)];
 }
 
 /**
- * The common table expressions of a statement that also inserts an entry: one statement is one transaction. A retry finds the id that
- * the first attempt stored. `from` adds the entry only where it has a row; `first` is the number of the first value.
+ * The common table expression of a statement that also inserts an entry: one statement is one transaction. A retry finds the id
+ * that the first attempt stored. `from` adds the entry only where it has a row; `first` is the number of the first value.
  */
 export function insertEntry(first: number, from = ""): string {
-  const row = (at: number) =>
-    ["text", "bigint", "text", "text", "text", "text", "text"]
-      .map((type, index) => `$${at + index}::${type}`)
-      .join(", ");
-  return `trimmed AS (
-      DELETE FROM audit_trail
-       WHERE (SELECT count(*) FROM audit_trail) >= ${auditRowsMax}
-         AND id IN (SELECT id FROM audit_trail ORDER BY id LIMIT ${auditRowsTrimmed})
-      RETURNING id),
-    entry AS (
+  const values = ["text", "bigint", "text", "text", "text", "text", "text"].map(
+    (type, index) => `$${first + index}::${type}`,
+  );
+  return `entry AS (
       INSERT INTO audit_trail (id, ${auditColumns})
-      SELECT ${row(first)} ${from} ON CONFLICT (id) DO NOTHING),
-    trim_entry AS (
-      INSERT INTO audit_trail (id, ${auditColumns})
-      SELECT ${row(first + 7)} WHERE EXISTS (SELECT 1 FROM trimmed) ON CONFLICT (id) DO NOTHING)`;
+      SELECT ${values.join(", ")} ${from} ON CONFLICT (id) DO NOTHING)`;
 }
 
 /** The audit trail in PostgreSQL, one for all nodes. */
@@ -60,7 +55,16 @@ export class PostgresAudit implements AuditTrail {
   }
 
   async record(entry: AuditEntry): Promise<void> {
-    await this.#run({ text: `WITH ${insertEntry(1)} SELECT 1` }, entryValues(entry));
+    await this.#run(insertOne, entryValues(entry));
+    await this.trim();
+  }
+
+  /**
+   * Removes the oldest entries once there are too many. By itself, after the entry: some engines let a statement change a table
+   * only once. Another node may do the same at that moment; it then finds them removed. A failure leaves them to the next entry.
+   */
+  async trim(): Promise<void> {
+    await this.#connections.use(auditMsMax, removeIfTooMany).catch(() => {});
   }
 
   async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
@@ -75,6 +79,20 @@ export class PostgresAudit implements AuditTrail {
     } catch (error) {
       throw readFailure(error);
     }
+  }
+}
+
+async function removeIfTooMany(run: Run): Promise<void> {
+  const [row] = await run(countAll, []);
+  if (Number(row?.[0]) <= auditRowsMax) return;
+  await run({ text: "BEGIN" }, []);
+  try {
+    const removed = await run(removeOldest, []);
+    if (removed.length > 0) await run(insertOne, entryValues(trimEntry(Date.now())));
+    await run({ text: "COMMIT" }, []);
+  } catch (error) {
+    await run({ text: "ROLLBACK" }, []).catch(() => {});
+    throw error;
   }
 }
 

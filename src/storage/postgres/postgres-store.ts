@@ -70,8 +70,8 @@ export class PostgresStore implements Store {
     this.plants = new PostgresPlants(this.#writing, batchesInFlightMax);
     // A pool of its own: counting millions must not delay the revocation of a token.
     this.#forTokens = new Connections({ open, count: 1, statementMsMax: tokensMsMax });
-    this.tokens = new PostgresTokens(this.#forTokens);
     this.audit = new PostgresAudit(this.#forTokens);
+    this.tokens = new PostgresTokens(this.#forTokens, this.audit);
     this.archive = new PostgresArchive(this.#reading);
   }
 

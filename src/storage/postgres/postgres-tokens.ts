@@ -4,7 +4,7 @@ import { tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import type { Row, Statement } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import { isMissingColumn, readFailure } from "./faults.ts";
-import { entryValues, insertEntry } from "./postgres-audit.ts";
+import { entryValues, insertEntry, type PostgresAudit } from "./postgres-audit.ts";
 
 // Shorter than the plants' deadline: the token watch polls again soon, and keeps the tokens it has.
 const tokensMsMax = 2000;
@@ -43,9 +43,11 @@ const setUses = `UPDATE tokens SET last_used_at_ms = used.at_ms
 /** Tokens in PostgreSQL, the same for every node. */
 export class PostgresTokens implements TokenStore {
   readonly #connections: Connections;
+  readonly #audit: PostgresAudit;
 
-  constructor(connections: Connections) {
+  constructor(connections: Connections, audit: PostgresAudit) {
     this.#connections = connections;
+    this.#audit = audit;
   }
 
   async all(): Promise<Token[]> {
@@ -58,6 +60,7 @@ export class PostgresTokens implements TokenStore {
 
   async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {
     await this.#run({ text: addOne }, [...endings(changed), ...tokenValues(token), ...entryValues(entry)]);
+    await this.#audit.trim();
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
@@ -66,6 +69,7 @@ export class PostgresTokens implements TokenStore {
 
   async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
     await this.#run({ text: changeSome }, [...endings(tokens), ...entryValues(entry)]);
+    await this.#audit.trim();
   }
 
   async recordUses(uses: readonly TokenUse[]): Promise<void> {
