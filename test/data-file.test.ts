@@ -13,6 +13,7 @@ import {
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
+import { migrations } from "../src/storage/sqlite/migrations.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { plantStore } from "./command.ts";
 import { storedPlants, temporaryFolder } from "./harness.ts";
@@ -249,7 +250,10 @@ describe("commands that only read", () => {
   });
 
   const older = () => {
-    const file = changed("older.db", "DROP TABLE block_times; PRAGMA user_version = 2");
+    const file = changed(
+      "older.db",
+      `DROP TABLE audit_trail; DROP TABLE tokens; ${migrations[1]}; DROP TABLE block_times; PRAGMA user_version = 2`,
+    );
     return { file, bytes: readFileSync(file) };
   };
   for (const command of [["list"], ["export"], ["token", "list"], ["token", "create", "--name", "x"]]) {
@@ -258,7 +262,7 @@ describe("commands that only read", () => {
       const { code, err } = await plantStore([...command, "--database", file]);
       expect([code, err]).toEqual([
         1,
-        `plant-store: ${file} was written by an older plant-store (schema 2, this one has 3): start the service on it once to migrate it.\n`,
+        `plant-store: ${file} was written by an older plant-store (schema 2, this one has 4): start the service on it once to migrate it.\n`,
       ]);
       expect(readFileSync(file).equals(bytes)).toBe(true);
     });
@@ -282,7 +286,7 @@ test("serve refuses a file with unknown tables in one sentence", async () => {
   expect([code, err]).toEqual([
     1,
     expect.stringMatching(
-      /^plant-store: .*unknown\.db has schema version 3, but other tables \(fingerprint [0-9a-f]{16}\): export its plants .*\.\n$/,
+      /^plant-store: .*unknown\.db has schema version 4, but other tables \(fingerprint [0-9a-f]{16}\): export its plants .*\.\n$/,
     ),
   ]);
 });
