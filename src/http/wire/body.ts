@@ -1,4 +1,4 @@
-import { NotHttp, parseTrailer } from "./head.ts";
+import { type Head, NotHttp, parseTrailer } from "./head.ts";
 
 // A size, and extensions without the blanks that RFC 9112 calls bad: `;name`, `;name=value` or `;name="value"`.
 const sizeLine =
@@ -51,6 +51,14 @@ export class SizedBody implements ArrivingBody {
     this.#left -= part.length;
     return this.#left > 0 ? undefined : { body: this.#buffer.contents, rest: arrived.subarray(part.length) };
   }
+}
+
+/** Whether a body that no one reads can be skipped: its length is known and within the limit, and the client sends it. */
+export function isSkippable(
+  { contentLength = Number.POSITIVE_INFINITY, expectsContinue }: Head,
+  bytesMax: number,
+): boolean {
+  return contentLength <= bytesMax && !expectsContinue;
 }
 
 /** Leaves out a body that no one reads. */

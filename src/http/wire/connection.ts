@@ -1,5 +1,5 @@
 import type { Socket } from "bun";
-import { type Body, ChunkedBody, SizedBody, SkippedBody } from "./body.ts";
+import { type Body, ChunkedBody, isSkippable, SizedBody, SkippedBody } from "./body.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
 import { type Head, NotHttp } from "./head.ts";
 import { Incoming } from "./incoming.ts";
@@ -35,7 +35,6 @@ export class Connection implements ResponseConnection {
   #lastResponse = false;
   #draining = false;
   #peerEnded = false;
-  #peerAddress: string | undefined;
   #ended = false;
   #bodyUnread = false;
   #stream: StreamOwner | undefined;
@@ -51,17 +50,13 @@ export class Connection implements ResponseConnection {
   }
 
   get peerAddress(): string {
-    this.#peerAddress ??= this.#socket.remoteAddress;
-    return this.#peerAddress;
+    return this.#socket.remoteAddress;
   }
 
   get closing(): boolean {
     if (this.#lastResponse || (this.#draining && this.#incoming.length === 0)) return true;
-    const head = this.#head;
-    if (head === undefined || !head.keepAlive) return true;
-    // A body that would have to be skipped, of unknown length or over the limit, or that the client would not send.
-    const { contentLength = Number.POSITIVE_INFINITY, expectsContinue } = head;
-    return this.#bodyUnread && (contentLength > this.#limits.bodyBytesMax || expectsContinue);
+    if (this.#head?.keepAlive !== true) return true;
+    return this.#bodyUnread && !isSkippable(this.#head, this.#limits.bodyBytesMax);
   }
 
   receive(bytes: Buffer): void {
@@ -164,13 +159,10 @@ export class Connection implements ResponseConnection {
     } finally {
       this.#advancing = false;
     }
-    if (this.#peerEnded && this.state.expectsHead) this.#socket.end();
+    if (this.#peerEnded && this.state.expectsHead) return void this.#socket.end();
     // Only once all of it has been used: what arrives is appended to what is left by copying both.
-    else if (
-      this.outgoing.unsentBytes === 0 &&
-      (this.#incoming.length === 0 || this.state.now !== "handling")
-    )
-      this.#incoming.resume();
+    const mayRead = this.#incoming.length === 0 || this.state.now !== "handling";
+    if (mayRead && this.outgoing.unsentBytes === 0) this.#incoming.resume();
   }
 
   // False where the next head is incomplete.
