@@ -79,6 +79,8 @@ export class Incoming {
     const bytes = this.take();
     this.#body = body;
     if (bytes.length > 0) this.#pushBody(body, bytes);
+    // Much of it may have arrived before anyone asked for it.
+    if (this.#body === body) this.resume();
   }
 
   /** No one waits for the body any more. */
