@@ -19,7 +19,7 @@ import {
   type PublicListenerOptions,
   startPublicListener,
 } from "./public/public-listener.ts";
-import { openServiceStore } from "./storage/open-store.ts";
+import { openServiceStore, startOnceOpen } from "./storage/open-store.ts";
 import { rescue } from "./storage/rescue.ts";
 import { DataFileReplaced, type Store } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
@@ -49,8 +49,6 @@ export interface ServiceOptions {
   /** Whether the first token is printed; otherwise it is written to a file. */
   readonly printsFirstToken: boolean;
 }
-
-const retryAfterMs = 500;
 
 /** Wires everything, top to bottom. The command line runs this, and so do the tests. */
 export async function startService(
@@ -220,22 +218,6 @@ export async function startService(
       else events.stopped();
     },
   };
-}
-
-async function startOnceOpen<Result>(
-  opened: Promise<void>,
-  start: () => Promise<Result>,
-  signal: AbortSignal,
-): Promise<Result> {
-  await opened;
-  for (;;) {
-    try {
-      return await start();
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
-      await sleep(retryAfterMs, undefined, { signal });
-    }
-  }
 }
 
 function firstTokenFile({ tokenFolder, database }: Config, engine: Store["engine"]): FirstTokenDelivery {

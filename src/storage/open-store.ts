@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditTrail } from "../access/audit.ts";
 import type { TokenStore } from "../access/tokens.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
+import { StoreUnavailable } from "../plants/plant-store.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
 import type { OpenOptions } from "./sqlite/open.ts";
@@ -15,6 +16,7 @@ import type { Store, StoreEvents } from "./store.ts";
 
 // Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.
 const openMsMax = 3000;
+const retryAfterMs = 500;
 
 export interface StoreSetting extends PostgresOptions {
   /** The path of a data file, or postgres://… */
@@ -79,4 +81,21 @@ export async function openTokens(
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "tokens");
   const file = openTokenFile(database, { create });
   return { tokens: file.tokens, [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
+}
+
+/** Starts what needs the store, and again while a server that was opened cannot be reached. */
+export async function startOnceOpen<Result>(
+  opened: Promise<void>,
+  start: () => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  await opened;
+  for (;;) {
+    try {
+      return await start();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      await sleep(retryAfterMs, undefined, { signal });
+    }
+  }
 }
