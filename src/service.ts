@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FirstToken, type FirstTokenDelivery, FirstTokenIssuer } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
+import { createIdentityProvider } from "./access/oidc/identity-provider.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
 import { operatorSettings, publicSettings } from "./config/listener-options.ts";
@@ -74,7 +75,15 @@ export async function startService(
       onWarning: events.databaseWarning,
     }),
   );
-  const gate = new Gate(config.presetTokens);
+  const identity = createIdentityProvider(config, {
+    ...events,
+    onKeys(keys) {
+      gate.updateKeys(keys);
+      crew.updateKeys(keys);
+    },
+  });
+  undo.use(identity?.keys);
+  const gate = new Gate(config.presetTokens, identity?.verifier);
   let { opened } = store;
   // A server that becomes unavailable once it has been opened is waited for like one that was unavailable before.
   const unlessUnavailable = async <Result>(work: () => Promise<Result>): Promise<Result | undefined> => {
@@ -128,8 +137,12 @@ export async function startService(
       counterMemory,
       presetTokens,
       tokens,
+      jwt: identity?.jwt,
+      keys: undefined,
     },
+    refreshKeys: async () => identity?.keys.refresh(),
   });
+  void identity?.keys.start();
   const delivery = printsFirstToken ? "print" : firstTokenFile(config, store.engine);
   const upkeep = undo.use(
     new TokenUpkeep({

@@ -1,6 +1,8 @@
+import type { JWK } from "jose";
+import type { JwtRefusal, JwtVerifier } from "./oidc/jwt-verifier.ts";
 import type { Rate } from "./rate-limit.ts";
 import { allows, type Scope } from "./scopes.ts";
-import { bearerShape, digestOf } from "./secret.ts";
+import { bearerShape, digestOf, jwtShape } from "./secret.ts";
 import type { Token, TokenUse } from "./tokens.ts";
 
 /** Who is calling. */
@@ -10,6 +12,8 @@ export interface Caller {
   readonly expiresAtMs: number | undefined;
   /** In place of the service's own. */
   readonly rateLimit?: Rate | undefined;
+  /** Set where the caller is known through an identity provider: what it mints lives at most this long. */
+  readonly mintLifetimeMsMax?: number;
 }
 
 /** A token from the configuration, not from the store. */
@@ -31,15 +35,17 @@ export type Denied =
   | "bad-credentials"
   | "lacks-scope"
   /** The store's tokens are not known yet, so these credentials cannot be checked. */
-  | "store-unavailable";
+  | "store-unavailable"
+  | JwtRefusal;
 
 const bearer = /^bearer(?: +(.*))?$/i;
 // A caller can spell one header in many ways; past this many the cache is cleared.
 const cachedHeadersMax = 1000;
 
-/** Authenticates and authorizes from memory alone: no request waits for a database. */
+/** Authenticates and authorizes from memory: no request waits for a database, and only a JWT's first waits at all. */
 export class Gate {
   #presets: readonly PresetToken[];
+  readonly #jwts: JwtVerifier | undefined;
   #tokens: readonly Token[] = [];
   #callers = new Map<string, Caller>();
   #storeRead = false;
@@ -48,8 +54,10 @@ export class Gate {
   #cached = new Map<string, Caller>();
   #uses = new Map<string, number>();
 
-  constructor(presets: readonly PresetToken[]) {
+  /** Without `jwts`, no JWT is accepted. */
+  constructor(presets: readonly PresetToken[], jwts?: JwtVerifier) {
     this.#presets = presets;
+    this.#jwts = jwts;
     this.#admitOnly();
   }
 
@@ -81,7 +89,14 @@ export class Gate {
     return uses;
   }
 
-  admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied {
+  /** Replaces the keys of the identity provider; undefined where there are none to trust. */
+  updateKeys(keys: readonly JWK[] | undefined): void {
+    this.#jwts?.setKeys(keys);
+    this.#cached = new Map();
+  }
+
+  /** `unverified`: a JWT that has not been seen before; `verify` has to decide. */
+  admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied | "unverified" {
     if (authorization === undefined) return "no-credentials";
     const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization, nowMs);
     if (typeof caller === "string") return caller;
@@ -100,6 +115,15 @@ export class Gate {
     return typeof caller === "string" ? undefined : caller;
   }
 
+  /** For credentials that `admit` calls unverified. */
+  async verify(authorization: string, scope: Scope): Promise<Caller | Denied> {
+    const verified = await this.#jwts?.verify(bearer.exec(authorization)?.[1] ?? "");
+    if (typeof verified === "string") return verified;
+    const caller = this.admit(authorization, scope, Date.now());
+    // Its key was withdrawn meanwhile.
+    return caller === "unverified" ? "bad-credentials" : caller;
+  }
+
   /** Whether the same credentials are still admitted, whenever it is called: for responses that last. */
   watch(authorization: string | undefined, scope: Scope): () => boolean {
     return () => typeof this.admit(authorization, scope, Date.now()) !== "string";
@@ -115,13 +139,15 @@ export class Gate {
     for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
   }
 
-  #lookUp(authorization: string, nowMs: number): Caller | Denied {
+  #lookUp(authorization: string, nowMs: number): Caller | Denied | "unverified" {
     const match = bearer.exec(authorization);
     if (match === null) return "no-credentials";
     const secret = match[1] ?? "";
     if (!bearerShape.test(secret)) return "bad-credentials";
-    const digest = digestOf(secret);
-    const caller = this.#callers.get(digest);
+    const jwts = jwtShape.test(secret) ? this.#jwts : undefined;
+    const digest = jwts === undefined ? digestOf(secret) : "";
+    const caller = jwts === undefined ? this.#callers.get(digest) : jwts.recall(secret, nowMs);
+    if (typeof caller === "string") return caller;
     if (caller === undefined) return this.#storeRead ? "bad-credentials" : "store-unavailable";
     if (isExpired(caller, nowMs)) return "bad-credentials";
     if (isStored(caller)) this.#uses.set(digest, nowMs);

@@ -18,6 +18,8 @@ const read = (
     },
   });
 
+const oidc = { "oidc-issuer": "https://id.example.org", "oidc-audience": "plants" };
+
 describe("settings", () => {
   test("have defaults", () => {
     expect(read()).toMatchObject({
@@ -33,6 +35,10 @@ describe("settings", () => {
       presetTokens: [],
       rereadPresets: undefined,
       tokenFolder: "",
+      oidcIssuer: undefined,
+      oidcAudience: undefined,
+      oidcClientId: undefined,
+      tokenLifetimeMaxMs: 90 * 86_400_000,
     });
   });
 
@@ -47,6 +53,16 @@ describe("settings", () => {
     expect(read({ listen: ":8080" }).listen).toEqual({ host: "0.0.0.0", port: 8080 });
     expect(read({ "body-timeout": "1.5s" }).bodyTimeoutMs).toBe(1500);
     expect(read({ "rate-limit": "100/m" }).rateLimit).toEqual({ count: 100, perMs: 60_000 });
+  });
+
+  test("accept an http issuer on loopback, and any issuer exactly as it is typed", () => {
+    for (const issuer of [
+      "http://localhost:8080/realms/x",
+      "http://127.0.0.1",
+      "http://[::1]:1/",
+      "https://ID.example.org/",
+    ])
+      expect(read({ ...oidc, "oidc-issuer": issuer }).oidcIssuer).toBe(issuer);
   });
 
   const wrong: [Record<string, string>, Record<string, string>, string][] = [
@@ -75,6 +91,20 @@ describe("settings", () => {
     [{ "cors-origins": "https://example.org/" }, {}, "--cors-origins must be origins separated by commas"],
     [{ "cors-origins": "example.org" }, {}, "--cors-origins must be origins separated by commas"],
     [{ "allow-unsafe-database": "maybe" }, {}, "--allow-unsafe-database must be yes or no"],
+    [{ "oidc-issuer": "http://id.example.org" }, {}, "--oidc-issuer must be an https URL"],
+    [{ "oidc-issuer": "https://id.example.org/?a" }, {}, "--oidc-issuer must be an https URL"],
+    [{ "oidc-issuer": "https://me:hidden@id.example.org" }, {}, 'it is "https://me:***@id.example.org"'],
+    [{ "oidc-issuer": "https://id.example.org" }, {}, "--oidc-issuer needs --oidc-audience"],
+    [{ "oidc-audience": "plants" }, {}, "--oidc-audience needs --oidc-issuer"],
+    [{ "oidc-client-id": "console" }, {}, "--oidc-client-id needs --oidc-issuer"],
+    [{ ...oidc, "oidc-audience": "two words" }, {}, "--oidc-audience must have"],
+    [
+      { ...oidc, "oidc-client-id": "console", "operator-listen": "off" },
+      {},
+      "--oidc-client-id is for the console",
+    ],
+    [oidc, { PLANT_STORE_ACCESS_TOKEN: "three.parts.of-base64url" }, "PLANT_STORE_ACCESS_TOKEN holds"],
+    [{ "token-lifetime-max": "0s" }, {}, "--token-lifetime-max must be a time from 1s to 3650d"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "short" }, "PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "has a space in it, alas!" }, "PLANT_STORE_ACCESS_TOKEN must hold"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: mintSecret().slice(0, -3) }, "its checksum is wrong"],

@@ -7,6 +7,7 @@ import {
   isMintedSecret,
   presetCharactersMin,
 } from "../access/secret.ts";
+import { checkOidc } from "./check-oidc.ts";
 import { type SecretName, type SettingName, secrets, settings, withoutPassword } from "./settings.ts";
 import { InvalidValue } from "./values.ts";
 
@@ -63,6 +64,7 @@ export function readConfig(sources: ConfigSources): Config {
   });
   const config = Object.fromEntries(values) as Omit<Config, NotASetting>;
   checkTls(config);
+  checkTogether(config, sources);
   const fromFile = presetNames.some((name) => findSecret(name, sources)?.source === "file");
   return {
     ...config,
@@ -121,6 +123,16 @@ function checkTls({
   if (tlsKey !== undefined && tlsCert === undefined) throw needs("--tls-key", "--tls-cert");
   if (tlsClientCa !== undefined && tlsCert === undefined)
     throw needs("--tls-client-ca", "--tls-cert and --tls-key");
+}
+
+function checkTogether(config: Parameters<typeof checkOidc>[0], sources: ConfigSources): void {
+  const secretOf = (name: PresetName) => [secrets[name].environment, findSecret(name, sources)?.text];
+  try {
+    checkOidc(config, Object.fromEntries(presetNames.map(secretOf)));
+  } catch (error) {
+    if (error instanceof InvalidValue) throw new ConfigProblem(error.message);
+    throw error;
+  }
 }
 
 // Read here too, so that an unreadable file fails the start.

@@ -6,6 +6,8 @@ import {
   parseChoice,
   parseCount,
   parseDurationMs,
+  parseIssuer,
+  parseProviderName,
   parseRate,
 } from "./values.ts";
 
@@ -22,6 +24,7 @@ export interface Setting<Value> {
 const bodyTimeoutMsMax = 3_600_000;
 // A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
 const drainMsMax = 24 * 86_400_000;
+const tokenLifetimeMsMaxMax = 3650 * 86_400_000;
 const bodyBytesMaxMax = 64 * 1024 * 1024;
 
 /** Every setting. The command line, its help, `config` and the settings page come from this table. */
@@ -158,6 +161,34 @@ export const settings = {
     "where the first token's file is created, in place of beside the data file",
     (text) => text,
   ),
+  oidcIssuer: setting(
+    "oidc-issuer",
+    "",
+    "URL",
+    "the identity provider whose JWT access tokens are accepted",
+    parseIssuer,
+  ),
+  oidcAudience: setting(
+    "oidc-audience",
+    "",
+    "NAME",
+    "the audience that those tokens must be for",
+    parseProviderName,
+  ),
+  oidcClientId: setting(
+    "oidc-client-id",
+    "",
+    "NAME",
+    "the console's client at the identity provider, to sign in there",
+    parseProviderName,
+  ),
+  tokenLifetimeMaxMs: setting(
+    "token-lifetime-max",
+    "90d",
+    "TIME",
+    "the longest lifetime of a token that is created by someone known through the identity provider",
+    parseTokenLifetimeMax,
+  ),
 } as const;
 
 export type SettingName = keyof typeof settings;
@@ -224,4 +255,11 @@ function parseDrainTime(text: string): number {
   const timeMs = parseDurationMs(text);
   if (timeMs > drainMsMax) throw new InvalidValue("must be a time of at most 24d, such as 10s");
   return timeMs;
+}
+
+function parseTokenLifetimeMax(text: string): number {
+  const lifetimeMs = parseDurationMs(text);
+  if (lifetimeMs < 1000 || lifetimeMs > tokenLifetimeMsMaxMax)
+    throw new InvalidValue("must be a time from 1s to 3650d, such as 90d");
+  return lifetimeMs;
 }

@@ -1,3 +1,4 @@
+import { isLoopbackHttp } from "../access/oidc/provider-metadata.ts";
 import { parseRateText, type Rate } from "../access/rate-limit.ts";
 
 /** An invalid value; the message says what is valid, with an example. */
@@ -63,4 +64,23 @@ export function parseBaseUrl(text: string): URL | undefined {
     );
   }
   return url;
+}
+
+/** As it was typed: a token's issuer is compared with it character by character. */
+export function parseIssuer(text: string): string | undefined {
+  if (text === "") return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const plain = url !== undefined && url.search === "" && url.hash === "" && url.username === "";
+  if (!plain || !(url.protocol === "https:" || isLoopbackHttp(url)))
+    throw new InvalidValue(
+      "must be an https URL without query or credentials, such as https://id.example.org (http only on loopback)",
+    );
+  return text;
+}
+
+/** A name that the identity provider knows, such as an audience. */
+export function parseProviderName(text: string): string | undefined {
+  if (!/^[\x21-\x7e]{0,255}$/.test(text))
+    throw new InvalidValue("must have at most 255 visible ASCII characters");
+  return text === "" ? undefined : text;
 }

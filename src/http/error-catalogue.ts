@@ -219,6 +219,12 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     remedy: "Send it again, to another node or after the restart; that is always safe.",
     example: "The service is shutting down. Send it again in a moment; that is safe.",
   },
+  "issuer-unavailable": {
+    error: 50304,
+    when: "the identity provider's keys are not known, so its tokens cannot be verified",
+    remedy: "Send it again later; that is always safe. The operator finds the reason in the log.",
+    example: "The identity provider cannot be reached right now. Send it again in a moment; that is safe.",
+  },
 };
 
 /** What the public listener responds with. */

@@ -12,9 +12,8 @@ export interface RouterOptions {
   readonly hint: string;
 }
 
-type Mounted =
-  | { readonly scope: Scope; readonly handle: Handler }
-  | { readonly scope: "none"; readonly handle: OpenHandler };
+type Scoped = { readonly scope: Scope; readonly handle: Handler };
+type Mounted = Scoped | { readonly scope: "none"; readonly handle: OpenHandler };
 
 // A Map, because a request may name any method, even `constructor`, which every object has.
 type Methods = Map<string, Mounted>;
@@ -51,7 +50,10 @@ export class Router<Parts> {
     if (route === undefined) return noSuchMethod(exchange, path, method, [...methods.keys()]);
     if (route.scope === "none") return route.handle(exchange);
     const caller = this.#gate.admit(exchange.header("authorization"), route.scope, Date.now());
-    if (typeof caller === "string") return this.#deny(exchange, caller, route.scope);
+    if (typeof caller === "string")
+      return caller === "unverified"
+        ? this.#verify(exchange, route)
+        : this.#deny(exchange, caller, route.scope);
     exchange.caller = caller;
     return route.handle(exchange, caller);
   }
@@ -61,6 +63,13 @@ export class Router<Parts> {
       return this.#failedCredentials.respond(exchange, () => deny(exchange, reason, scope));
     if (reason === "lacks-scope") exchange.caller = this.#gate.identify(exchange.header("authorization"));
     deny(exchange, reason, scope);
+  }
+
+  async #verify(exchange: Exchange, { scope, handle }: Scoped): Promise<void> {
+    const caller = await this.#gate.verify(exchange.header("authorization") ?? "", scope);
+    if (typeof caller === "string") return this.#deny(exchange, caller, scope);
+    exchange.caller = caller;
+    return handle(exchange, caller);
   }
 
   #methodsAt(path: string): Methods {
@@ -99,7 +108,12 @@ function noSuchMethod(exchange: Exchange, path: string, method: string, methods:
 }
 
 function deny(exchange: Exchange, reason: Denied, scope: Scope): void {
-  if (reason === "store-unavailable") return exchange.error(reason);
+  if (reason === "store-unavailable" || reason === "issuer-unavailable") return exchange.error(reason);
+  if (reason === "too-busy")
+    return exchange.error(
+      reason,
+      "Too many tokens wait to be verified. Send it again in a moment; that is safe.",
+    );
   const detail = {
     "no-credentials": "",
     "bad-credentials": ', error="invalid_token"',

@@ -10,6 +10,8 @@ const errorsWithScope: readonly ErrorKind[] = [
   "bad-credentials",
   "lacks-scope",
   "store-unavailable",
+  "too-busy",
+  "issuer-unavailable",
 ];
 const errorsWithBody: readonly ErrorKind[] = [
   "not-json",

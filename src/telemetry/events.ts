@@ -126,6 +126,9 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     tokensChanged: (count: number) => log.debug("tokens reloaded", { count }),
     tokensUnreadable: (reason: unknown) =>
       log.error("tokens could not be read; keeping the known ones", { reason: String(reason) }),
+    providerUnavailable: (reason: string) =>
+      log.error("identity provider unavailable, retrying; tokens with known keys are accepted", { reason }),
+    providerAvailable: () => log.info("identity provider available again"),
     workerLost: (reason: string) =>
       log.error("a worker died and is being replaced; requests it had not answered are safe to retry", {
         reason,

@@ -1,3 +1,4 @@
+import type { JWK } from "jose";
 import type { PresetToken } from "../access/gate.ts";
 import type { Token, TokenUse } from "../access/tokens.ts";
 import type { PlantIntake, Rejected } from "../plants/intake.ts";
@@ -14,6 +15,8 @@ export interface CrewParts {
   readonly events: Events;
   readonly log: Log;
   readonly setting: WorkerSetting;
+  /** Fetches the identity provider's keys, if it is not too early to do so again. */
+  readonly refreshKeys: () => Promise<void>;
 }
 
 /** A worker that could not begin to serve. */
@@ -36,12 +39,14 @@ export class Crew {
   readonly #workers = new Set<Thread<WorkerCalls>>();
   #tokens: readonly Token[] | undefined;
   #presets: readonly PresetToken[];
+  #keys: readonly JWK[] | undefined;
   #stopping = false;
 
   constructor(parts: CrewParts) {
     this.#parts = parts;
     this.#tokens = parts.setting.tokens;
     this.#presets = parts.setting.presetTokens;
+    this.#keys = parts.setting.keys;
   }
 
   /**
@@ -69,6 +74,11 @@ export class Crew {
     return (await Promise.all(asked)).flat();
   }
 
+  updateKeys(keys: readonly JWK[] | undefined): void {
+    this.#keys = keys;
+    for (const worker of this.#workers) worker.tell("updateKeys", keys);
+  }
+
   goUnready(): void {
     for (const worker of this.#workers) worker.tell("goUnready");
   }
@@ -88,7 +98,12 @@ export class Crew {
     let serving = false;
     try {
       const worker: Thread<WorkerCalls> = new Thread("workers/worker-thread", {
-        setting: { ...this.#parts.setting, tokens: this.#tokens, presetTokens: this.#presets },
+        setting: {
+          ...this.#parts.setting,
+          tokens: this.#tokens,
+          presetTokens: this.#presets,
+          keys: this.#keys,
+        },
         calls: this.#calls(),
         onLost: ({ message }) => {
           this.#workers.delete(worker);
@@ -113,10 +128,11 @@ export class Crew {
   }
 
   #calls(): MainCalls {
-    const { intake, log } = this.#parts;
+    const { intake, log, refreshKeys } = this.#parts;
     return {
       create: (text) => this.#create(text),
       ready: () => intake.ready(),
+      refreshKeys,
       log: (level, message, fields) => log[level](message, fields),
     };
   }

@@ -1,4 +1,6 @@
+import type { JWK } from "jose";
 import type { PresetToken } from "../access/gate.ts";
+import type { JwtSettings } from "../access/oidc/jwt-caller.ts";
 import type { Rate, RateMemory } from "../access/rate-limit.ts";
 import type { Token, TokenUse } from "../access/tokens.ts";
 import type { PublicListenerOptions } from "../public/public-listener.ts";
@@ -15,6 +17,10 @@ export interface WorkerSetting {
   readonly presetTokens: readonly PresetToken[];
   /** Undefined while the store has not been read. */
   readonly tokens: readonly Token[] | undefined;
+  /** Undefined where no JWT is accepted. */
+  readonly jwt: JwtSettings | undefined;
+  /** The identity provider's; undefined while they are not known. */
+  readonly keys: readonly JWK[] | undefined;
 }
 
 /** What the main thread asks of a worker. */
@@ -22,6 +28,7 @@ export interface WorkerCalls {
   update(tokens: readonly Token[]): void;
   updatePresets(presets: readonly PresetToken[]): void;
   takeUses(): Promise<readonly TokenUse[]>;
+  updateKeys(keys: readonly JWK[] | undefined): void;
   goUnready(): void;
   drain(timeoutMs: number): Promise<void>;
 }
@@ -31,5 +38,7 @@ export interface MainCalls {
   /** Plants in and outcomes out, each as one text: strings cross between threads several times faster than objects do. */
   create(arrivals: string): Promise<string>;
   ready(): Promise<boolean>;
+  /** Settles after the keys, if there are new ones, have been sent to every worker. */
+  refreshKeys(): Promise<void>;
   log(level: Level, message: string, fields: Fields): void;
 }

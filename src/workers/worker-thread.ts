@@ -1,5 +1,6 @@
 // A worker: the public listener on a thread of its own. It reads, checks and answers; the main thread alone stores.
 import { Gate } from "../access/gate.ts";
+import { JwtVerifier } from "../access/oidc/jwt-verifier.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import { startPublicListener } from "../public/public-listener.ts";
 import { Counters } from "../telemetry/counters.ts";
@@ -13,7 +14,9 @@ import { RemoteIntake } from "./remote-intake.ts";
 serveThread<WorkerSetting, MainCalls>((setting, main) => {
   const counters = new Counters(setting.counterNames, setting.counterMemory);
   const events = createEvents(mainThreadLog(main), counters, Date.now);
-  const gate = new Gate(setting.presetTokens);
+  const jwts = setting.jwt && new JwtVerifier(setting.jwt, () => main.ask("refreshKeys"));
+  const gate = new Gate(setting.presetTokens, jwts);
+  gate.updateKeys(setting.keys);
   if (setting.tokens !== undefined) gate.update(setting.tokens);
   const rateLimit = new RateLimit(setting.rateLimit, setting.rateMemory);
   const intake = new RemoteIntake(main, (error) => events.internalError(undefined, error));
@@ -22,6 +25,7 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
     update: (tokens) => gate.update(tokens),
     updatePresets: (presets) => gate.updatePresets(presets),
     takeUses: async () => gate.takeUses(),
+    updateKeys: (keys) => gate.updateKeys(keys),
     goUnready: () => listener.goUnready(),
     drain: (timeoutMs) => listener.drain(timeoutMs),
   };

@@ -1,0 +1,30 @@
+import { IssuerKeys, type IssuerKeysEvents } from "./issuer-keys.ts";
+import type { JwtSettings } from "./jwt-caller.ts";
+import { JwtVerifier } from "./jwt-verifier.ts";
+
+/** The identity provider whose tokens are accepted beside our own. */
+export interface IdentityProvider {
+  readonly jwt: JwtSettings;
+  /** Fetched by the main thread alone, for all threads. */
+  readonly keys: IssuerKeys;
+  /** The main thread's; each worker has its own. */
+  readonly verifier: JwtVerifier;
+}
+
+export interface OidcConfig {
+  readonly oidcIssuer: string | undefined;
+  readonly oidcAudience: string | undefined;
+  readonly oidcClientId: string | undefined;
+  readonly tokenLifetimeMaxMs: number;
+}
+
+/** Undefined where none is configured. */
+export function createIdentityProvider(
+  { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, tokenLifetimeMaxMs }: OidcConfig,
+  events: IssuerKeysEvents,
+): IdentityProvider | undefined {
+  if (issuer === undefined || audience === undefined) return undefined;
+  const jwt = { issuer, audience, clientId, mintLifetimeMsMax: tokenLifetimeMaxMs };
+  const keys = new IssuerKeys(issuer, events);
+  return { jwt, keys, verifier: new JwtVerifier(jwt, () => keys.refresh()) };
+}

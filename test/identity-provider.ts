@@ -1,0 +1,112 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, SignJWT } from "jose";
+import { type JWKS, Provider } from "oidc-provider";
+import { scopes as known } from "../src/access/scopes.ts";
+
+type PrivateKey = Awaited<ReturnType<typeof generateKeyPair>>["privateKey"];
+
+export interface TestProvider extends AsyncDisposable {
+  readonly issuer: string;
+  readonly privateKey: PrivateKey;
+  /** The flags of a service that accepts its tokens. */
+  readonly flags: Record<string, string>;
+  /** An access token by the client credentials grant. */
+  token(scope: string): Promise<string>;
+  /** Any token, signed with the provider's key unless another is given. */
+  sign(
+    claims: JWTPayload,
+    header?: Partial<JWTHeaderParameters>,
+    key?: PrivateKey | Uint8Array,
+  ): Promise<string>;
+  /** Lets the console at this address sign people in. */
+  registerConsole(url: string): void;
+}
+
+export const audience = "https://plants.example.org";
+export const keyId = "key-1";
+const scopes = known.join(" ");
+
+/** The package oidc-provider, a certified implementation, on a free port of loopback. */
+export async function startProvider(accessTokenSeconds = 600): Promise<TestProvider> {
+  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
+  const jwks = { keys: [{ ...(await exportJWK(privateKey)), kid: keyId, alg: "RS256", use: "sig" }] };
+  let handle: RequestListener = () => {};
+  const server = createServer((request, response) => handle(request, response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const registerConsole = (url: string): void => {
+    handle = createProvider(issuer, jwks, url, accessTokenSeconds).callback();
+  };
+  registerConsole("http://127.0.0.1/");
+  return {
+    issuer,
+    privateKey,
+    flags: { "oidc-issuer": issuer, "oidc-audience": audience },
+    registerConsole,
+    async token(scope) {
+      const body = new URLSearchParams({ grant_type: "client_credentials", scope, resource: audience });
+      const headers = { Authorization: `Basic ${btoa("greenhouse:not-a-secret")}` };
+      const response = await fetch(`${issuer}/token`, { method: "POST", headers, body });
+      return ((await response.json()) as { access_token: string }).access_token;
+    },
+    sign: (claims, header = {}, key = privateKey) =>
+      new SignJWT({ iss: issuer, aud: audience, sub: "alice", client_id: "forger", scope: scopes, ...claims })
+        .setProtectedHeader({ alg: "RS256", typ: "at+jwt", kid: keyId, ...header })
+        .sign(key),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+export function inSeconds(seconds: number): number {
+  return Math.floor(Date.now() / 1000) + seconds;
+}
+
+function createProvider(issuer: string, jwks: JWKS, consoleUrl: string, accessTokenTTL: number): Provider {
+  return new Provider(issuer, {
+    jwks,
+    clients: [
+      {
+        client_id: "greenhouse",
+        client_secret: "not-a-secret",
+        grant_types: ["client_credentials"],
+        redirect_uris: [],
+        response_types: [],
+      },
+      {
+        client_id: "console",
+        token_endpoint_auth_method: "none",
+        redirect_uris: [consoleUrl],
+        application_type: "native",
+      },
+    ],
+    cookies: { keys: ["not-a-secret"] },
+    clientBasedCORS: () => true,
+    ttl: {
+      ClientCredentials: accessTokenTTL,
+      AccessToken: accessTokenTTL,
+      Grant: 600,
+      Session: 600,
+      Interaction: 600,
+      IdToken: 600,
+    },
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        useGrantedResource: () => true,
+        getResourceServerInfo: () => ({
+          scope: scopes,
+          audience,
+          accessTokenFormat: "jwt",
+          accessTokenTTL,
+          jwt: { sign: { alg: "RS256" } },
+        }),
+      },
+    },
+  });
+}
