@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FirstToken, type FirstTokenDelivery, FirstTokenIssuer } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
-import { createIdentityProvider } from "./access/oidc/identity-provider.ts";
+import { consoleSignInAt, createIdentityProvider } from "./access/oidc/identity-provider.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
 import { operatorSettings, publicSettings } from "./config/listener-options.ts";
@@ -169,6 +169,7 @@ export async function startService(
           counters,
           parseDurationMs,
           presets: () => gate.presets,
+          consoleSignIn: () => consoleSignInAt(identity),
           pending: () => intake.pending,
           createPlant: createPlant.handler({ rateLimit, intake, events }),
           engine: store.engine,

@@ -4,6 +4,7 @@ import type { Me } from "./api-shapes.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
 import { Feed } from "./feed.ts";
 import { Frame } from "./frame.tsx";
+import type { SignInResponse } from "./identity-provider.ts";
 import { ImportPage } from "./import/import-page.tsx";
 import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
@@ -18,12 +19,15 @@ import { TokensPage } from "./tokens/tokens-page.tsx";
 
 // Session storage is cleared when the tab closes. The token is sent only in the Authorization header.
 const tokenKey = "plant-store-token";
+const tokenEnded = "This token has expired or was revoked. Sign in with another one.";
+const sessionEnded = "Your session has ended. Sign in again.";
 
-export function App() {
+export function App({ signInResponse }: { readonly signInResponse: SignInResponse | undefined }) {
   const router = useBrowserLocation();
   const [me, setMe] = useState<Me>();
   const [token, setToken] = useState(() => sessionStorage.getItem(tokenKey) ?? undefined);
   const [notice, setNotice] = useState<string>();
+  const responseRef = useRef(signInResponse);
 
   const signOut = useCallback((message?: string) => {
     sessionStorage.removeItem(tokenKey);
@@ -43,7 +47,13 @@ export function App() {
       {token !== undefined && me !== undefined ? (
         <SignedIn key={token} token={token} me={me} onSignOut={signOut} />
       ) : (
-        <SignIn storedToken={token} notice={notice} onSignIn={signIn} onForget={signOut} />
+        <SignIn
+          storedToken={token}
+          notice={notice}
+          responseRef={responseRef}
+          onSignIn={signIn}
+          onForget={signOut}
+        />
       )}
     </RouterContext.Provider>
   );
@@ -59,9 +69,7 @@ function SignedIn({ token, me, onSignOut }: SignedInProps) {
   const [adding, setAdding] = useState(false);
   const [announcement, setAnnouncement] = useState("");
   const { api, feed } = useMemo(() => {
-    const api = new OperatorApi(token, () =>
-      onSignOut("This token has expired or was revoked. Sign in with another one."),
-    );
+    const api = new OperatorApi(token, () => onSignOut(token.includes(".") ? sessionEnded : tokenEnded));
     return { api, feed: new Feed(api) };
   }, [token, onSignOut]);
   const importRef = useRef<ImportRun>(undefined);

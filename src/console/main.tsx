@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { takeSignInResponse } from "./identity-provider.ts";
 import { applyTheme } from "./parts/theme.tsx";
 import "uplot/dist/uPlot.min.css";
 import "./style/base.css";
@@ -10,4 +11,4 @@ import "./style/work.css";
 
 applyTheme();
 const root = document.getElementById("console");
-if (root !== null) render(<App />, root);
+if (root !== null) render(<App signInResponse={takeSignInResponse()} />, root);

@@ -1,9 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, errorMessage, OperatorApi } from "./api.ts";
 import type { Me } from "./api-shapes.ts";
+import type { SignInResponse } from "./identity-provider.ts";
 import { CopyButton } from "./parts/copy-button.tsx";
 import { Field } from "./parts/field.tsx";
 import { Leaf } from "./parts/icons.tsx";
+import { ProviderSignIn } from "./provider-sign-in.tsx";
 
 const createTokenCommand =
   "npx --no plant-store token create --name ops --scope operator --scope plants:create";
@@ -17,11 +19,13 @@ interface SignInProps {
   /** The token of this tab, which is tried without asking. */
   readonly storedToken: string | undefined;
   readonly notice: string | undefined;
+  /** What the identity provider has sent back. */
+  readonly responseRef: { current: SignInResponse | undefined };
   readonly onSignIn: (token: string, me: Me) => void;
   readonly onForget: () => void;
 }
 
-export function SignIn({ storedToken, notice, onSignIn, onForget }: SignInProps) {
+export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }: SignInProps) {
   const [token, setToken] = useState("");
   const [error, setError] = useState<string>();
   const [busy, setBusy] = useState(false);
@@ -67,8 +71,8 @@ export function SignIn({ storedToken, notice, onSignIn, onForget }: SignInProps)
       >
         <Leaf class="leaf large" />
         <h1>Plant Store</h1>
-        <p class="lead">Sign in to the console with a token.</p>
         {notice !== undefined && <p class="notice">{notice}</p>}
+        <ProviderSignIn responseRef={responseRef} onToken={signIn} />
         <Field
           label="Token"
           // Not of type password: the browser would offer to save the token.

@@ -1,19 +1,21 @@
 import { HttpError } from "../http/http-error.ts";
 import type { Route } from "../http/route.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
+import type { ConsoleSignIn, IdentityProviderParts } from "./identity-provider.ts";
 
 // Nothing from elsewhere, nothing inline, and no one else's frame: a token typed here can go nowhere else.
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "font-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+const policy = (connectTo: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src 'self'${connectTo}`,
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
 const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit"];
 
 /** The console's files. Built on the first request. */
@@ -31,7 +33,7 @@ export class ConsoleFiles {
   }
 }
 
-interface ConsoleParts {
+interface ConsoleParts extends IdentityProviderParts {
   readonly consoleFiles: ConsoleFiles;
 }
 
@@ -52,16 +54,21 @@ function fileRoute(
     path,
     scope: "none",
     handler:
-      ({ consoleFiles }) =>
+      ({ consoleFiles, consoleSignIn }) =>
       async (exchange) => {
         const file = await consoleFiles.find(filePath(exchange.parameter));
         if (file === undefined)
           throw new HttpError("no-such-path", `There is nothing at ${exchange.path.slice(0, 100)}.`);
         exchange.respond(file.type, file.bytes, {
-          "Content-Security-Policy": policy,
+          "Content-Security-Policy": policy(tokenOrigin(consoleSignIn())),
           "Referrer-Policy": "no-referrer",
           "Cache-Control": cacheControl,
         });
       },
   };
+}
+
+// Where the browser exchanges the provider's code for a token.
+function tokenOrigin(signIn: ConsoleSignIn | undefined): string {
+  return signIn?.tokenEndpoint === undefined ? "" : ` ${new URL(signIn.tokenEndpoint).origin}`;
 }

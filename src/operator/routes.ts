@@ -7,6 +7,7 @@ import { createToken } from "./create-token.ts";
 import { exportPlants } from "./export-plants.ts";
 import type { Exports } from "./exports.ts";
 import { followExportLink } from "./follow-export-link.ts";
+import { type IdentityProviderParts, showIdentityProvider } from "./identity-provider.ts";
 import { type AuditParts, listAudit } from "./list-audit.ts";
 import { listPlants } from "./list-plants.ts";
 import { listTokens } from "./list-tokens.ts";
@@ -21,7 +22,13 @@ import type { TokenParts } from "./tokens.ts";
 import { type WatchParts, watchPlants } from "./watch-plants.ts";
 import { whoAmI } from "./who-am-i.ts";
 
-export interface OperatorRouteParts extends OverviewParts, MetricsParts, TokenParts, AuditParts, WatchParts {
+export interface OperatorRouteParts
+  extends OverviewParts,
+    MetricsParts,
+    TokenParts,
+    AuditParts,
+    WatchParts,
+    IdentityProviderParts {
   readonly readiness: Readiness;
   readonly exports: Exports;
   readonly consoleFiles: ConsoleFiles;
@@ -55,6 +62,7 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   revokeToken,
   rotateToken,
   listAudit,
+  showIdentityProvider,
   ...consoleRoutes,
   createPlantFromConsole,
   metrics,

@@ -97,6 +97,17 @@ export const schemas = {
   Caller: object({ name: string("The token's name."), scopes, expiresAt: time("When it expires.") }, [
     "expiresAt",
   ]),
+  IdentityProvider: object(
+    {
+      issuer: string("The issuer of its tokens."),
+      clientId: string("The console's client there."),
+      audience: string("The audience to request tokens for."),
+      scope: string("The scopes to request, separated by spaces."),
+      authorizationEndpoint: string("Where to sign in; absent while the provider is unreachable."),
+      tokenEndpoint: string("Where to exchange the code; absent while the provider is unreachable."),
+    },
+    ["issuer", "clientId", "audience", "scope", "authorizationEndpoint", "tokenEndpoint"],
+  ),
   Token: object(
     {
       id: string("Short and public."),

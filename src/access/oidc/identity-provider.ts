@@ -1,3 +1,4 @@
+import { scopes } from "../scopes.ts";
 import { IssuerKeys, type IssuerKeysEvents } from "./issuer-keys.ts";
 import type { JwtSettings } from "./jwt-caller.ts";
 import { JwtVerifier } from "./jwt-verifier.ts";
@@ -27,4 +28,12 @@ export function createIdentityProvider(
   const jwt = { issuer, audience, clientId, mintLifetimeMsMax: tokenLifetimeMaxMs };
   const keys = new IssuerKeys(issuer, events);
   return { jwt, keys, verifier: new JwtVerifier(jwt, () => keys.refresh()) };
+}
+
+/** What the console needs to sign in there; undefined where it has no client. */
+export function consoleSignInAt(provider: IdentityProvider | undefined) {
+  if (provider?.jwt.clientId === undefined) return undefined;
+  const { issuer, clientId, audience } = provider.jwt;
+  const { authorizationEndpoint, tokenEndpoint } = provider.keys.metadata ?? {};
+  return { issuer, clientId, audience, scope: scopes.join(" "), authorizationEndpoint, tokenEndpoint };
 }
