@@ -22,6 +22,8 @@ export interface LoadOptions {
   readonly order?: "sequential" | "random";
   /** Requests each second; as many as there can be, where none is given. */
   readonly rate?: number;
+  /** The access token of the requests; the preset one, where none is given. */
+  readonly token?: string;
   /** Set where the server is meant to be overloaded. */
   readonly mayRefuse?: boolean;
 }
@@ -127,7 +129,8 @@ export async function start(
 
 export async function load(server: Server, options: LoadOptions): Promise<Load> {
   const { connections, seconds, firstId, order = "sequential", rate = 0 } = options;
-  const args = [server.port, connections, seconds, token, firstId, order, rate, server.ca ?? ""].map(String);
+  const bearer = options.token ?? token;
+  const args = [server.port, connections, seconds, bearer, firstId, order, rate, server.ca ?? ""].map(String);
   const ran = Bun.spawn([process.execPath, join(here, "load.ts"), ...args], {
     stdout: "pipe",
     stderr: "inherit",
