@@ -186,7 +186,7 @@ export const settings = {
     "token-lifetime-max",
     "90d",
     "TIME",
-    "the longest lifetime of a token that is created by someone known through the identity provider",
+    "the longest lifetime of a token that an OIDC caller creates",
     parseTokenLifetimeMax,
   ),
 } as const;
