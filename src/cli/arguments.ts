@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
-import { settings, withoutPassword } from "../config/settings.ts";
+import { settings } from "../config/settings.ts";
 import { InvalidValue } from "../config/values.ts";
+import { withoutPassword } from "../config/without-password.ts";
 import type { Arguments, Command } from "./command.ts";
 import { type Terminal, UsageError } from "./terminal.ts";
 

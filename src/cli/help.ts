@@ -1,4 +1,5 @@
-import { secrets, settings } from "../config/settings.ts";
+import { secrets } from "../config/secrets.ts";
+import { settings } from "../config/settings.ts";
 import type { Command } from "./command.ts";
 import { bold, formatColumns } from "./terminal.ts";
 

@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
-import { type SettingName, settings, withoutPassword } from "../config/settings.ts";
+import { type SettingName, settings } from "../config/settings.ts";
+import { withoutPassword } from "../config/without-password.ts";
 import { type Service, startService } from "../service.ts";
 import { DatabaseProblem, isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { digestOf, mintSecret } from "../access/secret.ts";
 import { ConfigProblem, effectiveSettings, readConfig, unknownVariables } from "./read-config.ts";
-import { withoutPassword } from "./settings.ts";
+import { withoutPassword } from "./without-password.ts";
 
 const read = (
   flags: Record<string, string> = {},

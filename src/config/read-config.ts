@@ -8,8 +8,10 @@ import {
   presetCharactersMin,
 } from "../access/secret.ts";
 import { checkOidc } from "./check-oidc.ts";
-import { type SecretName, type SettingName, secrets, settings, withoutPassword } from "./settings.ts";
+import { type SecretName, secrets } from "./secrets.ts";
+import { type SettingName, settings } from "./settings.ts";
 import { InvalidValue } from "./values.ts";
+import { withoutPassword } from "./without-password.ts";
 
 export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> } & {
   readonly presetTokens: readonly PresetToken[];

@@ -193,38 +193,6 @@ export const settings = {
 
 export type SettingName = keyof typeof settings;
 
-/** A database URL without its password, however it is written; also where it is not a URL that we would accept. */
-export function withoutPassword(database: string): string {
-  // Up to the last @, since a password may contain one; up to the last %40 if there is none.
-  const end = database.includes("@") ? "@" : "%40";
-  const login = new RegExp(`^(\\s*(?:\\w+:)+/*[^:@/?]*?)(:|%3a).*${end}`, "is");
-  return database
-    .replace(login, `$1$2***${end}`)
-    .replace(/([?&#\s]|^)([^?&#\s=]+)(\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s]*)/g, (all, before, name, equals) =>
-      isPassword(name) ? `${before}${name}${equals}***` : all,
-    );
-}
-
-/** Secrets come from the environment alone, never by flag: every user of a machine can see a command line. */
-export const secrets = {
-  accessToken: { environment: "PLANT_STORE_ACCESS_TOKEN", help: "a token that may create plants" },
-  operatorToken: {
-    environment: "PLANT_STORE_OPERATOR_TOKEN",
-    help: "a token for the console and the operator API",
-  },
-  databasePassword: { environment: "PLANT_STORE_DATABASE_PASSWORD", help: "the password for PostgreSQL" },
-} as const;
-
-export type SecretName = keyof typeof secrets;
-
-// As libpq and other drivers name it; a URL may encode its letters.
-function isPassword(name: string): boolean {
-  const plain = name.replaceAll(/%([0-7][\da-f])/gi, (_, hex) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  );
-  return /pass(?!file)|pwd|secret/i.test(plain);
-}
-
 function setting<Value>(
   flag: string,
   defaultText: string,

@@ -22,7 +22,7 @@ export const createExportLink: Route<{ readonly exports: Exports; readonly gate:
     ({ exports, gate }) =>
     async (exchange, caller) => {
       const isAllowed = gate.watch(exchange.header("authorization"), "operator:read");
-      const requested = readExport(await readBody(exchange, schemas.ExportRequest), caller.name, isAllowed);
+      const requested = readExport(await readBody(exchange, schemas.ExportRequest), caller, isAllowed);
       exchange.json({ url: `/api/exports/${exports.createLink(requested)}` }, 201);
     },
 };

@@ -20,9 +20,6 @@ export const exportPlants: Route<{ readonly exports: Exports; readonly gate: Gat
     ({ exports, gate }) =>
     (exchange, caller) => {
       const isAllowed = gate.watch(exchange.header("authorization"), "operator:read");
-      return exports.send(
-        exchange,
-        readExport(readQuery(exchange.query, parameters), caller.name, isAllowed),
-      );
+      return exports.send(exchange, readExport(readQuery(exchange.query, parameters), caller, isAllowed));
     },
 };

@@ -1,4 +1,5 @@
 import type { AuditTrail } from "../access/audit.ts";
+import type { Caller } from "../access/gate.ts";
 import { type ExportFormat, exportFormatNames, exportFormats } from "../files/export-formats.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -9,9 +10,9 @@ import { readChoice, readFilter, textParameter, type Values } from "./parameters
 export interface RequestedExport {
   readonly format: (typeof exportFormatNames)[number];
   readonly filter: PlantFilter;
-  /** The name of the token that requested it, */
-  readonly actor: string;
-  /** and whether that is still valid. */
+  /** Who requested it, */
+  readonly caller: Caller;
+  /** and whether they still may. */
   readonly isAllowed: () => boolean;
 }
 
@@ -33,9 +34,9 @@ const runningMax = 8;
 const pieceCharacters = 262_144;
 const detailCharactersMax = 500;
 
-export function readExport(values: Values, actor: string, isAllowed: () => boolean): RequestedExport {
+export function readExport(values: Values, caller: Caller, isAllowed: () => boolean): RequestedExport {
   const format = readChoice(values, "format", exportFormatNames) ?? "ndjson";
-  return { format, filter: readFilter(values), actor, isAllowed };
+  return { format, filter: readFilter(values), caller, isAllowed };
 }
 
 /** Exports as streams of pages: never more than one page of each is in memory. */
@@ -96,12 +97,12 @@ export class Exports {
     stream.end();
   }
 
-  #record({ address }: Exchange, { actor, format, filter }: RequestedExport): Promise<void> {
+  #record({ address }: Exchange, { caller, format, filter }: RequestedExport): Promise<void> {
     const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
     const detail = [format, ...chosen.map(([name, value]) => `${name} ${value}`)].join(", ");
     return this.#audit.record({
       atMs: Date.now(),
-      actor,
+      actor: caller.name,
       address,
       action: "export.started",
       subject: "plants",

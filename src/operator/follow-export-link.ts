@@ -27,6 +27,8 @@ export const followExportLink: Route<{ readonly exports: Exports }> = {
           "no-such-path",
           "This link has been used, or has expired after a minute. Request the export again.",
         );
+      // For the log: this request has no token of its own.
+      exchange.caller = requested.caller;
       return exports.send(exchange, requested);
     },
 };

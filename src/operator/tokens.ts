@@ -35,8 +35,8 @@ export function originOf(exchange: Exchange, caller: Caller): Origin {
 }
 
 /** When a token that this caller creates expires at the latest: none outlives the one that creates it. */
-export function latestExpiryMs(caller: Caller): number | undefined {
-  return caller.expiresAtMs;
+export function latestExpiryMs({ mintLifetimeMsMax, expiresAtMs }: Caller): number | undefined {
+  return mintLifetimeMsMax === undefined ? expiresAtMs : Date.now() + mintLifetimeMsMax;
 }
 
 export async function findToken({ tokens }: TokenParts, id: string): Promise<Token> {
