@@ -1,14 +1,40 @@
 // npm run test:one -- FILE…   some test files, without format, lint and types
 // npm run test:quick          unit tests and the contract on SQLite, in seconds
+// npm run test:built          the tests of a running service, against the single executable that npm run build makes
 // npm run test:watch          the same again whenever a file changes
+import { spawnSync } from "node:child_process";
+import { resolve } from "node:path";
 import { inParallel, runTests } from "./run-tests.js";
 
 const quick = ["./src", "./test/contract.test.ts", "./test/tidy.test.ts"];
+// Those whose services and commands are processes of their own.
+const ofBuilt = [
+  "built",
+  "command-line",
+  "console",
+  "console-work",
+  "contract",
+  "current-folder",
+  "data-file",
+  "durability",
+  "exactness",
+  "failed-syncs",
+  "import",
+  "looking-commands",
+].map((name) => `./test/${name}.test.ts`);
 const sqliteAlone = { PLANT_STORE_TEST_ENGINES: "sqlite" };
 
 const [kind, ...files] = process.argv.slice(2);
 if (kind === "one" && files.length > 0) process.exit(await runTests(files));
 if (kind === "quick") process.exit(await runTests(quick, { flags: inParallel, environment: sqliteAlone }));
+if (kind === "built") {
+  const built = spawnSync(process.execPath, ["scripts/with-bun.js", "scripts/build.ts"], {
+    stdio: "inherit",
+  });
+  if (built.status !== 0) process.exit(built.status ?? 1);
+  const environment = { PLANT_STORE_TEST_EXECUTABLE: resolve("dist/plant-store"), ...sqliteAlone };
+  process.exit(await runTests(ofBuilt, { flags: inParallel, environment }));
+}
 if (kind === "watch")
   process.exit(
     await runTests(files.length > 0 ? files : quick, { flags: ["--watch"], environment: sqliteAlone }),

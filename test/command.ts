@@ -4,6 +4,8 @@ import { findSecrets, printIfWaitFails } from "./harness.ts";
 
 export const launcher = fileURLToPath(new URL("../bin/plant-store.js", import.meta.url));
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+/** The single executable, where the tests are to run against it: npm run test:built. */
+export const executable = process.env["PLANT_STORE_TEST_EXECUTABLE"];
 
 export interface Finished {
   readonly code: number | null;
@@ -41,14 +43,22 @@ export function startPlantStore(
   args: readonly string[],
   options: RunOptions = {},
 ): { readonly child: ChildProcess; out(): string; err(): string; readonly ended: Promise<Finished> } {
-  const [command, script] = options.through === "launcher" ? ["node", launcher] : [process.execPath, main];
-  const child = start(command, [script, ...args], options);
+  const child = start(...commandLine(args, options), options);
   return { child, ...watch(child) };
+}
+
+function commandLine(
+  args: readonly string[],
+  { through }: RunOptions,
+): [command: string, args: readonly string[]] {
+  if (executable !== undefined) return [executable, args];
+  return through === "launcher" ? ["node", [launcher, ...args]] : [process.execPath, [main, ...args]];
 }
 
 export interface Serving extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly url: string;
+  readonly operatorUrl: string;
   /** Standard output so far. */
   out(): string;
   err(): string;
@@ -59,15 +69,16 @@ export interface Serving extends AsyncDisposable {
 export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
   const { child, ...said } = startPlantStore(["serve", "--listen", "127.0.0.1:0", ...args], options);
   said.ended.finally(printIfWaitFails(said.err));
-  let url: string | undefined;
-  while (url === undefined) {
+  let listening: RegExpExecArray | null = null;
+  while (listening === null) {
     if (child.exitCode !== null) throw new Error(`serve exited: ${(await said.ended).err}`);
     await Bun.sleep(2);
-    url = /"message":"listening","url":"([^"]+)"/.exec(said.err())?.[1];
+    listening = /"message":"listening","url":"([^"]+)"(?:,"operatorUrl":"([^"]+)")?/.exec(said.err());
   }
   return {
     child,
-    url,
+    url: listening[1] ?? "",
+    operatorUrl: listening[2] ?? "",
     out: said.out,
     err: said.err,
     ended: () => said.ended,

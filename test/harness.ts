@@ -27,6 +27,8 @@ export async function startTestService(
   flags: Record<string, string> = {},
   database?: string,
 ): Promise<TestService> {
+  if (process.env["PLANT_STORE_TEST_EXECUTABLE"] !== undefined)
+    return (await import("./built-service.ts")).startBuiltService(flags, database);
   const folder = temporaryFolder();
   const file = database ?? join(folder.path, "plants.db");
   const logged: string[] = [];

@@ -1,9 +1,11 @@
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import htmlFile from "../console/page.html" with { type: "text" };
 
 export interface ConsoleFile {
   readonly type: string;
   readonly bytes: Uint8Array;
+  readonly gzip: Uint8Array;
 }
 
 // Bun types every .html import as a bundle; imported as text it is a string.
@@ -16,7 +18,8 @@ const mediaTypes: Record<string, string> = {
 
 /**
  * The console's files by path, bundled in memory from its source. "/" is the page itself; the others have a hash of
- * their content in their name, so browsers may cache them without limit.
+ * their content in their name, so browsers may cache them without limit. scripts/build.ts runs this once and puts the result in
+ * its place.
  */
 export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>> {
   const built = await Bun.build({
@@ -38,12 +41,16 @@ export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>>
     const extension = path.slice(path.lastIndexOf(".") + 1);
     const type = mediaTypes[extension];
     if (type === undefined) throw new Error(`the console's bundle holds ${path}, whose type is not served`);
-    files.set(path, { type, bytes: new Uint8Array(await output.arrayBuffer()) });
+    files.set(path, consoleFile(type, new Uint8Array(await output.arrayBuffer())));
     names[extension === "js" ? "script" : "style"] = path;
   }
   const page = html.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => names[name] ?? "");
-  files.set("/", { type: "text/html; charset=utf-8", bytes: new TextEncoder().encode(page) });
+  files.set("/", consoleFile("text/html; charset=utf-8", new TextEncoder().encode(page)));
   return files;
+}
+
+function consoleFile(type: string, bytes: Uint8Array): ConsoleFile {
+  return { type, bytes, gzip: gzipSync(bytes) };
 }
 
 function ownFile(path: string): string {

@@ -91,7 +91,11 @@ export class Thread<Calls> {
   }
 }
 
-// The one place that finds a thread's file: a build into a single file names its entry points differently.
+// Defined by scripts/build.ts, when everything is in one executable.
+declare const BUILT_INTO_ONE_FILE: true | undefined;
+
+// The one place that finds a thread's file: in a single executable, entry points have the names that the build gave them.
 function entryUrl(entry: ThreadEntry): string {
+  if (typeof BUILT_INTO_ONE_FILE !== "undefined") return `./${entry}.js`;
   return new URL(`../${entry}.ts`, import.meta.url).href;
 }

@@ -1,0 +1,53 @@
+import { expect, test } from "bun:test";
+import { copyFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { executable, plantStore, serve } from "./command.ts";
+import { accessToken, post, storedPlants, temporaryFolder } from "./harness.ts";
+
+// The single executable alone, in an empty folder: npm run test:built. Elsewhere there is none to test.
+const testBuilt = test.skipIf(executable === undefined);
+const withToken = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+const firstPlantMsMax = 2000;
+
+testBuilt("in an empty folder it needs no other file", async () => {
+  using folder = temporaryFolder();
+  const options = { folder: folder.path, environment: withToken };
+  const startMs = performance.now();
+  {
+    await using service = await serve([], options);
+    expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
+    expect(performance.now() - startMs).toBeLessThan(firstPlantMsMax);
+    for (const path of ["/docs", "/openapi.json", "/readyz"])
+      expect((await fetch(service.url + path)).status).toBe(200);
+    expect(await (await fetch(service.operatorUrl)).text()).toContain("<script");
+  }
+  expect(readdirSync(folder.path)).toEqual(["data"]);
+});
+
+testBuilt("two workers store plants, and a killed process loses none", async () => {
+  using folder = temporaryFolder();
+  const options = { folder: folder.path, environment: withToken };
+  {
+    await using service = await serve(["--workers", "2"], options);
+    const ids = Array.from({ length: 200 }, (_, id) => id);
+    const sent = await Promise.all(ids.map((id) => post(service.url, JSON.stringify({ id, name: "fern" }))));
+    expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
+  }
+  await using _restarted = await serve([], options);
+  expect(storedPlants(join(folder.path, "data/plant-store.db"))).toHaveLength(200);
+});
+
+testBuilt("a backup is restored, and a file imported", async () => {
+  using folder = temporaryFolder();
+  const options = { folder: folder.path, environment: withToken };
+  writeFileSync(join(folder.path, "plants.csv"), "id,name,tag\n1,fern,indoor\n2,oak,\n");
+  {
+    await using service = await serve([], options);
+    const imported = await plantStore(["import", "plants.csv", "--url", service.url], options);
+    expect([imported.code, imported.err]).toEqual([0, expect.stringContaining("2")]);
+    expect((await plantStore(["backup", "copy.db"], options)).code).toBe(0);
+  }
+  copyFileSync(join(folder.path, "copy.db"), join(folder.path, "moved.db"));
+  expect((await plantStore(["restore", "moved.db", "--database", "restored.db"], options)).code).toBe(0);
+  expect((await plantStore(["verify", "--database", "restored.db"], options)).err).toContain("2 plants");
+});
