@@ -1,7 +1,7 @@
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { serve } from "./command.ts";
-import { accessToken, storedPlants, temporaryFolder } from "./harness.ts";
+import { accessToken, eventually, storedPlants, temporaryFolder } from "./harness.ts";
 
 export interface KillReport {
   readonly acknowledged: number;
@@ -41,8 +41,11 @@ export async function runKillRounds(
         }
       }
     };
+    const before = acknowledged.size;
     const all = Array.from({ length: clients }, client);
     await Bun.sleep(60 + Math.random() * 240);
+    // On a busy machine the first responses may take longer than that.
+    await eventually(() => acknowledged.size >= before + clients);
     service.child.kill("SIGKILL");
     alive = false;
     await Promise.all([service.ended(), ...all]);
