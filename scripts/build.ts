@@ -37,14 +37,14 @@ if (unknown.length > 0) {
 
 mkdirSync(dist, { recursive: true });
 const plugin = await builtConsole();
-if (names.length === 0) await build("plant-store", process.execPath);
+if (names.length === 0) await build("plant-store", process.execPath, undefined);
 for (const name of names) {
   const file = `plant-store-${packageFile.version}-${name}${name.startsWith("windows") ? ".exe" : ""}`;
-  await build(file, fetchBun(targets[name] ?? ""));
+  await build(file, fetchBun(targets[name] ?? ""), `bun-${name}`);
 }
 writeChecksums();
 
-async function build(file: string, executablePath: string): Promise<void> {
+async function build(file: string, executablePath: string, target: string | undefined): Promise<void> {
   const outfile = join(dist, file);
   await Bun.build({
     entrypoints: [join(source, "main.ts"), ...threadEntries.map((entry) => join(source, `${entry}.ts`))],
@@ -58,6 +58,7 @@ async function build(file: string, executablePath: string): Promise<void> {
     compile: {
       outfile,
       executablePath,
+      ...(target === undefined ? {} : { target: target as Bun.Build.CompileTarget }),
       // Nothing of the current folder may be read (ADR 26).
       autoloadDotenv: false,
       autoloadBunfig: false,
