@@ -4,7 +4,7 @@ import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
 import { plantStore, serve } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
-import { eventually, post, temporaryFolder } from "./harness.ts";
+import { eventually, post, startTestService, temporaryFolder } from "./harness.ts";
 
 const authorization = (secret: string) => ({ Authorization: `Bearer ${secret}` });
 
@@ -186,10 +186,6 @@ describe("invalid token commands", () => {
 });
 
 describe("the other commands", () => {
-  test("--version", async () => {
-    expect((await plantStore(["--version"])).out).toBe(`${packageFile.version}\n`);
-  });
-
   test("--help opens with examples and lists every command", async () => {
     const { code, out, err } = await plantStore(["--help"]);
     expect([code, err]).toEqual([0, ""]);
@@ -273,4 +269,21 @@ describe("the other commands", () => {
     ]);
     expect([ran.stdout.toString(), ran.stderr.toString()]).toEqual(["{\n", ""]);
   });
+});
+
+describe("plant-store ready", () => {
+  test("exits 0 for a service that can store plants, and 1 for none", async () => {
+    await using running = await startTestService();
+    const ready = await plantStore(["ready", "--url", running.url]);
+    expect([ready.code, ready.out, ready.err]).toEqual([0, "", `${running.url} is ready.\n`]);
+    await running.service.close("test", 0);
+    const gone = await plantStore(["ready", "--url", running.url]);
+    expect([gone.code, gone.err]).toEqual([1, expect.stringContaining("is not ready: ")]);
+    expect((await plantStore(["ready", "--url", "ftp://example.org"])).code).toBe(2);
+  });
+});
+
+test.each(["version", "--version", "-v"])("plant-store %s prints the version", async (argument) => {
+  const { code, out } = await plantStore([argument]);
+  expect([code, out]).toEqual([0, `${packageFile.version}\n`]);
 });

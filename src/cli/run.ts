@@ -1,4 +1,3 @@
-import packageFile from "../../package.json" with { type: "json" };
 import { TokenProblem } from "../access/tokens.ts";
 import { ConfigProblem } from "../config/read-config.ts";
 import { FormatError } from "../files/input-row.ts";
@@ -21,11 +20,14 @@ import { InputError } from "./import/input.ts";
 import { importPlants } from "./import.ts";
 import { list, show } from "./list.ts";
 import { openapi } from "./openapi.ts";
+import { ready } from "./ready.ts";
 import { serve } from "./serve.ts";
 import { escapeInvisible, type Terminal, UsageError } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
+import { version } from "./version.ts";
 
 const exitCodes = { success: 0, failure: 1, usage: 2 } as const;
+const versionFlags = ["--version", "-v"];
 // Their message is all that the user needs.
 const misuses = [ConfigProblem, DatabaseMisuse, TlsProblem];
 const expectedErrors = [
@@ -59,6 +61,8 @@ export const commands: Readonly<Record<string, Command>> = {
   openapi,
   config,
   errors,
+  ready,
+  version,
 };
 
 /** Runs the command and returns the exit code: 0 success, 1 failure, 2 wrong usage. */
@@ -72,11 +76,8 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
       terminal.out(help(args[0] === "help" ? args.slice(1) : args, terminal.colourOut));
       return exitCodes.success;
     }
-    if (args[0] === "--version") {
-      terminal.out(`${packageFile.version}\n`);
-      return exitCodes.success;
-    }
-    const [name, command] = findCommand(args) ?? unknownCommand(args);
+    const [name, command] =
+      findCommand(versionFlags.includes(args[0] ?? "") ? ["version"] : args) ?? unknownCommand(args);
     const rest = args.slice(name.split(" ").length);
     const parsed = parseArguments(rest, command, terminal);
     // The service logs it.
