@@ -21,6 +21,7 @@ const targets: Record<string, string> = {
   "windows-x64": "bun-windows-x64",
 };
 
+const bunVersion = packageFile.optionalDependencies["@oven/bun-linux-x64"];
 const root = join(import.meta.dir, "..");
 const source = join(root, "src");
 const dist = join(root, "dist");
@@ -95,11 +96,11 @@ async function builtConsole(): Promise<BunPlugin> {
 
 // From npm, like every other dependency; Bun's own download would go around its settings.
 function fetchBun(name: string): string {
-  const folder = join(cache, `${name}-${packageFile.dependencies.bun}`);
+  const folder = join(cache, `${name}-${bunVersion}`);
   const binary = join(folder, "package/bin", name.includes("windows") ? "bun.exe" : "bun");
   if (Bun.file(binary).size > 0) return binary;
   mkdirSync(folder, { recursive: true });
-  const packed = spawnSync("npm", ["pack", `@oven/${name}@${packageFile.dependencies.bun}`, "--silent"], {
+  const packed = spawnSync("npm", ["pack", `@oven/${name}@${bunVersion}`, "--silent"], {
     cwd: folder,
     encoding: "utf8",
   });

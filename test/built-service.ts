@@ -31,7 +31,8 @@ export async function startBuiltService(
     service: {
       publicUrl: serving.url,
       operatorUrl: serving.operatorUrl,
-      firstSecret: undefined,
+      addresses: [new URL(serving.url).host],
+      firstToken: undefined,
       opened: undefined,
       failed: new Promise(() => {}),
       broken: false,

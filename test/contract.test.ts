@@ -265,15 +265,14 @@ onEveryEngine((engine) => {
   });
 
   test("with a base path, routes exist under it and nowhere else", async () => {
-    await using moved = await engine.start({
-      listen: "127.0.0.1:38457",
-      "base-url": "http://127.0.0.1:38457/garden/v1",
-    });
-    expect((await post("http://127.0.0.1:38457/garden/v1", '{"id":1,"name":"a"}')).status).toBe(200);
-    expect((await fetch("http://127.0.0.1:38457/garden/v1/docs")).status).toBe(200);
-    expect((await post("http://127.0.0.1:38457", '{"id":1,"name":"a"}')).status).toBe(404);
-    const description = await fetch(`${moved.url}/openapi.json`).then((response) => response.json());
-    expect(description).toMatchObject({ servers: [{ url: moved.url }] });
+    const url = "https://plants.example.org/garden/v1";
+    await using moved = await engine.start({ "base-url": url });
+    const local = `http://${moved.service.addresses[0]}`;
+    expect((await post(`${local}/garden/v1`, '{"id":1,"name":"a"}')).status).toBe(200);
+    expect((await fetch(`${local}/garden/v1/docs`)).status).toBe(200);
+    expect((await post(local, '{"id":1,"name":"a"}')).status).toBe(404);
+    const description = await fetch(`${local}/garden/v1/openapi.json`).then((response) => response.json());
+    expect(description).toMatchObject({ servers: [{ url }] });
   });
 });
 

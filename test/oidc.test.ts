@@ -54,6 +54,8 @@ for (const workers of ["1", "2"]) {
         ...parts.provider.flags,
         workers,
         "max-body-bytes": "2000000",
+        // Each hostile request then has an address of its own, and waits for no other.
+        "trusted-proxies": "127.0.0.1",
       });
       await knowsKeys(running(), provider());
     });
@@ -143,8 +145,8 @@ for (const workers of ["1", "2"]) {
         "no JSON": "a.b.c",
       };
       const { operatorUrl, url } = running();
-      for (const [what, jwt] of Object.entries(hostile)) {
-        const headers = bearer(jwt);
+      for (const [index, [what, jwt]] of Object.entries(hostile).entries()) {
+        const headers = { ...bearer(jwt), "X-Forwarded-For": `192.0.2.${index + 1}` };
         const answers = [
           await post(url, '{"id":666,"name":"Triffid"}', headers),
           await post(operatorUrl, '{"id":666,"name":"Triffid"}', headers),

@@ -12,8 +12,8 @@ export const ready: Command = {
   flags: { url: { placeholder: "URL", help: "its base URL (from --listen)" } },
   settings: ["listen"],
   async run(args, terminal) {
-    const { listen } = readConfig(args.sources);
-    const base = args.value("url") ?? publicUrl(undefined, listen.host, listen.port);
+    const { listen, tlsCert } = readConfig(args.sources);
+    const base = args.value("url") ?? publicUrl(undefined, { ...listen, secure: tlsCert !== undefined });
     if (!/^https?:/i.test(base) || !URL.canParse(base))
       throw new UsageError(`--url must be an http or https URL, but is ${escapeInvisible(base)}`);
     const problem = await whyUnready(`${base.replace(/\/+$/, "")}/readyz`);

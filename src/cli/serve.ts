@@ -26,11 +26,12 @@ export const serve: Command = {
     const config = readConfig(args.sources);
     const format =
       config.logFormat === "auto" ? (terminal.errIsTerminal ? "pretty" : "json") : config.logFormat;
+    const lines = batchLines(terminal.err);
     const log = createLog({
       level: config.logLevel,
       format,
       colour: terminal.colourErr,
-      write: batchedWrite(terminal.err),
+      write: lines.write,
     });
     for (const name of unknownVariables(terminal.environment))
       log.warn("unknown environment variable; see `plant-store config`", { name });
@@ -58,6 +59,7 @@ export const serve: Command = {
     const end = await Promise.race([stopSignal, service.failed]);
     const unusable = end instanceof DatabaseProblem ? end : undefined;
     await service.close(typeof end === "string" ? end : (unusable?.message ?? "write outcome unknown"));
+    lines.flush();
     if (unusable !== undefined) throw unusable;
     // The outcome of a write can also become unknown during the shutdown.
     if (!service.broken) return 0;
@@ -69,16 +71,19 @@ export const serve: Command = {
  * Writes the lines of one turn of the event loop together: where every request is logged, writing each by itself costs more
  * than all the rest of it. A warning or an error is written immediately, and everything before it.
  */
-function batchedWrite(write: (text: string) => void): (line: string, level: Level) => void {
+function batchLines(write: (text: string) => void) {
   let lines = "";
   const flush = (): void => {
     if (lines !== "") write(lines);
     lines = "";
   };
-  return (line, level) => {
-    if (lines === "") setImmediate(flush);
-    lines += line;
-    if (level === "warn" || level === "error") flush();
+  return {
+    write(line: string, level: Level): void {
+      if (lines === "") setImmediate(flush);
+      lines += line;
+      if (level === "warn" || level === "error") flush();
+    },
+    flush,
   };
 }
 
