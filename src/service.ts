@@ -26,7 +26,7 @@ import { DataFileReplaced, type Store } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
-import { Crew } from "./workers/crew.ts";
+import { WorkerPool } from "./workers/worker-pool.ts";
 
 export interface Service {
   readonly publicUrl: string;
@@ -79,7 +79,7 @@ export async function startService(
     ...events,
     onKeys(keys) {
       gate.updateKeys(keys);
-      crew.updateKeys(keys);
+      workerPool.updateKeys(keys);
     },
   });
   undo.use(identity?.keys);
@@ -125,7 +125,7 @@ export async function startService(
   };
   if (workers > 1) await claimPublicPort(publicOptions);
   const listener = startPublicListener({ gate, rateLimit, intake, events }, publicOptions);
-  const crew = new Crew({
+  const workerPool = new WorkerPool({
     intake,
     events,
     log,
@@ -148,7 +148,7 @@ export async function startService(
     new TokenUpkeep({
       tokens: store.tokens,
       gate,
-      workers: crew,
+      workers: workerPool,
       first: new FirstTokenIssuer(store.tokens, delivery),
       rereadPresets: config.rereadPresets,
       events,
@@ -158,7 +158,7 @@ export async function startService(
   let operator: OperatorListener | undefined;
   let firstToken: FirstToken | undefined;
   try {
-    await crew.start(workers - 1);
+    await workerPool.start(workers - 1);
     operator =
       config.operatorListen &&
       startOperatorListener(
@@ -187,7 +187,7 @@ export async function startService(
     // Last, when nothing else can fail any more: a token that is stored must also be delivered.
     firstToken = await unlessUnavailable(() => upkeep.start());
   } catch (error) {
-    await Promise.all([listener.drain(0), crew.drain(0), operator?.drain(0)]);
+    await Promise.all([listener.drain(0), workerPool.drain(0), operator?.drain(0)]);
     throw error;
   }
   const laterToken =
@@ -215,13 +215,13 @@ export async function startService(
     async close(reason, drainTimeoutMs = config.drainTimeoutMs) {
       events.stopping(reason);
       listener.goUnready();
-      crew.goUnready();
+      workerPool.goUnready();
       operator?.goUnready();
       if (!broken) await sleep(config.drainDelayMs);
       await upkeep.collectUses();
       await Promise.all([
         listener.drain(drainTimeoutMs),
-        crew.drain(drainTimeoutMs),
+        workerPool.drain(drainTimeoutMs),
         operator?.drain(drainTimeoutMs),
       ]);
       await intake.close();

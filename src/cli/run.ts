@@ -6,7 +6,7 @@ import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
-import { WorkerProblem } from "../workers/crew.ts";
+import { WorkerProblem } from "../workers/worker-pool.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { audit } from "./audit.ts";
 import { backup, restore, verify } from "./backup.ts";

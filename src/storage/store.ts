@@ -27,7 +27,7 @@ export interface StoreEvents {
   /** The failure marker could not be written, so the next start does not know of the failure. */
   readonly markerNotWritten?: (reason: string) => void;
   /** The clock is minutes before the time of the last plant, so one of the two is wrong. */
-  readonly clockBehind?: (lastMs: number, nowMs: number) => void;
+  readonly clockBeforeLastPlant?: (lastMs: number, nowMs: number) => void;
 }
 
 /** The data file has no name any more: only this process can still read what it holds. */

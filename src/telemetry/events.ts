@@ -83,7 +83,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
           reason: String(reason),
         },
       ),
-    clockBehind: (lastMs: number, nowMs: number) =>
+    clockBeforeLastPlant: (lastMs: number, nowMs: number) =>
       log.warn("the clock is before the time of the last plant; new plants get the clock's time", {
         clock: isoTime(nowMs),
         lastPlant: isoTime(lastMs),

@@ -46,7 +46,7 @@ export class SqlitePlants implements PlantStore {
   create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
     // The clock is used nevertheless: plants are ordered by seq, and their times need not follow it.
     if (this.#lastCreatedAtMs - nowMs > clockBehindMsMax)
-      this.#events.clockBehind?.(this.#lastCreatedAtMs, nowMs);
+      this.#events.clockBeforeLastPlant?.(this.#lastCreatedAtMs, nowMs);
     this.#lastCreatedAtMs = nowMs;
     return this.#writer.transaction(() => {
       const outcomes = batch.map((arrival) => this.#createOne(arrival, nowMs));

@@ -9,7 +9,7 @@ import { Thread } from "../threads/thread.ts";
 import { arrivalsFromText, outcomesToText } from "./arrivals-text.ts";
 import type { MainCalls, WorkerCalls, WorkerSetting } from "./messages.ts";
 
-export interface CrewParts {
+export interface WorkerPoolParts {
   /** The main thread's own: what all workers bring joins one queue, one batch, one fsync. */
   readonly intake: PlantIntake;
   readonly events: Events;
@@ -34,15 +34,15 @@ export class WorkerProblem extends Error {
 const replaceAfterMs = 1000;
 
 /** The workers beside the main thread: started, fed, drained, and replaced when one dies. */
-export class Crew {
-  readonly #parts: CrewParts;
+export class WorkerPool {
+  readonly #parts: WorkerPoolParts;
   readonly #workers = new Set<Thread<WorkerCalls>>();
   #tokens: readonly Token[] | undefined;
   #presets: readonly PresetToken[];
   #keys: readonly JWK[] | undefined;
   #stopping = false;
 
-  constructor(parts: CrewParts) {
+  constructor(parts: WorkerPoolParts) {
     this.#parts = parts;
     this.#tokens = parts.setting.tokens;
     this.#presets = parts.setting.presetTokens;
@@ -54,7 +54,7 @@ export class Crew {
    * @throws WorkerProblem one of them could not.
    */
   async start(count: number): Promise<void> {
-    await Promise.all(Array.from({ length: count }, () => this.#hire()));
+    await Promise.all(Array.from({ length: count }, () => this.#startWorker()));
   }
 
   update(tokens: readonly Token[]): void {
@@ -94,7 +94,7 @@ export class Crew {
   }
 
   /** Resolves once a new worker serves. Rejects if it is lost before; if it is lost later, it is replaced. */
-  async #hire(): Promise<void> {
+  async #startWorker(): Promise<void> {
     let serving = false;
     try {
       const worker: Thread<WorkerCalls> = new Thread("workers/worker-thread", {
@@ -123,7 +123,7 @@ export class Crew {
     if (this.#stopping) return;
     this.#parts.events.workerLost(reason);
     setTimeout(() => {
-      if (!this.#stopping) this.#hire().catch((error: Error) => this.#replace(error.message));
+      if (!this.#stopping) this.#startWorker().catch((error: Error) => this.#replace(error.message));
     }, replaceAfterMs);
   }
 
