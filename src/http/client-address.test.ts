@@ -26,6 +26,11 @@ test.each([
   ["proto=https; For=198.51.100.7, for=10.0.0.2", "198.51.100.7"],
   ["for=1.1.1.1, for=_hidden", "10.0.0.1"],
   ["by=198.51.100.7", "10.0.0.1"],
+  ['for=198.51.100.7;host="x,for=203.0.113.9"', "198.51.100.7"],
+  ['host="x;for=203.0.113.9";for=198.51.100.7', "198.51.100.7"],
+  ['host="x\\",for=203.0.113.9";for=198.51.100.7', "198.51.100.7"],
+  ["for=198.51.100.7;for=203.0.113.9", "10.0.0.1"],
+  ['for=198.51.100.7;host="x', "10.0.0.1"],
 ])("Forwarded: %s", (header, address) => {
   const addresses = new ClientAddresses({ trustedProxies, clientAddressHeader: "forwarded" });
   expect(addresses.of("10.0.0.1", headers("forwarded", header))).toBe(address);

@@ -11,7 +11,7 @@ const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 // An address, in quotes or brackets where the header's syntax wants them, and a port.
 const hop =
   /^"?(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*))(?::\d{1,5})?"?$/;
-const forwardedFor = /(?:^|;)[ \t]*for=("[^"]*"|[^;"]*)/i;
+const forwardedFor = /^[ \t]*for=(.*)$/i;
 
 /** Finds out who sent a request: the peer of its connection or, through trusted proxies, whom they name. */
 export class ClientAddresses {
@@ -30,7 +30,7 @@ export class ClientAddresses {
   of(peer: string, headers: ReadonlyMap<string, string> | undefined): string {
     let address = canonical(peer);
     if (this.#trusted === undefined) return address;
-    const hops = headers?.get(this.#header)?.split(",") ?? [];
+    const hops = splitOutsideQuotes(headers?.get(this.#header) ?? "", ",");
     while (this.#isTrusted(address)) {
       const next = this.#readHop(hops.pop());
       if (next === undefined) break;
@@ -45,7 +45,7 @@ export class ClientAddresses {
   }
 
   #readHop(text: string | undefined): string | undefined {
-    const value = this.#header === "forwarded" ? forwardedFor.exec(text ?? "")?.[1] : text;
+    const value = this.#header === "forwarded" ? forwardedNode(text ?? "") : text;
     const match = hop.exec(value?.trim() ?? "");
     const address = canonical(match?.[1] ?? match?.[2] ?? "");
     return isIP(address) === 0 ? undefined : address;
@@ -71,6 +71,29 @@ export function clientNetwork(address: string): string {
     .slice(0, 4)
     .map((group) => Number.parseInt(group, 16).toString(16));
   return `${groups.join(":")}::/64`;
+}
+
+// The `for` of one element of Forwarded (RFC 7239, 4); one with two of them is believed in none.
+function forwardedNode(element: string): string | undefined {
+  const nodes = splitOutsideQuotes(element, ";").flatMap((pair) => forwardedFor.exec(pair)?.[1] ?? []);
+  return nodes.length === 1 ? nodes[0] : undefined;
+}
+
+// A quoted string may hold separators, and whatever a client wrote into it. With a quote that is never closed nothing is believed.
+function splitOutsideQuotes(text: string, separator: string): string[] {
+  const parts = [""];
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charAt(at);
+    if (character === '"') quoted = !quoted;
+    if (character === separator && !quoted) {
+      parts.push("");
+      continue;
+    }
+    parts[parts.length - 1] += character;
+    if (quoted && character === "\\") parts[parts.length - 1] += text.charAt(++at);
+  }
+  return quoted ? [] : parts;
 }
 
 // Without a zone, and IPv4 in its own form where a listener on all addresses sees it as IPv6.
