@@ -28,6 +28,7 @@ export class Connection implements ResponseConnection {
   readonly #handlers: WireHandlers;
   readonly #limits: WireLimits;
   readonly state: ConnectionState;
+  readonly peerAddress: string;
   readonly #incoming: Incoming;
   readonly outgoing: Outgoing;
   #head: Head | undefined;
@@ -42,15 +43,13 @@ export class Connection implements ResponseConnection {
 
   constructor(socket: Socket<Connection>, handlers: WireHandlers, limits: WireLimits, clock: CoarseClock) {
     this.#socket = socket;
+    // Read now: a socket that its client has reset has none.
+    this.peerAddress = socket.remoteAddress ?? "";
     this.#incoming = new Incoming(socket);
     this.outgoing = new Outgoing(socket);
     this.#handlers = handlers;
     this.#limits = limits;
     this.state = new ConnectionState(limits.bodyTimeoutMs, clock);
-  }
-
-  get peerAddress(): string {
-    return this.#socket.remoteAddress;
   }
 
   get closing(): boolean {
