@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { accessToken, operatorToken, post, sendRaw, startTestService, type TestService } from "./harness.ts";
+import { connect } from "node:net";
+import {
+  accessToken,
+  eventually,
+  operatorToken,
+  post,
+  sendRaw,
+  startTestService,
+  type TestService,
+} from "./harness.ts";
 
 type Line = Record<string, unknown>;
 
@@ -36,6 +45,29 @@ describe("an access-log line", () => {
     const broken = lines(direct).find(({ error }) => error === 40030);
     for (const found of [line(direct, "guess"), line(direct, "probe"), broken])
       expect([found?.["address"], found?.["token"]]).toEqual(["127.0.0.1", undefined]);
+  });
+
+  test("has a link to an export as its route, since the link is a secret", async () => {
+    const link = await fetch(`${direct.operatorUrl}/api/exports`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${operatorToken}` },
+    });
+    const { url } = (await link.json()) as { url: string };
+    for (const method of ["HEAD", "POST", "GET"])
+      await fetch(direct.operatorUrl + url, { method }).then((response) => response.text());
+    expect(direct.logged.join("")).not.toContain(url);
+    expect(lines(direct).filter(({ path }) => path === "/api/exports/{secret}")).toHaveLength(3);
+  });
+
+  test("has the address also where the client has gone away", async () => {
+    const socket = connect({ port: Number(new URL(direct.operatorUrl).port), host: "127.0.0.1" });
+    await new Promise((resolve) => socket.once("connect", resolve));
+    // Read from the store, so it responds after the reset.
+    const request = `GET /api/overview HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: gone\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
+    socket.write(request, () => socket.resetAndDestroy());
+    await eventually(() => lines(direct).some(({ requestId }) => requestId === "gone"));
+    expect(line(direct, "gone")).toMatchObject({ address: "127.0.0.1", token: "preset-operator" });
+    expect(direct.logged.join("")).not.toContain("internal error");
   });
 
   test("never has a secret", () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { type Scope, scopes } from "../src/access/scopes.ts";
 import { operatorRoutes } from "../src/operator/routes.ts";
@@ -610,6 +611,38 @@ onEveryEngine((engine) => {
     expect((await send(`/api/tokens/${token.id}/revoke`, {})).status).toBe(200);
     expect(await Promise.race([ended, Bun.sleep(5000).then(() => "still open")])).toBe("aborted");
   }, 15_000);
+
+  test("a token that is revoked while a body is on its way does nothing", async () => {
+    const { body } = await send("/api/tokens", { name: "late body", scopes: ["operator", "plants:create"] });
+    const { token, secret } = body as unknown as { token: { id: string }; secret: string };
+    const late = async (port: number, path: string, text: string) => {
+      const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secret}\r\nContent-Type: application/json\r\n`;
+      const socket = connect({ port, host: "127.0.0.1" });
+      let received = "";
+      socket.on("data", (bytes) => {
+        received += bytes;
+      });
+      await new Promise((resolve) =>
+        socket.write(`${head}Content-Length: ${text.length}\r\n\r\n${text.slice(0, -1)}`, resolve),
+      );
+      return async () => {
+        socket.write(text.slice(-1));
+        await eventually(() => received.includes('"error"') || received.includes(" 20"));
+        socket.destroy();
+        return received.slice(0, 12);
+      };
+    };
+    const pending = [
+      await late(Number(new URL(operatorUrl).port), "/api/tokens", '{"name":"heir","scopes":["operator"]}'),
+      await late(Number(new URL(url).port), "/plants", '{"id":31337,"name":"late"}'),
+    ];
+    await Bun.sleep(100);
+    expect((await send(`/api/tokens/${token.id}/revoke`, {})).status).toBe(200);
+    expect(await Promise.all(pending.map((finish) => finish()))).toEqual(["HTTP/1.1 401", "HTTP/1.1 401"]);
+    const { tokens } = (await call("/api/tokens")).body as unknown as { tokens: { name: string }[] };
+    expect(tokens.map(({ name }) => name)).not.toContain("heir");
+    expect((await call("/api/plants/31337")).status).toBe(404);
+  });
 
   test("asking for the head of a stream neither opens nor uses it up", async () => {
     const headers = { Authorization: `Bearer ${operatorToken}` };

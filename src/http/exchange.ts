@@ -1,4 +1,5 @@
 import type { Caller } from "../access/gate.ts";
+import type { Scope } from "../access/scopes.ts";
 import { jsonText } from "../plants/json-text.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
@@ -18,6 +19,8 @@ export interface ListenerState {
   readonly streams: OpenStreams;
   /** Undefined where no other origin may call. */
   readonly cors: Cors | undefined;
+  /** Whether the credentials are still valid; where they are not, it has responded. */
+  readonly isStillAdmitted: (exchange: Exchange) => boolean;
   /** Called for every error response. */
   readonly onError: (exchange: Exchange, status: number, error: number) => void;
   /** Called for every other response, where someone logs them; only then are exchanges timed. */
@@ -71,6 +74,10 @@ export class Exchange {
   readonly startedMs: number;
   /** Set by the router, where the route needs a scope and the credentials are known. */
   caller: Caller | undefined;
+  /** The scope that the caller needed; set by the router. */
+  scope: Scope | undefined;
+  /** A path that is a secret is logged as its route's. */
+  secretPath: string | undefined;
   /** The segment of the path that the route leaves open, decoded; set by the router. */
   parameter = "";
 
@@ -97,6 +104,10 @@ export class Exchange {
     return this.#address;
   }
 
+  get loggedPath(): string {
+    return this.secretPath ?? this.path;
+  }
+
   get query(): URLSearchParams {
     return new URLSearchParams(this.head?.query);
   }
@@ -107,7 +118,12 @@ export class Exchange {
 
   /** Calls back rather than returning a promise: on the path of POST /plants, an await costs a tenth of the rate. */
   readBody(done: (body: Uint8Array) => void): void {
-    this.#connection.readBody(done);
+    let late = false;
+    this.#connection.readBody((body) => {
+      // Its token may have been revoked while the body was on its way.
+      if (!late || this.#listener.isStillAdmitted(this)) done(body);
+    });
+    late = true;
   }
 
   body(): Promise<Uint8Array> {

@@ -61,7 +61,7 @@ export function startListener<Parts>(
 ): Listener {
   const failedCredentials = new FailedCredentials({ ...options, onMany: events.manyFailedCredentials });
   const router = new Router(routes, parts, { gate, failedCredentials }, options);
-  const state = listenerState(events, options);
+  const state = listenerState(events, options, (exchange) => router.checkAgain(exchange));
   const handlers: WireHandlers = {
     handle(connection, head) {
       const exchange = new Exchange(connection, head, state);
@@ -71,7 +71,9 @@ export function startListener<Parts>(
         if (preflight !== undefined) return exchange.respond("text/plain", "", preflight);
         router
           .route(exchange, head.path, head.method)
-          ?.catch((error) => respondToError(exchange, error, events));
+          ?.catch((error) => respondToError(exchange, error, events))
+          // Nobody would handle it, and a rejection that nobody handles ends a worker.
+          .catch(() => connection.close());
       } catch (error) {
         respondToError(exchange, error, events);
       }
@@ -133,9 +135,14 @@ function listen(
   }
 }
 
-function listenerState(events: Events, options: ListenerOptions): ListenerState {
+function listenerState(
+  events: Events,
+  options: ListenerOptions,
+  isStillAdmitted: (exchange: Exchange) => boolean,
+): ListenerState {
   const { name, logRequests } = options;
   return {
+    isStillAdmitted,
     addresses: new ClientAddresses(options),
     cors: options.corsOrigins.length === 0 ? undefined : new Cors(options.corsOrigins),
     date: new ResponseDate(),
@@ -159,7 +166,7 @@ function listenerState(events: Events, options: ListenerOptions): ListenerState 
   };
 }
 
-function logFields({ requestId, method, path, address, caller }: Exchange) {
+function logFields({ requestId, method, loggedPath: path, address, caller }: Exchange) {
   return {
     requestId,
     address,

@@ -24,7 +24,7 @@ export class Router<Parts> {
   readonly #options: RouterOptions;
   readonly #failedCredentials: FailedCredentials;
   readonly #exact = new Map<string, Methods>();
-  readonly #patterns: { readonly pattern: RegExp; readonly methods: Methods }[] = [];
+  readonly #patterns: { readonly pattern: RegExp; readonly path: string; readonly methods: Methods }[] = [];
 
   constructor(
     routes: readonly Route<Parts>[],
@@ -55,7 +55,18 @@ export class Router<Parts> {
         ? this.#verify(exchange, route)
         : this.#deny(exchange, caller, route.scope);
     exchange.caller = caller;
+    exchange.scope = route.scope;
     return route.handle(exchange, caller);
+  }
+
+  /** Whether the caller is still admitted; where not, the request is denied. */
+  checkAgain(exchange: Exchange): boolean {
+    const { scope } = exchange;
+    if (scope === undefined) return true;
+    const caller = this.#gate.admit(exchange.header("authorization"), scope, Date.now());
+    if (typeof caller !== "string") return true;
+    deny(exchange, caller === "unverified" ? "bad-credentials" : caller, scope);
+    return false;
   }
 
   #deny(exchange: Exchange, reason: Denied, scope: Scope): void {
@@ -69,6 +80,7 @@ export class Router<Parts> {
     const caller = await this.#gate.verify(exchange.header("authorization") ?? "", scope);
     if (typeof caller === "string") return this.#deny(exchange, caller, scope);
     exchange.caller = caller;
+    exchange.scope = scope;
     return handle(exchange, caller);
   }
 
@@ -82,7 +94,7 @@ export class Router<Parts> {
     const known = this.#patterns.find(({ pattern }) => pattern.source === new RegExp(source).source);
     if (known !== undefined) return known.methods;
     const methods: Methods = new Map();
-    this.#patterns.push({ pattern: new RegExp(source), methods });
+    this.#patterns.push({ pattern: new RegExp(source), path, methods });
     return methods;
   }
 
@@ -91,9 +103,10 @@ export class Router<Parts> {
   }
 
   #match(exchange: Exchange, path: string): Methods | undefined {
-    for (const { pattern, methods } of this.#patterns) {
+    for (const { pattern, path: template, methods } of this.#patterns) {
       const match = pattern.exec(path);
       if (match === null) continue;
+      if (template.endsWith("{secret}")) exchange.secretPath = template;
       exchange.parameter = decode(match[1] ?? "");
       return methods;
     }
