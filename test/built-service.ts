@@ -31,7 +31,7 @@ export async function startBuiltService(
     service: {
       publicUrl: serving.url,
       operatorUrl: serving.operatorUrl,
-      addresses: [new URL(serving.url).host],
+      addresses: serving.addresses,
       firstToken: undefined,
       opened: undefined,
       failed: new Promise(() => {}),

@@ -59,6 +59,8 @@ export interface Serving extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly url: string;
   readonly operatorUrl: string;
+  /** What its listeners are bound to. */
+  readonly addresses: readonly string[];
   /** Standard output so far. */
   out(): string;
   err(): string;
@@ -79,6 +81,7 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
     child,
     url: listening[1] ?? "",
     operatorUrl: listening[2] ?? "",
+    addresses: (/"addresses":"([^"]+)"/.exec(said.err())?.[1] ?? "").split(", "),
     out: said.out,
     err: said.err,
     ended: () => said.ended,
