@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { AuditEntry } from "../src/access/audit.ts";
-import type { Token } from "../src/access/tokens.ts";
+import { revokeTokens, rotateToken, type Token, TokenProblem } from "../src/access/tokens.ts";
 import { CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
 import type { Arrival } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
@@ -186,6 +186,54 @@ onEveryEngine((engine) => {
         { ...first, expiresAtMs: 77 },
         third,
       ]);
+    });
+
+    test("that were revoked stay so, and no expiry moves to a later time", async () => {
+      await using store = await openNew();
+      const one = token("aaa");
+      await store.tokens.add(one, entry("token.created"));
+      for (const change of [
+        { expiresAtMs: 90, revokedAtMs: 60 },
+        { expiresAtMs: 80, revokedAtMs: 70 },
+        { expiresAtMs: 85 },
+        {},
+      ])
+        await store.tokens.change([{ ...one, ...change }], entry("token.revoked"));
+      expect(await store.tokens.all()).toEqual([{ ...one, expiresAtMs: 80, revokedAtMs: 60 }]);
+    });
+
+    test("are not rotated once they are revoked or have expired: nothing is added or changed", async () => {
+      await using store = await openNew();
+      const ended = [token("aaa", { revokedAtMs: 9 }), token("bbb", { expiresAtMs: 10 })];
+      const live = token("ccc", { expiresAtMs: 11 });
+      for (const one of [...ended, live]) await store.tokens.add(one, entry("token.created"));
+      const rotate = (...old: Token[]) =>
+        store.tokens.add(token("ddd", { createdAtMs: 10 }), entry("token.rotated"), old);
+      for (const one of [...ended, token("not stored")])
+        await expect(
+          rotate({ ...live, expiresAtMs: 10 }, { ...one, expiresAtMs: 9, revokedAtMs: undefined }),
+        ).rejects.toThrow(TokenProblem);
+      expect(await store.tokens.all()).toEqual([...ended, live]);
+      expect((await store.audit.page(10, undefined)).entries).toHaveLength(3);
+      await rotate(live);
+      expect(await store.tokens.all()).toHaveLength(4);
+    });
+
+    test("that are revoked while they are rotated end up revoked", async () => {
+      const database = await engine.newDatabase();
+      await using store = await open(database);
+      const by = { actor: "test", address: undefined };
+      const all = Array.from({ length: 20 }, (_, index) => token(`${index + 10}`));
+      for (const one of all) await store.tokens.add(one, entry("token.created"));
+      for (const { name } of all) {
+        const outcomes = await Promise.allSettled([
+          revokeTokens(store.tokens, name, by, 50),
+          rotateToken(store.tokens, name, { overlapMs: 1000 }, by, 50),
+        ]);
+        expect(outcomes[0].status).toBe("fulfilled");
+      }
+      const old = (await store.tokens.all()).filter(({ createdAtMs }) => createdAtMs === 5);
+      expect(old.map(({ revokedAtMs }) => revokedAtMs)).toEqual(all.map(() => 50));
     });
 
     test("that another process creates or revokes are detected", async () => {

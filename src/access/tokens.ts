@@ -31,11 +31,14 @@ export interface TokenUse {
 export interface TokenStore {
   /** Every token ever created, oldest first. */
   all(): Promise<Token[]>;
-  /** Adds the token and updates the expiry and revocation of the changed ones. */
+  /**
+   * Adds the token and changes the others as `change` does.
+   * @throws TokenProblem nothing was stored: one of the others is no longer live when the new one is created.
+   */
   add(token: Token, entry: AuditEntry, changed?: readonly Token[]): Promise<void>;
   /** Adds the token unless there is any. Of several processes that do so at the same time, one adds its own. */
   addFirst(token: Token, entry: AuditEntry): Promise<void>;
-  /** Updates the expiry and revocation. */
+  /** Updates the expiry and revocation, never to a later time: what another process has ended stays ended. */
   change(tokens: readonly Token[], entry: AuditEntry): Promise<void>;
   /** Updates the last uses, which is no change that `version` reports. */
   recordUses(uses: readonly TokenUse[]): Promise<void>;

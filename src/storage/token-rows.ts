@@ -1,6 +1,6 @@
 import { formatRate, parseRateText } from "../access/rate-limit.ts";
 import { isScope } from "../access/scopes.ts";
-import type { Token } from "../access/tokens.ts";
+import { type Token, TokenProblem } from "../access/tokens.ts";
 
 /** The columns of the table tokens, in the order of `tokenValues` and `tokenFrom`. */
 export const tokenColumns =
@@ -36,6 +36,13 @@ export function tokenFrom(row: readonly unknown[]): Token {
     lastUsedAtMs: numberFrom(lastUsedAtMs),
     rateLimit: rate === null ? undefined : parseRateText(String(rate)),
   };
+}
+
+/** For a token that replaces one which another request has ended since it was read. */
+export function notLiveProblem({ name }: Token): TokenProblem {
+  return new TokenProblem(
+    `A token named "${name}" was revoked or has expired meanwhile; nothing was changed.`,
+  );
 }
 
 function numberFrom(value: unknown): number | undefined {

@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
-import { tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
+import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import type { Row, Statement } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import { isMissingColumn, readFailure } from "./faults.ts";
@@ -18,17 +18,27 @@ const summary = {
   name: "tokens-summary",
   text: "SELECT count(*), sum(created_at_ms), sum(expires_at_ms), sum(revoked_at_ms) FROM tokens",
 };
-const set = `UPDATE tokens SET expires_at_ms = ended.expires_at_ms, revoked_at_ms = ended.revoked_at_ms
-    FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms)
+// `least` ignores NULL. What another node has ended since the tokens were read stays ended.
+const set = (
+  from = "",
+) => `UPDATE tokens SET expires_at_ms = least(tokens.expires_at_ms, ended.expires_at_ms),
+         revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms) ${from}
    WHERE tokens.digest = ended.digest`;
 const tokenRow = (first: number) =>
   ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text", "bigint", "text"]
     .map((type, index) => `$${first + index}::${type}`)
     .join(", ");
 // Each is one statement, so that it is one transaction. A retry finds the token that the first attempt stored.
-const addOne = `WITH changed AS (${set}), ${insertEntry(14)}
-  INSERT INTO tokens (${tokenColumns}) SELECT ${tokenRow(4)} ON CONFLICT (digest) DO NOTHING`;
-const changeSome = `WITH changed AS (${set}), ${insertEntry(4)} SELECT 1`;
+// FOR UPDATE waits for a node that changes one of them, and then looks at what it stored.
+const addOne = `WITH live AS (
+    SELECT digest FROM tokens WHERE digest = ANY ($1::text[]) AND revoked_at_ms IS NULL
+       AND (expires_at_ms IS NULL OR expires_at_ms > $8::bigint) FOR UPDATE),
+  allowed AS (SELECT 1 WHERE (SELECT count(*) FROM live) = cardinality($1::text[])),
+  changed AS (${set(", allowed")}), ${insertEntry(14, "FROM allowed")}
+  INSERT INTO tokens (${tokenColumns}) SELECT ${tokenRow(4)} FROM allowed ON CONFLICT (digest) DO NOTHING RETURNING 1`;
+const findOne = "SELECT 1 FROM tokens WHERE digest = $1";
+const changeSome = `WITH changed AS (${set()}), ${insertEntry(4)} SELECT 1`;
 // Two nodes may both find no token. The row that both insert makes the second wait, and then insert nothing; it is removed
 // like that of a node that has stopped.
 const addFirstOne = `WITH claimed AS (
@@ -59,7 +69,10 @@ export class PostgresTokens implements TokenStore {
   }
 
   async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {
-    await this.#run({ text: addOne }, [...endings(changed), ...tokenValues(token), ...entryValues(entry)]);
+    const values = [...endings(changed), ...tokenValues(token), ...entryValues(entry)];
+    const added = await this.#run({ text: addOne }, values);
+    if (added.length === 0 && (await this.#run({ text: findOne }, [token.digest])).length === 0)
+      throw notLiveProblem(token);
     await this.#audit.trim();
   }
 

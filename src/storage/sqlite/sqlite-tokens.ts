@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
-import { tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
+import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import { readPragma } from "./connect.ts";
 import type { SqliteAudit } from "./sqlite-audit.ts";
 import type { Writer } from "./writing/writer.ts";
@@ -31,11 +31,15 @@ export class SqliteTokens implements TokenStore {
   }
 
   async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {
-    await this.#write((audit) => {
+    // Thrown after the transaction, since a failure inside it stops the store.
+    const added = await this.#write((audit) => {
+      if (!changed.every(({ digest }) => this.#isLive(digest, token.createdAtMs))) return false;
       this.#insert(token);
       this.#update(changed);
       audit.insert(entry);
+      return true;
     });
+    if (!added) throw notLiveProblem(token);
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
@@ -67,10 +71,17 @@ export class SqliteTokens implements TokenStore {
     return String(readPragma(this.#database, "data_version"));
   }
 
-  async #write(work: (audit: SqliteAudit) => void): Promise<void> {
+  async #write<Result>(work: (audit: SqliteAudit) => Result): Promise<Result> {
     const writing = this.#writing;
     if (writing === undefined) throw new Error("these tokens were opened for reading");
-    await writing.writer.transaction(() => work(writing.audit));
+    return await writing.writer.transaction(() => work(writing.audit));
+  }
+
+  #isLive(digest: string, nowMs: number): boolean {
+    const live = this.#database.query(
+      "SELECT 1 FROM tokens WHERE digest = ? AND revoked_at_ms IS NULL AND coalesce(expires_at_ms > ?, 1)",
+    );
+    return live.get(digest, nowMs) !== null;
   }
 
   #insert(token: Token): void {
@@ -81,7 +92,8 @@ export class SqliteTokens implements TokenStore {
 
   #update(tokens: readonly Token[]): void {
     const update = this.#database.query(
-      "UPDATE tokens SET expires_at_ms = ?, revoked_at_ms = ? WHERE digest = ?",
+      `UPDATE tokens SET expires_at_ms = min(coalesce(expires_at_ms, ?1), coalesce(?1, expires_at_ms)),
+                         revoked_at_ms = coalesce(revoked_at_ms, ?2) WHERE digest = ?3`,
     );
     for (const token of tokens)
       update.run(token.expiresAtMs ?? null, token.revokedAtMs ?? null, token.digest);
