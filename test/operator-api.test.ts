@@ -346,7 +346,7 @@ onEveryEngine((engine) => {
         expect(JSON.stringify(entries)).not.toContain(text);
     });
 
-    test("has each sign-in, and each export once it starts, also through a link", async () => {
+    test("has the sign-in, and each export once it starts, also through a link", async () => {
       const reader = String(
         (await send("/api/tokens", { name: "reader", scopes: ["operator:read"] })).body["secret"],
       );
@@ -363,6 +363,14 @@ onEveryEngine((engine) => {
         { action: "export.started", actor: "reader", detail: "ndjson, tag bush", address: "127.0.0.1" },
         { action: "export.started", actor: "preset-operator", detail: "csv", address: "127.0.0.1" },
       ]);
+    });
+
+    test("has one entry for the sign-ins of one token from one address in a minute", async () => {
+      const { body } = await send("/api/tokens", { name: "often", scopes: ["operator:read"] });
+      const often = () => call("/api/sign-in", { method: "POST" }, String(body["secret"]));
+      const answers = await Promise.all(Array.from({ length: 20 }, often));
+      expect([...answers, await often()].every(({ status }) => status === 200)).toBe(true);
+      expect(await newest(2)).toMatchObject([{ action: "token.created" }, { actor: "often" }]);
     });
 
     test("is read in pages, and has no entry for a refusal", async () => {

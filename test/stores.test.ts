@@ -22,11 +22,11 @@ const settingOf = (database: string) => ({
 const open = (database: string): Promise<Store> => openStore(settingOf(database));
 
 /** Fills the audit trail with that many entries. */
-function fillAuditTrail(engine: Engine["name"], count: number): string {
+function fillAuditTrail(engine: Engine["name"], count: number, action = "'console.signed-in'"): string {
   const [column, value] = engine === "sqlite" ? ["seq", "n"] : ["id", "lpad(to_hex(n), 32, '0')"];
   return `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
     INSERT INTO audit_trail (${column}, at_ms, actor, action, subject, detail)
-    SELECT ${value}, n, 'test', 'console.signed-in', '', '' FROM numbers`;
+    SELECT ${value}, n, 'test', ${action}, '', '' FROM numbers`;
 }
 
 // The contract of the ports, for every engine.
@@ -342,8 +342,27 @@ onEveryEngine((engine) => {
         { action: "token.created", atMs: 100_001 },
         { action: "console.signed-in", atMs: 100_000 },
       ]);
-      expect(entries[0]?.detail).toBe("removed the oldest 10000 entries");
+      expect(entries[0]?.detail).toBe("removed the oldest 10000 entries, those of tokens last");
     }, 30_000);
+
+    // How many of the oldest entries are about tokens, and the oldest one of these and of the others afterwards.
+    for (const [tokens, ...oldest] of [
+      [1000, 1, 11_001],
+      [95_000, 5001, 0],
+    ] as const) {
+      test(`of which ${tokens} are about tokens loses these only when no others are left`, async () => {
+        const database = await engine.newDatabase();
+        await using store = await open(database);
+        const action = `CASE WHEN n <= ${tokens} THEN 'token.created' ELSE 'console.signed-in' END`;
+        await engine.run(database, fillAuditTrail(engine.name, 100_000, action));
+        for (const atMs of [100_001, 100_002]) await store.audit.record(entry("token.rotated", { atMs }));
+        const select = "SELECT count(*) AS count, min(at_ms) AS oldest FROM audit_trail WHERE action =";
+        const [kept] = await engine.run(database, `${select} 'token.created'`);
+        const [others] = await engine.run(database, `${select} 'console.signed-in'`);
+        expect([Number(kept?.["oldest"]), Number(others?.["oldest"])]).toEqual(oldest);
+        expect(Number(kept?.["count"]) + Number(others?.["count"])).toBe(90_000);
+      }, 30_000);
+    }
   });
 
   describe("reading the store", () => {

@@ -33,7 +33,7 @@ export interface AuditPage {
   readonly next: string | undefined;
 }
 
-/** Stores who did what. No entry is ever changed; past `auditRowsMax` the oldest are removed, and an entry says so. */
+/** Stores who did what. No entry is ever changed; past `auditRowsMax` the oldest are removed, those of tokens last, and an entry says so. */
 export interface AuditTrail {
   /** Resolves once the entry is durable. What it records must not happen if it rejects. */
   record(entry: AuditEntry): Promise<void>;
@@ -52,7 +52,7 @@ export function trimEntry(atMs: number): AuditEntry {
     action: "audit.trimmed",
     subject: "audit trail",
     address: undefined,
-    detail: `removed the oldest ${auditRowsTrimmed} entries`,
+    detail: `removed the oldest ${auditRowsTrimmed} entries, those of tokens last`,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Caller } from "../access/gate.ts";
+import { SignIns } from "../access/sign-ins.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import type { AuditParts } from "./list-audit.ts";
@@ -8,7 +9,7 @@ import { presentCaller } from "./who-am-i.ts";
 
 const noFields = { properties: {} };
 
-/** What whoAmI says, for someone who has just entered a token: the audit trail records it. */
+/** What whoAmI says, for someone who has just entered a token: the audit trail records it, once a minute. */
 export const signIn: Route<AuditParts> = {
   method: "POST",
   path: "/api/sign-in",
@@ -20,18 +21,17 @@ export const signIn: Route<AuditParts> = {
       "Records in the audit trail that someone signed in to the console, and says whose token this is.",
     success: { status: 200, description: "The token's holder.", content: jsonContent("Caller") },
   },
-  handler:
-    ({ audit }) =>
-    async (exchange, caller: Caller) => {
+  handler: ({ audit }) => {
+    const signIns = new SignIns();
+    return async (exchange, caller: Caller) => {
       await readBody(exchange, noFields);
       const action = "console.signed-in";
-      await audit.record({
-        ...originOf(exchange, caller),
-        atMs: Date.now(),
-        action,
-        subject: "console",
-        detail: caller.scopes.join(", "),
-      });
+      const origin = originOf(exchange, caller);
+      const detail = caller.scopes.join(", ");
+      await signIns.once(origin, performance.now(), () =>
+        audit.record({ ...origin, atMs: Date.now(), action, subject: "console", detail }),
+      );
       exchange.json(presentCaller(caller));
-    },
+    };
+  },
 };

@@ -3,6 +3,9 @@ import type { AuditAction, AuditEntry, AuditPage } from "../access/audit.ts";
 /** The columns of the table audit_trail besides its key, in the order of `auditValues` and `auditPage`. */
 export const auditColumns = "at_ms, actor, action, subject, address, detail";
 
+/** The order in which entries are removed before that of their key: no flood of other entries removes those of tokens. */
+export const removalOrder = "CASE WHEN action LIKE 'token.%' THEN 1 ELSE 0 END";
+
 export function auditValues(entry: AuditEntry): (string | number | null)[] {
   const { atMs, actor, action, subject, address, detail } = entry;
   return [atMs, actor, action, subject, address ?? null, detail];

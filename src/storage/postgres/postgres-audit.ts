@@ -8,7 +8,7 @@ import {
   trimEntry,
 } from "../../access/audit.ts";
 import { CursorProblem } from "../../plants/plant-archive.ts";
-import { auditColumns, auditPage, auditValues } from "../audit-rows.ts";
+import { auditColumns, auditPage, auditValues, removalOrder } from "../audit-rows.ts";
 import type { Row, Statement } from "./connection.ts";
 import type { Connections, Run } from "./connections.ts";
 import { readFailure } from "./faults.ts";
@@ -23,8 +23,8 @@ const selectPage = {
 };
 const countAll = { text: "SELECT count(*) FROM audit_trail" };
 const removeOldest = {
-  text: `DELETE FROM audit_trail WHERE id IN (SELECT id FROM audit_trail ORDER BY id LIMIT ${auditRowsTrimmed})
-         RETURNING 1`,
+  text: `DELETE FROM audit_trail
+          WHERE id IN (SELECT id FROM audit_trail ORDER BY ${removalOrder}, id LIMIT ${auditRowsTrimmed}) RETURNING 1`,
 };
 const insertOne = { text: `WITH ${insertEntry(1)} SELECT 1` };
 

@@ -8,7 +8,7 @@ import {
   trimEntry,
 } from "../../access/audit.ts";
 import { CursorProblem } from "../../plants/plant-archive.ts";
-import { auditColumns, auditPage, auditValues } from "../audit-rows.ts";
+import { auditColumns, auditPage, auditValues, removalOrder } from "../audit-rows.ts";
 import type { Writer } from "./writing/writer.ts";
 
 const cursorShape = /^\d{1,15}$/;
@@ -32,13 +32,18 @@ export class SqliteAudit implements AuditTrail {
   /** Inside a transaction of the caller's. */
   insert(entry: AuditEntry): void {
     this.#insertOne(entry);
-    // Rows are removed at one end and added at the other, so their number need not be counted.
+    // The ends are quick to find, and there are at most as many rows; counting is for the few trails that are that long.
     const ends = this.#database.query<{ first: bigint; last: bigint }, []>(
       "SELECT (SELECT min(seq) FROM audit_trail) AS first, (SELECT max(seq) FROM audit_trail) AS last",
     );
     const { first, last } = ends.get() ?? { first: 0n, last: 0n };
     if (last - first < BigInt(auditRowsMax)) return;
-    this.#database.query("DELETE FROM audit_trail WHERE seq < ?").run(first + BigInt(auditRowsTrimmed));
+    const counted = this.#database.query<{ count: bigint }, []>("SELECT count(*) AS count FROM audit_trail");
+    if ((counted.get()?.count ?? 0n) <= BigInt(auditRowsMax)) return;
+    this.#database.run(
+      `DELETE FROM audit_trail
+        WHERE seq IN (SELECT seq FROM audit_trail ORDER BY ${removalOrder}, seq LIMIT ${auditRowsTrimmed})`,
+    );
     this.#insertOne(trimEntry(entry.atMs));
   }
 
