@@ -173,6 +173,8 @@ describe("a token's name", () => {
     "Preset-Operator",
     "oidc:me",
     "os:root",
+    "plant-store",
+    "Plant-Store",
   ]) {
     test(`cannot be ${name}, which somebody else has`, async () => {
       await expect(create(name)).rejects.toThrow("is reserved");
@@ -180,7 +182,7 @@ describe("a token's name", () => {
   }
 
   test("may begin with preset, and contain a colon", async () => {
-    for (const name of ["presets", "preset-of-mine", "my:oidc"])
+    for (const name of ["presets", "preset-of-mine", "plant-stores", "my:oidc"])
       expect((await create(name)).token).toMatchObject({ name, createdBy: localOrigin().actor });
   });
 });

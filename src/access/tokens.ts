@@ -84,8 +84,9 @@ const idShape = /^[0-9a-f]{8}$/;
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * 86_400_000;
 const nameShape = /^[^\p{C}\p{Z}](?:[^\p{C}]{0,62}[^\p{C}\p{Z}])?$/u;
-// Preset tokens, callers of an identity provider, and users of the command line: plants and the audit trail name them too.
-const reservedName = /^(?:preset(?:-access|-operator)?$|oidc:|os:)/i;
+// Preset tokens, the service itself, callers of an identity provider, and users of the command line: plants and the audit trail
+// name them too.
+const reservedName = /^(?:preset(?:-access|-operator)?$|plant-store$|oidc:|os:)/i;
 
 export async function createToken(
   store: TokenStore,
@@ -194,7 +195,7 @@ function checkName(name: string): void {
     );
   if (reservedName.test(name))
     throw new TokenProblem(
-      `The name "${name}" is reserved: preset tokens, callers of an identity provider (oidc:) and users of the command line (os:) have such names. Choose another.`,
+      `The name "${name}" is reserved: preset tokens, the service itself (plant-store), callers of an identity provider (oidc:) and users of the command line (os:) have such names. Choose another.`,
     );
 }
 
