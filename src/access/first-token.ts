@@ -62,13 +62,7 @@ export class FirstTokenIssuer {
   #write(file: string): string | undefined {
     if (this.#written) return undefined;
     try {
-      const handle = openSync(file, createOnly, fileMode);
-      try {
-        writeSync(handle, `${this.#minted.secret}\n`);
-        fsyncSync(handle);
-      } finally {
-        closeSync(handle);
-      }
+      writeNew(file, `${this.#minted.secret}\n`);
       this.#written = true;
       return undefined;
     } catch (error) {
@@ -76,5 +70,21 @@ export class FirstTokenIssuer {
       const reason = exists ? "it exists already" : (error as Error).message;
       return `There is no token yet, and the file ${file} cannot be created for one: ${reason}. ${howToCreate}`;
     }
+  }
+}
+
+// An incomplete file is removed, since the next start would find that it exists.
+function writeNew(file: string, text: string): void {
+  const handle = openSync(file, createOnly, fileMode);
+  try {
+    try {
+      writeSync(handle, text);
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
+  } catch (error) {
+    rmSync(file, { force: true });
+    throw error;
   }
 }
