@@ -1,5 +1,6 @@
 import { clientNetwork } from "./client-address.ts";
 import type { Exchange } from "./exchange.ts";
+import { heldConnectionsMax } from "./wire/connection-limit.ts";
 
 interface Client {
   failures: number;
@@ -22,7 +23,6 @@ const firstDelayMs = 10;
 const delayMsMax = 1000;
 const forgottenAfterMs = 60_000;
 const clientsMax = 10_000;
-const heldMax = 1000;
 
 /**
  * Slows down guessing: the more credentials of one client have failed, the longer each further failure waits for its
@@ -31,7 +31,6 @@ const heldMax = 1000;
 export class FailedCredentials {
   readonly #onMany: FailedCredentialsOptions["onMany"];
   readonly #now: () => number;
-  // A connection that waits is not idle and cannot be closed for a new one, so most of them must be left to others.
   readonly #heldMax: number;
   // In the order of their last failure.
   readonly #clients = new Map<string, Client>();
@@ -40,7 +39,7 @@ export class FailedCredentials {
   constructor({ connectionsMax, onMany, now = () => performance.now() }: FailedCredentialsOptions) {
     this.#onMany = onMany;
     this.#now = now;
-    this.#heldMax = Math.min(heldMax, Math.ceil(connectionsMax / 4));
+    this.#heldMax = heldConnectionsMax(connectionsMax);
   }
 
   /** How many responses are being held. */

@@ -14,6 +14,7 @@ import type { Route } from "./route.ts";
 import { Router, type RouterOptions } from "./router.ts";
 import { OpenStreams } from "./streaming.ts";
 import { TlsFiles, type TlsPaths } from "./tls-files.ts";
+import { heldConnectionsMax } from "./wire/connection-limit.ts";
 import type { WireFault, WireHandlers } from "./wire/wire-handlers.ts";
 import { WireServer, type WireServerOptions } from "./wire/wire-server.ts";
 
@@ -60,7 +61,8 @@ export function startListener<Parts>(
   precondition: Precondition = () => {},
 ): Listener {
   const failedCredentials = new FailedCredentials({ ...options, onMany: events.manyFailedCredentials });
-  const router = new Router(routes, parts, { gate, failedCredentials }, options);
+  const verifyingMax = heldConnectionsMax(options.connectionsMax);
+  const router = new Router(routes, parts, { gate, failedCredentials, verifyingMax }, options);
   const state = listenerState(events, options, (exchange) => router.checkAgain(exchange));
   const handlers: WireHandlers = {
     handle(connection, head) {

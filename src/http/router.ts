@@ -12,6 +12,13 @@ export interface RouterOptions {
   readonly hint: string;
 }
 
+export interface RouterChecks {
+  readonly gate: Gate;
+  readonly failedCredentials: FailedCredentials;
+  /** How many requests may wait for their credentials to be verified. */
+  readonly verifyingMax: number;
+}
+
 type Scoped = { readonly scope: Scope; readonly handle: Handler };
 type Mounted = Scoped | { readonly scope: "none"; readonly handle: OpenHandler };
 
@@ -23,17 +30,20 @@ export class Router<Parts> {
   readonly #gate: Gate;
   readonly #options: RouterOptions;
   readonly #failedCredentials: FailedCredentials;
+  readonly #verifyingMax: number;
   readonly #exact = new Map<string, Methods>();
   readonly #patterns: { readonly pattern: RegExp; readonly path: string; readonly methods: Methods }[] = [];
+  #verifying = 0;
 
   constructor(
     routes: readonly Route<Parts>[],
     parts: Parts,
-    { gate, failedCredentials }: { readonly gate: Gate; readonly failedCredentials: FailedCredentials },
+    { gate, failedCredentials, verifyingMax }: RouterChecks,
     options: RouterOptions,
   ) {
     this.#gate = gate;
     this.#failedCredentials = failedCredentials;
+    this.#verifyingMax = verifyingMax;
     this.#options = options;
     for (const route of routes) {
       const { method, scope, handler } = route;
@@ -77,7 +87,11 @@ export class Router<Parts> {
   }
 
   async #verify(exchange: Exchange, { scope, handle }: Scoped): Promise<void> {
-    const caller = await this.#gate.verify(exchange.header("authorization") ?? "", scope);
+    if (this.#verifying >= this.#verifyingMax) return refuseToVerify(exchange);
+    this.#verifying++;
+    const caller = await this.#gate
+      .verify(exchange.header("authorization") ?? "", scope)
+      .finally(() => this.#verifying--);
     if (typeof caller === "string") return this.#deny(exchange, caller, scope);
     exchange.caller = caller;
     exchange.scope = scope;
@@ -120,13 +134,13 @@ function noSuchMethod(exchange: Exchange, path: string, method: string, methods:
   exchange.error("no-such-method", message, { Allow: allowed });
 }
 
+function refuseToVerify(exchange: Exchange): void {
+  exchange.closeAfterResponse();
+  exchange.error("too-busy", "Too many tokens wait to be verified. Send it again in a moment; that is safe.");
+}
+
 function deny(exchange: Exchange, reason: Denied, scope: Scope): void {
   if (reason === "store-unavailable" || reason === "issuer-unavailable") return exchange.error(reason);
-  if (reason === "too-busy")
-    return exchange.error(
-      reason,
-      "Too many tokens wait to be verified. Send it again in a moment; that is safe.",
-    );
   const detail = {
     "no-credentials": "",
     "bad-credentials": ', error="invalid_token"',

@@ -1,25 +1,19 @@
-import { setTimeout as sleep } from "node:timers/promises";
-
 const concurrentMax = 2;
-const waitingMax = 1000;
 // A turn whose work failed rests for so many times as long as the work took: a twentieth of a core is the most that a
 // turn gives to forged tokens. On a busy machine the work takes longer than it costs (2.5 ms at most, for ES512), so the rest is
 // bounded: a good token that waits among forged ones has its turn.
 const restFactor = 20;
 const restMsMax = 50;
-const refusedAfterMs = 1000;
 
-/** Bounds the work that strangers can cause. Work that succeeds is not slowed. */
+/** Bounds the work that strangers can cause. Work that succeeds is not slowed. The caller bounds how many wait. */
 export class FailurePace {
   #free = concurrentMax;
   readonly #waiting: (() => void)[] = [];
 
-  /** The work's result, undefined where it failed; `too-busy` where too many wait already. */
-  async run<Result>(work: () => Promise<Result | undefined>): Promise<Result | undefined | "too-busy"> {
+  /** The work's result, undefined where it failed. */
+  async run<Result>(work: () => Promise<Result | undefined>): Promise<Result | undefined> {
     if (this.#free > 0) this.#free--;
-    else if (this.#waiting.length < waitingMax)
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else return sleep(refusedAfterMs, "too-busy" as const, { ref: false });
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     const startMs = performance.now();
     const result = await work();
     if (result !== undefined) this.#endTurn();

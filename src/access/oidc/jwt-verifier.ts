@@ -13,7 +13,7 @@ const types = ["at+jwt", "application/at+jwt", "jwt"];
 const clockToleranceSeconds = 30;
 const rememberedMax = 10_000;
 
-export type JwtRefusal = "bad-credentials" | "issuer-unavailable" | "too-busy";
+export type JwtRefusal = "bad-credentials" | "issuer-unavailable";
 
 interface Keys {
   readonly all: readonly JWK[];
@@ -63,6 +63,7 @@ export class JwtVerifier {
     return caller;
   }
 
+  /** May wait for seconds, for the issuer or among forged tokens; the caller bounds how many wait. */
   async verify(jwt: string): Promise<JwtCaller | JwtRefusal> {
     const kid = partOf(jwt, 0)["kid"] as string | undefined;
     if (!this.#mayHave(kid)) await this.#requestKeys();

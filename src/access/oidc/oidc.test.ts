@@ -272,32 +272,19 @@ describe("a verified token", () => {
 });
 
 describe("failed verifications", () => {
-  test("rest, those that succeed do not; too many are refused", async () => {
+  test("have two turns, and rest after each", async () => {
     const pace = new FailurePace();
     let running = 0;
     let most = 0;
-    const work = (result: string | undefined) => async () => {
+    const fail = async () => {
       most = Math.max(most, ++running);
       await Bun.sleep(5);
       running--;
-      return result;
+      return undefined;
     };
     const startMs = performance.now();
-    await Promise.all(Array.from({ length: 4 }, () => pace.run(work(undefined))));
+    await Promise.all(Array.from({ length: 4 }, () => pace.run(fail)));
     expect(performance.now() - startMs).toBeGreaterThan(50);
     expect(most).toBe(2);
-    const held = Array.from({ length: 1002 }, () => pace.run(() => new Promise<undefined>(() => {})));
-    expect(held).toHaveLength(1002);
-    expect(await pace.run(work("good"))).toBe("too-busy");
-  });
-
-  test("are what forged tokens get, so that a flood of them is refused", async () => {
-    const { state, keys, gate, signed } = start({});
-    state.keys = [(await createKey("one")).jwk];
-    await keys.start();
-    const forged = `Bearer ${await signed(await createKey("one"))}`;
-    const answers = Array.from({ length: 1003 }, () => gate.verify(forged, "operator"));
-    expect(await answers.at(-1)).toBe("too-busy");
-    expect(await answers[0]).toBe("bad-credentials");
   });
 });

@@ -9,6 +9,7 @@ const descriptorsUsual = 1024;
 const connectionsMax = 10_000;
 // A console and its event stream need a handful; 100 may watch, and exports and scrapes come on top.
 const operatorConnectionsMax = 500;
+const heldMax = 1000;
 
 /** How many connections each listener may have open, within the process's limit of file descriptors. */
 export interface ConnectionBudget {
@@ -23,6 +24,14 @@ export function connectionBudget(threads: number, descriptors = descriptorLimit(
   const total = Math.max(2, Math.min(connectionsMax, descriptors - reserved));
   const operatorMax = Math.min(operatorConnectionsMax, Math.ceil(total / 8));
   return { publicMax: Math.max(1, Math.floor((total - operatorMax) / threads)), operatorMax };
+}
+
+/**
+ * How many of a listener's connections may wait on account of their credentials. One that waits is not idle and cannot be closed
+ * for a new one, so most of them must be left to others.
+ */
+export function heldConnectionsMax(connectionsMax: number): number {
+  return Math.min(heldMax, Math.ceil(connectionsMax / 4));
 }
 
 // Node has no getrlimit, and Bun has raised the limit by the time this runs. Linux shows it as a file; elsewhere a shell
