@@ -9,6 +9,8 @@ interface BodyRead {
 }
 
 const headBytesMax = 16 * 1024;
+// So many bytes that have been used may stay in memory while a request waits.
+const usedBytesMax = 64 * 1024;
 const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 const headEnd = Buffer.from("\r\n\r\n");
@@ -102,6 +104,8 @@ export class Incoming {
       return faultSoFar(this.#bytes.subarray(start, end + headEnd.length), 0) ?? head;
     this.#start = end + headEnd.length;
     this.#checkedBytes = 0;
+    // Only where that is more than is left, so that a byte is copied once on average.
+    if (this.#start > usedBytesMax && this.#start > this.length) this.compact();
     return head;
   }
 

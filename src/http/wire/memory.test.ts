@@ -5,31 +5,34 @@ import { WireServer } from "./wire-server.ts";
 
 const clients = 40;
 const bytesPerClientMax = 500_000;
+const serverOptions = {
+  host: "127.0.0.1",
+  port: 0,
+  sharePort: false,
+  connectionsMax: 1000,
+  bodyBytesMax: 65_536,
+  bodyTimeoutMs: 10_000,
+};
+
+function extraBytes(): number {
+  Bun.gc(true);
+  return heapStats().extraMemorySize;
+}
 
 // A store answers later, when more may have arrived; a page is answered at once.
 test.each(["later", "at once"])(
   "a client that never reads what is answered %s costs little memory",
   async (when) => {
-    const server = new WireServer(
-      {
-        host: "127.0.0.1",
-        port: 0,
-        sharePort: false,
-        connectionsMax: 1000,
-        bodyBytesMax: 65_536,
-        bodyTimeoutMs: 10_000,
-      },
-      {
-        handle: (connection) =>
-          connection.readBody((body) => {
-            const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-            if (when === "later") setImmediate(() => connection.send(text, text.length));
-            else connection.send(text, text.length);
-          }),
-        fault() {},
-        crash() {},
-      },
-    );
+    const server = new WireServer(serverOptions, {
+      handle: (connection) =>
+        connection.readBody((body) => {
+          const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+          if (when === "later") setImmediate(() => connection.send(text, text.length));
+          else connection.send(text, text.length);
+        }),
+      fault() {},
+      crash() {},
+    });
     const body = "x".repeat(60_000);
     const flood = Buffer.from(
       `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n${body}`.repeat(400),
@@ -39,10 +42,6 @@ test.each(["later", "at once"])(
       const written = Math.max(0, socket.write(flood.subarray(socket.data.at)));
       socket.data.at += written;
       sent += written;
-    };
-    const extraBytes = () => {
-      Bun.gc(true);
-      return heapStats().extraMemorySize;
     };
     const before = extraBytes();
     const sockets: Socket<{ at: number }>[] = [];
@@ -64,3 +63,33 @@ test.each(["later", "at once"])(
     await server.drain(0);
   },
 );
+
+// As one does whose credentials are being verified.
+test("a request that waits does not keep alive those before it that arrived with it", async () => {
+  let waiting = 0;
+  const text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+  const server = new WireServer(serverOptions, {
+    handle(connection, { path }) {
+      if (path === "/wait") waiting++;
+      else connection.readBody(() => connection.send(text, text.length));
+    },
+    fault() {},
+    crash() {},
+  });
+  const answered = `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n${"x".repeat(50_000)}`;
+  const before = extraBytes();
+  const sockets: Socket[] = [];
+  for (let count = 0; count < clients; count++) {
+    const socket = await Bun.connect({
+      hostname: "127.0.0.1",
+      port: server.port,
+      socket: { data() {}, error() {} },
+    });
+    socket.write(`${answered.repeat(2)}GET /wait HTTP/1.1\r\nHost: h\r\n\r\n`);
+    sockets.push(socket);
+  }
+  while (waiting < clients) await Bun.sleep(10);
+  expect((extraBytes() - before) / clients).toBeLessThan(50_000);
+  for (const socket of sockets) socket.terminate();
+  await server.drain(0);
+});
