@@ -198,6 +198,14 @@ describe("preset tokens", () => {
     expect(read({}, { PLANT_STORE_OPERATOR_TOKEN: secret }).rereadPresets).toBeUndefined();
   });
 
+  test("are not read again as a JWT where there is an identity provider", () => {
+    const flags = { "oidc-issuer": "https://id.example.org", "oidc-audience": "plants" };
+    const files = { f: secret };
+    const { rereadPresets } = read(flags, { PLANT_STORE_OPERATOR_TOKEN_FILE: "f" }, files);
+    files.f = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl";
+    expect(rereadPresets).toThrow("holds a token in three parts");
+  });
+
   test("have one scope each", () => {
     const environment = { PLANT_STORE_ACCESS_TOKEN: secret, PLANT_STORE_OPERATOR_TOKEN: `other-${secret}` };
     expect(read({}, environment).presetTokens.map(({ name, scopes }) => [name, scopes])).toEqual([

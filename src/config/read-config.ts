@@ -7,7 +7,7 @@ import {
   isMintedSecret,
   presetCharactersMin,
 } from "../access/secret.ts";
-import { checkOidc } from "./check-oidc.ts";
+import { checkOidc, type OidcValues } from "./check-oidc.ts";
 import { type SecretName, secrets } from "./secrets.ts";
 import { type SettingName, settings } from "./settings.ts";
 import { InvalidValue } from "./values.ts";
@@ -66,12 +66,11 @@ export function readConfig(sources: ConfigSources): Config {
   });
   const config = Object.fromEntries(values) as Omit<Config, NotASetting>;
   checkTls(config);
-  checkTogether(config, sources);
   const fromFile = presetNames.some((name) => findSecret(name, sources)?.source === "file");
   return {
     ...config,
-    presetTokens: readPresets(sources),
-    rereadPresets: fromFile ? () => readPresets(sources) : undefined,
+    presetTokens: readPresets(config, sources),
+    rereadPresets: fromFile ? () => readPresets(config, sources) : undefined,
     databasePassword: databasePassword(sources),
   };
 }
@@ -127,7 +126,7 @@ function checkTls({
     throw needs("--tls-client-ca", "--tls-cert and --tls-key");
 }
 
-function checkTogether(config: Parameters<typeof checkOidc>[0], sources: ConfigSources): void {
+function checkTogether(config: OidcValues, sources: ConfigSources): void {
   const secretOf = (name: PresetName) => [secrets[name].environment, findSecret(name, sources)?.text];
   try {
     checkOidc(config, Object.fromEntries(presetNames.map(secretOf)));
@@ -180,7 +179,8 @@ function parseFound<Value>({ text, label }: Found, parse: (text: string) => Valu
   }
 }
 
-function readPresets(sources: ConfigSources): PresetToken[] {
+function readPresets(config: OidcValues, sources: ConfigSources): PresetToken[] {
+  checkTogether(config, sources);
   return mergePresets(presetNames.flatMap((name) => presetToken(name, sources)));
 }
 
