@@ -57,7 +57,7 @@ describe("signing in to the console with an identity provider", () => {
       await page.evaluate(axe.source);
       expect(((await page.evaluate("axe.run()")) as AxeResults).violations).toEqual([]);
       await signInAs(page, "alice");
-      await page.locator(".who").getByText("oidc:alice").waitFor();
+      await page.locator(".who").getByText("oidc:user:alice").waitFor();
       expect(page.url()).toBe(`${running().operatorUrl}/plants?name=fern`);
       expect(await stored(page, "plant-store-sign-in")).toBeNull();
       await page.getByRole("button", { name: "Add a plant" }).click();
@@ -65,9 +65,9 @@ describe("signing in to the console with an identity provider", () => {
       await page.locator("dialog").getByLabel("Name").fill("Fern");
       await page.getByRole("button", { name: "Add plant" }).click();
       await page.getByText("The plant is stored.").waitFor();
-      expect(storedPlants(running().database)).toMatchObject([{ id: 7n, created_by: "oidc:alice" }]);
+      expect(storedPlants(running().database)).toMatchObject([{ id: 7n, created_by: "oidc:user:alice" }]);
       await page.reload();
-      await page.locator(".who").getByText("oidc:alice").waitFor();
+      await page.locator(".who").getByText("oidc:user:alice").waitFor();
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByLabel("Token").waitFor();
       expect(await page.evaluate("sessionStorage.length")).toBe(0);
@@ -129,7 +129,7 @@ describe("signing in to the console with an identity provider", () => {
       const jwt = await provider().sign({ exp: inSeconds(300), client_id: "console", sub: "bob" });
       await page.evaluate(`sessionStorage.setItem("plant-store-token", "${jwt}")`);
       await page.reload();
-      await page.locator(".who").getByText("oidc:bob").waitFor();
+      await page.locator(".who").getByText("oidc:user:bob").waitFor();
       try {
         setSystemTime(Date.now() + 301_000);
         await page.getByText("Your session has ended. Sign in again.").waitFor();

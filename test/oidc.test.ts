@@ -75,7 +75,7 @@ for (const workers of ["1", "2"]) {
         expect(response.status).toBe(200);
       }
       const stored = storedPlants(running().database);
-      expect(stored.map(({ created_by }) => created_by)).toEqual(Array(20).fill("oidc:greenhouse"));
+      expect(stored.map(({ created_by }) => created_by)).toEqual(Array(20).fill("oidc:client:greenhouse"));
     });
 
     test("the token's scopes decide what it may do", async () => {
@@ -88,7 +88,7 @@ for (const workers of ["1", "2"]) {
         403, 40301,
       ]);
       const me = await fetch(`${running().operatorUrl}/api/me`, { headers: bearer(operator) });
-      expect(await me.json()).toMatchObject({ name: "oidc:greenhouse", scopes: ["operator"] });
+      expect(await me.json()).toMatchObject({ name: "oidc:client:greenhouse", scopes: ["operator"] });
     });
 
     test("a hostile token reads nothing and changes nothing", async () => {

@@ -20,10 +20,13 @@ export interface JwtCaller {
   readonly mintLifetimeMsMax: number;
 }
 
-// No stored or preset token may have a name that starts so.
-const callerPrefix = "oidc:";
+// No stored or preset token may have a name that starts with `oidc:`. Whoever registers a client chooses its id, which could be a
+// person's `sub`.
+const clientPrefix = "oidc:client:";
+const userPrefix = "oidc:user:";
 
-const printable = /^[^\p{C}\p{Z}](?:[^\p{C}]{0,57}[^\p{C}\p{Z}])?$/u;
+// With a prefix, at most 64 characters.
+const printable = /^[^\p{C}\p{Z}](?:[^\p{C}]{0,50}[^\p{C}\p{Z}])?$/u;
 const digestCharacters = 32;
 // The last time that a Date can hold.
 const timeMsMax = 8.64e15;
@@ -31,11 +34,11 @@ const timeMsMax = 8.64e15;
 /** Undefined where the token names nobody. */
 export function callerOf(claims: JWTPayload, settings: JwtSettings): JwtCaller | undefined {
   const { client_id: clientId, sub, exp = 0 } = claims;
-  const client = clientId === settings.clientId ? undefined : clientId;
+  const client = clientId === settings.clientId ? null : (clientId ?? null);
   const holder = client ?? sub;
   if (typeof holder !== "string" || holder === "") return undefined;
   return {
-    name: callerPrefix + printableName(holder),
+    name: (client === null ? userPrefix : clientPrefix) + printableName(holder),
     scopes: scopesOf(claims).filter(isScope),
     expiresAtMs: Math.min(exp * 1000, timeMsMax),
     mintLifetimeMsMax: settings.mintLifetimeMsMax,

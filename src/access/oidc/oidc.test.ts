@@ -91,8 +91,8 @@ describe("keys of an issuer", () => {
     state.keys = [one.jwk, two.jwk];
     await keys.start();
     const [ended, alive] = [await signed(one), await signed(two)];
-    expect(await admit(ended)).toMatchObject({ name: "oidc:alice" });
-    expect(await admit(alive)).toMatchObject({ name: "oidc:alice" });
+    expect(await admit(ended)).toMatchObject({ name: "oidc:user:alice" });
+    expect(await admit(alive)).toMatchObject({ name: "oidc:user:alice" });
     const [mayEnded, mayAlive] = [
       gate.watch(`Bearer ${ended}`, "operator"),
       gate.watch(`Bearer ${alive}`, "operator"),
@@ -102,7 +102,7 @@ describe("keys of an issuer", () => {
     await eventually(async () => (await admit(ended)) === "bad-credentials");
     await eventually(() => !mayEnded());
     expect(mayAlive()).toBe(true);
-    expect(await admit(alive)).toMatchObject({ name: "oidc:alice" });
+    expect(await admit(alive)).toMatchObject({ name: "oidc:user:alice" });
   });
 
   test("that are fetched again while a token is being verified do not refuse it, unless its key is gone", async () => {
@@ -112,7 +112,7 @@ describe("keys of an issuer", () => {
     await keys.start();
     const early = gate.verify(`Bearer ${await signed(one)}`, "operator");
     gate.updateKeys([one.jwk, two.jwk]);
-    expect(await early).toMatchObject({ name: "oidc:alice" });
+    expect(await early).toMatchObject({ name: "oidc:user:alice" });
     const late = gate.verify(`Bearer ${await signed(one)}`, "operator");
     gate.updateKeys([two.jwk]);
     expect(await late).toBe("bad-credentials");
@@ -124,7 +124,7 @@ describe("keys of an issuer", () => {
     state.keys = [old.jwk];
     await keys.start();
     const jwt = await signed(old);
-    expect(await admit(jwt)).toMatchObject({ name: "oidc:alice" });
+    expect(await admit(jwt)).toMatchObject({ name: "oidc:user:alice" });
     state.keys = [(await createKey("one")).jwk];
     await eventually(async () => (await admit(jwt)) === "bad-credentials");
   });
@@ -135,7 +135,7 @@ describe("keys of an issuer", () => {
     state.keys = [one.jwk];
     await keys.start();
     state.keys = [one.jwk, two.jwk];
-    expect(await admit(await signed(two))).toMatchObject({ name: "oidc:alice" });
+    expect(await admit(await signed(two))).toMatchObject({ name: "oidc:user:alice" });
     const strangers = await Promise.all(Array.from({ length: 20 }, (_, index) => createKey(`no-${index}`)));
     for (const stranger of strangers) expect(await admit(await signed(stranger))).toBe("bad-credentials");
     expect(state.asked).toBe(2);
@@ -147,11 +147,11 @@ describe("keys of an issuer", () => {
     state.keys = [key.jwk];
     await keys.start();
     const before = await signed(key);
-    expect(await admit(before)).toMatchObject({ name: "oidc:alice" });
+    expect(await admit(before)).toMatchObject({ name: "oidc:user:alice" });
     state.up = false;
     await eventually(() => log.length > 0);
-    expect(await admit(before)).toMatchObject({ name: "oidc:alice" });
-    expect(await admit(await signed(key))).toMatchObject({ name: "oidc:alice" });
+    expect(await admit(before)).toMatchObject({ name: "oidc:user:alice" });
+    expect(await admit(await signed(key))).toMatchObject({ name: "oidc:user:alice" });
     await eventually(async () => (await admit(before)) === "issuer-unavailable");
     state.up = true;
     await eventually(async () => typeof (await admit(before)) !== "string");
@@ -211,7 +211,7 @@ describe("a verified token", () => {
       const key = await createKey("one", alg);
       state.keys = [key.jwk];
       await keys.start();
-      expect(await admit(await signed(key))).toMatchObject({ name: "oidc:alice" });
+      expect(await admit(await signed(key))).toMatchObject({ name: "oidc:user:alice" });
     });
   }
 
@@ -223,18 +223,20 @@ describe("a verified token", () => {
     const header = `Bearer ${await signed(key)}`;
     expect(gate.admit(header, "operator", Date.now())).toBe("unverified");
     await admit(header.slice("Bearer ".length));
-    expect(gate.admit(header, "operator", Date.now())).toMatchObject({ name: "oidc:alice" });
+    expect(gate.admit(header, "operator", Date.now())).toMatchObject({ name: "oidc:user:alice" });
     gate.update([]);
-    expect(gate.admit(header, "operator", Date.now())).toMatchObject({ name: "oidc:alice" });
+    expect(gate.admit(header, "operator", Date.now())).toMatchObject({ name: "oidc:user:alice" });
     expect(gate.admit(header, "operator", soon() * 1000)).toBe("bad-credentials");
   });
 
   const names: [JWTPayload, string | undefined][] = [
-    [{ client_id: "greenhouse", sub: "x" }, "oidc:greenhouse"],
-    [{ sub: "alice" }, "oidc:alice"],
-    [{ client_id: "console", sub: "alice" }, "oidc:alice"],
-    [{ client_id: "two words", sub: "x" }, "oidc:two words"],
-    [{ client_id: "x".repeat(59) }, `oidc:${"x".repeat(59)}`],
+    [{ client_id: "greenhouse", sub: "x" }, "oidc:client:greenhouse"],
+    [{ sub: "alice" }, "oidc:user:alice"],
+    [{ client_id: "console", sub: "alice" }, "oidc:user:alice"],
+    [{ client_id: "alice" }, "oidc:client:alice"],
+    [{ client_id: "two words", sub: "x" }, "oidc:client:two words"],
+    [{ client_id: "x".repeat(52) }, `oidc:client:${"x".repeat(52)}`],
+    [{ client_id: null, sub: "alice" }, "oidc:user:alice"],
     [{ client_id: "" }, undefined],
     [{ client_id: 7 }, undefined],
     [{}, undefined],
@@ -246,10 +248,10 @@ describe("a verified token", () => {
   }
 
   test("has a bounded, printable and distinct name, whatever its claims", () => {
-    const claims = ["x".repeat(60), "x".repeat(61), "a\nb", "\u202eecila", " a"];
+    const claims = ["x".repeat(53), "x".repeat(54), "a\nb", "\u202eecila", " a"];
     const all = claims.map((sub) => callerOf({ sub }, settings)?.name ?? "");
     expect(new Set(all).size).toBe(claims.length);
-    for (const name of all) expect(name).toMatch(/^oidc:[0-9a-f]{32}$/);
+    for (const name of all) expect(name).toMatch(/^oidc:user:[0-9a-f]{32}$/);
   });
 
   const scopes: [JWTPayload, string[]][] = [
