@@ -330,8 +330,11 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       const floodStartMs = performance.now();
       const flood = sendRaw(
         port,
-        ["GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(5000)],
-        300,
+        [
+          "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(4999),
+          "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        ],
+        20_000,
       );
       await Bun.sleep(5);
       let longestMs = 0;
