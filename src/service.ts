@@ -116,7 +116,7 @@ export async function startService(
   store.failure?.then((reason) => intake.fail(reason));
   const { workers, presetTokens } = config;
   const rateMemory = createRateMemory();
-  const rateLimit = new RateLimit(config.rateLimit, rateMemory);
+  const rateLimit = new RateLimit(config.rateLimit, rateMemory, workers);
   const connections = connectionBudget(workers);
   const publicOptions: PublicListenerOptions = {
     ...publicSettings(config),

@@ -207,9 +207,10 @@ describe("a preset token", () => {
   }
 });
 
-describe("a rate limit", () => {
+// Plain numbers for a single thread, and a lock-free update for several.
+describe.each([1, 2])("a rate limit of %i thread(s)", (threads) => {
   test("allows a burst, then a steady rate, for each caller", () => {
-    const limit = new RateLimit({ count: 10, perMs: 1000 }, createRateMemory());
+    const limit = new RateLimit({ count: 10, perMs: 1000 }, createRateMemory(), threads);
     for (let taken = 0; taken < 10; taken++) expect(limit.take("a", 0)).toBe(0);
     expect(limit.take("a", 0)).toBe(100);
     expect(limit.take("b", 0)).toBe(0);
@@ -219,20 +220,20 @@ describe("a rate limit", () => {
 
   for (const count of [1, 3, 7, 30, 60, 999]) {
     test(`of ${count} per second allows a burst of ${count} and no more`, () => {
-      const limit = new RateLimit({ count, perMs: 1000 }, createRateMemory());
+      const limit = new RateLimit({ count, perMs: 1000 }, createRateMemory(), threads);
       const taken = Array.from({ length: count + 1 }, () => limit.take("a", 1_794_700_000_000));
       expect(taken.filter((waitMs) => waitMs === 0)).toHaveLength(count);
     });
   }
 
   test("is separate for each caller, even if their names have the same hash", () => {
-    const limit = new RateLimit({ count: 1, perMs: 1000 }, createRateMemory());
+    const limit = new RateLimit({ count: 1, perMs: 1000 }, createRateMemory(), threads);
     // These two have the same 32-bit FNV-1a hash.
     for (const name of ["costarring", "liquid"]) expect([name, limit.take(name, 0)]).toEqual([name, 0]);
   });
 
   test("is separate for each caller while there are buckets left; further callers share one", () => {
-    const limit = new RateLimit({ count: 1, perMs: 1000 }, createRateMemory());
+    const limit = new RateLimit({ count: 1, perMs: 1000 }, createRateMemory(), threads);
     const refused = (from: number, to: number, nowMs: number) =>
       Array.from({ length: to - from }, (_, index) => limit.take(`caller ${from + index}`, nowMs)).filter(
         Boolean,
@@ -245,14 +246,24 @@ describe("a rate limit", () => {
 
   test("of a caller's own replaces the one for all, and one for all is not needed", () => {
     const [own, memory] = [{ count: 1, perMs: 1000 }, createRateMemory()];
-    const limit = new RateLimit({ count: 3, perMs: 1000 }, memory);
+    const limit = new RateLimit({ count: 3, perMs: 1000 }, memory, threads);
     const allowed = (made: RateLimit, caller: string, rate?: Rate) =>
       Array.from({ length: 5 }, () => made.take(caller, 0, rate)).filter((waitMs) => waitMs === 0).length;
     expect([allowed(limit, "a"), allowed(limit, "b", own)]).toEqual([3, 1]);
-    const none = new RateLimit(undefined, memory);
+    const none = new RateLimit(undefined, memory, threads);
     expect([allowed(none, "c"), allowed(none, "d", own), allowed(none, "b", own)]).toEqual([5, 1, 0]);
   });
 
+  test("survives a clock that is set back", () => {
+    const limit = new RateLimit({ count: 2, perMs: 1000 }, createRateMemory(), threads);
+    expect(limit.take("a", 10_000)).toBe(0);
+    expect(limit.take("a", 10_000)).toBe(0);
+    expect(limit.take("a", 9_999)).toBeGreaterThan(0);
+    expect(limit.take("a", 0)).toBe(0);
+  });
+});
+
+describe("a rate limit", () => {
   test("is read from what was written", () => {
     for (const text of ["1/s", "5000/m", "999999999/h"])
       expect(formatRate(parseRateText(text) ?? { count: 0, perMs: 0 })).toBe(text);
@@ -268,13 +279,5 @@ describe("a rate limit", () => {
     expect([one.take("a", 0), other.take("a", 0)]).toEqual([0, 0]);
     expect(one.take("a", 0)).toBeGreaterThan(0);
     expect(other.take("a", 0)).toBeGreaterThan(0);
-  });
-
-  test("survives a clock that is set back", () => {
-    const limit = new RateLimit({ count: 2, perMs: 1000 }, createRateMemory());
-    expect(limit.take("a", 10_000)).toBe(0);
-    expect(limit.take("a", 10_000)).toBe(0);
-    expect(limit.take("a", 9_999)).toBeGreaterThan(0);
-    expect(limit.take("a", 0)).toBe(0);
   });
 });

@@ -23,10 +23,10 @@ export function formatRate({ count, perMs }: Rate): string {
 /** The limit's state; workers that share it enforce one limit together. */
 export type RateMemory = SharedArrayBuffer;
 
-/** What a rate allows, in microseconds. */
+/** What a rate allows, in whole microseconds. */
 interface Span {
-  readonly intervalUs: bigint;
-  readonly burstUs: bigint;
+  readonly intervalUs: number;
+  readonly burstUs: number;
 }
 
 const callersMax = 4096;
@@ -51,9 +51,12 @@ export class RateLimit {
   readonly #dueUs: BigInt64Array;
   readonly #owners: BigInt64Array;
   readonly #slots = new Map<string, number>();
+  // The same memory as plain numbers, for a single thread: integers of 64 bits and a lock-free update cost a seventh of the rate.
+  readonly #dueAlone: Float64Array | undefined;
 
-  constructor(rate: Rate | undefined, memory: RateMemory) {
+  constructor(rate: Rate | undefined, memory: RateMemory, threads = Number.POSITIVE_INFINITY) {
     this.rate = rate;
+    this.#dueAlone = threads === 1 ? new Float64Array(memory, 0, callersMax + 1) : undefined;
     this.#dueUs = new BigInt64Array(memory, 0, callersMax + 1);
     this.#owners = new BigInt64Array(memory, partBytes);
   }
@@ -61,8 +64,15 @@ export class RateLimit {
   /** Counts one request of the caller; returns 0 if it is allowed, else how many milliseconds to wait. */
   take(caller: string, nowMs: number, rate = this.rate): number {
     if (rate === undefined) return 0;
-    const { intervalUs, burstUs } = this.#spans.get(rate) ?? this.#addSpan(rate);
+    const span = this.#spans.get(rate) ?? this.#addSpan(rate);
     const slot = this.#slots.get(caller) ?? this.#claimSlot(caller);
+    return this.#dueAlone === undefined
+      ? this.#takeShared(span, slot, nowMs)
+      : takeAlone(this.#dueAlone, span, slot, nowMs);
+  }
+
+  #takeShared(span: Span, slot: number, nowMs: number): number {
+    const [intervalUs, burstUs] = [BigInt(span.intervalUs), BigInt(span.burstUs)];
     const nowUs = BigInt(Math.round(nowMs * 1000));
     for (;;) {
       const due = Atomics.load(this.#dueUs, slot);
@@ -77,8 +87,8 @@ export class RateLimit {
   }
 
   #addSpan(rate: Rate): Span {
-    const intervalUs = BigInt(Math.ceil((rate.perMs * 1000) / rate.count));
-    const span = { intervalUs, burstUs: intervalUs * BigInt(rate.count) };
+    const intervalUs = Math.ceil((rate.perMs * 1000) / rate.count);
+    const span = { intervalUs, burstUs: intervalUs * rate.count };
     this.#spans.set(rate, span);
     return span;
   }
@@ -96,6 +106,18 @@ export class RateLimit {
     this.#slots.set(caller, slot);
     return slot;
   }
+}
+
+// What `#takeShared` does, where no other thread can come between.
+function takeAlone(dueUs: Float64Array, { intervalUs, burstUs }: Span, slot: number, nowMs: number): number {
+  const nowUs = Math.round(nowMs * 1000);
+  const due = dueUs[slot] ?? 0;
+  const isPending = due > nowUs && due <= nowUs + 2 * burstUs + 1_000_000;
+  const next = (isPending ? due : nowUs) + intervalUs;
+  const overUs = next - nowUs - burstUs;
+  if (overUs > 0) return Math.max(1, overUs / 1000);
+  dueUs[slot] = next;
+  return 0;
 }
 
 // 64 bits of a collision-resistant hash; never 0, which marks a free slot.
