@@ -17,6 +17,8 @@ export interface ConnectionsOptions {
 const retryWaitMsMin = 20;
 const retryWaitMsMax = 500;
 const closeMsMax = 500;
+// A timer may fire a little before its time.
+const timerSlackMs = 5;
 
 /** A small pool: connections are opened when needed, dropped once lost, and lent to one caller at a time. */
 export class Connections implements AsyncDisposable {
@@ -45,7 +47,7 @@ export class Connections implements AsyncDisposable {
         return await this.#once(deadlineMs, work, extraMs);
       } catch (error) {
         // An attempt that only ran out of time says less than the one before it.
-        if (reason !== undefined && performance.now() >= deadlineMs) throw reason;
+        if (reason !== undefined && performance.now() >= deadlineMs - timerSlackMs) throw reason;
         reason = error;
         const waitMs = retryWaitMs(attempt);
         if (!mayRetry(error) || this.#closed || performance.now() + waitMs >= retryUntilMs) throw error;
