@@ -74,8 +74,11 @@ export function startListener<Parts>(
         router
           .route(exchange, head.path, head.method)
           ?.catch((error) => respondToError(exchange, error, events))
-          // Nobody would handle it, and a rejection that nobody handles ends a worker.
-          .catch(() => connection.close());
+          // A rejection that nobody handles would end a worker.
+          .catch((error) => {
+            events.internalError(exchange.requestId, error);
+            connection.close();
+          });
       } catch (error) {
         respondToError(exchange, error, events);
       }

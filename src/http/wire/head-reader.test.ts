@@ -6,7 +6,7 @@ import { HeadReader } from "./head-reader.ts";
 const line = "POST /plants HTTP/1.1\r\nHost: h";
 
 describe("the heads of one connection", () => {
-  test("are not read anew where only the length differs", () => {
+  test("are not parsed again if only the length differs", () => {
     const reader = new HeadReader();
     const first = reader.read(`${line}\r\nContent-Length: 9\r\nX-A: b`) as Head;
     const second = reader.read(`${line}\r\nContent-Length: 10\r\nX-A: b`) as Head;
