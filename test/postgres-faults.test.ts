@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { openStore } from "../src/storage/open-store.ts";
+import { Connections } from "../src/storage/postgres/connections.ts";
+import { parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
+import { openConnection } from "../src/storage/postgres/open-connection.ts";
+import { WriteProbe } from "../src/storage/postgres/write-probe.ts";
 import { plantStore } from "./command.ts";
 import { eventually, operatorToken, post, startTestService, type TestService } from "./harness.ts";
 import { canMount, type PostgresServer, startPostgres } from "./postgres.ts";
@@ -407,4 +411,42 @@ describe("a full disk", () => {
     },
     60_000,
   );
+
+  test.skipIf(!canMount)(
+    "makes an idle node unready, and keeps a new one unready, before any plant is refused",
+    async () => {
+      await using small = await startPostgres({ smallDiskMb: 24 });
+      await small.run(`CREATE TABLESPACE small LOCATION '${small.folder}/small'`);
+      await small.run("CREATE DATABASE plants TABLESPACE small");
+      const place = `postgres://postgres@127.0.0.1:${small.port}/plants`;
+      await using idle = await startTestService({}, place);
+      const open = () => openConnection(parseDatabaseUrl(place), false);
+      await using connections = new Connections({ open, count: 1, statementMsMax: 3000 });
+      const probe = new WriteProbe(connections, 0);
+      await probe.run();
+      const filler = `/proc/${small.postmaster().pid}/root${small.folder}/small/filler`;
+      fillDisk(filler);
+      await expect(probe.run()).rejects.toThrow("No space left on device");
+      await using fresh = await startTestService({}, place);
+      expect(await ready(fresh)).toBe(503);
+      await eventually(async () => (await ready(idle)) === 503, 40_000);
+      rmSync(filler);
+      await probe.run();
+      await eventually(async () => (await ready(fresh)) === 200, backWithinMs);
+      await eventually(async () => (await ready(idle)) === 200, backWithinMs);
+      expect(await small.stored(place)).toEqual([]);
+    },
+    90_000,
+  );
 });
+
+function fillDisk(path: string): void {
+  const file = openSync(path, "w");
+  try {
+    for (;;) writeSync(file, Buffer.alloc(4096));
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "ENOSPC") throw error;
+  } finally {
+    closeSync(file);
+  }
+}

@@ -28,7 +28,8 @@ for (const [what, sql] of [
     const open = () => openConnection(parseDatabaseUrl(database), false);
     await using connections = new Connections({ open, count: 1, statementMsMax: 3000 });
     const probe = new WriteProbe(connections);
-    probe.requireFreeSpace();
+    await probe.run();
+    probe.diskFull();
     await probe.run();
     // The transaction was rolled back, so the connection can be used again.
     await probe.run();

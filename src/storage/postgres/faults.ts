@@ -84,6 +84,9 @@ export function isMissingColumn(error: unknown): boolean {
   return /^42(?:703)$/.test(codeOf(error));
 }
 
+/** The data directory or a tablespace has no space left. */
+export const diskFullCode = "53100";
+
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === "string" ? code : "";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Arrival, type PlantStore, type Result, StoreUnavailable } from "../../plants/plant-store.ts";
 import { type Connections, type Run, retryWaitMs } from "./connections.ts";
-import { codeOf, mayRetry, maySplit, RowLocked, reasonOf } from "./faults.ts";
+import { codeOf, diskFullCode, mayRetry, maySplit, RowLocked, reasonOf } from "./faults.ts";
 import { storeSearching, storeWaiting } from "./insert-plants.ts";
 import { WriteProbe } from "./write-probe.ts";
 
@@ -13,7 +13,6 @@ const statementCharactersMax = 4 * 1024 * 1024;
 const charactersPerExtraSecond = 1024 * 1024;
 // A healthy server answers within this. A statement that the deadline interrupts costs its connection.
 const partMsMin = 500;
-const diskFull = "53100";
 
 /** Plants in PostgreSQL. Any number of processes may write; the database decides between them. */
 export class PostgresPlants implements PlantStore, Disposable {
@@ -43,6 +42,8 @@ export class PostgresPlants implements PlantStore, Disposable {
             : this.#storePart(slice, createdAtMs, deadlineMs, false);
         results.push(...(await stored));
       }
+      if (results.some((result) => result !== "store-unavailable" && result.kind === "created"))
+        this.#writeProbe.plantsStored();
       return results;
     } catch (error) {
       throw this.#failed(error);
@@ -117,7 +118,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   // The outcome is never unknown: sending the batch again, from any process, finds out.
   #failed(error: unknown): StoreUnavailable {
     const failure = new StoreUnavailable(reasonOf(error), { cause: error });
-    if (codeOf(error) === diskFull) this.#writeProbe.requireFreeSpace();
+    if (codeOf(error) === diskFullCode) this.#writeProbe.diskFull();
     if (mayRetry(error) && this.#unavailable === undefined) {
       this.#unavailable = failure;
       void this.#probeUntilAvailable();
