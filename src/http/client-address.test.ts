@@ -58,6 +58,6 @@ test("loopback is this machine", () => {
   expect(["0.0.0.0", "::", "10.0.0.1", "example.org", "127.example.org"].filter(isLoopback)).toEqual([]);
 });
 
-function headers(name: string, value: string | undefined): Map<string, string> {
-  return new Map(value === undefined ? [] : [[name, value]]);
+function headers(name: string, value: string | undefined) {
+  return { header: (wanted: string) => (wanted === name ? value : undefined) };
 }

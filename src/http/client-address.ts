@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import type { Head } from "./wire/head.ts";
 
 export interface ProxyOptions {
   /** Addresses and CIDR ranges of the proxies whose header is believed. */
@@ -27,10 +28,10 @@ export class ClientAddresses {
    * Reads the header from the right, as each proxy appends the address that it saw: past trusted ones, up to the first that
    * is not. Whatever is left of that one is the client's own word.
    */
-  of(peer: string, headers: ReadonlyMap<string, string> | undefined): string {
+  of(peer: string, head: Pick<Head, "header"> | undefined): string {
     let address = canonical(peer);
     if (this.#trusted === undefined) return address;
-    const hops = splitOutsideQuotes(headers?.get(this.#header) ?? "", ",");
+    const hops = splitOutsideQuotes(head?.header(this.#header) ?? "", ",");
     while (this.#isTrusted(address)) {
       const next = this.#readHop(hops.pop());
       if (next === undefined) break;

@@ -26,9 +26,10 @@ export class Cors {
   }
 
   /** What a preflight asks for; undefined where the request is none. No credentials come with it, so none are asked for. */
-  preflightHeaders({ method, headers }: Head): Readonly<Record<string, string>> | undefined {
-    const isPreflight = method === "OPTIONS" && headers.has("access-control-request-method");
-    if (!isPreflight || !this.#allows(headers.get("origin"))) return undefined;
+  preflightHeaders(head: Head): Readonly<Record<string, string>> | undefined {
+    const isPreflight =
+      head.method === "OPTIONS" && head.header("access-control-request-method") !== undefined;
+    if (!isPreflight || !this.#allows(head.header("origin"))) return undefined;
     return {
       "Access-Control-Allow-Methods": methods,
       "Access-Control-Allow-Headers": requestHeaders,

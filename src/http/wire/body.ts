@@ -1,4 +1,6 @@
-import { type Head, NotHttp, parseTrailer } from "./head.ts";
+import { parseTrailer } from "./fields.ts";
+import type { Head } from "./head.ts";
+import { NotHttp } from "./not-http.ts";
 
 // A size, and extensions without the blanks that RFC 9112 calls bad: `;name`, `;name=value` or `;name="value"`.
 const sizeLine =

@@ -1,8 +1,9 @@
 import type { Socket } from "bun";
 import { type Body, ChunkedBody, isSkippable, SizedBody, SkippedBody } from "./body.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
-import { type Head, NotHttp } from "./head.ts";
+import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
+import { NotHttp } from "./not-http.ts";
 import { Outgoing, type Written } from "./outgoing.ts";
 import type {
   ResponseConnection,

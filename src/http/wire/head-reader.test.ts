@@ -1,27 +1,30 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Head, parseHead } from "./head.ts";
+import { Head, parseHead } from "./head.ts";
 import { HeadReader } from "./head-reader.ts";
+import type { NotHttp } from "./not-http.ts";
 
 const line = "POST /plants HTTP/1.1\r\nHost: h";
+const bytesOf = (text: string) => Buffer.from(`${text}\r\n\r\n`, "latin1");
+const read = (reader: HeadReader, text: string) => reader.read(bytesOf(text), 0, text.length) as Head;
 
 describe("the heads of one connection", () => {
   test("are not parsed again if only the length differs", () => {
     const reader = new HeadReader();
-    const first = reader.read(`${line}\r\nContent-Length: 9\r\nX-A: b`) as Head;
-    const second = reader.read(`${line}\r\nContent-Length: 10\r\nX-A: b`) as Head;
-    expect(second.headers).toBe(first.headers);
+    const first = read(reader, `${line}\r\nContent-Length: 9\r\nX-A: b`);
+    const second = read(reader, `${line}\r\nContent-Length: 10\r\nX-A: b`);
+    expect(second.line).toBe(first.line);
     expect([first.contentLength, second.contentLength]).toEqual([9, 10]);
   });
 
-  test("are read anew where anything else differs", () => {
+  test("are parsed again where anything else differs", () => {
     const reader = new HeadReader();
-    reader.read(`${line}\r\nAuthorization: Bearer a\r\nContent-Length: 9`);
-    const second = reader.read(`${line}\r\nAuthorization: Bearer b\r\nContent-Length: 9`) as Head;
-    expect(second.headers.get("authorization")).toBe("Bearer b");
+    read(reader, `${line}\r\nAuthorization: Bearer a\r\nContent-Length: 9`);
+    const second = read(reader, `${line}\r\nAuthorization: Bearer b\r\nContent-Length: 9`);
+    expect(second.header("authorization")).toBe("Bearer b");
   });
 
-  test("are told as each would be by itself, whatever came before", () => {
+  test("are read as each would be by itself, whatever came before", () => {
     // Pieces that, put together, are nearly the same head again and again: the digits of a length in every place that
     // could be taken for another, and lengths that are none.
     const length = fc.oneof(
@@ -43,9 +46,15 @@ describe("the heads of one connection", () => {
     fc.assert(
       fc.property(fc.array(head, { maxLength: 8 }), (texts) => {
         const reader = new HeadReader();
-        for (const text of texts) expect(reader.read(text)).toEqual(parseHead(text));
+        for (const text of texts)
+          expect(visible(read(reader, text))).toEqual(visible(parseHead(text, bytesOf(text), 0)));
       }),
       { numRuns: 5000 },
     );
   });
 });
+
+function visible(head: Head | NotHttp): unknown {
+  if (!(head instanceof Head)) return head;
+  return { ...head, fields: ["host", "x-a", "x-content-length"].map((name) => head.header(name)) };
+}

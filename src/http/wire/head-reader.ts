@@ -1,4 +1,5 @@
-import { type Head, lengthShape, NotHttp, parseHead } from "./head.ts";
+import { type Head, lengthShape, parseHead } from "./head.ts";
+import { NotHttp } from "./not-http.ts";
 
 const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
 
@@ -12,8 +13,10 @@ export class HeadReader {
   #before = "";
   #after = "";
 
-  read(text: string): Head | NotHttp {
-    return this.#reuse(text) ?? this.#parse(text);
+  /** The head from `start` to `end` of the bytes, where the empty line begins. */
+  read(bytes: Buffer, start: number, end: number): Head | NotHttp {
+    const text = bytes.toString("latin1", start, end);
+    return this.#reuse(text) ?? this.#parse(text, bytes, start);
   }
 
   #reuse(text: string): Head | undefined {
@@ -23,11 +26,11 @@ export class HeadReader {
     if (head.contentLength === undefined) return between === "" ? head : undefined;
     if (!lengthShape.test(between)) return undefined;
     const contentLength = Number(between);
-    return contentLength === head.contentLength ? head : { ...head, contentLength };
+    return contentLength === head.contentLength ? head : head.withContentLength(contentLength);
   }
 
-  #parse(text: string): Head | NotHttp {
-    const head = parseHead(text);
+  #parse(text: string, bytes: Buffer, start: number): Head | NotHttp {
+    const head = parseHead(text, bytes, start, this.#head);
     if (head instanceof NotHttp) return head;
     const line = lengthLine.exec(text);
     const digits = line?.[1]?.length ?? 0;

@@ -1,45 +1,88 @@
 import { isIPv6 } from "node:net";
+import { type Fields, parseFields } from "./fields.ts";
+import { NotHttp } from "./not-http.ts";
 
-/** A request's line and headers, as RFC 9110 and 9112 define them. */
-export interface Head {
+/** What a request line says. */
+export interface RequestLine {
+  /** As it was sent. */
+  readonly text: string;
   readonly method: string;
   readonly isHttp11: boolean;
   /** Without query. An absolute target has lost its scheme and host. */
   readonly path: string;
   /** What comes after the question mark. */
   readonly query: string;
-  /**
-   * By lower-case name; the values of a repeated header are joined by a comma, as they may be read (RFC 9110, 5.3). The
-   * content-length is not among them, but below.
-   */
-  readonly headers: ReadonlyMap<string, string>;
+  /** Of an absolute target: it counts, not the header's (RFC 9112, 3.2.2). */
+  readonly host: string | undefined;
+}
+
+/** Where the body ends, and whether the connection stays. */
+export interface Framing {
   readonly contentLength: number | undefined;
   readonly chunked: boolean;
   readonly keepAlive: boolean;
   readonly expectsContinue: boolean;
+  /** The value of the host header. */
+  readonly hostField: string | undefined;
 }
 
-/** Why something is not HTTP, or more of it than we read, in words for the one who sent it. */
-export class NotHttp {
-  readonly reason: string;
-  readonly fault: "not-http" | "head-too-large";
+/** A request's line and headers, as RFC 9110 and 9112 define them. */
+export class Head {
+  readonly line: RequestLine;
+  readonly method: string;
+  readonly isHttp11: boolean;
+  readonly path: string;
+  readonly query: string;
+  readonly contentLength: number | undefined;
+  readonly chunked: boolean;
+  readonly keepAlive: boolean;
+  readonly expectsContinue: boolean;
+  readonly hostField: string | undefined;
+  readonly #fields: Fields;
 
-  constructor(reason: string, fault: NotHttp["fault"] = "not-http") {
-    this.reason = reason;
-    this.fault = fault;
+  constructor(line: RequestLine, fields: Fields, framing: Framing) {
+    this.line = line;
+    this.method = line.method;
+    this.isHttp11 = line.isHttp11;
+    this.path = line.path;
+    this.query = line.query;
+    this.contentLength = framing.contentLength;
+    this.chunked = framing.chunked;
+    this.keepAlive = framing.keepAlive;
+    this.expectsContinue = framing.expectsContinue;
+    this.hostField = framing.hostField;
+    this.#fields = fields;
+  }
+
+  /**
+   * By lower-case name; the values of a repeated header are joined by a comma, as they may be read (RFC 9110, 5.3). The
+   * content-length is a property of its own: a reader of many heads may have put another number in its place.
+   */
+  header(name: string): string | undefined {
+    if (name === "content-length") return undefined;
+    if (name === "host" && this.line.host !== undefined) return this.line.host;
+    return this.#fields.get(name);
+  }
+
+  withContentLength(contentLength: number): Head {
+    const { chunked, keepAlive, expectsContinue, hostField } = this;
+    return new Head(this.line, this.#fields, {
+      contentLength,
+      chunked,
+      keepAlive,
+      expectsContinue,
+      hostField,
+    });
   }
 }
 
 // The target is a path, an absolute address, or the asterisk of OPTIONS.
 const requestLine =
   /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\/[\x21-\x7e]*|[hH][tT][tT][pP][sS]?:\/\/[\x21\x22\x24-\x2e\x30-\x3e\x40-\x7e][\x21-\x7e]*|\*) HTTP\/1\.([01])$/;
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-// Visible characters, spaces, tabs and bytes above ASCII. No CR, LF or NUL: those are how requests are smuggled.
-const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 // A name or an IPv4 address, or an IPv6 address in brackets, and a port (RFC 3986, 3.2.2).
 const hostShape = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
 const absoluteTarget = /^https?:\/\/([^/?#]*)/i;
-const headerCountMax = 100;
+const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 /** How a content-length may be written. */
@@ -47,40 +90,19 @@ export const lengthShape = /^\d{1,15}$/;
 
 /**
  * Parses the text before the empty line, strictly: what two parsers might read in two ways is refused, since such requests
- * are how smuggling works.
+ * are how smuggling works. `bytes` holds the same from `offset` on, with its line end. What is the same in the head before, of
+ * the same client mostly, is not parsed again.
  */
-export function parseHead(text: string): Head | NotHttp {
-  const firstEnd = endOfLine(text, 0);
-  const match = requestLine.exec(text.slice(0, firstEnd));
-  if (match === null) return new NotHttp("the request line is not METHOD TARGET HTTP/1.1");
-  const [, method = "", target = "", minor] = match;
-
-  const headers = new Map<string, string>();
-  // Names ignore case. One call for all of them: lower-casing each was a quarter of the work.
-  const lowered = text.toLowerCase();
-  for (let start = firstEnd + 2, count = 1, end = 0; start <= text.length; start = end + 2, count++) {
-    if (count > headerCountMax)
-      return new NotHttp(`There are more than ${headerCountMax} headers.`, "head-too-large");
-    end = endOfLine(text, start);
-    const field = parseField(text, lowered, start, end);
-    if (field instanceof NotHttp) return field;
-    const { name, value } = field;
-    const earlier = headers.get(name);
-    // Of these, two are never a list but always an attempt at confusion.
-    if (earlier !== undefined && isFraming(name)) return new NotHttp(`the header ${name} appears twice`);
-    headers.set(name, earlier === undefined ? value : `${earlier}, ${value}`);
-  }
-  const absolute = target.startsWith("/") ? null : absoluteTarget.exec(target);
-  if (absolute !== null && !isHost(absolute[1] ?? "")) return new NotHttp("the target names no host");
-  const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
-  const framing = readFraming(minor === "1", headers);
-  if (framing instanceof NotHttp) return framing;
-  // RFC 9112, 3.2.2: an absolute target's host counts, not the header's.
-  if (absolute !== null) headers.set("host", absolute[1] ?? "");
-  const mark = origin.indexOf("?");
-  const path = mark < 0 ? origin : origin.slice(0, mark);
-  const query = mark < 0 ? "" : origin.slice(mark + 1);
-  return { method, path, query, headers, ...framing };
+export function parseHead(text: string, bytes: Uint8Array, offset: number, before?: Head): Head | NotHttp {
+  const isKnown = before !== undefined && startsWithLine(text, before.line.text);
+  const line = isKnown ? before.line : parseRequestLine(text);
+  if (line instanceof NotHttp) return line;
+  const fields = parseFields(text, line.text.length + 2, bytes, offset);
+  if (fields instanceof NotHttp) return fields;
+  if (!isKnown && line.host !== undefined && !isHost(line.host))
+    return new NotHttp("the target names no host");
+  const framing = readFraming(line.isHttp11, fields, before?.hostField);
+  return framing instanceof NotHttp ? framing : new Head(line, fields, framing);
 }
 
 /**
@@ -100,79 +122,55 @@ export function faultSoFar(bytes: Uint8Array, from: number): NotHttp | undefined
   return undefined;
 }
 
-/** One line of the trailers after a chunked body. */
-export function parseTrailer(line: string): NotHttp | undefined {
-  const field = parseField(line, line.toLowerCase(), 0, line.length);
-  if (field instanceof NotHttp) return field;
-  // RFC 9110, 6.5.1: read as headers, these would change the length or the host.
-  return isFraming(field.name) ? new NotHttp(`the header ${field.name} is no trailer`) : undefined;
+function startsWithLine(text: string, line: string): boolean {
+  return text.startsWith(line) && (text.length === line.length || text.startsWith("\r\n", line.length));
 }
 
-function endOfLine(text: string, start: number): number {
-  const end = text.indexOf("\r\n", start);
-  return end < 0 ? text.length : end;
+function parseRequestLine(text: string): RequestLine | NotHttp {
+  const end = text.indexOf("\r\n");
+  const line = end < 0 ? text : text.slice(0, end);
+  const match = requestLine.exec(line);
+  if (match === null) return new NotHttp("the request line is not METHOD TARGET HTTP/1.1");
+  const [, method = "", target = "", minor] = match;
+  const absolute = target.startsWith("/") ? null : absoluteTarget.exec(target);
+  const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
+  const mark = origin.indexOf("?");
+  return {
+    text: line,
+    method,
+    isHttp11: minor === "1",
+    path: mark < 0 ? origin : origin.slice(0, mark),
+    query: mark < 0 ? "" : origin.slice(mark + 1),
+    host: absolute?.[1],
+  };
 }
 
-function parseField(
-  text: string,
-  lowered: string,
-  start: number,
-  end: number,
-): { name: string; value: string } | NotHttp {
-  const colon = text.indexOf(":", start);
-  const name = lowered.slice(start, colon);
-  if (colon < 0 || colon > end || !headerName.test(name)) return new NotHttp("a header is not NAME: VALUE");
-  const value = trimmed(text, colon + 1, end);
-  if (!headerValue.test(value)) return new NotHttp(`the header ${name} holds a control character`);
-  return { name, value };
-}
-
-function readFraming(
-  isHttp11: boolean,
-  headers: Map<string, string>,
-): Omit<Head, "method" | "path" | "query" | "headers"> | NotHttp {
-  const host = headers.get("host");
+function readFraming(isHttp11: boolean, fields: Fields, knownHost: string | undefined): Framing | NotHttp {
+  const host = fields.getForWire("host");
   if (isHttp11 && host === undefined) return new NotHttp("the header host is missing");
-  if (host !== undefined && !isHost(host)) return new NotHttp("the header host is no host");
-  const length = headers.get("content-length");
+  if (host !== undefined && host !== knownHost && !isHost(host))
+    return new NotHttp("the header host is no host");
+  const length = fields.getForWire("content-length");
   if (length !== undefined && !lengthShape.test(length))
     return new NotHttp("the header content-length is not a number");
-  // A reader of many heads may put another number in its place, which these headers would not know of.
-  headers.delete("content-length");
-  const transferEncoding = headers.get("transfer-encoding");
+  const transferEncoding = fields.getForWire("transfer-encoding");
   if (transferEncoding !== undefined) {
     if (!isHttp11) return new NotHttp("HTTP/1.0 has no transfer-encoding");
     if (length !== undefined) return new NotHttp("content-length and transfer-encoding exclude each other");
     if (transferEncoding.toLowerCase() !== "chunked")
       return new NotHttp("the only transfer-encoding known here is chunked");
   }
+  const connection = fields.getForWire("connection");
   return {
-    isHttp11,
     contentLength: length === undefined ? undefined : Number(length),
     chunked: transferEncoding !== undefined,
-    keepAlive: isHttp11 && !/(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(headers.get("connection") ?? ""),
-    expectsContinue: isHttp11 && headers.get("expect")?.toLowerCase() === "100-continue",
+    keepAlive: isHttp11 && (connection === undefined || !closeOption.test(connection)),
+    expectsContinue: isHttp11 && fields.getForWire("expect")?.toLowerCase() === "100-continue",
+    hostField: host,
   };
-}
-
-function isFraming(name: string): boolean {
-  return name === "host" || name === "content-length" || name === "transfer-encoding";
 }
 
 function isHost(text: string): boolean {
   const match = hostShape.exec(text);
   return match !== null && (match[1] === undefined || isIPv6(match[1]));
-}
-
-// By hand: only space and tab count here, and a pattern for both ends can be made to run in quadratic time.
-function trimmed(text: string, from: number, to: number): string {
-  let start = from;
-  let end = to;
-  while (start < end && isBlank(text.charCodeAt(start))) start++;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
-  return text.slice(start, end);
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09;
 }

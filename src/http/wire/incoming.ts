@@ -1,7 +1,8 @@
 import type { Socket } from "bun";
 import type { ArrivingBody, Body } from "./body.ts";
-import { faultSoFar, type Head, NotHttp } from "./head.ts";
+import { faultSoFar, type Head } from "./head.ts";
 import { HeadReader } from "./head-reader.ts";
+import { NotHttp } from "./not-http.ts";
 
 interface BodyRead {
   readonly arriving: ArrivingBody;
@@ -99,7 +100,7 @@ export class Incoming {
     const start = this.#start;
     const end = this.#bytes.indexOf(headEnd, start);
     if (end < 0 || end - start > headBytesMax) return this.#checkIncompleteHead();
-    const head = this.#heads.read(this.#bytes.toString("latin1", start, end));
+    const head = this.#heads.read(this.#bytes, start, end);
     if (head instanceof NotHttp)
       return faultSoFar(this.#bytes.subarray(start, end + headEnd.length), 0) ?? head;
     this.#start = end + headEnd.length;

@@ -1,0 +1,89 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { HeadReader } from "../src/http/wire/head-reader.ts";
+import { NotHttp } from "../src/http/wire/not-http.ts";
+import { parseReferenceHead, type ReferenceHead } from "./reference-head.ts";
+
+// Heads of real clients, and what two parsers have read in two ways.
+const line = fc.constantFrom(
+  "POST /plants HTTP/1.1",
+  "POST /plants?a=b HTTP/1.1",
+  "GET http://other:80/livez?x HTTP/1.1",
+  "GET http://[::1/ HTTP/1.1",
+  "OPTIONS * HTTP/1.1",
+  "GET / HTTP/1.0",
+  "GET / HTTP/1.2",
+  "post /plants HTTP/1.1",
+);
+const names = [
+  ...["Host", "hOST", "Content-Length", "content-length", "Transfer-Encoding", "Connection", "Expect"],
+  ...["Authorization", "X-Request-Id", "traceparent", "X-A", "x^", "x~", "User-Agent", "Accept-Patch", "Y"],
+];
+const values = [
+  ...[
+    "h",
+    "127.0.0.1:3000",
+    "[::1]:80",
+    "[zz]",
+    "x:80:80",
+    "12",
+    "0",
+    "007",
+    "1, 1",
+    "+1",
+    "chunked",
+    "gzip",
+  ],
+  ...["close", "x, Close", "keep-alive", "100-continue", "Bearer a", "", " ", "\t b c \t", "\u00e9", "a:b"],
+];
+const field = fc.oneof(
+  { weight: 4, arbitrary: fc.constant("Host: h") },
+  {
+    weight: 12,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...names), fc.constantFrom(":", ": ", ":\t "), fc.constantFrom(...values))
+      .map((parts) => parts.join("")),
+  },
+  fc.constantFrom(" folded", ": x", "Host : h", "", "X-A", "X\u0000: y", "X: \u0000", "X: \u007f", "X: a\rb"),
+);
+const head = fc
+  .tuple(line, fc.array(field, { maxLength: 9 }), fc.constantFrom(0, 0, 0, 95))
+  .map(([first, fields, more]) => [first, ...Array<string>(more).fill("A: b"), ...fields].join("\r\n"));
+// One byte of any value in the place of another, added or removed.
+const mutation = fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(255), fc.nat(2));
+const mutated = fc
+  .tuple(head, fc.array(mutation, { maxLength: 3 }))
+  .map(([text, mutations]) => mutations.reduce(mutate, text))
+  // What is before the first empty line is one head.
+  .map((text) => text.split("\r\n\r\n")[0] ?? "");
+
+function mutate(text: string, [where, code, kind]: [number, number, number]): string {
+  const at = Math.floor(where * text.length);
+  const inserted = kind === 0 ? "" : String.fromCharCode(code);
+  return text.slice(0, at) + inserted + text.slice(kind === 2 ? at : at + 1);
+}
+
+test("the heads of one connection are read as a plain parser reads each by itself", () => {
+  let accepted = 0;
+  fc.assert(
+    fc.property(fc.array(mutated, { minLength: 1, maxLength: 5 }), (texts) => {
+      const reader = new HeadReader();
+      for (const text of texts) {
+        const bytes = Buffer.from(`before${text}\r\n\r\nafter`, "latin1");
+        const found = reader.read(bytes, 6, 6 + text.length);
+        const expected = parseReferenceHead(text);
+        if (expected instanceof NotHttp || found instanceof NotHttp) {
+          expect<unknown>(found).toEqual(expected);
+          continue;
+        }
+        accepted++;
+        const { headers, ...rest }: ReferenceHead = expected;
+        expect(found).toMatchObject(rest);
+        for (const name of names.map((name) => name.toLowerCase()))
+          expect([name, found.header(name)]).toEqual([name, headers.get(name)]);
+      }
+    }),
+    { numRuns: 8000 },
+  );
+  expect(accepted).toBeGreaterThan(1000);
+});
