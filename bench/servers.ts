@@ -13,6 +13,8 @@ export interface Load {
   readonly p999Us: number;
   readonly maxUs: number;
   readonly longestSilenceMs: number;
+  /** Of the processor, that the load itself used. */
+  readonly cores: number;
 }
 
 export interface LoadOptions {
@@ -20,6 +22,8 @@ export interface LoadOptions {
   readonly seconds: number;
   readonly firstId: number;
   readonly order?: "sequential" | "random";
+  /** Whether an X-Request-Id and a traceparent differ in each request. */
+  readonly headers?: "equal" | "differing";
   /** Requests each second; as many as there can be, where none is given. */
   readonly rate?: number;
   /** The access token of the requests; the preset one, where none is given. */
@@ -128,9 +132,10 @@ export async function start(
 }
 
 export async function load(server: Server, options: LoadOptions): Promise<Load> {
-  const { connections, seconds, firstId, order = "sequential", rate = 0 } = options;
+  const { connections, seconds, firstId, order = "sequential", headers = "equal", rate = 0 } = options;
   const bearer = options.token ?? token;
-  const args = [server.port, connections, seconds, bearer, firstId, order, rate, server.ca ?? ""].map(String);
+  const request = [server.port, connections, seconds, bearer, firstId];
+  const args = [...request, order, headers, rate, server.ca ?? ""].map(String);
   const ran = Bun.spawn([process.execPath, join(here, "load.ts"), ...args], {
     stdout: "pipe",
     stderr: "inherit",
