@@ -104,7 +104,7 @@ export async function startService(
     onStored: events.stored,
     onUnavailable: events.storeUnavailable,
     onAvailable: events.storeAvailable,
-    onSettleFailed: (error) => events.internalError(undefined, error),
+    onSettleFailed: (error) => events.internalError(() => ({}), error),
     onOutcomeUnknown(reason) {
       broken = true;
       events.outcomeUnknown(reason);

@@ -35,16 +35,23 @@ describe("an access-log line", () => {
       ["listed", 200, "preset-operator"],
       ["denied", 403, "preset-access"],
     ] as const)
-      expect(line(direct, requestId)).toMatchObject({ status, token, address: "127.0.0.1" });
+      expect(line(direct, requestId)).toMatchObject({
+        "http.response.status_code": status,
+        "plant_store.token": token,
+        "client.address": "127.0.0.1",
+        "network.peer.address": "127.0.0.1",
+        "url.path": expect.stringMatching(/^\/(?:plants|api\/tokens)$/),
+      });
   });
 
   test("has the address where there is no valid token, no request, or an open path", async () => {
     await post(direct.url, "{}", { Authorization: `Bearer ${"x".repeat(30)}`, "X-Request-Id": "guess" });
     await get(`${direct.url}/livez`, "", { "X-Request-Id": "probe" });
     await sendRaw(direct.port, ["nonsense\r\n\r\n"]);
-    const broken = lines(direct).find(({ error }) => error === 40030);
+    const broken = lines(direct).find((one) => one["error.type"] === "40030");
     for (const found of [line(direct, "guess"), line(direct, "probe"), broken])
-      expect([found?.["address"], found?.["token"]]).toEqual(["127.0.0.1", undefined]);
+      expect([found?.["client.address"], found?.["plant_store.token"]]).toEqual(["127.0.0.1", undefined]);
+    expect(Object.keys(broken ?? {})).not.toContain("http.request.method");
   });
 
   test("has a link to an export as its route, since the link is a secret", async () => {
@@ -56,7 +63,7 @@ describe("an access-log line", () => {
     for (const method of ["HEAD", "POST", "GET"])
       await fetch(direct.operatorUrl + url, { method }).then((response) => response.text());
     expect(direct.logged.join("")).not.toContain(url);
-    expect(lines(direct).filter(({ path }) => path === "/api/exports/{secret}")).toHaveLength(3);
+    expect(lines(direct).filter((one) => one["url.path"] === "/api/exports/{secret}")).toHaveLength(3);
   });
 
   test("has the address also where the client has gone away", async () => {
@@ -65,9 +72,32 @@ describe("an access-log line", () => {
     // Read from the store, so it responds after the reset.
     const request = `GET /api/overview HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: gone\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
     socket.write(request, () => socket.resetAndDestroy());
-    await eventually(() => lines(direct).some(({ requestId }) => requestId === "gone"));
-    expect(line(direct, "gone")).toMatchObject({ address: "127.0.0.1", token: "preset-operator" });
+    await eventually(() => lines(direct).some((one) => one["plant_store.request_id"] === "gone"));
+    expect(line(direct, "gone")).toMatchObject({
+      "client.address": "127.0.0.1",
+      "plant_store.token": "preset-operator",
+    });
     expect(direct.logged.join("")).not.toContain("internal error");
+  });
+
+  test("has the trace and the span that a valid traceparent names, and none that an invalid one does", async () => {
+    const [trace_id, span_id] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
+    const traceparent = `00-${trace_id}-${span_id}-01`;
+    await post(direct.url, '{"id":2,"name":"a"}', { traceparent, "X-Request-Id": "traced" });
+    await post(direct.url, "{", { traceparent, "X-Request-Id": "traced-refused" });
+    await post(direct.url, "{", { traceparent: traceparent.toUpperCase(), "X-Request-Id": "no-trace" });
+    for (const id of ["traced", "traced-refused"])
+      expect(line(direct, id)).toMatchObject({ trace_id, span_id, trace_flags: "01" });
+    expect(Object.keys(line(direct, "no-trace") ?? {})).not.toContain("trace_id");
+  });
+
+  test("has a method that is not of HTTP as another one, with the name it came by", async () => {
+    await sendRaw(direct.port, ["BREW /plants HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: brew\r\n\r\n"]);
+    expect(line(direct, "brew")).toMatchObject({
+      "http.request.method": "_OTHER",
+      "http.request.method_original": "BREW",
+      "error.type": "40501",
+    });
   });
 
   test("never has a secret", () => {
@@ -77,20 +107,21 @@ describe("an access-log line", () => {
 
 describe("the address", () => {
   const spoofed = "203.0.113.9, 198.51.100.7, 10.1.2.3";
+  const byProxy = { "network.peer.address": "127.0.0.1" };
 
   test("is the peer's, whatever the headers say, where no proxy is trusted", async () => {
     const headers = { "X-Forwarded-For": spoofed, Forwarded: "for=203.0.113.9", "X-Real-IP": "203.0.113.9" };
     await get(`${direct.url}/livez`, "", { ...headers, "X-Request-Id": "claims" });
-    expect(line(direct, "claims")).toMatchObject({ address: "127.0.0.1" });
+    expect(line(direct, "claims")).toMatchObject({ "client.address": "127.0.0.1" });
   });
 
   test("is the one that a trusted proxy names, and no other header counts", async () => {
     await get(`${proxied.url}/livez`, "", { "X-Forwarded-For": spoofed, "X-Request-Id": "forwarded" });
     await get(`${proxied.url}/livez`, "", { Forwarded: "for=203.0.113.9", "X-Request-Id": "other" });
     await get(`${proxied.operatorUrl}/livez`, "", { "X-Forwarded-For": spoofed, "X-Request-Id": "operator" });
-    expect(line(proxied, "forwarded")).toMatchObject({ address: "198.51.100.7" });
-    expect(line(proxied, "other")).toMatchObject({ address: "127.0.0.1" });
-    expect(line(proxied, "operator")).toMatchObject({ address: "198.51.100.7" });
+    expect(line(proxied, "forwarded")).toMatchObject({ ...byProxy, "client.address": "198.51.100.7" });
+    expect(line(proxied, "other")).toMatchObject({ "client.address": "127.0.0.1" });
+    expect(line(proxied, "operator")).toMatchObject({ ...byProxy, "client.address": "198.51.100.7" });
   });
 });
 
@@ -103,5 +134,5 @@ function lines({ logged }: TestService): Line[] {
 }
 
 function line(service: TestService, requestId: string): Line | undefined {
-  return lines(service).find((found) => found["requestId"] === requestId);
+  return lines(service).find((found) => found["plant_store.request_id"] === requestId);
 }

@@ -75,13 +75,15 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
   while (listening === null) {
     if (child.exitCode !== null) throw new Error(`serve exited: ${(await said.ended).err}`);
     await Bun.sleep(2);
-    listening = /"message":"listening","url":"([^"]+)"(?:,"operatorUrl":"([^"]+)")?/.exec(said.err());
+    listening = /"message":"listening","url\.full":"([^"]+)"(?:,"plant_store\.operator_url":"([^"]+)")?/.exec(
+      said.err(),
+    );
   }
   return {
     child,
     url: listening[1] ?? "",
     operatorUrl: listening[2] ?? "",
-    addresses: (/"addresses":"([^"]+)"/.exec(said.err())?.[1] ?? "").split(", "),
+    addresses: (/"plant_store\.addresses":"([^"]+)"/.exec(said.err())?.[1] ?? "").split(", "),
     out: said.out,
     err: said.err,
     ended: () => said.ended,

@@ -87,8 +87,8 @@ async function startWithDescriptors(descriptors: number, workers: number) {
   await eventually(() => err.includes("listening"));
   return {
     child,
-    url: /"url":"([^"]+)"/.exec(err)?.[1] ?? "",
-    operatorUrl: /"operatorUrl":"([^"]+)"/.exec(err)?.[1] ?? "",
+    url: /"url\.full":"([^"]+)"/.exec(err)?.[1] ?? "",
+    operatorUrl: /"plant_store\.operator_url":"([^"]+)"/.exec(err)?.[1] ?? "",
     logged: () => err,
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");

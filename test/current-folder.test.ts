@@ -67,7 +67,7 @@ describe("in a folder with an untrusted bunfig.toml, tsconfig.json and .env file
       through: "launcher",
       environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
     });
-    const operatorUrl = /"operatorUrl":"([^"]+)"/.exec(service.err())?.[1] ?? "";
+    const operatorUrl = /"plant_store\.operator_url":"([^"]+)"/.exec(service.err())?.[1] ?? "";
     const page = await (await fetch(operatorUrl)).text();
     const script = await (await fetch(operatorUrl + /src="([^"]+\.js)"/.exec(page)?.[1])).text();
     expect(script).not.toContain("hijacked");

@@ -60,7 +60,7 @@ describe("a process that exits without closing leaves the WAL for the next start
       });
       const { err, ended } = watch(child);
       await eventually(() => err().includes("listening"));
-      const url = /"url":"([^"]+)"/.exec(err())?.[1] ?? "";
+      const url = /"url\.full":"([^"]+)"/.exec(err())?.[1] ?? "";
       expect((await post(url, '{"id":1,"name":"a"}')).status).toBe(200);
       await end(child);
       expect((await ended).code).toBe(code);
@@ -125,7 +125,7 @@ describe.each([
           err += text;
         });
         await eventually(() => err.includes("listening"));
-        const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
+        const url = /"url\.full":"([^"]+)"/.exec(err)?.[1] ?? "";
         const seen = `/proc/${child.pid}/root${disk}`;
         const acknowledged: number[] = [];
         const bodyOf = (id: number) => JSON.stringify({ id, name: `plant ${id} ${"x".repeat(nameLetters)}` });
@@ -180,7 +180,7 @@ test("a write with an unknown outcome stops the service, and a restart has every
   });
   const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
   await eventually(() => err.includes("listening"));
-  const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
+  const url = /"url\.full":"([^"]+)"/.exec(err)?.[1] ?? "";
   let acknowledged = 0;
   let status = 200;
   while (status === 200 && acknowledged < 5000) {

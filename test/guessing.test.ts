@@ -29,7 +29,9 @@ test("guesses are delayed, logged with their address and counted; valid tokens f
   await guess;
 
   const log = running.logged.join("");
-  expect(log).toMatch(/"many failed credentials from one address","address":"127.0.0.1","failures":10}/);
+  expect(log).toMatch(
+    /"many failed credentials from one address","client.address":"127.0.0.1","plant_store.failures":10}/,
+  );
   expect(log).not.toContain("guessguess");
   const metrics = await fetch(`${running.operatorUrl}/metrics`, {
     headers: { Authorization: `Bearer ${operatorToken}` },

@@ -435,9 +435,9 @@ test("a stored token whose secret is preset has the preset's scope, and revoking
   await using service = await serve(["--database", database], {
     environment: { PLANT_STORE_OPERATOR_TOKEN: secret },
   });
-  expect(service.err()).toContain('"preset":"preset-operator","stored":"both"');
+  expect(service.err()).toContain('"plant_store.preset_token":"preset-operator","plant_store.token":"both"');
   expect(service.err()).not.toContain(secret);
-  const operatorUrl = /"operatorUrl":"([^"]+)"/.exec(service.err())?.[1] ?? "";
+  const operatorUrl = /"plant_store\.operator_url":"([^"]+)"/.exec(service.err())?.[1] ?? "";
   const headers = { Authorization: `Bearer ${secret}` };
   const create = async () => (await post(service.url, '{"id":1,"name":"a"}', headers)).status;
   const listed = (await (await fetch(`${operatorUrl}/api/tokens`, { headers })).json()) as {

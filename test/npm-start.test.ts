@@ -24,7 +24,7 @@ for (const [what, signal, toGroup] of [
     const said = watch(npm);
     using _ = { [Symbol.dispose]: () => void killGroup(npm.pid ?? 0) };
     await eventually(() => said.err().includes('"listening"'));
-    const url = /"message":"listening","url":"([^"]+)"/.exec(said.err())?.[1] ?? "";
+    const url = /"message":"listening","url\.full":"([^"]+)"/.exec(said.err())?.[1] ?? "";
     expect((await fetch(`${url}/livez`)).status).toBe(200);
     const exited = new Promise((resolve) => npm.on("exit", resolve));
     process.kill(toGroup ? -(npm.pid ?? 0) : (npm.pid ?? 0), signal);

@@ -147,7 +147,7 @@ async function recordService(
     err += text;
   });
   await eventually(() => err.includes("listening"), 20_000);
-  const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
+  const url = /"url\.full":"([^"]+)"/.exec(err)?.[1] ?? "";
   const send = async (number: number): Promise<void> => {
     const id = BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n);
     load.unanswered.add(number);

@@ -28,7 +28,7 @@ test("no token is in anything that the service or a command writes, but for the 
       environment,
     },
   );
-  const operatorUrl = /"operatorUrl":"([^"]+)"/.exec(service.err())?.[1] ?? "";
+  const operatorUrl = /"plant_store\.operator_url":"([^"]+)"/.exec(service.err())?.[1] ?? "";
   const record = async (what: string, response: Response) => {
     written[`${what}: ${response.status}`] =
       `${JSON.stringify([...response.headers])}${await response.text()}`;

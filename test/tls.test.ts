@@ -152,8 +152,8 @@ describe("the command line", () => {
     const database = ["--database", join(folder.path, "greeting.db")];
     await using plain = await serve([...database, "--listen", "0.0.0.0:0"]);
     expect(plain.out()).toMatch(/listening on +0\.0\.0\.0:\d+ and 127\.0\.0\.1:\d+\n/);
-    expect(plain.err().match(/in plain text.*?"address":"[^"]*"/g)).toEqual([
-      expect.stringMatching(/"address":"0\.0\.0\.0:\d+"/),
+    expect(plain.err().match(/in plain text.*?"plant_store\.address":"[^"]*"/g)).toEqual([
+      expect.stringMatching(/"plant_store\.address":"0\.0\.0\.0:\d+"/),
     ]);
     plain.child.kill("SIGTERM");
     await plain.ended();

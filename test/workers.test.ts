@@ -271,7 +271,7 @@ test("after an unknown outcome all workers refuse, and the service stops", async
     for await (const bytes of child.stderr) err += new TextDecoder().decode(bytes);
   })();
   await eventually(() => err.includes("listening"));
-  const url = /"url":"([^"]+)"/.exec(err)?.[1] ?? "";
+  const url = /"url\.full":"([^"]+)"/.exec(err)?.[1] ?? "";
   const acknowledged: number[] = [];
   let id = 0;
   const client = async () => {

@@ -34,7 +34,7 @@ export const serve: Command = {
       write: lines.write,
     });
     for (const name of unknownVariables(terminal.environment))
-      log.warn("unknown environment variable; see `plant-store config`", { name });
+      log.warn("unknown environment variable; see `plant-store config`", { "plant_store.variable": name });
 
     const service = await startService(config, log, { printsFirstToken: terminal.outIsTerminal });
     // The data file exists by now.
@@ -54,7 +54,11 @@ export const serve: Command = {
       () => {},
     );
     const { publicUrl: url, operatorUrl, addresses } = service;
-    log.info("listening", { url, operatorUrl, addresses: addresses.join(", ") });
+    log.info("listening", {
+      "url.full": url,
+      "plant_store.operator_url": operatorUrl,
+      "plant_store.addresses": addresses.join(", "),
+    });
 
     const end = await Promise.race([stopSignal, service.failed]);
     const unusable = end instanceof DatabaseProblem ? end : undefined;
@@ -108,7 +112,8 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
 // Never the secret itself: logs are collected and stored.
 function logFirstToken(token: FirstToken | undefined, log: Log): void {
   if (token === undefined || "secret" in token) return;
-  if ("file" in token) log.info("the first token was created; its file has the secret", { file: token.file });
+  if ("file" in token)
+    log.info("the first token was created; its file has the secret", { "file.path": token.file });
   else log.warn(token.problem);
 }
 

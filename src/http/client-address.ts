@@ -29,7 +29,7 @@ export class ClientAddresses {
    * is not. Whatever is left of that one is the client's own word.
    */
   of(peer: string, head: Pick<Head, "header"> | undefined): string {
-    let address = canonical(peer);
+    let address = canonicalAddress(peer);
     if (this.#trusted === undefined) return address;
     const hops = splitOutsideQuotes(head?.header(this.#header) ?? "", ",");
     while (this.#isTrusted(address)) {
@@ -48,14 +48,14 @@ export class ClientAddresses {
   #readHop(text: string | undefined): string | undefined {
     const value = this.#header === "forwarded" ? forwardedNode(text ?? "") : text;
     const match = hop.exec(value?.trim() ?? "");
-    const address = canonical(match?.[1] ?? match?.[2] ?? "");
+    const address = canonicalAddress(match?.[1] ?? match?.[2] ?? "");
     return isIP(address) === 0 ? undefined : address;
   }
 }
 
 /** Whether only this machine can reach the address. */
 export function isLoopback(host: string): boolean {
-  const address = canonical(host);
+  const address = canonicalAddress(host);
   return address === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
 }
 
@@ -98,7 +98,7 @@ function splitOutsideQuotes(text: string, separator: string): string[] {
 }
 
 // Without a zone, and IPv4 in its own form where a listener on all addresses sees it as IPv6.
-function canonical(address: string): string {
+export function canonicalAddress(address: string): string {
   const plain = address.replace(/%.*$/, "");
   return mappedIpv4.exec(plain)?.[1] ?? plain.toLowerCase();
 }

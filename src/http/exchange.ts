@@ -1,7 +1,7 @@
 import type { Caller } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { jsonText } from "../plants/json-text.ts";
-import type { ClientAddresses } from "./client-address.ts";
+import { type ClientAddresses, canonicalAddress } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
 import type { RequestIds } from "./request-ids.ts";
@@ -102,6 +102,11 @@ export class Exchange {
   get address(): string {
     this.#address ??= this.#listener.addresses.of(this.#connection.peerAddress, this.head);
     return this.#address;
+  }
+
+  /** The other end of the connection: the client's, or a proxy's. */
+  get peerAddress(): string {
+    return canonicalAddress(this.#connection.peerAddress);
   }
 
   get loggedPath(): string {

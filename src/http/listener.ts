@@ -9,6 +9,7 @@ import { Exchange, type ListenerState, ResponseDate } from "./exchange.ts";
 import { FailedCredentials } from "./failed-credentials.ts";
 import { HttpError } from "./http-error.ts";
 import { type Bound, formatAddress, listenProblem } from "./listen-address.ts";
+import { requestFields, requestIds } from "./request-fields.ts";
 import { RequestIds } from "./request-ids.ts";
 import type { Route } from "./route.ts";
 import { Router, type RouterOptions } from "./router.ts";
@@ -76,7 +77,7 @@ export function startListener<Parts>(
           ?.catch((error) => respondToError(exchange, error, events))
           // A rejection that nobody handles would end a worker.
           .catch((error) => {
-            events.internalError(exchange.requestId, error);
+            events.internalError(() => requestIds(exchange), error);
             connection.close();
           });
       } catch (error) {
@@ -157,27 +158,23 @@ function listenerState(
       events.errorSent(name, error);
       if (logRequests === "none") return;
       const log = status >= 500 ? events.failed : events.refused;
-      log({ ...logFields(exchange), status, error });
+      log(() => ({
+        ...requestIds(exchange),
+        ...requestFields(exchange),
+        "http.response.status_code": status,
+        "error.type": String(error),
+      }));
     },
     onSuccess:
       logRequests !== "all"
         ? undefined
         : (exchange, status) =>
             events.answered({
-              ...logFields(exchange),
-              status,
-              tookMs: performance.now() - exchange.startedMs,
+              ...requestIds(exchange),
+              ...requestFields(exchange),
+              "http.response.status_code": status,
+              "http.server.request.duration": (performance.now() - exchange.startedMs) / 1000,
             }),
-  };
-}
-
-function logFields({ requestId, method, loggedPath: path, address, caller }: Exchange) {
-  return {
-    requestId,
-    address,
-    token: caller?.name,
-    method: method.slice(0, 20),
-    path: path.slice(0, 200),
   };
 }
 
@@ -186,7 +183,7 @@ function respondToError(exchange: Exchange, error: unknown, events: Events): voi
   if (error instanceof Refusal) return exchange.error(error.kind, error.message);
   if (error instanceof StoreUnavailable)
     return exchange.error("store-unavailable", "The store cannot be reached right now.");
-  events.internalError(exchange.requestId, error);
+  events.internalError(() => requestIds(exchange), error);
   // Whatever failed may have left the connection between two requests.
   exchange.closeAfterResponse();
   exchange.error("internal-error");

@@ -2,6 +2,7 @@ import type { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { isJsonMediaType } from "../http/media-type.ts";
 import { jsonContent } from "../http/openapi.ts";
+import { requestIds } from "../http/request-fields.ts";
 import type { Route } from "../http/route.ts";
 import type { PlantIntake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
@@ -85,7 +86,7 @@ function respond(exchange: Exchange, plant: NewPlant, outcome: Outcome | Rejecte
   else if (outcome.kind === "conflict")
     exchange.error("id-conflict", conflictMessage(plant.id, outcome.differing));
   else if (outcome.kind === "failed") {
-    events.internalError(exchange.requestId, outcome.reason);
+    events.internalError(() => requestIds(exchange), outcome.reason);
     exchange.error("internal-error");
   } else {
     const { name, tag } = plant;

@@ -4,13 +4,8 @@ import { createEvents } from "./events.ts";
 import { createLog } from "./log.ts";
 
 const answered = {
-  requestId: "r",
-  address: "::1",
-  token: undefined,
-  method: "POST",
-  path: "/plants",
-  status: 400,
-  error: 40002,
+  "plant_store.request_id": "r",
+  "error.type": "40002",
 };
 
 for (const [event, more] of [
@@ -23,13 +18,19 @@ for (const [event, more] of [
     const log = createLog({ level: "debug", format: "json", colour: false, write });
     let nowMs = 0;
     const events = createEvents(log, new Counters([], createCounterMemory()), () => nowMs);
-    for (; nowMs < 1000; nowMs += 10) events[event](answered);
+    let asked = 0;
+    const fields = () => {
+      asked++;
+      return answered;
+    };
+    for (; nowMs < 1000; nowMs += 10) events[event](fields);
     expect(lines).toHaveLength(20);
+    expect(asked).toBe(20);
     expect(lines.every(({ message }) => message === event)).toBe(true);
-    for (let count = 0; count < 100; count++) events[event](answered);
+    for (let count = 0; count < 100; count++) events[event](() => answered);
     expect(lines).toHaveLength(41);
-    expect(lines[20]).toMatchObject({ message: more, unlogged: 80 });
-    expect(lines[21]).toMatchObject({ message: event, requestId: "r", error: 40002 });
+    expect(lines[20]).toMatchObject({ message: more, "plant_store.unlogged": 80 });
+    expect(lines[21]).toMatchObject({ message: event, ...answered });
   });
 }
 
@@ -42,7 +43,8 @@ test("a flood of internal errors is logged in 20 lines per second", () => {
     write: (line) => void lines.push(line),
   });
   const events = createEvents(log, new Counters([], createCounterMemory()), () => 0);
-  for (let count = 0; count < 100; count++) events.internalError("r", new Error("the database refused it"));
+  for (let count = 0; count < 100; count++)
+    events.internalError(() => answered, new Error("the database refused it"));
   expect(lines).toHaveLength(20);
 });
 

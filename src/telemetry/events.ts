@@ -1,19 +1,5 @@
 import type { Counters } from "./counters.ts";
-import type { Log } from "./log.ts";
-
-/** An answered request, for the log. */
-export interface Answered {
-  readonly requestId: string;
-  /** The client's. */
-  readonly address: string;
-  /** The name of its token, where it is known. */
-  readonly token: string | undefined;
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly error?: number;
-  readonly tookMs?: number;
-}
+import type { Fields, Log } from "./log.ts";
 
 /** Everything the service logs and counts, one helper per event. None of them throws. */
 export type Events = ReturnType<typeof createEvents>;
@@ -25,16 +11,18 @@ const guessingLinesPerSecond = 5;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
   const mayLogRefusal = lineLimit(now, linesPerSecond, (unlogged) =>
-    log.warn("more requests were refused than are logged", { unlogged }),
+    log.warn("more requests were refused than are logged", { "plant_store.unlogged": unlogged }),
   );
   const mayLogFailure = lineLimit(now, linesPerSecond, (unlogged) =>
-    log.error("more requests failed than are logged", { unlogged }),
+    log.error("more requests failed than are logged", { "plant_store.unlogged": unlogged }),
   );
   const mayLogLimitReached = lineLimit(now, limitReachedLinesPerSecond, (unlogged) =>
-    log.warn("more connections were closed at the limit than are logged", { unlogged }),
+    log.warn("more connections were closed at the limit than are logged", {
+      "plant_store.unlogged": unlogged,
+    }),
   );
   const mayLogGuessing = lineLimit(now, guessingLinesPerSecond, (unlogged) =>
-    log.warn("more addresses with failed credentials than are logged", { unlogged }),
+    log.warn("more addresses with failed credentials than are logged", { "plant_store.unlogged": unlogged }),
   );
 
   return {
@@ -45,64 +33,76 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     },
     /** Called for every error response, logged or not. */
     errorSent: (listener: string, error: number) => counters.add(`${listener}:${error}`),
-    answered: (answered: Answered) => log.info("answered", { ...answered }),
-    failed(answered: Answered) {
-      if (mayLogFailure()) log.error("failed", { ...answered });
+    answered: (fields: Fields) => log.info("answered", fields),
+    /** The fields are asked for only where the line is written. */
+    failed(fields: () => Fields) {
+      if (mayLogFailure()) log.error("failed", fields());
     },
-    refused(answered: Answered) {
-      if (mayLogRefusal()) log.info("refused", { ...answered });
+    refused(fields: () => Fields) {
+      if (mayLogRefusal()) log.info("refused", fields());
     },
-    internalError(requestId: string | undefined, error: unknown) {
-      if (!mayLogFailure()) return;
-      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      log.error("internal error", { requestId, reason });
+    /** The fields identify the request, where there is one. */
+    internalError(fields: () => Fields, error: unknown) {
+      if (mayLogFailure()) log.error("internal error", { ...fields(), ...exceptionFields(error) });
     },
-    storeUnavailable: (reason: Error) => log.error("store unavailable, retrying", { reason: reason.message }),
+    storeUnavailable: (reason: Error) =>
+      log.error("store unavailable, retrying", { "exception.message": reason.message }),
     storeAvailable: () => log.info("store available again"),
     outcomeUnknown: (reason: Error) =>
       log.error("write outcome unknown; stopping, so that a restart finds out what is stored", {
-        reason: reason.message,
+        "exception.message": reason.message,
       }),
     dataFileShared: () =>
       log.warn("another process has the data file open; the WAL stays until it is done, and is durable"),
     rebuilding: (bytes: number) =>
-      log.warn("rebuilding the data file after a failed fsync; this copies all of it", { bytes }),
+      log.warn("rebuilding the data file after a failed fsync; this copies all of it", {
+        "file.size": bytes,
+      }),
     walGrown: (bytes: number) =>
-      log.warn("the WAL has grown because another process keeps a read transaction open; end it", { bytes }),
+      log.warn("the WAL has grown because another process keeps a read transaction open; end it", {
+        "file.size": bytes,
+      }),
     markerNotWritten: (reason: string) =>
       log.error(
         "the failure marker could not be written beside the data file; reboot before the next start",
-        { reason },
+        { "exception.message": reason },
       ),
     dataFileSaved: (path: string) =>
-      log.error("everything stored was saved under a new name; restore it from there", { path }),
+      log.error("everything stored was saved under a new name; restore it from there", { "file.path": path }),
     dataFileNotSaved: (reason: unknown) =>
       log.error(
         "everything stored is in this process alone and could not be saved; retrying, keep it running",
         {
-          reason: String(reason),
+          "exception.message": String(reason),
         },
       ),
     clockBeforeLastPlant: (lastMs: number, nowMs: number) =>
       log.warn("the clock is before the time of the last plant; new plants get the clock's time", {
-        clock: isoTime(nowMs),
-        lastPlant: isoTime(lastMs),
+        "plant_store.clock": isoTime(nowMs),
+        "plant_store.last_plant": isoTime(lastMs),
       }),
     presetIsStored: (preset: string, stored: string) =>
       log.warn("a preset token has the secret of a stored token; only the preset's scope applies", {
-        preset,
-        stored,
+        "plant_store.preset_token": preset,
+        "plant_store.token": stored,
       }),
-    presetsChanged: (names: string) => log.info("preset tokens reloaded from their files", { names }),
+    presetsChanged: (names: string) =>
+      log.info("preset tokens reloaded from their files", { "plant_store.tokens": names }),
     presetsUnreadable: (reason: string) =>
-      log.error("preset tokens could not be reloaded; keeping the known ones", { reason }),
+      log.error("preset tokens could not be reloaded; keeping the known ones", {
+        "exception.message": reason,
+      }),
     usesNotWritten: (reason: unknown) =>
       log.debug("the last uses of tokens could not be written; retrying in a minute", {
-        reason: String(reason),
+        "exception.message": String(reason),
       }),
     figureFailed: (figure: string, reason: unknown) =>
-      log.error("an overview figure could not be read", { figure, reason: String(reason) }),
-    databaseUnavailable: (reason: string) => log.error("database unavailable, retrying", { reason }),
+      log.error("an overview figure could not be read", {
+        "plant_store.figure": figure,
+        "exception.message": String(reason),
+      }),
+    databaseUnavailable: (reason: string) =>
+      log.error("database unavailable, retrying", { "exception.message": reason }),
     databaseOpened: () => log.info("database opened"),
     databaseWarning: (warning: string) => log.warn(warning),
     connectionLimitReached(closed: "longest-idle" | "newest") {
@@ -113,29 +113,48 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       else log.warn("the connection limit is reached and none is idle; the new connection was closed");
     },
     manyFailedCredentials(address: string, failures: number) {
-      if (mayLogGuessing()) log.warn("many failed credentials from one address", { address, failures });
+      if (mayLogGuessing())
+        log.warn("many failed credentials from one address", {
+          "client.address": address,
+          "plant_store.failures": failures,
+        });
     },
     certificateReloaded: (listener: string) =>
-      log.info("certificate reloaded; new connections get it", { listener }),
+      log.info("certificate reloaded; new connections get it", { "plant_store.listener": listener }),
     certificateUnusable: (listener: string, reason: string) =>
-      log.error("the changed certificate cannot be used; keeping the former one", { listener, reason }),
+      log.error("the changed certificate cannot be used; keeping the former one", {
+        "plant_store.listener": listener,
+        "exception.message": reason,
+      }),
     plainText: (address: string) =>
       log.warn("tokens and plants are sent in plain text beyond this machine; set --tls-cert and --tls-key", {
-        address,
+        "plant_store.address": address,
       }),
-    tokensChanged: (count: number) => log.debug("tokens reloaded", { count }),
+    tokensChanged: (count: number) => log.debug("tokens reloaded", { "plant_store.token_count": count }),
     tokensUnreadable: (reason: unknown) =>
-      log.error("tokens could not be read; keeping the known ones", { reason: String(reason) }),
+      log.error("tokens could not be read; keeping the known ones", { "exception.message": String(reason) }),
     providerUnavailable: (reason: string) =>
-      log.error("identity provider unavailable, retrying; tokens with known keys are accepted", { reason }),
+      log.error("identity provider unavailable, retrying; tokens with known keys are accepted", {
+        "exception.message": reason,
+      }),
     providerAvailable: () => log.info("identity provider available again"),
     workerLost: (reason: string) =>
       log.error("a worker died and is being replaced; requests it had not answered are safe to retry", {
-        reason,
+        "exception.message": reason,
       }),
-    stopping: (signal: string) => log.info("stopping: finishing requests in flight", { signal }),
+    stopping: (signal: string) =>
+      log.info("stopping: finishing requests in flight", { "plant_store.stop_reason": signal }),
     drainTimedOut: () => log.warn("drain timeout reached; open connections were closed"),
     stopped: () => log.info("stopped; every acknowledged plant is on disk"),
+  };
+}
+
+function exceptionFields(error: unknown): Fields {
+  if (!(error instanceof Error)) return { "exception.message": String(error) };
+  return {
+    "exception.type": error.name,
+    "exception.message": error.message,
+    "exception.stacktrace": error.stack,
   };
 }
 

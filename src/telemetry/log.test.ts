@@ -14,9 +14,9 @@ for (const format of ["json", "pretty"] as const)
       colour: false,
       write: (text) => void lines.push(text),
     });
-    log.warn("refused", { path: controls, reason: "plain \u009b31m" });
+    log.warn("refused", { "url.path": controls, "exception.message": "plain \u009b31m" });
     const [line = ""] = lines;
     expect(line).toMatch(/^\P{Cc}+\n$/u);
-    if (format === "json") expect(JSON.parse(line)).toMatchObject({ path: controls });
+    if (format === "json") expect(JSON.parse(line)).toMatchObject({ "url.path": controls });
     expect(line).toContain("\\u009b31m");
   });

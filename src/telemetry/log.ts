@@ -1,6 +1,11 @@
 export const levels = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof levels)[number];
-export type Fields = Readonly<Record<string, string | number | bigint | boolean | undefined>>;
+/**
+ * OpenTelemetry's names: an attribute of its semantic conventions, or one of our own below `plant_store.`; the ids of a trace
+ * have the names that it gives them in JSON.
+ */
+export type FieldName = `${string}.${string}` | "trace_id" | "span_id" | "trace_flags";
+export type Fields = Readonly<Partial<Record<FieldName, string | number | bigint | boolean | undefined>>>;
 
 export interface Log {
   debug(message: string, fields?: Fields): void;
@@ -52,7 +57,7 @@ function prettyLine(colour: boolean, ...[level, message, fields]: Entry): string
 }
 
 // Quoted wherever a value could break the line or pretend to be a second field.
-function formatValue(value: Fields[string]): string {
+function formatValue(value: Fields[FieldName]): string {
   const text = String(value);
   return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : withoutControls(JSON.stringify(text));
 }

@@ -19,7 +19,7 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
   gate.updateKeys(setting.keys);
   if (setting.tokens !== undefined) gate.update(setting.tokens);
   const rateLimit = new RateLimit(setting.rateLimit, setting.rateMemory);
-  const intake = new RemoteIntake(main, (error) => events.internalError(undefined, error));
+  const intake = new RemoteIntake(main, (error) => events.internalError(() => ({}), error));
   const listener = startPublicListener({ gate, rateLimit, intake, events }, setting.listener);
   const calls: WorkerCalls = {
     update: (tokens) => gate.update(tokens),
