@@ -26,6 +26,7 @@ import { DataFileReplaced, type Store } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
+import { createTracer } from "./telemetry/tracing/tracer.ts";
 import { WorkerPool } from "./workers/worker-pool.ts";
 
 export interface Service {
@@ -61,6 +62,8 @@ export async function startService(
   const counterMemory = createCounterMemory();
   const counters = new Counters(counterNames, counterMemory);
   const events = createEvents(log, counters, Date.now);
+  // Before all else, so that it is closed after everything that makes spans.
+  const tracer = undo.use(createTracer(config.otel.traces, events));
   const failed = Promise.withResolvers<Error>();
   let broken = false;
 
@@ -102,6 +105,7 @@ export async function startService(
     store: store.plants,
     pendingMax: config.pendingMax,
     onStored: events.stored,
+    traceCommit: tracer?.commits(store.engine),
     onUnavailable: events.storeUnavailable,
     onAvailable: events.storeAvailable,
     onSettleFailed: (error) => events.internalError(() => ({}), error),
@@ -124,7 +128,7 @@ export async function startService(
     connectionsMax: connections.publicMax,
   };
   if (workers > 1) await claimPublicPort(publicOptions);
-  const listener = startPublicListener({ gate, rateLimit, intake, events }, publicOptions);
+  const listener = startPublicListener({ gate, rateLimit, intake, events, tracer }, publicOptions);
   const workerPool = new WorkerPool({
     intake,
     events,
@@ -133,6 +137,7 @@ export async function startService(
       listener: { ...publicOptions, port: listener.port },
       rateLimit: config.rateLimit,
       rateMemory,
+      tracing: config.otel.traces,
       counterNames,
       counterMemory,
       presetTokens,
@@ -166,6 +171,7 @@ export async function startService(
           gate,
           intake,
           events,
+          tracer,
           counters,
           parseDurationMs,
           presets: () => gate.presets,

@@ -6,6 +6,7 @@ import { accessToken, operatorToken, type TestService, temporaryFolder } from ".
 export async function startBuiltService(
   flags: Record<string, string>,
   database: string | undefined,
+  environment: Record<string, string>,
 ): Promise<TestService> {
   const folder = temporaryFolder();
   const file = database ?? join(folder.path, "plants.db");
@@ -19,7 +20,11 @@ export async function startBuiltService(
   const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value]);
   const serving = await serve(args, {
     folder: folder.path,
-    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken },
+    environment: {
+      PLANT_STORE_ACCESS_TOKEN: accessToken,
+      PLANT_STORE_OPERATOR_TOKEN: operatorToken,
+      ...environment,
+    },
   });
   const logged: string[] = [];
   serving.child.stderr?.on("data", (text) => logged.push(String(text)));

@@ -26,16 +26,21 @@ export interface TestService extends AsyncDisposable {
 export async function startTestService(
   flags: Record<string, string> = {},
   database?: string,
+  environment: Record<string, string> = {},
 ): Promise<TestService> {
   if (process.env["PLANT_STORE_TEST_EXECUTABLE"] !== undefined)
-    return (await import("./built-service.ts")).startBuiltService(flags, database);
+    return (await import("./built-service.ts")).startBuiltService(flags, database, environment);
   const folder = temporaryFolder();
   const file = database ?? join(folder.path, "plants.db");
   const logged: string[] = [];
   const leaked: string[] = [];
   const config = readConfig({
     flags: { listen: "127.0.0.1:0", "operator-listen": "127.0.0.1:0", database: file, ...flags },
-    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken },
+    environment: {
+      PLANT_STORE_ACCESS_TOKEN: accessToken,
+      PLANT_STORE_OPERATOR_TOKEN: operatorToken,
+      ...environment,
+    },
     readFile: () => "",
   });
   const log = createLog({

@@ -19,7 +19,7 @@ export const config: Command = {
     for (const name of unknownVariables(terminal.environment))
       terminal.err(`plant-store does not know the variable ${name}.\n`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
-    readConfig(args.sources);
+    for (const warning of readConfig(args.sources).otel.warnings) terminal.err(`${warning}\n`);
     return 0;
   },
 };

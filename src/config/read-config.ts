@@ -8,6 +8,7 @@ import {
   presetCharactersMin,
 } from "../access/secret.ts";
 import { checkOidc, type OidcValues } from "./check-oidc.ts";
+import { isSecretVariable, type OtelConfig, otelVariables, readOtel } from "./otel-variables.ts";
 import { type SecretName, secrets } from "./secrets.ts";
 import { type SettingName, settings } from "./settings.ts";
 import { InvalidValue } from "./values.ts";
@@ -19,6 +20,7 @@ export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settin
   readonly rereadPresets: (() => readonly PresetToken[]) | undefined;
   /** A function where it comes from a file, which is read again each time it is needed. */
   readonly databasePassword: string | (() => string) | undefined;
+  readonly otel: OtelConfig;
 };
 
 /** An invalid setting; the message names it. */
@@ -43,7 +45,7 @@ export interface ConfigSources {
 }
 
 type PresetName = Exclude<SecretName, "databasePassword">;
-type NotASetting = "presetTokens" | "rereadPresets" | "databasePassword";
+type NotASetting = "presetTokens" | "rereadPresets" | "databasePassword" | "otel";
 
 interface Found {
   readonly text: string;
@@ -72,6 +74,7 @@ export function readConfig(sources: ConfigSources): Config {
     presetTokens: readPresets(config, sources),
     rereadPresets: fromFile ? () => readPresets(config, sources) : undefined,
     databasePassword: databasePassword(sources),
+    otel: readOtel(sources.environment),
   };
 }
 
@@ -88,7 +91,12 @@ export function effectiveSettings(sources: ConfigSources): EffectiveSetting[] {
       source: found?.source ?? "default",
     };
   });
-  return [...plain, ...hidden];
+  const otel = Object.keys(otelVariables).map((name): EffectiveSetting => {
+    const text = sources.environment[name] ?? "";
+    const value = text !== "" && isSecretVariable(name) ? "(set, not shown)" : withoutPassword(text);
+    return { name, value, source: text === "" ? "default" : "environment" };
+  });
+  return [...plain, ...hidden, ...otel];
 }
 
 /** A secret as it was given, for a command that has to send it. `readConfig` validates it. */

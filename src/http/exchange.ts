@@ -1,6 +1,7 @@
 import type { Caller } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { jsonText } from "../plants/json-text.ts";
+import type { Span } from "../telemetry/tracing/span.ts";
 import { type ClientAddresses, canonicalAddress } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
@@ -25,6 +26,8 @@ export interface ListenerState {
   readonly onError: (exchange: Exchange, status: number, error: number) => void;
   /** Called for every other response, where someone logs them; only then are exchanges timed. */
   readonly onSuccess: ((exchange: Exchange, status: number) => void) | undefined;
+  /** Called where a response that is no error is complete, and its request is traced. */
+  readonly onTraced: (span: Span, exchange: Exchange, status: number) => void;
 }
 
 const reasons: Readonly<Record<number, string>> = {
@@ -72,6 +75,8 @@ export class Exchange {
   readonly head: Head | undefined;
   readonly requestId: string;
   readonly startedMs: number;
+  /** Undefined unless the request is sampled for a trace. */
+  readonly span: Span | undefined;
   /** Set by the router, where the route needs a scope and the credentials are known. */
   caller: Caller | undefined;
   /** The scope that the caller needed; set by the router. */
@@ -82,10 +87,16 @@ export class Exchange {
   parameter = "";
 
   /** The head is undefined where what arrived was no HTTP request. */
-  constructor(connection: ResponseConnection, head: Head | undefined, listener: ListenerState) {
+  constructor(
+    connection: ResponseConnection,
+    head: Head | undefined,
+    listener: ListenerState,
+    span: Span | undefined,
+  ) {
     this.#connection = connection;
     this.#listener = listener;
     this.head = head;
+    this.span = span;
     this.requestId = listener.requestIds.of(head?.header("x-request-id"));
     this.startedMs = listener.onSuccess === undefined ? 0 : performance.now();
   }
@@ -167,7 +178,9 @@ export class Exchange {
     const chunked = this.head?.isHttp11 === true;
     const head = this.#head(200, contentType, headers, chunked ? "Transfer-Encoding: chunked" : undefined);
     this.#responded = true;
-    this.#stream = this.#listener.streams.start(this.#connection, chunked, isAllowed);
+    this.#stream = this.#listener.streams.start(this.#connection, chunked, isAllowed, () => {
+      if (this.span !== undefined) this.#listener.onTraced(this.span, this, 200);
+    });
     this.#listener.onSuccess?.(this, 200);
     this.#connection.stream(head, this.#stream);
     return this.#stream;
@@ -179,7 +192,10 @@ export class Exchange {
     const isText = typeof body === "string";
     const bodyBytes = isText ? Buffer.byteLength(body) : body.length;
     const head = this.#head(status, contentType, headers, `Content-Length: ${bodyBytes}`);
-    if (status < 400) this.#listener.onSuccess?.(this, status);
+    if (status < 400) {
+      this.#listener.onSuccess?.(this, status);
+      if (this.span !== undefined) this.#listener.onTraced(this.span, this, status);
+    }
     // The head is ASCII, so it has as many bytes as characters.
     if (this.method === "HEAD") this.#connection.send(head, head.length);
     else if (isText) this.#connection.send(head + body, head.length + bodyBytes);

@@ -2,6 +2,7 @@ import type { Gate } from "../access/gate.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
+import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import { ClientAddresses, isLoopback, type ProxyOptions } from "./client-address.ts";
 import { Cors } from "./cors.ts";
 import { catalogue } from "./error-catalogue.ts";
@@ -11,6 +12,7 @@ import { HttpError } from "./http-error.ts";
 import { type Bound, formatAddress, listenProblem } from "./listen-address.ts";
 import { requestFields, requestIds } from "./request-fields.ts";
 import { RequestIds } from "./request-ids.ts";
+import { RequestTraces } from "./request-traces.ts";
 import type { Route } from "./route.ts";
 import { Router, type RouterOptions } from "./router.ts";
 import { OpenStreams } from "./streaming.ts";
@@ -46,6 +48,13 @@ export interface Listener extends Bound {
   drain(timeoutMs: number): Promise<void>;
 }
 
+export interface ListenerParts {
+  readonly gate: Gate;
+  readonly events: Events;
+  /** Undefined where nothing is traced. */
+  readonly tracer?: Tracer | undefined;
+}
+
 /** The checks that come before a request's path. */
 type Precondition = (exchange: Exchange) => void;
 
@@ -57,17 +66,25 @@ type Precondition = (exchange: Exchange) => void;
 export function startListener<Parts>(
   routes: readonly Route<Parts>[],
   parts: Parts,
-  { gate, events }: { readonly gate: Gate; readonly events: Events },
+  { gate, events, tracer }: ListenerParts,
   options: ListenerOptions,
   precondition: Precondition = () => {},
 ): Listener {
   const failedCredentials = new FailedCredentials({ ...options, onMany: events.manyFailedCredentials });
   const verifyingMax = heldConnectionsMax(options.connectionsMax);
   const router = new Router(routes, parts, { gate, failedCredentials, verifyingMax }, options);
-  const state = listenerState(events, options, (exchange) => router.checkAgain(exchange));
+  const traces =
+    tracer &&
+    new RequestTraces(tracer, {
+      host: options.host,
+      port: () => server.port,
+      secure: options.tls !== undefined,
+      routeOf: (path) => router.routeOf(path),
+    });
+  const state = listenerState(events, options, (exchange) => router.checkAgain(exchange), traces);
   const handlers: WireHandlers = {
     handle(connection, head) {
-      const exchange = new Exchange(connection, head, state);
+      const exchange = new Exchange(connection, head, state, traces?.start(connection, head));
       try {
         precondition(exchange);
         const preflight = state.cors?.preflightHeaders(head);
@@ -85,10 +102,11 @@ export function startListener<Parts>(
       }
     },
     fault(connection, fault, reason, head) {
-      new Exchange(connection, head, state).error(fault, faultMessage(fault, reason, options));
+      const exchange = new Exchange(connection, head, state, traces?.resume(connection, head));
+      exchange.error(fault, faultMessage(fault, reason, options));
     },
     crash(connection, error, head) {
-      respondToError(new Exchange(connection, head, state), error, events);
+      respondToError(new Exchange(connection, head, state, traces?.resume(connection, head)), error, events);
     },
   };
   const tls = options.tls && new TlsFiles(options.tls);
@@ -145,6 +163,7 @@ function listenerState(
   events: Events,
   options: ListenerOptions,
   isStillAdmitted: (exchange: Exchange) => boolean,
+  traces: RequestTraces | undefined,
 ): ListenerState {
   const { name, logRequests } = options;
   return {
@@ -156,6 +175,7 @@ function listenerState(
     streams: new OpenStreams(),
     onError(exchange, status, error) {
       events.errorSent(name, error);
+      if (exchange.span !== undefined) traces?.end(exchange.span, exchange, status, error);
       if (logRequests === "none") return;
       const log = status >= 500 ? events.failed : events.refused;
       log(() => ({
@@ -165,6 +185,7 @@ function listenerState(
         "error.type": String(error),
       }));
     },
+    onTraced: (span, exchange, status) => traces?.end(span, exchange, status),
     onSuccess:
       logRequests !== "all"
         ? undefined

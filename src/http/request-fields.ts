@@ -19,7 +19,7 @@ const knownMethods = new Set([
 
 /** Identifies the request, in the log and in the caller's trace. */
 export function requestIds(exchange: Exchange): Fields {
-  const trace = parseTraceparent(exchange.header("traceparent"));
+  const trace = exchange.span?.context ?? parseTraceparent(exchange.header("traceparent"));
   return {
     "plant_store.request_id": exchange.requestId,
     trace_id: trace?.traceId,

@@ -69,6 +69,11 @@ export class Router<Parts> {
     return route.handle(exchange, caller);
   }
 
+  /** The route of a path as it was declared, under the base path. */
+  routeOf(path: string): string | undefined {
+    return this.#exact.has(path) ? path : this.#patterns.find(({ pattern }) => pattern.test(path))?.path;
+  }
+
   /** Whether the caller is still admitted; where not, the request is denied. */
   checkAgain(exchange: Exchange): boolean {
     const { scope } = exchange;

@@ -85,8 +85,16 @@ export class OpenStreams {
   readonly #streams = new Set<StreamedResponse>();
   #timer: NodeJS.Timeout | undefined;
 
-  start(connection: ResponseConnection, chunked: boolean, isAllowed: () => boolean): StreamedResponse {
-    const stream = new StreamedResponse(connection, chunked, isAllowed, (ended) => this.#remove(ended));
+  start(
+    connection: ResponseConnection,
+    chunked: boolean,
+    isAllowed: () => boolean,
+    onEnd: () => void,
+  ): StreamedResponse {
+    const stream = new StreamedResponse(connection, chunked, isAllowed, (ended) => {
+      this.#remove(ended);
+      onEnd();
+    });
     this.#streams.add(stream);
     this.#timer ??= setInterval(() => {
       for (const open of this.#streams) open.abortUnlessAllowed();

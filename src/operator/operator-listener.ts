@@ -4,6 +4,7 @@ import { HttpError } from "../http/http-error.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { type Listener, type ListenerOptions, startListener } from "../http/listener.ts";
 import type { Events } from "../telemetry/events.ts";
+import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import { ConsoleFiles } from "./console-files.ts";
 import { Exports } from "./exports.ts";
 import { isOwnHost } from "./own-host.ts";
@@ -12,7 +13,7 @@ import { type OperatorRouteParts, operatorRoutes } from "./routes.ts";
 export type OperatorParts = Omit<
   OperatorRouteParts,
   "readiness" | "exports" | "consoleFiles" | "url" | "startedAtMs"
-> & { readonly events: Events };
+> & { readonly events: Events; readonly tracer: Tracer | undefined };
 
 export interface OperatorOptions
   extends Omit<ListenerOptions, "name" | "inUseRemedy" | "basePath" | "hint" | "sharePort" | "corsOrigins"> {

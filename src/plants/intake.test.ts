@@ -38,6 +38,10 @@ function setUp(pendingMax = 100, batchesInFlightMax = 1) {
     onAvailable: () => heard.push("available"),
     onOutcomeUnknown: () => heard.push("outcome-unknown"),
     onSettleFailed: (error) => heard.push(String(error)),
+    traceCommit(batch) {
+      const traces = batch.flatMap(({ trace }) => trace ?? []).join();
+      return traces === "" ? undefined : (failure) => heard.push(`${traces}: ${failure ?? "stored"}`);
+    },
   });
   const create = (id: number): Promise<Outcome | Rejected> =>
     new Promise((settle) => intake.create({ id: BigInt(id), name: "a", tag: undefined }, "test", settle));
@@ -50,6 +54,17 @@ describe("the intake", () => {
     const outcomes = await Promise.all(Array.from({ length: 50 }, (_, id) => create(id)));
     expect(outcomes).toEqual(Array(50).fill(created));
     expect(store.batches).toEqual([50]);
+  });
+
+  test("traces a commit with the requests that are traced, to its end or its failure", async () => {
+    const { store, heard, intake, create } = setUp();
+    const traced = (id: bigint, trace: string) =>
+      new Promise((settle) => intake.create({ id, name: "a", tag: undefined }, "test", settle, trace));
+    await Promise.all([create(1), traced(2n, "one"), create(3), traced(4n, "two")]);
+    await create(5);
+    store.next = () => Promise.reject(new StoreUnavailable("full"));
+    await traced(6n, "three");
+    expect(heard).toEqual(["one,two: stored", "unavailable", "three: StoreUnavailable: full"]);
   });
 
   test("stores a single plant immediately, without waiting for others", async () => {

@@ -15,14 +15,18 @@ export interface IntakeOptions {
   readonly onAvailable: () => void;
   /** Called once, when it is not known whether a batch was stored: this process must exit and recover on restart. */
   readonly onOutcomeUnknown: (reason: Error) => void;
+  /** Called before a batch is stored, where there are traces; what it returns is called after, with the reason of a failure. */
+  readonly traceCommit?: ((batch: readonly Arrival[]) => CommitTraced | undefined) | undefined;
   /** Called when a plant's `settle` threw: an internal error, which concerns that plant's client alone. */
   readonly onSettleFailed: (error: unknown) => void;
 }
 
+export type CommitTraced = (failure?: unknown) => void;
+
 /** Accepts plants to be stored. */
 export interface PlantIntake {
   /** Calls `settle` once the outcome is durable, or immediately if the plant is rejected. */
-  create(plant: NewPlant, createdBy: string, settle: Settle): void;
+  create(plant: NewPlant, createdBy: string, settle: Settle, trace?: string): void;
   /** Whether plants can be stored now. */
   ready(): Promise<boolean>;
 }
@@ -63,12 +67,12 @@ export class Intake implements PlantIntake {
     this.#fullBatch = Math.min(batchArrivalsMax, options.pendingMax);
   }
 
-  create(plant: NewPlant, createdBy: string, settle: Settle): void {
+  create(plant: NewPlant, createdBy: string, settle: Settle, trace?: string): void {
     if (this.#pending >= this.#options.pendingMax) return this.#settle(settle, "too-busy");
     if (this.#state === "closing") return this.#settle(settle, "closing");
     if (this.#state === "outcome-unknown") return this.#settle(settle, "store-unavailable");
     this.#pending++;
-    this.#queue.push({ plant, createdBy, settle });
+    this.#queue.push({ plant, createdBy, settle, trace });
     if (this.#drains < this.#drainsMax) {
       this.#drains++;
       this.#scheduled++;
@@ -144,13 +148,16 @@ export class Intake implements PlantIntake {
 
   async #store(batch: readonly Waiting[]): Promise<void> {
     if (this.#state === "outcome-unknown") return this.#reject(batch);
+    const traced = this.#options.traceCommit?.(batch);
     let outcomes: readonly Result[];
     try {
       outcomes = await this.#options.store.create(batch, Date.now());
     } catch (reason) {
       this.#failed(reason);
+      traced?.(reason);
       return this.#reject(batch);
     }
+    traced?.();
     this.#available();
     this.#probedAtMs = performance.now();
     // Before they are settled: a response can cause the next plant to arrive immediately, and there must be room for it.

@@ -6,6 +6,8 @@ export interface Arrival {
   readonly createdBy: string;
   /** Set where the plant is copied from another store and keeps its time. */
   readonly createdAtMs?: number | undefined;
+  /** Names the span of its request, where that is traced. */
+  readonly trace?: string | undefined;
 }
 
 /** The outcome of one arrival. */

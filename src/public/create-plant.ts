@@ -72,10 +72,11 @@ export const createPlant = {
       exchange.readBody((body) => {
         const plant = parseNewPlant(body);
         if (plant instanceof Refusal) return exchange.error(plant.kind, plant.message);
-        intake.create(plant, caller.name, (outcome) => {
+        const settle = (outcome: Outcome | Rejected): void => {
           if (outcome === "too-busy") busyResponses.run(() => respond(exchange, plant, outcome, events));
           else respond(exchange, plant, outcome, events);
-        });
+        };
+        intake.create(plant, caller.name, settle, exchange.span?.traceparent);
       });
     };
   },

@@ -6,12 +6,15 @@ import type { Token, TokenUse } from "../access/tokens.ts";
 import type { PublicListenerOptions } from "../public/public-listener.ts";
 import type { CounterMemory } from "../telemetry/counters.ts";
 import type { Fields, Level } from "../telemetry/log.ts";
+import type { TracerSettings } from "../telemetry/tracing/tracer.ts";
 
 /** What a worker needs to serve; everything else it asks of the main thread. */
 export interface WorkerSetting {
   readonly listener: PublicListenerOptions;
   readonly rateLimit: Rate | undefined;
   readonly rateMemory: RateMemory;
+  /** Undefined where nothing is traced. */
+  readonly tracing: TracerSettings | undefined;
   readonly counterNames: readonly string[];
   readonly counterMemory: CounterMemory;
   readonly presetTokens: readonly PresetToken[];

@@ -6,6 +6,7 @@ import { startPublicListener } from "../public/public-listener.ts";
 import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { type Log, levels } from "../telemetry/log.ts";
+import { createTracer } from "../telemetry/tracing/tracer.ts";
 import type { Channel } from "../threads/channel.ts";
 import { serveThread } from "../threads/serve-thread.ts";
 import type { MainCalls, WorkerCalls, WorkerSetting } from "./messages.ts";
@@ -20,14 +21,18 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
   if (setting.tokens !== undefined) gate.update(setting.tokens);
   const rateLimit = new RateLimit(setting.rateLimit, setting.rateMemory);
   const intake = new RemoteIntake(main, (error) => events.internalError(() => ({}), error));
-  const listener = startPublicListener({ gate, rateLimit, intake, events }, setting.listener);
+  const tracer = createTracer(setting.tracing, events);
+  const listener = startPublicListener({ gate, rateLimit, intake, events, tracer }, setting.listener);
   const calls: WorkerCalls = {
     update: (tokens) => gate.update(tokens),
     updatePresets: (presets) => gate.updatePresets(presets),
     takeUses: async () => gate.takeUses(),
     updateKeys: (keys) => gate.updateKeys(keys),
     goUnready: () => listener.goUnready(),
-    drain: (timeoutMs) => listener.drain(timeoutMs),
+    async drain(timeoutMs) {
+      await listener.drain(timeoutMs);
+      await tracer?.[Symbol.asyncDispose]();
+    },
   };
   return { calls };
 });
