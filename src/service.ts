@@ -59,7 +59,7 @@ export async function startService(
   { printsFirstToken }: ServiceOptions = { printsFirstToken: false },
 ): Promise<Service> {
   await using undo = new AsyncDisposableStack();
-  const counterMemory = createCounterMemory();
+  const counterMemory = createCounterMemory(config.workers);
   const counters = new Counters(counterNames, counterMemory);
   const events = createEvents(log, counters, Date.now);
   // Before all else, so that it is closed after everything that makes spans.

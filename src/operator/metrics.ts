@@ -41,7 +41,7 @@ async function metricsText({
   pending,
   startedAtMs,
 }: MetricsParts): Promise<string> {
-  const counts = new Map(counters.all());
+  const counts = new Map(counterNames.map((name) => [name, counters.total(name)]));
   const [ready, disk] = await Promise.all([intake.ready(), archive.diskUsage()]);
   const errors = [...counts].filter(([name]) => /:\d+$/.test(name));
   return [
@@ -94,6 +94,6 @@ async function metricsText({
   ].join("\n");
 }
 
-function metric(name: string, type: string, help: string, value: bigint | number | undefined): string[] {
+function metric(name: string, type: string, help: string, value: number | undefined): string[] {
   return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, `${name} ${value ?? 0}`];
 }

@@ -9,7 +9,7 @@ export interface IntakeOptions {
   /** How many arrivals may be pending, including those being written. */
   readonly pendingMax: number;
   /** Called for every batch that was stored. */
-  readonly onStored: (created: number, replayed: number) => void;
+  readonly onStored: (batch: StoredBatch) => void;
   /** Called when a batch could not be stored but a later one may be; `onAvailable` when one was. */
   readonly onUnavailable: (reason: Error) => void;
   readonly onAvailable: () => void;
@@ -22,6 +22,13 @@ export interface IntakeOptions {
 }
 
 export type CommitTraced = (failure?: unknown) => void;
+/** A batch that was stored, and how long that took. */
+export interface StoredBatch {
+  readonly created: number;
+  readonly replayed: number;
+  readonly plants: number;
+  readonly tookMs: number;
+}
 
 /** Accepts plants to be stored. */
 export interface PlantIntake {
@@ -150,6 +157,7 @@ export class Intake implements PlantIntake {
     if (this.#state === "outcome-unknown") return this.#reject(batch);
     const traced = this.#options.traceCommit?.(batch);
     let outcomes: readonly Result[];
+    const startedMs = performance.now();
     try {
       outcomes = await this.#options.store.create(batch, Date.now());
     } catch (reason) {
@@ -159,7 +167,8 @@ export class Intake implements PlantIntake {
     }
     traced?.();
     this.#available();
-    this.#probedAtMs = performance.now();
+    const storedMs = performance.now();
+    this.#probedAtMs = storedMs;
     // Before they are settled: a response can cause the next plant to arrive immediately, and there must be room for it.
     this.#pending -= batch.length;
     let created = 0;
@@ -170,7 +179,7 @@ export class Intake implements PlantIntake {
       else if (typeof outcome !== "string" && outcome.kind === "replayed") replayed++;
       this.#settle((batch[index] as Waiting).settle, outcome);
     }
-    this.#options.onStored(created, replayed);
+    this.#options.onStored({ created, replayed, plants: batch.length, tookMs: storedMs - startedMs });
   }
 
   #reject(batch: readonly Waiting[]): void {

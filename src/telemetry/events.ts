@@ -1,4 +1,5 @@
 import type { Counters } from "./counters.ts";
+import { type Histogram, type RequestOutcome, requestOutcomes } from "./histograms.ts";
 import type { Fields, Log } from "./log.ts";
 
 /** Everything the service logs and counts, one helper per event. None of them throws. */
@@ -24,13 +25,30 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
   const mayLogGuessing = lineLimit(now, guessingLinesPerSecond, (unlogged) =>
     log.warn("more addresses with failed credentials than are logged", { "plant_store.unlogged": unlogged }),
   );
+  const durations = Object.fromEntries(
+    requestOutcomes.map((outcome) => [outcome, counters.histogram(`request:${outcome}`)]),
+  ) as Record<RequestOutcome, Histogram>;
+  const commits = counters.histogram("commit");
+  const batchPlants = counters.histogram("batch-plants");
+  const fsyncs = { wal: counters.histogram("fsync:wal"), data: counters.histogram("fsync:data") };
 
   return {
-    stored(created: number, replayed: number) {
+    stored({
+      created,
+      replayed,
+      plants,
+      tookMs,
+    }: Record<"created" | "replayed" | "plants" | "tookMs", number>) {
       counters.add("batches");
       counters.add("created", created);
       counters.add("replayed", replayed);
+      batchPlants.observe(plants);
+      commits.observe(tookMs / 1000);
     },
+    responded: (outcome: RequestOutcome, tookMs: number) => durations[outcome].observe(tookMs / 1000),
+    synced: (file: "wal" | "data", tookMs: number) => fsyncs[file].observe(tookMs / 1000),
+    checkpointed: (succeeded: boolean) => counters.add(succeeded ? "checkpoints" : "checkpoint-failures"),
+    connections: (listener: string, open: number) => counters.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */
     errorSent: (listener: string, error: number) => counters.add(`${listener}:${error}`),
     answered: (fields: Fields) => log.info("answered", fields),

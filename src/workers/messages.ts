@@ -17,6 +17,8 @@ export interface WorkerSetting {
   readonly tracing: TracerSettings | undefined;
   readonly counterNames: readonly string[];
   readonly counterMemory: CounterMemory;
+  /** Which part of that memory is its own; the main thread has the first. */
+  readonly thread: number;
   readonly presetTokens: readonly PresetToken[];
   /** Undefined while the store has not been read. */
   readonly tokens: readonly Token[] | undefined;

@@ -14,7 +14,7 @@ export interface WorkerPoolParts {
   readonly intake: PlantIntake;
   readonly events: Events;
   readonly log: Log;
-  readonly setting: WorkerSetting;
+  readonly setting: Omit<WorkerSetting, "thread">;
   /** Fetches the identity provider's keys, if it is not too early to do so again. */
   readonly refreshKeys: () => Promise<void>;
 }
@@ -54,7 +54,7 @@ export class WorkerPool {
    * @throws WorkerProblem one of them could not.
    */
   async start(count: number): Promise<void> {
-    await Promise.all(Array.from({ length: count }, () => this.#startWorker()));
+    await Promise.all(Array.from({ length: count }, (_, index) => this.#startWorker(index + 1)));
   }
 
   update(tokens: readonly Token[]): void {
@@ -94,7 +94,7 @@ export class WorkerPool {
   }
 
   /** Resolves once a new worker serves. Rejects if it is lost before; if it is lost later, it is replaced. */
-  async #startWorker(): Promise<void> {
+  async #startWorker(thread: number): Promise<void> {
     let serving = false;
     try {
       const worker: Thread<WorkerCalls> = new Thread("workers/worker-thread", {
@@ -103,11 +103,12 @@ export class WorkerPool {
           tokens: this.#tokens,
           presetTokens: this.#presets,
           keys: this.#keys,
+          thread,
         },
         calls: this.#calls(),
         onLost: ({ message }) => {
           this.#workers.delete(worker);
-          if (serving) this.#replace(message);
+          if (serving) this.#replace(message, thread);
         },
         keepsProcessAlive: true,
       });
@@ -119,11 +120,12 @@ export class WorkerPool {
     }
   }
 
-  #replace(reason: string): void {
+  #replace(reason: string, thread: number): void {
     if (this.#stopping) return;
     this.#parts.events.workerLost(reason);
     setTimeout(() => {
-      if (!this.#stopping) this.#startWorker().catch((error: Error) => this.#replace(error.message));
+      if (!this.#stopping)
+        this.#startWorker(thread).catch((error: Error) => this.#replace(error.message, thread));
     }, replaceAfterMs);
   }
 

@@ -13,7 +13,7 @@ import type { MainCalls, WorkerCalls, WorkerSetting } from "./messages.ts";
 import { RemoteIntake } from "./remote-intake.ts";
 
 serveThread<WorkerSetting, MainCalls>((setting, main) => {
-  const counters = new Counters(setting.counterNames, setting.counterMemory);
+  const counters = new Counters(setting.counterNames, setting.counterMemory, setting.thread);
   const events = createEvents(mainThreadLog(main), counters, Date.now);
   const jwts = setting.jwt && new JwtVerifier(setting.jwt, () => main.ask("refreshKeys"));
   const gate = new Gate(setting.presetTokens, jwts);
