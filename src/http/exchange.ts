@@ -1,11 +1,13 @@
 import type { Caller } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { jsonText } from "../plants/json-text.ts";
+import type { RequestOutcome } from "../telemetry/histograms.ts";
 import type { Span } from "../telemetry/tracing/span.ts";
 import { type ClientAddresses, canonicalAddress } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
 import type { RequestIds } from "./request-ids.ts";
+import { outcomeOf } from "./request-outcome.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
 import type { Head } from "./wire/head.ts";
 import type { ResponseConnection } from "./wire/wire-handlers.ts";
@@ -24,10 +26,12 @@ export interface ListenerState {
   readonly isStillAdmitted: (exchange: Exchange) => boolean;
   /** Called for every error response. */
   readonly onError: (exchange: Exchange, status: number, error: number) => void;
-  /** Called for every other response, where someone logs them; only then are exchanges timed. */
+  /** Called for every other response, where someone logs them. */
   readonly onSuccess: ((exchange: Exchange, status: number) => void) | undefined;
   /** Called where a response that is no error is complete, and its request is traced. */
   readonly onTraced: (span: Span, exchange: Exchange, status: number) => void;
+  /** Called for every response to a request that was handled, where durations are observed. */
+  readonly onResponse: ((outcome: RequestOutcome, tookMs: number) => void) | undefined;
 }
 
 const reasons: Readonly<Record<number, string>> = {
@@ -53,12 +57,13 @@ const noHeaders: Headers = {};
 /** The Date header's value, which all responses of one second share. */
 export class ResponseDate {
   #text = "";
-  #second = 0;
+  #untilMs = Number.NEGATIVE_INFINITY;
 
-  at(nowMs: number): string {
-    const second = Math.floor(nowMs / 1000);
-    if (second !== this.#second) {
-      this.#second = second;
+  /** By the clock that is never set back, which every response reads for its duration; the other one is read once per second. */
+  at(monotonicMs: number): string {
+    if (monotonicMs >= this.#untilMs) {
+      const nowMs = Date.now();
+      this.#untilMs = monotonicMs + 1000 - (nowMs % 1000);
       this.#text = new Date(nowMs).toUTCString();
     }
     return this.#text;
@@ -74,9 +79,11 @@ export class Exchange {
   #address: string | undefined;
   readonly head: Head | undefined;
   readonly requestId: string;
-  readonly startedMs: number;
   /** Undefined unless the request is sampled for a trace. */
   readonly span: Span | undefined;
+  readonly startedMs = performance.now();
+  /** Undefined where no duration is observed. */
+  outcome: RequestOutcome | undefined = "other";
   /** Set by the router, where the route needs a scope and the credentials are known. */
   caller: Caller | undefined;
   /** The scope that the caller needed; set by the router. */
@@ -98,7 +105,6 @@ export class Exchange {
     this.head = head;
     this.span = span;
     this.requestId = listener.requestIds.of(head?.header("x-request-id"));
-    this.startedMs = listener.onSuccess === undefined ? 0 : performance.now();
   }
 
   get method(): string {
@@ -164,6 +170,7 @@ export class Exchange {
     const status = statusOf(kind);
     // Too late for another response: what can be said is that this one is incomplete.
     if (this.#responded) return this.#stream?.abort();
+    if (this.outcome !== undefined) this.outcome = outcomeOf(kind);
     this.#listener.onError(this, status, error);
     const all = status === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
     this.#send(status, "application/json", all, jsonText({ error, message }));
@@ -203,13 +210,15 @@ export class Exchange {
   }
 
   #head(status: number, contentType: string, headers: Headers, framing: string | undefined): string {
+    const nowMs = performance.now();
+    if (this.outcome !== undefined) this.#listener.onResponse?.(this.outcome, nowMs - this.startedMs);
     const cacheControl = headers["Cache-Control"] === undefined ? "Cache-Control: no-store\r\n" : "";
     return (
       `HTTP/1.1 ${status} ${reasons[status]}\r\nContent-Type: ${contentType}\r\n${cacheControl}` +
       `X-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.requestId}\r\n${headerLines(headers)}` +
       `${this.#listener.cors?.headerLines(this.header("origin")) ?? ""}` +
       `${this.#connection.closing ? "Connection: close\r\n" : ""}` +
-      `Date: ${this.#listener.date.at(Date.now())}\r\n${framing === undefined ? "" : `${framing}\r\n`}\r\n`
+      `Date: ${this.#listener.date.at(nowMs)}\r\n${framing === undefined ? "" : `${framing}\r\n`}\r\n`
     );
   }
 }

@@ -2,6 +2,7 @@ import type { Gate } from "../access/gate.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
+import type { Span } from "../telemetry/tracing/span.ts";
 import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import { ClientAddresses, isLoopback, type ProxyOptions } from "./client-address.ts";
 import { Cors } from "./cors.ts";
@@ -18,7 +19,8 @@ import { Router, type RouterOptions } from "./router.ts";
 import { OpenStreams } from "./streaming.ts";
 import { TlsFiles, type TlsPaths } from "./tls-files.ts";
 import { heldConnectionsMax } from "./wire/connection-limit.ts";
-import type { WireFault, WireHandlers } from "./wire/wire-handlers.ts";
+import type { Head } from "./wire/head.ts";
+import type { ResponseConnection, WireFault, WireHandlers } from "./wire/wire-handlers.ts";
 import { WireServer, type WireServerOptions } from "./wire/wire-server.ts";
 
 export interface ListenerOptions extends RouterOptions, ProxyOptions {
@@ -102,15 +104,16 @@ export function startListener<Parts>(
       }
     },
     fault(connection, fault, reason, head) {
-      const exchange = new Exchange(connection, head, state, traces?.resume(connection, head));
+      const exchange = untimed(connection, head, state, traces?.resume(connection, head));
       exchange.error(fault, faultMessage(fault, reason, options));
     },
     crash(connection, error, head) {
-      respondToError(new Exchange(connection, head, state, traces?.resume(connection, head)), error, events);
+      respondToError(untimed(connection, head, state, traces?.resume(connection, head)), error, events);
     },
   };
   const tls = options.tls && new TlsFiles(options.tls);
   const server = listen({ ...options, tls: tls?.material }, handlers, events);
+  events.connections(options.name, 0);
   const unwatch = tls?.watch({
     onChange(material) {
       server.useTls(material);
@@ -138,6 +141,7 @@ export async function claimPort(options: Omit<ListenerOptions, keyof RouterOptio
   const unused = { handle() {}, fault() {}, crash() {} };
   const server = listen({ ...options, sharePort: false, tls: undefined }, unused, {
     connectionLimitReached() {},
+    connections() {},
   });
   await server.drain(0);
 }
@@ -148,12 +152,16 @@ export function warnOfPlainText({ secure, host, address }: Listener, events: Eve
 }
 
 function listen(
-  options: WireServerOptions & Pick<ListenerOptions, "inUseRemedy">,
+  options: WireServerOptions & Pick<ListenerOptions, "name" | "inUseRemedy">,
   handlers: WireHandlers,
-  events: Pick<Events, "connectionLimitReached">,
+  events: Pick<Events, "connectionLimitReached" | "connections">,
 ): WireServer {
+  const onConnections = (open: number): void => events.connections(options.name, open);
   try {
-    return new WireServer({ ...options, onLimitReached: events.connectionLimitReached }, handlers);
+    return new WireServer(
+      { ...options, onLimitReached: events.connectionLimitReached, onConnections },
+      handlers,
+    );
   } catch (error) {
     throw listenProblem(error, options.host, options.port, options.inUseRemedy);
   }
@@ -173,6 +181,7 @@ function listenerState(
     date: new ResponseDate(),
     requestIds: new RequestIds(),
     streams: new OpenStreams(),
+    onResponse: name === "public" ? events.responded : undefined,
     onError(exchange, status, error) {
       events.errorSent(name, error);
       if (exchange.span !== undefined) traces?.end(exchange.span, exchange, status, error);
@@ -197,6 +206,18 @@ function listenerState(
               "http.server.request.duration": (performance.now() - exchange.startedMs) / 1000,
             }),
   };
+}
+
+/** The second exchange for a request, or one for what is no request: when it began is not known. */
+function untimed(
+  connection: ResponseConnection,
+  head: Head | undefined,
+  state: ListenerState,
+  span: Span | undefined,
+): Exchange {
+  const exchange = new Exchange(connection, head, state, span);
+  exchange.outcome = undefined;
+  return exchange;
 }
 
 function respondToError(exchange: Exchange, error: unknown, events: Events): void {

@@ -90,6 +90,7 @@ function respond(exchange: Exchange, plant: NewPlant, outcome: Outcome | Rejecte
     events.internalError(() => requestIds(exchange), outcome.reason);
     exchange.error("internal-error");
   } else {
+    exchange.outcome = outcome.kind;
     const { name, tag } = plant;
     const headers = outcome.kind === "replayed" ? replayed : undefined;
     exchange.respond("application/json", JSON.stringify({ name, tag }), headers);

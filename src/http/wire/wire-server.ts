@@ -22,6 +22,8 @@ export interface WireServerOptions extends WireLimits {
   /** With one more than this, the longest idle connection is closed. */
   readonly connectionsMax: number;
   readonly onLimitReached?: (closed: ClosedAtLimit) => void;
+  /** Called with the number of open connections whenever it changes. */
+  readonly onConnections?: (open: number) => void;
   /** Milliseconds that never go back; the platform's own unless given. */
   readonly now?: () => number;
 }
@@ -119,6 +121,7 @@ export class WireServer implements CoarseClock {
           // A handshake has as long as a head.
           if (tls !== undefined) socket.data.state.enter("head");
           this.#connections.add(socket.data);
+          options.onConnections?.(this.#connections.size);
           if (this.#connections.size > options.connectionsMax) this.#closeLongestIdle(socket.data);
         },
         handshake: (socket, succeeded) => {
@@ -131,6 +134,7 @@ export class WireServer implements CoarseClock {
         close: (socket) => {
           socket.data.closed();
           this.#connections.delete(socket.data);
+          options.onConnections?.(this.#connections.size);
         },
         // Followed by close; a peer that goes away is no fault.
         error: () => {},
