@@ -26,6 +26,9 @@ export interface StoreEvents {
   readonly walGrown?: (bytes: number) => void;
   /** The failure marker could not be written, so the next start does not know of the failure. */
   readonly markerNotWritten?: (reason: string) => void;
+  /** An fsync of the WAL, with its write, or of the data file. */
+  readonly synced?: (file: "wal" | "data", tookMs: number) => void;
+  readonly checkpointed?: (succeeded: boolean) => void;
   /** The clock is minutes before the time of the last plant, so one of the two is wrong. */
   readonly clockBeforeLastPlant?: (lastMs: number, nowMs: number) => void;
 }

@@ -45,9 +45,14 @@ export class SqliteStore implements AsyncDisposable {
     this.#checkpointer = new Checkpointer(database, real, this.#watch.data, {
       failed: (reason) => this.#fail(reason, { reason: "sync-failed" }),
       walGrown: (bytes) => events.walGrown?.(bytes),
+      synced: (tookMs) => events.synced?.("data", tookMs),
+      checkpointed: (succeeded) => events.checkpointed?.(succeeded),
     });
     this.#writer = new Writer(database, {
-      committed: () => this.#checkpointer.committed(),
+      committed: (tookMs) => {
+        events.synced?.("wal", tookMs);
+        this.#checkpointer.committed();
+      },
       outcomeUnknown: (reason) => {
         this.#fail(reason, { reason: "sync-failed" });
         return reason;

@@ -21,7 +21,9 @@ serveThread<CheckpointSetting>(({ path, file, inode }) => {
     checkpoint() {
       checkpoint.get();
       // SQLite leaves the fsync to the connection that checkpoints the last frame, the writer's; after this one it is short.
+      const startedMs = performance.now();
       fdatasyncSync(file);
+      return performance.now() - startedMs;
     },
     copy: (to) => void database.query("VACUUM INTO ?").run(to),
   };

@@ -20,11 +20,17 @@ function opened(walBytesWarn: number) {
   const watch = new DataFileWatch(path, () => {});
   const grown: number[] = [];
   const failed: string[] = [];
+  const checkpoints: boolean[] = [];
   const checkpointer = new Checkpointer(
     database,
     path,
     watch.data,
-    { failed: ({ message }) => failed.push(message), walGrown: (bytes) => grown.push(bytes) },
+    {
+      failed: ({ message }) => failed.push(message),
+      walGrown: (bytes) => grown.push(bytes),
+      synced: () => {},
+      checkpointed: (succeeded) => checkpoints.push(succeeded),
+    },
     walBytesWarn,
   );
   let id = 0;
@@ -36,6 +42,7 @@ function opened(walBytesWarn: number) {
     path,
     grown,
     failed,
+    checkpoints,
     checkpointer,
     /** One commit, large enough for a checkpoint or not. */
     commit(size: "huge" | "small"): void {
@@ -138,6 +145,7 @@ describe("a checkpoint thread", () => {
     await thread.answer(0, "SQLITE_IOERR_FSYNC", "disk I/O error");
     store.commit("huge");
     expect(store.failed).toEqual(["A checkpoint failed: SQLITE_IOERR_FSYNC."]);
+    expect(store.checkpoints).toEqual([false]);
     expect(thread.calls).toHaveLength(1);
     thread.end();
   });
@@ -160,6 +168,8 @@ describe("a checkpoint thread", () => {
       store.commit("huge");
       store.commit("huge");
       expect(store.failed).toEqual([]);
+      // The thread's, which failed, and then the writer's own.
+      expect(store.checkpoints).toEqual([false, true]);
       expect(thread.calls).toHaveLength(2);
       thread.end();
     });

@@ -17,7 +17,8 @@ export interface CheckpointSetting {
   readonly inode: bigint;
 }
 export interface CheckpointCalls {
-  checkpoint(): void;
+  /** Returns what the fsync of the data file took, in milliseconds. */
+  checkpoint(): number;
   copy(to: string): void;
 }
 
@@ -26,6 +27,9 @@ export interface CheckpointHooks {
   readonly failed: (reason: OutcomeUnknown) => void;
   /** The WAL has grown past the limit, because of a long reader in another process. */
   readonly walGrown: (bytes: number) => void;
+  /** The thread has fsynced the data file. */
+  readonly synced: (tookMs: number) => void;
+  readonly checkpointed: (succeeded: boolean) => void;
 }
 
 // The WAL is checkpointed at this many frames. Four times SQLite's default: pages that change often are written to the data
@@ -129,13 +133,17 @@ export class Checkpointer {
   #ask(): void {
     this.#rounds++;
     void this.#thread?.ask("checkpoint").then(
-      () => this.#checkpointed(),
+      (syncMs) => {
+        this.#hooks.synced(syncMs);
+        this.#checkpointed();
+      },
       (error: Error) => this.#checkpointed(error),
     );
   }
 
   #checkpointed(error?: Error): void {
     if (this.#stopped || error instanceof ThreadLost) return;
+    if (error !== undefined) this.#hooks.checkpointed(false);
     if (error !== undefined && !isFullOrBusy(codeOf(error))) return this.#fail(error);
     const { log, checkpointed } = this.#length?.get() ?? { log: 0n, checkpointed: 0n };
     if (error === undefined && log - checkpointed > tailFramesMax && this.#rounds < roundsMax)
@@ -159,8 +167,10 @@ export class Checkpointer {
   #checkpointRest(): number {
     try {
       const { log, checkpointed } = this.#checkpoint.get() ?? { log: 0n, checkpointed: 0n };
+      this.#hooks.checkpointed(true);
       return Number(log - checkpointed);
     } catch (error) {
+      this.#hooks.checkpointed(false);
       // A full disk fails before the fsync: the WAL has everything, and the next checkpoint retries.
       if (!isFullOrBusy(codeOf(error))) this.#fail(error);
       return Number.POSITIVE_INFINITY;

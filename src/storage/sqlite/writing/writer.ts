@@ -4,8 +4,8 @@ import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts
 import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "../lock-wait.ts";
 
 export interface WriterHooks {
-  /** After every commit. */
-  readonly committed: () => void;
+  /** After every commit; `tookMs` is what COMMIT took, which writes the WAL and fsyncs it. */
+  readonly committed: (tookMs: number) => void;
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
   readonly outcomeUnknown: (reason: OutcomeUnknown) => OutcomeUnknown;
 }
@@ -18,6 +18,7 @@ export class Writer {
   readonly #commit: Statement;
   #lockedSinceMs: number | undefined;
   #lockedAtMs = 0;
+  #commitMs = 0;
   #stopped: OutcomeUnknown | undefined;
 
   constructor(database: Database, hooks: WriterHooks) {
@@ -40,14 +41,16 @@ export class Writer {
     }
     this.#lockedSinceMs = undefined;
     const result = this.#run(work, rolledBack);
-    this.#hooks.committed();
+    this.#hooks.committed(this.#commitMs);
     return result;
   }
 
   #run<Result>(work: () => Result, rolledBack?: () => void): Result {
     try {
       const result = work();
+      const startedMs = performance.now();
       this.#commit.run();
+      this.#commitMs = performance.now() - startedMs;
       return result;
     } catch (error) {
       // A full disk is noticed while the WAL is written, before its fsync. Any other failure may be after the commit
