@@ -8,6 +8,7 @@ import { readConfig } from "../src/config/read-config.ts";
 import { secrets } from "../src/config/secrets.ts";
 import { settings } from "../src/config/settings.ts";
 import { catalogue } from "../src/http/error-catalogue.ts";
+import { metricFamilies } from "../src/operator/metric-families.ts";
 
 const root = join(import.meta.dir, "..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -71,6 +72,13 @@ describe("the documents match the code", () => {
       help,
     ]);
     expect(written).toEqual(Object.entries(otelVariables) as never);
+  });
+
+  test("the operating page has every metric, and no other", () => {
+    const listed = rows("docs/operating.md", /^`(?:plant_store|process)_/).flatMap(([names = ""]) =>
+      [...names.matchAll(/`(\w+)/g)].map(([, name = ""]) => name),
+    );
+    expect(listed).toEqual(Object.keys(metricFamilies));
   });
 
   test("CONTRIBUTING.md has every npm script, and no other", () => {

@@ -544,6 +544,13 @@ onEveryEngine((engine) => {
       expect(grown('plant_store_refusals_total{listener="public",error="40020"}')).toBe(1);
       expect(grown('plant_store_refusals_total{listener="public",error="40002"}')).toBe(1);
       expect(grown("plant_store_batches_total")).toBe(3);
+      expect(grown("plant_store_commit_duration_seconds_count")).toBe(3);
+      expect(grown('plant_store_request_duration_seconds_count{outcome="conflict"}')).toBe(1);
+      // Only SQLite's are the service's own.
+      const isSqlite = engine.name === "sqlite";
+      expect(grown('plant_store_fsync_duration_seconds_count{file="wal"}')).toBe(isSqlite ? 3 : 0);
+      expect(after.has("plant_store_checkpoints_total")).toBe(isSqlite);
+      expect(after.has('plant_store_tokens{state="live"}')).toBe(true);
       expect(after.get("plant_store_ready")).toBe(1);
       expect(after.get("plant_store_pending_plants")).toBe(0);
       expect((await fetch(`${operatorUrl}/metrics`)).status).toBe(401);

@@ -1,99 +1,132 @@
+import packageFile from "../../package.json" with { type: "json" };
+import { type TokenStore, tokenState } from "../access/tokens.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import type { Route } from "../http/route.ts";
 import type { PlantIntake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
+import { type Observed, requestOutcomes } from "../telemetry/histograms.ts";
+import { readProcessUsage } from "../telemetry/process-usage.ts";
+import { formatMetrics, type MetricName, type Sample } from "./metric-families.ts";
 
 export interface MetricsParts {
   readonly counters: Counters;
   readonly archive: PlantArchive;
   readonly intake: PlantIntake;
+  readonly tokens: TokenStore;
+  readonly engine: string;
   readonly pending: () => number;
   readonly startedAtMs: number;
+  /** When the last good backup was completed; undefined while there is none. Absent where nothing records backups. */
+  readonly lastBackupAtMs?: () => Promise<number | undefined>;
 }
 
-const outcomeNames = ["created", "replayed", "batches"] as const;
-const idleClosed = "idle-closed";
-const allKinds = Object.keys(catalogue) as ErrorKind[];
+type Samples = Partial<Record<MetricName, readonly Sample[]>>;
+
+const listeners = ["public", "operator"] as const;
+const kindsOf = { public: publicKinds, operator: Object.keys(catalogue) as ErrorKind[] };
+const errors = listeners.flatMap((listener) =>
+  kindsOf[listener].map((kind) => ({ listener, error: String(catalogue[kind].error) })),
+);
 /** Everything that is counted; an error by its listener and number. */
 export const counterNames = [
-  ...outcomeNames,
-  idleClosed,
-  ...publicKinds.map((kind) => `public:${catalogue[kind].error}`),
-  ...allKinds.map((kind) => `operator:${catalogue[kind].error}`),
+  ...["created", "replayed", "batches", "checkpoints", "checkpoint-failures", "idle-closed"],
+  ...listeners.map((listener) => `connections:${listener}`),
+  ...errors.map(({ listener, error }) => `${listener}:${error}`),
 ];
-
-const startedAtSeconds = "plant_store_start_time_seconds";
 
 /** For Prometheus, in its text format. */
 export const metrics: Route<MetricsParts> = {
   method: "GET",
   path: "/metrics",
   scope: "metrics",
-  handler: (parts) => async (exchange) =>
-    exchange.respond("text/plain; version=0.0.4; charset=utf-8", await metricsText(parts)),
+  handler: (parts) => async (exchange) => {
+    const samples = { ...counted(parts), ...(await measured(parts)) };
+    exchange.respond("text/plain; version=0.0.4; charset=utf-8", formatMetrics(samples));
+  },
 };
 
-async function metricsText({
-  counters,
-  archive,
-  intake,
-  pending,
-  startedAtMs,
-}: MetricsParts): Promise<string> {
-  const counts = new Map(counterNames.map((name) => [name, counters.total(name)]));
-  const [ready, disk] = await Promise.all([intake.ready(), archive.diskUsage()]);
-  const errors = [...counts].filter(([name]) => /:\d+$/.test(name));
-  return [
-    ...metric(
-      "plant_store_plants_created_total",
-      "counter",
-      "Plants stored by this process.",
-      counts.get("created"),
+function counted({ counters, engine }: MetricsParts): Samples {
+  const one = (name: string) => value(counters.total(name));
+  return {
+    plant_store_plants_created_total: one("created"),
+    plant_store_plants_replayed_total: one("replayed"),
+    plant_store_batches_total: one("batches"),
+    plant_store_refusals_total: errors.map((labels) => [
+      "",
+      labels,
+      counters.total(`${labels.listener}:${labels.error}`),
+    ]),
+    plant_store_idle_connections_closed_total: one("idle-closed"),
+    plant_store_connections: listeners.map((listener) => [
+      "",
+      { listener },
+      counters.total(`connections:${listener}`),
+    ]),
+    plant_store_request_duration_seconds: requestOutcomes.flatMap((outcome) =>
+      histogram(counters.observed(`request:${outcome}`), { outcome }),
     ),
-    ...metric(
-      "plant_store_plants_replayed_total",
-      "counter",
-      "Plants that were stored already.",
-      counts.get("replayed"),
-    ),
-    ...metric(
-      "plant_store_batches_total",
-      "counter",
-      "Transactions that plants were stored in.",
-      counts.get("batches"),
-    ),
-    "# HELP plant_store_refusals_total Error responses, by listener and number.",
-    "# TYPE plant_store_refusals_total counter",
-    ...errors.map(([name, count]) => {
-      const [listener, error] = name.split(":");
-      return `plant_store_refusals_total{listener="${listener}",error="${error}"} ${count}`;
+    plant_store_commit_duration_seconds: histogram(counters.observed("commit")),
+    plant_store_batch_plants: histogram(counters.observed("batch-plants")),
+    ...(engine === "sqlite" && {
+      plant_store_fsync_duration_seconds: (["wal", "data"] as const).flatMap((file) =>
+        histogram(counters.observed(`fsync:${file}`), { file }),
+      ),
+      plant_store_checkpoints_total: one("checkpoints"),
+      plant_store_checkpoint_failures_total: one("checkpoint-failures"),
     }),
-    ...metric(
-      "plant_store_idle_connections_closed_total",
-      "counter",
-      "Idle or new connections closed because the connection limit was reached.",
-      counts.get(idleClosed),
-    ),
-    ...metric("plant_store_pending_plants", "gauge", "Plants waiting to be written.", pending()),
-    ...metric("plant_store_ready", "gauge", "1 while plants can be stored.", ready ? 1 : 0),
-    ...metric(startedAtSeconds, "gauge", "When this process began to serve.", startedAtMs / 1000),
-    ...(disk === undefined
-      ? []
-      : [
-          ...metric("plant_store_data_bytes", "gauge", "The size of the data file.", disk.bytes),
-          ...metric("plant_store_wal_bytes", "gauge", "The size of the WAL beside it.", disk.walBytes),
-          ...metric(
-            "plant_store_disk_free_bytes",
-            "gauge",
-            "The space left on their disk.",
-            disk.diskFreeBytes,
-          ),
-        ]),
-    "",
-  ].join("\n");
+  };
 }
 
-function metric(name: string, type: string, help: string, value: number | undefined): string[] {
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, `${name} ${value ?? 0}`];
+/** What is read when it is asked for. A figure that cannot be read is left out. */
+async function measured(parts: MetricsParts): Promise<Samples> {
+  const { archive, intake, tokens, engine, pending, startedAtMs, lastBackupAtMs } = parts;
+  const [ready, disk, byState, lastBackupMs, usage] = await Promise.all([
+    intake.ready(),
+    orUndefined(archive.diskUsage()),
+    orUndefined(tokensByState(tokens)),
+    orUndefined(lastBackupAtMs?.()),
+    orUndefined(readProcessUsage()),
+  ]);
+  const build = { version: packageFile.version, runtime: navigator.userAgent, engine };
+  return {
+    plant_store_build_info: [["", build, 1]],
+    plant_store_ready: value(ready ? 1 : 0),
+    plant_store_pending_plants: value(pending()),
+    plant_store_start_time_seconds: value(startedAtMs / 1000),
+    plant_store_tokens: byState ?? [],
+    plant_store_data_bytes: value(disk?.bytes),
+    plant_store_wal_bytes: value(disk?.walBytes),
+    plant_store_disk_free_bytes: value(disk?.diskFreeBytes),
+    plant_store_last_backup_timestamp_seconds: value(lastBackupMs && lastBackupMs / 1000),
+    process_cpu_seconds_total: value(usage?.cpuSeconds),
+    process_resident_memory_bytes: value(usage?.residentBytes),
+    process_open_fds: value(usage?.descriptors),
+    process_max_fds: value(usage?.descriptorsMax),
+    process_start_time_seconds: value(usage?.startedAtSeconds),
+  };
+}
+
+async function tokensByState(tokens: TokenStore): Promise<Sample[]> {
+  const nowMs = Date.now();
+  const counts = { live: 0, expired: 0, revoked: 0 };
+  for (const token of await tokens.all()) counts[tokenState(token, nowMs)]++;
+  return Object.entries(counts).map(([state, count]) => ["", { state }, count]);
+}
+
+function orUndefined<Value>(read: Promise<Value> | undefined): Promise<Value | undefined> | undefined {
+  return read?.catch(() => undefined);
+}
+
+function value(number: number | undefined): Sample[] {
+  return number === undefined ? [] : [["", {}, number]];
+}
+
+function histogram({ buckets, sum, count }: Observed, labels: Record<string, string> = {}): Sample[] {
+  return [
+    ...buckets.map(([bound, upTo]): Sample => ["_bucket", { ...labels, le: String(bound) }, upTo]),
+    ["_bucket", { ...labels, le: "+Inf" }, count],
+    ["_sum", labels, sum],
+    ["_count", labels, count],
+  ];
 }

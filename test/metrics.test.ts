@@ -1,0 +1,113 @@
+import { describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import packageFile from "../package.json" with { type: "json" };
+import { metricFamilies } from "../src/operator/metric-families.ts";
+import { eventually, operatorToken, post, rawPost, sendRaw, startTestService } from "./harness.ts";
+import { readMetrics } from "./metrics-page.ts";
+
+// A new connection each time, so that the kernel distributes them over the workers.
+const apart = { Connection: "close" };
+const duration = "plant_store_request_duration_seconds";
+
+describe("with two workers, metrics", () => {
+  test("have the duration of every request by its outcome, and of every batch", async () => {
+    await using running = await startTestService({ workers: "2" });
+    const bodies = [
+      ...Array.from({ length: 40 }, (_, id) => `{"id":${id},"name":"fern"}`),
+      ...['{"id":1,"name":"fern"}', '{"id":1,"name":"moss"}', "{", "[]"],
+    ];
+    for (const body of bodies.slice(0, 20)) await post(running.url, body, apart);
+    await Promise.all(bodies.slice(20, 40).map((body) => post(running.url, body, apart)));
+    for (const body of bodies.slice(40)) await post(running.url, body, apart);
+    await post(running.url, "{}", { ...apart, Authorization: "Bearer wrong" });
+    await fetch(`${running.url}/livez`, { headers: apart });
+    // Refused by the wire, which does not know when it began.
+    await sendRaw(running.port, ["nonsense\r\n\r\n"]);
+    const metrics = await readMetrics(running);
+    const count = (outcome: string) => metrics.get(`${duration}_count{outcome="${outcome}"}`);
+    expect(["created", "replayed", "conflict", "invalid", "denied", "other", "failed"].map(count)).toEqual([
+      40, 1, 1, 2, 1, 1, 0,
+    ]);
+    expect(metrics.get(`${duration}_bucket{outcome="created",le="+Inf"}`)).toBe(40);
+    expect(metrics.get(`${duration}_sum{outcome="created"}`)).toBeGreaterThan(0);
+    const batches = metrics.get("plant_store_batches_total") ?? 0;
+    expect(batches).toBeGreaterThan(20);
+    expect(metrics.get("plant_store_batch_plants_count")).toBe(batches);
+    expect(metrics.get("plant_store_batch_plants_sum")).toBe(42);
+    expect(metrics.get("plant_store_commit_duration_seconds_count")).toBe(batches);
+    const fsyncs = metrics.get('plant_store_fsync_duration_seconds_count{file="wal"}') ?? 0;
+    expect(fsyncs).toBeGreaterThanOrEqual(batches);
+    expect(metrics.get('plant_store_fsync_duration_seconds_sum{file="wal"}')).toBeGreaterThan(0);
+  });
+
+  test("have the open connections of all threads, and go down when they close", async () => {
+    await using running = await startTestService({ workers: "2" });
+    const open = async () =>
+      (await readMetrics(running)).get('plant_store_connections{listener="public"}') ?? Number.NaN;
+    expect(await open()).toBe(0);
+    const sockets = Array.from({ length: 20 }, () => connect(running.port, "127.0.0.1"));
+    await eventually(async () => (await open()) === 20);
+    for (const socket of sockets) socket.destroy();
+    await eventually(async () => (await open()) === 0);
+    expect((await readMetrics(running)).get('plant_store_connections{listener="operator"}')).toBeGreaterThan(
+      0,
+    );
+  });
+});
+
+test("the duration of a request includes the wait for its body", async () => {
+  await using running = await startTestService();
+  const request = rawPost('{"id":1,"name":"fern"}');
+  await sendRaw(running.port, [request.slice(0, -5), 300, request.slice(-5)]);
+  const metrics = await readMetrics(running);
+  expect(metrics.get(`${duration}_sum{outcome="created"}`)).toBeGreaterThan(0.25);
+  expect(metrics.get(`${duration}_bucket{outcome="created",le="0.25"}`)).toBe(0);
+});
+
+test("metrics have the checkpoints of the WAL, with the fsync of the data file", async () => {
+  await using running = await startTestService({ "max-body-bytes": "20000000" });
+  // More than the WAL may hold before it is checkpointed.
+  await post(running.url, `{"id":1,"name":"${"x".repeat(17_000_000)}"}`);
+  await eventually(async () => {
+    const metrics = await readMetrics(running);
+    return metrics.get("plant_store_checkpoints_total") === 1;
+  });
+  const metrics = await readMetrics(running);
+  expect(metrics.get('plant_store_fsync_duration_seconds_count{file="data"}')).toBeGreaterThan(0);
+  expect(metrics.get("plant_store_checkpoint_failures_total")).toBe(0);
+});
+
+test("metrics have tokens by state, the process and the build", async () => {
+  await using running = await startTestService();
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const send = async (path: string, body = {}) => {
+    const request = { method: "POST", headers, body: JSON.stringify(body) };
+    return (await fetch(`${running.operatorUrl}/api/tokens${path}`, request)).json();
+  };
+  await send("", { name: "stays", scopes: ["metrics"] });
+  const { token } = (await send("", { name: "goes", scopes: ["metrics"] })) as { token: { id: string } };
+  await send(`/${token.id}/revoke`);
+  const metrics = await readMetrics(running);
+  const tokens = ["live", "expired", "revoked"].map((state) =>
+    metrics.get(`plant_store_tokens{state="${state}"}`),
+  );
+  expect(tokens).toEqual([1, 0, 1]);
+  const build = `version="${packageFile.version}",runtime="Bun/${Bun.version}",engine="sqlite"`;
+  expect(metrics.get(`plant_store_build_info{${build}}`)).toBe(1);
+  const nowSeconds = Date.now() / 1000;
+  expect(metrics.get("process_start_time_seconds")).toBeWithin(nowSeconds - 3600, nowSeconds);
+  expect(metrics.get("process_cpu_seconds_total")).toBeWithin(0.1, 3600);
+  expect(metrics.get("process_resident_memory_bytes")).toBeGreaterThan(20_000_000);
+  expect(metrics.get("process_open_fds")).toBeWithin(10, metrics.get("process_max_fds") ?? 0);
+});
+
+test("every metric of the table is on the page, but the backup's while there is none", async () => {
+  await using running = await startTestService();
+  const page = [...(await readMetrics(running)).keys()].map((name) =>
+    name.replace(/\{.*/, "").replace(/_(?:bucket|sum|count)$/, ""),
+  );
+  const known = Object.keys(metricFamilies).filter(
+    (name) => name !== "plant_store_last_backup_timestamp_seconds",
+  );
+  expect([...new Set(page)]).toEqual(known);
+});
