@@ -1,0 +1,77 @@
+import { describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { metricFamilies } from "../src/operator/metric-families.ts";
+import { post, startTestService } from "./harness.ts";
+import { metricsText } from "./metrics-page.ts";
+import { alertRules, dashboardQueries } from "./monitoring-files.ts";
+
+const root = join(import.meta.dir, "..");
+const promtool = (args: readonly string[], input = "") =>
+  spawnSync("promtool", args, { cwd: root, input, encoding: "utf8" });
+const noPromtool = promtool(["--version"]).status !== 0;
+const needsPromtool = noPromtool ? " (skipped: promtool is not installed)" : "";
+
+/** The metrics that a query names, without a histogram's suffix. */
+function metricsIn(query: string): string[] {
+  return [...query.matchAll(/\b(?:plant_store|process)_\w+/g)].map(([name]) => {
+    const family = name.replace(/_(?:bucket|sum|count)$/, "");
+    const isHistogram = Object.entries(metricFamilies).some(
+      ([known, { type }]) => known === family && type === "histogram",
+    );
+    return isHistogram && family !== name ? family : name;
+  });
+}
+
+describe("the dashboard and the alerts", () => {
+  test("name only metrics that exist", () => {
+    const queries = [...dashboardQueries(), ...alertRules().map(({ expr }) => expr)];
+    expect(queries.length).toBeGreaterThan(40);
+    const named = new Set(queries.flatMap(metricsIn));
+    expect([...named].filter((name) => !(name in metricFamilies))).toEqual([]);
+    // Not one of them is collected for nothing.
+    const elsewhere = ["process_start_time_seconds"];
+    expect(Object.keys(metricFamilies).filter((name) => !named.has(name))).toEqual(elsewhere);
+  });
+
+  test("name only labels and values that exist", async () => {
+    await using running = await startTestService();
+    const page = await metricsText(running);
+    const added = ["job", "instance"];
+    const matchers = [...dashboardQueries(), ...alertRules().map(({ expr }) => expr)].flatMap((query) =>
+      [...query.matchAll(/(\w+)(=~?)"([^"]*)"/g)].map(([, label = "", operator, value = ""]) => ({
+        label,
+        pattern: operator === "=" ? RegExp.escape(value) : value,
+      })),
+    );
+    const own = matchers.filter(({ label }) => !added.includes(label));
+    expect(own.length).toBeGreaterThan(10);
+    for (const { label, pattern } of own) expect(page).toMatch(new RegExp(`[{,]${label}="(?:${pattern})"`));
+  });
+
+  test("have a page that says what to do: one section for each alert, and no other", () => {
+    const page = readFileSync(join(root, "docs/alerts.md"), "utf8");
+    const sections = page.split(/^## /m).slice(1);
+    expect(sections.map((section) => section.split("\n")[0])).toEqual(alertRules().map(({ alert }) => alert));
+    for (const section of sections)
+      expect(section).toMatch(/^\w+\n\n[\s\S]+\n\n\*\*What to do\.\*\* [\s\S]+$/);
+  });
+});
+
+describe("promtool", () => {
+  test.skipIf(noPromtool)(`finds nothing wrong with the metrics${needsPromtool}`, async () => {
+    await using running = await startTestService({ workers: "2" });
+    await post(running.url, '{"id":1,"name":"fern"}');
+    const { status, stdout, stderr } = promtool(["check", "metrics"], await metricsText(running));
+    expect([status, stdout, stderr]).toEqual([0, "", ""]);
+  });
+
+  test.skipIf(noPromtool)(`accepts the alerts, and each is raised when it should be${needsPromtool}`, () => {
+    const files = ["test/fixtures/alerts-test.yaml", "test/fixtures/slow-alerts-test.yaml"];
+    const { status, stdout, stderr } = promtool(["test", "rules", ...files]);
+    expect([stderr, stdout.match(/SUCCESS|FAILED/g), status]).toEqual(["", ["SUCCESS", "SUCCESS"], 0]);
+    const tested = files.map((file) => readFileSync(join(root, file), "utf8")).join("");
+    for (const { alert } of alertRules()) expect(tested).toContain(`- alertname: ${alert}\n`);
+  });
+});
