@@ -1,6 +1,7 @@
 import { afterAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
+import packageFile from "../package.json" with { type: "json" };
 import { describe, newPage, secretField, test } from "./browser.ts";
 import { makeToken, useConsole } from "./console-session.ts";
 import { accessToken, eventually, post, startTestService, storedPlants } from "./harness.ts";
@@ -139,6 +140,7 @@ describe("the overview", () => {
       expect(await page.locator(".chart-holder").getAttribute("aria-label")).toContain("12,400 plants");
       await see(page, "Healthy");
       await see(page, "free on the disk");
+      await see(page, `Version ${packageFile.version}`);
       await page.locator(".light.live").waitFor();
       await Bun.sleep(feedStartsMs);
       await post(session.running.url, '{"id":500001,"name":"Counted live"}');

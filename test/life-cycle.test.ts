@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import packageFile from "../package.json" with { type: "json" };
 import { plantStore, serve, startPlantStore } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
 import {
@@ -31,6 +32,7 @@ describe("the first run", () => {
     expect(printed).toContain(`${service.url}/docs`);
     expect(printed).toContain(file);
     expect(service.err()).toContain(file);
+    expect(service.err()).toMatch(new RegExp(`"message":"listening",.*"service\\.version":"${packageFile.version}"`));
     const secret = readFileSync(file, "utf8");
     expect(secret).toMatch(/^pst_\w{49}\n$/);
     expect(statSync(file).mode & 0o777).toBe(0o600);

@@ -101,6 +101,18 @@ test("metrics have tokens by state, the process and the build", async () => {
   expect(metrics.get("process_open_fds")).toBeWithin(10, metrics.get("process_max_fds") ?? 0);
 });
 
+test("the public listener has no metrics, and tells nobody the version", async () => {
+  await using running = await startTestService();
+  const headers = { Authorization: `Bearer ${operatorToken}`, Accept: "*/*" };
+  expect((await fetch(`${running.url}/metrics`, { headers })).status).toBe(404);
+  const version = RegExp.escape(packageFile.version);
+  for (const path of ["/plants", "/metrics", "/livez", "/readyz", "/openapi.json", "/docs"]) {
+    const response = await fetch(running.url + path, { headers });
+    const all = JSON.stringify([...response.headers]) + (await response.text());
+    expect([path, all]).toEqual([path, expect.not.stringMatching(new RegExp(`\\b${version}\\b|Bun/`))]);
+  }
+});
+
 test("every metric of the table is on the page, but the backup's while there is none", async () => {
   await using running = await startTestService();
   const page = [...(await readMetrics(running)).keys()].map((name) =>

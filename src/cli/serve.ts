@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
@@ -59,6 +60,7 @@ export const serve: Command = {
       "url.full": url,
       "plant_store.operator_url": operatorUrl,
       "plant_store.addresses": addresses.join(", "),
+      "service.version": packageFile.version,
     });
 
     const end = await Promise.race([stopSignal, service.failed]);
