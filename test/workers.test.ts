@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { plantStore, serve } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
@@ -14,6 +15,7 @@ import {
   temporaryFolder,
   untilContinue,
 } from "./harness.ts";
+import { readMetrics } from "./metrics-page.ts";
 
 const three = { workers: "3" };
 // A new connection each time, so that the kernel distributes them over the workers.
@@ -199,6 +201,29 @@ onEveryEngine((engine) => {
     }, 20_000);
   });
 });
+
+test("workers that die lose nothing that was counted, and their connections count no more", async () => {
+  using hired = watchHiring();
+  await using running = await startTestService(three);
+  const created = async () =>
+    (await readMetrics(running)).get('plant_store_request_duration_seconds_count{outcome="created"}') ?? 0;
+  const open = async () => (await readMetrics(running)).get('plant_store_connections{listener="public"}');
+  let id = 0;
+  const create = async () => {
+    const posts = Array.from({ length: 60 }, () => post(running.url, `{"id":${id++},"name":"a"}`, apart));
+    expect((await Promise.all(posts)).every(({ ok }) => ok)).toBe(true);
+  };
+  await create();
+  expect(await created()).toBe(60);
+  const sockets = Array.from({ length: 30 }, () => connect(running.port, "127.0.0.1").on("error", () => {}));
+  await eventually(async () => (await open()) === 30);
+  for (const worker of hired.workers.slice()) worker.terminate();
+  await eventually(() => hired.workers.length === 4);
+  for (const socket of sockets) socket.destroy();
+  await eventually(async () => (await open()) === 0);
+  await create();
+  expect(await created()).toBe(120);
+}, 20_000);
 
 /** Makes starting a thread fail, as at a process limit. */
 function noMoreThreads(): Disposable {
