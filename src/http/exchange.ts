@@ -210,16 +210,21 @@ export class Exchange {
   }
 
   #head(status: number, contentType: string, headers: Headers, framing: string | undefined): string {
-    const nowMs = performance.now();
-    if (this.outcome !== undefined) this.#listener.onResponse?.(this.outcome, nowMs - this.startedMs);
     const cacheControl = headers["Cache-Control"] === undefined ? "Cache-Control: no-store\r\n" : "";
     return (
       `HTTP/1.1 ${status} ${reasons[status]}\r\nContent-Type: ${contentType}\r\n${cacheControl}` +
       `X-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.requestId}\r\n${headerLines(headers)}` +
       `${this.#listener.cors?.headerLines(this.header("origin")) ?? ""}` +
       `${this.#connection.closing ? "Connection: close\r\n" : ""}` +
-      `Date: ${this.#listener.date.at(nowMs)}\r\n${framing === undefined ? "" : `${framing}\r\n`}\r\n`
+      `Date: ${this.#listener.date.at(this.#endDuration())}\r\n${framing === undefined ? "" : `${framing}\r\n`}\r\n`
     );
+  }
+
+  /** Before a client can have the response, so that whoever has it finds it in the metrics. Returns the time. */
+  #endDuration(): number {
+    const nowMs = performance.now();
+    if (this.outcome !== undefined) this.#listener.onResponse?.(this.outcome, nowMs - this.startedMs);
+    return nowMs;
   }
 }
 

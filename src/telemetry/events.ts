@@ -2,6 +2,14 @@ import type { Counters } from "./counters.ts";
 import { type Histogram, type RequestOutcome, requestOutcomes } from "./histograms.ts";
 import type { Fields, Log } from "./log.ts";
 
+/** What is counted of a batch. */
+interface StoredBatch {
+  readonly created: number;
+  readonly replayed: number;
+  readonly plants: number;
+  readonly tookMs: number;
+}
+
 /** Everything the service logs and counts, one helper per event. None of them throws. */
 export type Events = ReturnType<typeof createEvents>;
 
@@ -33,12 +41,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
   const fsyncs = { wal: counters.histogram("fsync:wal"), data: counters.histogram("fsync:data") };
 
   return {
-    stored({
-      created,
-      replayed,
-      plants,
-      tookMs,
-    }: Record<"created" | "replayed" | "plants" | "tookMs", number>) {
+    stored({ created, replayed, plants, tookMs }: StoredBatch) {
       counters.add("batches");
       counters.add("created", created);
       counters.add("replayed", replayed);
