@@ -81,10 +81,11 @@ function counted({ counters, engine }: MetricsParts): Samples {
 /** What is read when it is asked for. A figure that cannot be read is left out. */
 async function measured(parts: MetricsParts): Promise<Samples> {
   const { archive, intake, tokens, engine, pending, startedAtMs, lastBackupAtMs } = parts;
-  const [ready, disk, byState, lastBackupMs, usage] = await Promise.all([
-    intake.ready(),
+  const ready = await intake.ready();
+  const [disk, byState, lastBackupMs, usage] = await Promise.all([
     orUndefined(archive.diskUsage()),
-    orUndefined(tokensByState(tokens)),
+    // A scrape does not wait for a database that is known to be unreachable.
+    ready ? orUndefined(tokensByState(tokens)) : undefined,
     orUndefined(lastBackupAtMs?.()),
     orUndefined(readProcessUsage()),
   ]);
