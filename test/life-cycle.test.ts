@@ -32,7 +32,9 @@ describe("the first run", () => {
     expect(printed).toContain(`${service.url}/docs`);
     expect(printed).toContain(file);
     expect(service.err()).toContain(file);
-    expect(service.err()).toMatch(new RegExp(`"message":"listening",.*"service\\.version":"${packageFile.version}"`));
+    expect(service.err()).toMatch(
+      new RegExp(`"message":"listening",.*"service\\.version":"${packageFile.version}"`),
+    );
     const secret = readFileSync(file, "utf8");
     expect(secret).toMatch(/^pst_\w{49}\n$/);
     expect(statSync(file).mode & 0o777).toBe(0o600);
