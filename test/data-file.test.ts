@@ -252,7 +252,7 @@ describe("commands that only read", () => {
   const older = () => {
     const file = changed(
       "older.db",
-      `DROP TABLE audit_trail; DROP TABLE tokens; ${migrations[1]}; DROP TABLE block_times; PRAGMA user_version = 2`,
+      `DROP TABLE store_id; DROP TABLE audit_trail; DROP TABLE tokens; ${migrations[1]}; DROP TABLE block_times; PRAGMA user_version = 2`,
     );
     return { file, bytes: readFileSync(file) };
   };
@@ -262,7 +262,7 @@ describe("commands that only read", () => {
       const { code, err } = await plantStore([...command, "--database", file]);
       expect([code, err]).toEqual([
         1,
-        `plant-store: ${file} was written by an older plant-store (schema 2, this one has 4): start the service on it once to migrate it.\n`,
+        `plant-store: ${file} was written by an older plant-store (schema 2, this one has 5): start the service on it once to migrate it.\n`,
       ]);
       expect(readFileSync(file).equals(bytes)).toBe(true);
     });
@@ -286,7 +286,7 @@ test("serve refuses a file with unknown tables in one sentence", async () => {
   expect([code, err]).toEqual([
     1,
     expect.stringMatching(
-      /^plant-store: .*unknown\.db has schema version 4, but other tables \(fingerprint [0-9a-f]{16}\): export its plants .*\.\n$/,
+      /^plant-store: .*unknown\.db has schema version 5, but other tables \(fingerprint [0-9a-f]{16}\): export its plants .*\.\n$/,
     ),
   ]);
 });

@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
+import { backUp, restore } from "./maintenance/backup.ts";
 import { verify } from "./maintenance/verify.ts";
 import { migrations } from "./migrations.ts";
 import { openDatabase } from "./open.ts";
@@ -24,6 +25,7 @@ const frozen: Readonly<Record<string, string>> = {
   "sqlite/migrations/002-tokens.sql": "76da98f6565545fae88648ddea249334d50e41ce7dbdcae24b3ef9892f05f279",
   "sqlite/migrations/003-block-times.sql": "d5a85f4abf5ff5d1669fc8193227f660b13fb253fed1ee59351cefaca5bf95fe",
   "sqlite/migrations/004-audit-trail.sql": "42546134ba683062c408cbf69aa09062c6badee19282ecf4aafd2b5bb3b82503",
+  "sqlite/migrations/005-store-id.sql": "5149e411a11648704385ba35aa7fd4089f9aa5deec1e21a6b945754ccb1bb5aa",
 };
 const storage = join(import.meta.dir, "..");
 const schemas = join(import.meta.dir, "../../../test/fixtures/schemas");
@@ -100,8 +102,8 @@ describe("migrations", () => {
       const file = join(folder.path, "plants.db");
       const version = Number.parseInt(name, 10);
       fileOf(file, readFileSync(join(schemas, name), "utf8"), version);
-      if (/^(?:2-form-5|3)\.sql$/.test(name)) summarise(file);
-      if (version === 3) summariseTimes(file);
+      if (/^(?:2-form-5|[34])\.sql$/.test(name)) summarise(file);
+      if (version >= 3) summariseTimes(file);
       const before = readFileSync(file);
       expect(problemOf(() => openReadOnly(file))).toMatch(
         /plants\.db was written by an older plant-store \(schema \d, this one has \d+\): start the service on it once/,
@@ -152,6 +154,22 @@ describe("migrations", () => {
     }
     openDatabase(file, { create: false, migrate: true }).close();
     openReadOnly(file).close();
+  });
+
+  test("give each file a store id of its own, which a restored backup does not share", async () => {
+    using folder = temporaryFolder();
+    const paths = ["one.db", "two.db", "backup.db", "restored.db"].map((name) => join(folder.path, name));
+    const [one = "", two = "", backup = "", restored = ""] = paths;
+    for (const path of [one, two]) openDatabase(path, { create: true, migrate: true }).close();
+    await backUp(one, backup, () => {});
+    await restore(backup, restored, () => {});
+    const ids = paths.map((path) => {
+      using database = openReadOnly(path);
+      return database.query<{ id: string }, []>("SELECT id FROM store_id").get()?.id ?? "";
+    });
+    expect(ids).toEqual(Array(4).fill(expect.stringMatching(/^[0-9a-f]{16}$/)));
+    expect(ids[2]).toBe(ids[0] ?? "");
+    expect(new Set(ids).size).toBe(3);
   });
 
   const unknown: [what: string, sql: string, version: number, message: RegExp][] = [

@@ -2,6 +2,7 @@ import plants from "./migrations/001-plants.sql" with { type: "text" };
 import tokens from "./migrations/002-tokens.sql" with { type: "text" };
 import blockTimes from "./migrations/003-block-times.sql" with { type: "text" };
 import auditTrail from "./migrations/004-audit-trail.sql" with { type: "text" };
+import storeId from "./migrations/005-store-id.sql" with { type: "text" };
 
 /** In order; the database's user_version counts how many it has. They are frozen: one that has landed never changes. */
-export const migrations: readonly string[] = [plants, tokens, blockTimes, auditTrail];
+export const migrations: readonly string[] = [plants, tokens, blockTimes, auditTrail, storeId];

@@ -96,7 +96,7 @@ export async function restore(
   await pipeline(createReadStream(from), createWriteStream(partial.path, { flags: "wx", mode: fileMode }));
   onStep("checking");
   await refuseUnsound(partial.path);
-  migrateCopy(partial.path);
+  makeStoreOf(partial.path);
   await refuseUnsound(partial.path);
   const plants = countPlants(openReadOnly(partial.path));
   syncFile(partial.path);
@@ -177,10 +177,11 @@ function refuseWrongChecksum(path: string, sha256: string): void {
     );
 }
 
-/** Opening also checks that it is one of ours. */
-function migrateCopy(path: string): void {
+/** Migrates the copy, and makes it a store of its own. Opening also checks that it is one of ours. */
+function makeStoreOf(path: string): void {
   try {
     using database = openDatabase(path, { create: false, migrate: true });
+    database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");
     // Closing would checkpoint too, and ignore a full disk.
     truncateWal(database);
   } catch (error) {
