@@ -58,6 +58,16 @@ onEveryEngine((engine) => {
   const send = (path: string, body: unknown) => call(path, { method: "POST", body: JSON.stringify(body) });
   const idsOf = ({ body }: Answer) => body.plants.map(({ id }) => id);
 
+  if (engine.name === "postgres")
+    test("there is no change feed on PostgreSQL, and the error says what to use", async () => {
+      const headers = { Authorization: `Bearer ${operatorToken}` };
+      const response = await fetch(`${operatorUrl}/api/changes`, { headers });
+      expect([response.status, await response.json()]).toEqual([
+        501,
+        { error: 50101, message: expect.stringContaining("logical replication") },
+      ]);
+    });
+
   describe("plants are listed", () => {
     test("newest first, in pages that neither repeat nor skip, though plants come in between", async () => {
       const first = await call("/api/plants?limit=10");

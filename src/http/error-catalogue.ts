@@ -10,9 +10,13 @@ export interface CatalogueEntry {
   readonly remedy: string;
   /** A message as a client would get it. */
   readonly example: string;
-  /** Set where only the operator listener responds with it. */
-  readonly operatorOnly?: true;
 }
+
+// Only the operator listener responds with these.
+const operatorKinds = [
+  ...(["wrong-parameter", "no-such-plant", "no-such-token", "wrong-host"] as const),
+  ...(["stale-cursor", "no-change-feed"] as const),
+];
 
 export type ErrorKind =
   | RefusalKind
@@ -25,10 +29,7 @@ export type ErrorKind =
   | "encoded-body"
   | "over-rate"
   | "internal-error"
-  | "wrong-parameter"
-  | "no-such-plant"
-  | "no-such-token"
-  | "wrong-host";
+  | (typeof operatorKinds)[number];
 
 /** Every error. Responses, `plant-store errors`, the OpenAPI documents and docs/errors.md all come from here. */
 export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
@@ -104,7 +105,6 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     when: "a parameter or a field of an operator's request cannot be used",
     remedy: "Fix what the message names.",
     example: 'Parameter "limit" must be a whole number from 1 to 1000, but is "many".',
-    operatorOnly: true,
   },
   "no-credentials": {
     error: 40101,
@@ -135,14 +135,12 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     when: "no plant has this id",
     remedy: "Check the id; it is whole, with its sign.",
     example: "No plant has the id 7.",
-    operatorOnly: true,
   },
   "no-such-token": {
     error: 40403,
     when: "no token has this id",
     remedy: "List the tokens; each has an id.",
     example: "No token has the id a1b2c3d4.",
-    operatorOnly: true,
   },
   "no-such-method": {
     error: 40501,
@@ -155,6 +153,13 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     when: "the body did not arrive in time",
     remedy: "Send the body without pauses; nothing was stored, and sending it again is safe.",
     example: "The body did not arrive within 10 s.",
+  },
+  "stale-cursor": {
+    error: 41001,
+    when: "the cursor of the change feed is of another store, or of this one before it was restored",
+    remedy: "Compare what you have with this store; then start again with after=0.",
+    example:
+      "The cursor is of another store, or of this one before it was restored. Start again with after=0.",
   },
   "body-too-large": {
     error: 41301,
@@ -180,7 +185,6 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     remedy:
       "Call it by its IP address, by localhost, or by a name given in --operator-listen or --operator-hosts. Other names are refused, so that no page in a browser can reach it by DNS rebinding.",
     example: "The operator listener does not answer to the name example.org.",
-    operatorOnly: true,
   },
   "over-rate": {
     error: 42901,
@@ -200,6 +204,12 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     remedy:
       "Give the operator the X-Request-Id; the log has the details under it. Sending the plant again is safe.",
     example: "Internal error. The log has the details under this request's id.",
+  },
+  "no-change-feed": {
+    error: 50101,
+    when: "the store has no change feed, because it is on PostgreSQL",
+    remedy: "Use PostgreSQL's logical replication, or `plant-store copy`.",
+    example: "There is no change feed on PostgreSQL. Use its logical replication, or plant-store copy.",
   },
   "too-busy": {
     error: 50301,
@@ -229,7 +239,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
 
 /** What the public listener responds with. */
 export const publicKinds = (Object.keys(catalogue) as ErrorKind[]).filter(
-  (kind) => catalogue[kind].operatorOnly === undefined,
+  (kind) => !operatorKinds.some((other) => other === kind),
 );
 
 export function statusOf(kind: ErrorKind): number {

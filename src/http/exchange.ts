@@ -43,12 +43,14 @@ const reasons: Readonly<Record<number, string>> = {
   404: "Not Found",
   405: "Method Not Allowed",
   408: "Request Timeout",
+  410: "Gone",
   413: "Content Too Large",
   415: "Unsupported Media Type",
   421: "Misdirected Request",
   429: "Too Many Requests",
   431: "Request Header Fields Too Large",
   500: "Internal Server Error",
+  501: "Not Implemented",
   503: "Service Unavailable",
 };
 const retryAfterSeconds = "1";

@@ -5,6 +5,7 @@ import { publicUrl } from "../http/listen-address.ts";
 import { type Listener, type ListenerOptions, startListener } from "../http/listener.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { Tracer } from "../telemetry/tracing/tracer.ts";
+import { Changes } from "./changes.ts";
 import { ConsoleFiles } from "./console-files.ts";
 import { Exports } from "./exports.ts";
 import { isOwnHost } from "./own-host.ts";
@@ -12,7 +13,7 @@ import { type OperatorRouteParts, operatorRoutes } from "./routes.ts";
 
 export type OperatorParts = Omit<
   OperatorRouteParts,
-  "readiness" | "exports" | "consoleFiles" | "url" | "startedAtMs"
+  "readiness" | "exports" | "changes" | "consoleFiles" | "url" | "startedAtMs"
 > & { readonly events: Events; readonly tracer: Tracer | undefined };
 
 export interface OperatorOptions
@@ -34,6 +35,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     ...parts,
     readiness,
     exports: new Exports(parts.archive, parts.audit),
+    changes: new Changes(parts.archive, parts.audit),
     consoleFiles: new ConsoleFiles(),
     startedAtMs: Date.now(),
     url: () => url,

@@ -1,11 +1,13 @@
 import { livez, type Readiness, readyz } from "../http/health.ts";
 import { documentRoute } from "../http/openapi.ts";
 import type { Handler, Route } from "../http/route.ts";
+import type { Changes } from "./changes.ts";
 import { type ConsoleFiles, consoleRoutes } from "./console-files.ts";
 import { createExportLink } from "./create-export-link.ts";
 import { createToken } from "./create-token.ts";
 import { exportPlants } from "./export-plants.ts";
 import type { Exports } from "./exports.ts";
+import { followChanges } from "./follow-changes.ts";
 import { followExportLink } from "./follow-export-link.ts";
 import { type IdentityProviderParts, showIdentityProvider } from "./identity-provider.ts";
 import { type AuditParts, listAudit } from "./list-audit.ts";
@@ -31,6 +33,7 @@ export interface OperatorRouteParts
     IdentityProviderParts {
   readonly readiness: Readiness;
   readonly exports: Exports;
+  readonly changes: Changes;
   readonly consoleFiles: ConsoleFiles;
   /** What POST /plants does on the public listener. */
   readonly createPlant: Handler;
@@ -54,6 +57,7 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   listPlants,
   showPlant,
   watchPlants,
+  followChanges,
   exportPlants,
   createExportLink,
   followExportLink,

@@ -45,6 +45,17 @@ export const schemas = {
     },
     ["next"],
   ),
+  Change: object(
+    {
+      cursor: string("To resume after this plant."),
+      id: string("Its id, a decimal int64."),
+      name: string("Its name."),
+      tag: string("Its tag, where it has one."),
+      createdAt: time("When it was stored."),
+      createdBy: string("The name of the token that sent it."),
+    },
+    ["tag"],
+  ),
   NewPlants: object({
     plants: list("StoredPlant"),
     more: count("How many further plants were stored at the same time."),

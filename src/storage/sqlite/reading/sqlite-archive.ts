@@ -3,6 +3,7 @@ import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import {
   type Arrivals,
+  type Change,
   CursorProblem,
   type DiskUsage,
   type PageRequest,
@@ -13,6 +14,7 @@ import {
   type TagCount,
 } from "../../../plants/plant-archive.ts";
 import { createdPerMinute, topTags } from "../block-summaries.ts";
+import { changesAfter } from "./change-feed.ts";
 import { allColumns, fromRow, type PlantRow, type SeqRange, selectPlants } from "./plant-query.ts";
 
 // A page of huge plants is truncated, to bound memory.
@@ -98,6 +100,10 @@ export class SqliteArchive implements PlantArchive {
       )
       .all(seqOf(cursor), limit);
     return { plants: rows.map(fromRow), cursor: String(rows.at(-1)?.seq ?? cursor) };
+  }
+
+  async changesAfter(cursor: string, limit: number): Promise<readonly Change[]> {
+    return changesAfter(this.#database, cursor, limit);
   }
 
   async diskUsage(): Promise<DiskUsage> {

@@ -3,6 +3,7 @@ import {
   type PageRequest,
   type PlantArchive,
   type PlantPage,
+  StaleCursor,
 } from "../../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { Thread } from "../../../threads/thread.ts";
@@ -55,6 +56,8 @@ export class ThreadedArchive implements PlantArchive {
   topTags = (limit: number) => this.#use((thread) => thread.ask("topTags", limit));
   arrivedSince = (cursor: string | undefined, limit: number) =>
     this.#use((thread) => thread.ask("arrivedSince", cursor, limit));
+  changesAfter = (cursor: string, limit: number) =>
+    this.#use((thread) => thread.ask("changesAfter", cursor, limit));
   diskUsage = () => this.#use((thread) => thread.ask("diskUsage"));
 
   async close(): Promise<void> {
@@ -95,7 +98,7 @@ export class ThreadedArchive implements PlantArchive {
   #start(): ArchiveThread {
     const thread: ArchiveThread = new Thread("storage/sqlite/reading/archive-thread", {
       setting: this.#path,
-      errors: { CursorProblem },
+      errors: { CursorProblem, StaleCursor },
       onLost: () => this.#remove(thread),
       keepsProcessAlive: false,
     });
