@@ -2,13 +2,13 @@ import { connect, createServer, type Socket } from "node:net";
 
 /**
  * A TCP proxy to a local server, for example between a standby and its primary. It can drop all bytes without closing a
- * connection, and limit the rate towards the server.
+ * connection, and limit the rate towards the server. A function for the port allows the server to move.
  */
-export async function startTcpProxy(to: number, bytesPerSecond = Number.POSITIVE_INFINITY) {
+export async function startTcpProxy(to: number | (() => number), bytesPerSecond = Number.POSITIVE_INFINITY) {
   let isCut = false;
   const ends = new Set<Socket>();
   const server = createServer((near) => {
-    const far = connect(to, "127.0.0.1");
+    const far = connect(typeof to === "number" ? to : to(), "127.0.0.1");
     const pass = (from: Socket, into: Socket) => {
       ends.add(from);
       from.on("data", (bytes) => void (isCut || into.write(bytes)));

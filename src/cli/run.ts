@@ -15,6 +15,8 @@ import { config } from "./config.ts";
 import { copy } from "./copy.ts";
 import { errors } from "./errors.ts";
 import { exportPlants } from "./export.ts";
+import { FollowProblem } from "./follow/retry.ts";
+import { follow } from "./follow.ts";
 import { commandHelp, generalHelp } from "./help.ts";
 import { InputError } from "./import/input.ts";
 import { importPlants } from "./import.ts";
@@ -40,6 +42,7 @@ const expectedErrors = [
   WorkerProblem,
   InputError,
   FormatError,
+  FollowProblem,
 ];
 
 /** Every command by its name. */
@@ -55,6 +58,7 @@ export const commands: Readonly<Record<string, Command>> = {
   export: exportPlants,
   import: importPlants,
   copy,
+  follow,
   backup,
   restore,
   verify,
