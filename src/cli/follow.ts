@@ -9,6 +9,7 @@ import { changesFrom } from "./follow/change-source.ts";
 import { CursorFile } from "./follow/cursor-file.ts";
 import { type FollowCounts, FollowTally, type FollowTarget } from "./follow/follow-target.ts";
 import { databaseSink, serviceSink } from "./follow/plant-sinks.ts";
+import { readAhead } from "./follow/read-ahead.ts";
 import { Retry, Stopped } from "./follow/retry.ts";
 import { SegmentFolder } from "./follow/segment-folder.ts";
 import { StoreTarget } from "./follow/store-target.ts";
@@ -17,6 +18,7 @@ import { escapeInvisible, printJson, type Terminal, UsageError } from "./termina
 
 // About ten seconds, which is enough for a restart of the other side.
 const onceAttemptsMax = 10;
+const readAheadMax = 5000;
 
 export const follow: Command = {
   usage: "follow --from URL --to TARGET",
@@ -63,13 +65,16 @@ export const follow: Command = {
     try {
       const { staleRemedy } = target;
       const source = { url: from, token, once, retry, staleRemedy };
-      for await (const changes of changesFrom(source, await target.resume())) {
+      const changesAfter = changesFrom(source, await target.resume());
+      for await (const changes of readAhead(changesAfter, readAheadMax)) {
         await target.store(changes);
         const last = changes.at(-1);
         if (last !== undefined) newest = `, up to ${new Date(last.plant.createdAtMs).toISOString()}`;
       }
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
+    } finally {
+      stop.abort();
     }
     await target.finish();
     line[Symbol.dispose]();
