@@ -175,6 +175,17 @@ describe("the change feed", () => {
     await other.ended;
   });
 
+  test("has room for sixteen clients, and for another once one has left", async () => {
+    await using running = await startTestService();
+    const clients = await Promise.all(Array.from({ length: 16 }, () => changes(running, "after=0")));
+    expect(clients.map(({ status }) => status)).toEqual(clients.map(() => 200));
+    const [first] = clients.map(reading);
+    const status = async () => (await changes(running, "follow=no")).status;
+    expect(await status()).toBe(503);
+    await first?.cancel();
+    await eventually(async () => (await status()) === 200);
+  });
+
   test("is in the audit trail when it is read from the beginning", async () => {
     await using running = await startTestService();
     await addPlants(running, [1]);
