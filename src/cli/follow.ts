@@ -14,7 +14,7 @@ import { Retry, Stopped } from "./follow/retry.ts";
 import { SegmentFolder } from "./follow/segment-folder.ts";
 import { StoreTarget } from "./follow/store-target.ts";
 import { formatCount, secondsSince, showProgress } from "./progress-line.ts";
-import { escapeInvisible, printJson, type Terminal, UsageError } from "./terminal.ts";
+import { escapeInvisible, printJson, UsageError } from "./terminal.ts";
 
 // About ten seconds, which is enough for a restart of the other side.
 const onceAttemptsMax = 10;
@@ -58,6 +58,7 @@ export const follow: Command = {
     await using target = await openTarget(to, { args, tally, retry, report });
     const startMs = performance.now();
     let newest = "";
+    let complete = true;
     using line = showProgress(
       terminal,
       () => `${summary(tally.counts)}${newest}  ${secondsSince(startMs)} s`,
@@ -73,20 +74,18 @@ export const follow: Command = {
       }
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
+      complete = !once;
     } finally {
       stop.abort();
     }
     await target.finish();
     line[Symbol.dispose]();
-    return finish(tally.counts, args, terminal);
+    terminal.err(`${summary(tally.counts)}${complete ? "" : "; stopped before the last plant"}.\n`);
+    if (args.has("json")) printJson(terminal, tally.counts);
+    const { conflicts, refused } = tally.counts;
+    return complete && (!once || conflicts + refused === 0) ? 0 : 1;
   },
 };
-
-function finish(counts: FollowCounts, args: Arguments, terminal: Terminal): number {
-  terminal.err(`${summary(counts)}.\n`);
-  if (args.has("json")) printJson(terminal, counts);
-  return args.has("once") && counts.conflicts + counts.refused > 0 ? 1 : 0;
-}
 
 interface TargetParts {
   readonly args: Arguments;

@@ -14,6 +14,7 @@ export interface ChangeSourceOptions {
 
 // The response ends after so many: the service cuts off a longer one that a stalled target leaves unread.
 const plantsPerRequest = 2000;
+const connectMsMax = 10_000;
 // Three heartbeats of the service.
 const silenceMsMax = 30_000;
 const gone = 410;
@@ -48,41 +49,68 @@ interface OpenResponse {
 
 async function connect(options: ChangeSourceOptions, cursor: string): Promise<OpenResponse> {
   const { url, token, once, retry } = options;
-  const silence = new AbortController();
-  const signal = AbortSignal.any([retry.stop, silence.signal]);
-  let timer = setTimeout(() => silence.abort(), silenceMsMax);
-  const heard = (): void => {
-    clearTimeout(timer);
-    timer = setTimeout(() => silence.abort(), silenceMsMax);
-  };
+  const watch = new SilenceWatch(retry.stop);
   const query = new URLSearchParams({ after: cursor, limit: String(plantsPerRequest) });
   if (once) query.set("follow", "no");
   const address = `${url.href.replace(/\/+$/, "")}/api/changes?${query}`;
+  const headers = { Authorization: `Bearer ${token}`, Accept: "application/x-ndjson" };
+  let response: Response;
   try {
-    const headers = { Authorization: `Bearer ${token}`, Accept: "application/x-ndjson" };
-    const response = await reach(url, fetch(address, { headers, signal, redirect: "manual" }));
+    response = await reach(url, fetch(address, { headers, signal: watch.signal, redirect: "manual" }));
     if (!response.ok) throw await refusalOf(response, options);
-    let complete = false;
-    return {
-      get complete() {
-        return complete;
-      },
-      async *batches() {
-        try {
-          for await (const lines of linesOf(response, heard))
-            yield lines.map((line) => parseChange(line, url));
-          complete = true;
-        } catch (error) {
-          if (error instanceof FollowProblem) throw error;
-        } finally {
-          clearTimeout(timer);
-          if (!complete) silence.abort();
-        }
-      },
-    };
   } catch (error) {
-    clearTimeout(timer);
+    watch.end();
     throw error;
+  }
+  let complete = false;
+  return {
+    get complete() {
+      return complete;
+    },
+    async *batches() {
+      try {
+        for await (const lines of linesOf(response, () => watch.heard()))
+          yield lines.map((line) => parseChange(line, url));
+        complete = true;
+      } catch (error) {
+        if (error instanceof FollowProblem) throw error;
+      } finally {
+        watch.end();
+      }
+    },
+  };
+}
+
+/** Aborts one request when the other side is silent for too long, and when the user stops. */
+class SilenceWatch {
+  readonly #request = new AbortController();
+  readonly #stop: AbortSignal;
+  readonly #onStop = () => this.#request.abort();
+  #timer: ReturnType<typeof setTimeout>;
+
+  constructor(stop: AbortSignal) {
+    this.#stop = stop;
+    // Removed at the end: AbortSignal.any would collect a listener for each request.
+    stop.addEventListener("abort", this.#onStop);
+    if (stop.aborted) this.#onStop();
+    const reason = new Error(`no response within ${connectMsMax / 1000} s.`);
+    this.#timer = setTimeout(() => this.#request.abort(reason), connectMsMax);
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal;
+  }
+
+  heard(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#request.abort(), silenceMsMax);
+  }
+
+  /** A response that was left early is aborted. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#stop.removeEventListener("abort", this.#onStop);
+    this.#request.abort();
   }
 }
 
