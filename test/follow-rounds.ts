@@ -5,7 +5,7 @@ import { accessToken, eventually, operatorToken, storedPlants, temporaryFolder }
 import { startTcpProxy } from "./tcp-proxy.ts";
 
 export interface FollowRounds {
-  /** Each kills the follower and the source once. */
+  /** Each kills the follower and the source once, and a service that is the target. */
   readonly rounds: number;
   readonly clients: number;
   readonly to: "file" | "folder" | "service";
@@ -50,6 +50,7 @@ export async function followThroughKills(options: FollowRounds): Promise<FollowR
         follower = begin();
       }
     }
+    await target.kill?.();
     options.tell?.(`round ${round} of ${options.rounds}: ${load.acknowledged} acknowledged`);
   }
   await load.stop();
@@ -70,6 +71,8 @@ export async function followThroughKills(options: FollowRounds): Promise<FollowR
 
 interface RoundTarget extends AsyncDisposable {
   readonly args: readonly string[];
+  /** Kills the service that it is, and starts it again. */
+  kill?(): Promise<void>;
   /** The name of each plant by its id; throws if one is there twice. */
   plants(): Map<string, string>;
 }
@@ -83,11 +86,21 @@ async function openTarget(folder: string, to: FollowRounds["to"]): Promise<Round
     const copies = join(folder, "copies");
     return { args: ["--to", `${copies}/`], plants: () => segmentPlants(copies), [Symbol.asyncDispose]: none };
   }
-  const service: Serving = await serve(["--database", file], { environment: bothTokens });
+  const start = (): Promise<Serving> => serve(["--database", file], { environment: bothTokens });
+  let service = await start();
+  const proxy = await startTcpProxy(() => Number(new URL(service.url).port));
   return {
-    args: ["--to", service.url, "--cursor", join(folder, "cursor")],
+    args: ["--to", `http://127.0.0.1:${proxy.port}`, "--cursor", join(folder, "cursor")],
     plants: () => plantsOf(file),
-    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+    async kill() {
+      service.child.kill("SIGKILL");
+      await service.ended();
+      service = await start();
+    },
+    async [Symbol.asyncDispose]() {
+      proxy[Symbol.dispose]();
+      await service[Symbol.asyncDispose]();
+    },
   };
 }
 

@@ -34,7 +34,7 @@ export class StoreTarget implements FollowTarget {
 
   constructor(parts: StoreTargetParts) {
     this.#parts = parts;
-    this.staleRemedy = `To send every plant of it again, delete ${parts.cursorFile.path}; the target keeps what it has.`;
+    this.staleRemedy = `To send every plant of it again, delete ${parts.cursorFile.path}; what the target has stays as it is.`;
   }
 
   /** A target that does not have the last plant is not the one that the cursor is about. */
