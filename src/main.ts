@@ -25,7 +25,7 @@ const terminal: Terminal = {
   readFile: (path) => readFileSync(path, "utf8"),
   input: () => process.stdin,
   out: (text) => void stdout.write(text),
-  outWithBackpressure: (text) => new Promise((resolve) => stdout.write(text, (error) => resolve(!error))),
+  outWithBackpressure: (data) => new Promise((resolve) => stdout.write(data, (error) => resolve(!error))),
   err: (text) => void stderr.write(text),
   colourOut: stdout.isTTY === true && !env["NO_COLOR"],
   colourErr: stderr.isTTY === true && !env["NO_COLOR"],

@@ -1,5 +1,7 @@
+import { statSync } from "node:fs";
 import { readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
+import { parseCount } from "../config/values.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import {
   type BackupFile,
@@ -7,10 +9,16 @@ import {
   restore as restoreBackup,
   type Step,
 } from "../storage/sqlite/maintenance/backup.ts";
+import { BackupFolder } from "../storage/sqlite/maintenance/backup-folder.ts";
+import { recordBackup } from "../storage/sqlite/maintenance/last-backup.ts";
+import { streamBackup } from "../storage/sqlite/maintenance/stream-backup.ts";
 import { verify as verifyFile } from "../storage/sqlite/maintenance/verify.ts";
+import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
 import { formatCount, formatMegabytes, secondsSince, showProgress } from "./progress-line.ts";
 import { escapeInvisible, printJson, type Terminal, UsageError } from "./terminal.ts";
+
+const keepMax = 100_000;
 
 // Not the setting of that name, which may also be a PostgreSQL URL.
 const flags = {
@@ -19,15 +27,41 @@ const flags = {
 };
 
 export const backup: Command = {
-  usage: "backup FILE",
+  usage: "backup FILE|DIR|-",
   positional: "required",
   summary: "back up the data file, even while the service runs",
-  examples: ["plant-store backup plants-2026-11-15.db"],
-  flags,
+  examples: [
+    "plant-store backup plants-2026-11-15.db",
+    "plant-store backup backups --keep 7",
+    "plant-store backup - | ssh backup.example.org 'cat > plants.db'",
+  ],
+  flags: {
+    keep: {
+      placeholder: "N",
+      help: "in a folder: remove the oldest of its backups once there are more than N",
+    },
+    ...flags,
+  },
   settings: [],
-  run(args, terminal) {
+  async run(args, terminal) {
     const from = dataFile(args, "pg_dump");
-    return copyFile(args, terminal, "Backed up", (onStep) => backUp(from, args.positional, onStep));
+    const keep = parseFlag(args, "keep", (text) => parseCount(text, 1, keepMax));
+    const to = args.positional;
+    const isFolder = statSync(to, { throwIfNoEntry: false })?.isDirectory() ?? keep !== undefined;
+    if (keep !== undefined && (to === "-" || !isFolder)) throw new UsageError("--keep needs a folder");
+    if (to === "-") return backUpToOutput(from, args, terminal);
+    using folder = isFolder ? new BackupFolder(from, to) : undefined;
+    const atMs = Date.now();
+    const file = folder?.prepareFile(atMs) ?? to;
+    const done = await withProgress(terminal, (onStep) => backUp(from, file, onStep));
+    record(from, atMs, done, terminal);
+    const removed = keep === undefined ? [] : (folder?.removeOldest(keep, file) ?? []);
+    if (args.has("json")) printJson(terminal, { ...done, removed });
+    else {
+      terminal.err(summaryOf("Backed up", done));
+      for (const path of removed) terminal.err(`Removed ${path}.\n`);
+    }
+    return 0;
   },
 };
 
@@ -38,9 +72,12 @@ export const restore: Command = {
   examples: ["plant-store restore plants-2026-11-15.db --database data/plant-store.db"],
   flags,
   settings: [],
-  run(args, terminal) {
+  async run(args, terminal) {
     const to = dataFile(args, "pg_restore");
-    return copyFile(args, terminal, "Restored", (onStep) => restoreBackup(args.positional, to, onStep));
+    const done = await withProgress(terminal, (onStep) => restoreBackup(args.positional, to, onStep));
+    if (args.has("json")) printJson(terminal, done);
+    else terminal.err(summaryOf("Restored", done));
+    return 0;
   },
 };
 
@@ -72,27 +109,49 @@ export const verify: Command = {
   },
 };
 
-/** Copies with progress, and prints the result. */
-async function copyFile(
-  args: Arguments,
+async function backUpToOutput(from: string, args: Arguments, terminal: Terminal): Promise<number> {
+  if (args.has("json")) throw new UsageError("--json needs standard output, where the backup goes");
+  if (terminal.outIsTerminal)
+    throw new UsageError("standard output is a terminal; redirect it to a file or a pipe");
+  const atMs = Date.now();
+  const done = await withProgress(terminal, (onStep) =>
+    streamBackup(from, terminal.outWithBackpressure, onStep),
+  );
+  record(from, atMs, done, terminal);
+  terminal.err(summaryOf("Backed up", { ...done, path: "standard output" }));
+  return 0;
+}
+
+/** A backup is good even where its time cannot be recorded, such as on read-only media. */
+function record(
+  from: string,
+  atMs: number,
+  done: Pick<BackupFile, "plants" | "sha256">,
+  { err }: Terminal,
+): void {
+  try {
+    recordBackup(from, atMs, done);
+  } catch (error) {
+    err(
+      `plant-store: the time of this backup could not be recorded for the service: ${(error as Error).message}\n`,
+    );
+  }
+}
+
+async function withProgress<Result>(
   terminal: Terminal,
-  verb: string,
-  work: (onStep: (step: Step) => void) => Promise<BackupFile>,
-): Promise<number> {
+  work: (onStep: (step: Step) => void) => Promise<Result>,
+): Promise<Result> {
   const startMs = performance.now();
   let step: Step = "copying";
-  using line = showProgress(terminal, () => `${step}  ${secondsSince(startMs)} s`);
-  const copied = await work((next) => {
+  using _line = showProgress(terminal, () => `${step}  ${secondsSince(startMs)} s`);
+  return await work((next) => {
     step = next;
   });
-  line[Symbol.dispose]();
-  const { path, bytes, plants, sha256 } = copied;
-  if (args.has("json")) printJson(terminal, copied);
-  else
-    terminal.err(
-      `${verb} and checked ${formatCount(plants)} plants: ${path}, ${formatMegabytes(bytes)}.\nSHA-256 ${sha256}\n`,
-    );
-  return 0;
+}
+
+function summaryOf(verb: string, { path, bytes, plants, sha256 }: BackupFile): string {
+  return `${verb} and checked ${formatCount(plants)} plants: ${path}, ${formatMegabytes(bytes)}.\nSHA-256 ${sha256}\n`;
 }
 
 function dataFile(args: Arguments, postgresTool: string): string {

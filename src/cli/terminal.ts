@@ -9,7 +9,7 @@ export interface Terminal {
   /** Writes data to standard output. */
   readonly out: (text: string) => void;
   /** Writes much data to standard output: resolves when more can be written, or with false if the reader is gone. */
-  readonly outWithBackpressure: (text: string) => Promise<boolean>;
+  readonly outWithBackpressure: (data: string | Uint8Array) => Promise<boolean>;
   /** Writes messages to standard error: progress, warnings, the log. */
   readonly err: (text: string) => void;
   readonly colourOut: boolean;

@@ -35,13 +35,13 @@ export function lockForWriting(path: string): WriterLock {
 }
 
 /**
- * The lock, or undefined where another process holds it.
+ * The lock, or undefined where another process holds it. Its file belongs to the user of the data file.
  * @throws DataFileProblem the lock file cannot be created or written to.
  */
-export function tryLock(path: string): WriterLock | undefined {
+export function tryLock(path: string, dataFile = path): WriterLock | undefined {
   const file = lockFile(path);
   try {
-    createLockFile(file, realDataFile(path));
+    createLockFile(file, realDataFile(dataFile));
     // SQLite would open a file that may not be written to for reading, and lock nothing.
     accessSync(file, constants.W_OK);
     return lockWith(file, (database) => database.run("BEGIN EXCLUSIVE"));

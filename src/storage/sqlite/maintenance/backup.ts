@@ -5,34 +5,28 @@ import {
   createWriteStream,
   existsSync,
   linkSync,
-  lstatSync,
   openSync,
-  readSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { readPragma } from "../connect.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import {
-  fileMode,
-  makeDirectory,
-  removeDatabase,
-  setWalAside,
-  syncDirectory,
-  syncFile,
-} from "../durable-files.ts";
+import { fileMode, makeDirectory, setWalAside, syncDirectory, syncFile } from "../durable-files.ts";
 import { removeMarker } from "../failure-marker.ts";
 import { openDatabase } from "../open.ts";
-import { openReadOnly } from "../reading/open-read-only.ts";
+import { connectReadOnly, openReadOnly } from "../reading/open-read-only.ts";
 import { truncateWal } from "../truncate-wal.ts";
 import { lockForWriting } from "../writer-lock.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { checkDatabase, copyDatabase } from "./copy-and-check.ts";
+import { removeBackupRecord } from "./last-backup.ts";
+import { partialFile, refuseExisting } from "./partial-file.ts";
 
-export type Step = "copying" | "checking" | "computing the checksum";
+export type Step = "copying" | "checking" | "computing the checksum" | "writing";
 
 export interface BackupFile {
   readonly path: string;
@@ -40,8 +34,6 @@ export interface BackupFile {
   readonly plants: number;
   readonly sha256: string;
 }
-
-const sqliteHeader = Buffer.from("SQLite format 3\0");
 
 /**
  * Copies a data file in use; checks, syncs and checksums the copy. It gets its name only once it is complete.
@@ -56,21 +48,33 @@ export async function backUp(
   openReadOnly(database, { older: true }).close();
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
   using partial = partialFile(to);
-  onStep("copying");
-  // Created before it is written to, so that nobody else can ever read it. SQLite accepts an empty file.
-  closeSync(openSync(partial.path, "wx", fileMode));
-  await copyDatabase(database, partial.path);
-  onStep("checking");
-  await refuseUnsound(partial.path);
-  const plants = countPlants(openReadOnly(partial.path, { older: true }));
-  syncFile(partial.path);
-  onStep("computing the checksum");
-  const sha256 = await checksum(partial.path);
+  const { plants, sha256 } = await copyAndCheck(database, partial.path, onStep);
   using checksumText = newFile(checksumFile(to), `${sha256}  ${basename(to)}\n`);
   putInPlace(partial.path, to);
   checksumText.keep();
   syncDirectory(dirname(resolve(to)));
   return { path: to, bytes: statSync(to).size, plants, sha256 };
+}
+
+/**
+ * Writes a sound copy of a data file in use to a new file, and syncs it.
+ * @throws DataFileProblem
+ */
+export async function copyAndCheck(
+  database: string,
+  to: string,
+  onStep: (step: Step) => void,
+): Promise<Pick<BackupFile, "plants" | "sha256">> {
+  onStep("copying");
+  // Created before it is written to, so that nobody else can ever read it. SQLite accepts an empty file.
+  closeSync(openSync(to, "wx", fileMode));
+  await copyDatabase(database, to);
+  onStep("checking");
+  await refuseUnsound(to);
+  const plants = countPlants(openReadOnly(to, { older: true }));
+  syncFile(to);
+  onStep("computing the checksum");
+  return { plants, sha256: await checksum(to) };
 }
 
 /**
@@ -104,33 +108,9 @@ export async function restore(
   setWalAside(database);
   putInPlace(partial.path, database);
   removeMarker(database);
+  removeBackupRecord(database);
   for (const folder of folders) syncDirectory(folder);
   return { path: database, bytes: statSync(database).size, plants, sha256 };
-}
-
-/** A name for the file while it is not complete. What an interrupted copy left there is removed, anything else refused. */
-function partialFile(of: string): { readonly path: string } & Disposable {
-  const path = `${of}.partial`;
-  if (!isLeftover(path)) refuseExisting(path, "it is not from an interrupted copy; move it away first");
-  removeDatabase(path);
-  return { path, [Symbol.dispose]: () => removeDatabase(path) };
-}
-
-function isLeftover(path: string): boolean {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined || !found.isFile()) return false;
-  return found.size === 0 || readStart(path, sqliteHeader.length).equals(sqliteHeader);
-}
-
-function readStart(path: string, bytes: number): Buffer {
-  const handle = openSync(path, "r");
-  try {
-    const start = Buffer.alloc(bytes);
-    readSync(handle, start);
-    return start;
-  } finally {
-    closeSync(handle);
-  }
 }
 
 /** Creates a synced file, which is removed again unless it is to be kept. A symlink with its name is not followed. */
@@ -158,15 +138,18 @@ function putInPlace(partial: string, path: string): void {
   }
 }
 
-function refuseExisting(path: string, why: string): void {
-  // A symlink exists, even if its target does not.
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
-    throw new DataFileProblem(`${path} exists already; ${why}.`);
-}
-
 async function refuseUnsound(path: string): Promise<void> {
+  refuseTruncated(path);
   const [problem] = await checkDatabase(path);
   if (problem !== undefined) throw new DataFileProblem(`The copy is not sound: ${problem}.`);
+}
+
+/** SQLite reads a last page that is cut off as if zeros followed, which its integrity check may accept. */
+function refuseTruncated(path: string): void {
+  using database = connectReadOnly(path);
+  const bytes = Number(readPragma(database, "page_count") * readPragma(database, "page_size"));
+  if (statSync(path).size < bytes)
+    throw new DataFileProblem(`The copy is not sound: it has ${statSync(path).size} of ${bytes} bytes.`);
 }
 
 function refuseWrongChecksum(path: string, sha256: string): void {

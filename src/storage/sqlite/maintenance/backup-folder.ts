@@ -1,0 +1,91 @@
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { basename, join, parse } from "node:path";
+import { realDataFile } from "../data-file-path.ts";
+import { DataFileProblem } from "../data-file-problem.ts";
+import { removeDatabase, syncDirectory } from "../durable-files.ts";
+import { tryLock, type WriterLock } from "../writer-lock.ts";
+import { checksumFile } from "./checksum.ts";
+import { isLeftover, partialEnding } from "./partial-file.ts";
+
+const backupEnding = ".db";
+const timestamp = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
+
+/** A folder with dated backups of one data file. Files with other names are never touched. */
+export class BackupFolder implements Disposable {
+  readonly #folder: string;
+  /** The data file's name without its ending, with which each backup's begins. */
+  readonly #stem: string;
+  readonly #lock: WriterLock;
+
+  /**
+   * Locks the folder against another backup of a data file with that name.
+   * @throws DataFileProblem
+   */
+  constructor(database: string, folder: string) {
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+      throw new DataFileProblem(`The folder ${folder} does not exist; create it first.`);
+    this.#folder = folder;
+    this.#stem = parse(realDataFile(database)).name;
+    const lock = tryLock(join(folder, this.#stem), database);
+    if (lock === undefined)
+      throw new DataFileProblem(`Another backup of ${this.#stem} to ${folder} is running; wait for its end.`);
+    this.#lock = lock;
+  }
+
+  /** The file for a backup of this time. Also removes what interrupted backups left, which would use up the disk. */
+  prepareFile(atMs: number): string {
+    for (const name of this.#dated(backupEnding + partialEnding)) {
+      const path = join(this.#folder, name);
+      if (isLeftover(path)) removeDatabase(path);
+    }
+    for (const name of this.#dated(checksumFile(backupEnding))) {
+      const path = join(this.#folder, name);
+      const backup = path.slice(0, -checksumFile("").length);
+      if (!existsSync(backup) && isChecksumOf(backup)) rmSync(path);
+    }
+    const at = new Date(atMs).toISOString().replaceAll(/[:.]/g, "-");
+    return join(this.#folder, `${this.#stem}-${at}${backupEnding}`);
+  }
+
+  /** Removes the oldest complete backups until that many are left, never the one just made. Returns their paths. */
+  removeOldest(keep: number, made: string): readonly string[] {
+    const others = this.#dated(backupEnding)
+      .map((name) => join(this.#folder, name))
+      .filter((path) => path !== made && lstatSync(path).isFile() && isChecksumOf(path));
+    const removed = others.slice(0, Math.max(0, others.length - (keep - 1)));
+    for (const path of removed) {
+      try {
+        // In this order: a checksum alone is removed by the next backup, but a backup without one would stay.
+        rmSync(path);
+        rmSync(checksumFile(path));
+      } catch (error) {
+        throw new DataFileProblem(
+          `The backup ${made} is complete, but an old one cannot be removed: ${(error as Error).message}.`,
+        );
+      }
+    }
+    if (removed.length > 0) syncDirectory(this.#folder);
+    return removed;
+  }
+
+  [Symbol.dispose](): void {
+    this.#lock[Symbol.dispose]();
+  }
+
+  /** The names of that form, the oldest first. */
+  #dated(ending: string): string[] {
+    const start = `${this.#stem}-`;
+    return readdirSync(this.#folder)
+      .filter((name) => name.startsWith(start) && name.endsWith(ending))
+      .filter((name) => timestamp.test(name.slice(start.length, -ending.length)))
+      .sort();
+  }
+}
+
+/** Whether the checksum file beside it is one that a backup of this name has written. */
+function isChecksumOf(path: string): boolean {
+  const file = checksumFile(path);
+  if (!lstatSync(file, { throwIfNoEntry: false })?.isFile()) return false;
+  const text = readFileSync(file, "utf8");
+  return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(path)}\n`;
+}

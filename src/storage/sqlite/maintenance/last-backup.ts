@@ -1,0 +1,52 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { realDataFile } from "../data-file-path.ts";
+import { syncDirectory, syncFile } from "../durable-files.ts";
+
+export interface LastBackup {
+  /** When its snapshot was started: it has every plant acknowledged before. */
+  readonly atMs: number;
+}
+
+// The service reads it, whichever user ran the backup; it contains no plant and no token.
+const recordMode = 0o644;
+
+/** Beside the data file, where the service finds it. No backup contains it, so a restored store has none. */
+export function backupRecordFile(path: string): string {
+  return `${realDataFile(path)}.last-backup.json`;
+}
+
+/** Records a backup that is complete. */
+export function recordBackup(
+  database: string,
+  atMs: number,
+  { plants, sha256 }: { readonly plants: number; readonly sha256: string },
+): void {
+  const file = backupRecordFile(database);
+  const text = JSON.stringify({ at: new Date(atMs).toISOString(), plants, sha256 });
+  // Renamed once it is complete, so that the service never reads half of it.
+  const unfinished = `${file}.new`;
+  rmSync(unfinished, { force: true });
+  writeFileSync(unfinished, `${text}\n`, { mode: recordMode, flag: "wx" });
+  syncFile(unfinished);
+  renameSync(unfinished, file);
+  syncDirectory(dirname(file));
+}
+
+/** The last backup of a data file; undefined where there was none, or where its record cannot be understood. */
+export function readLastBackup(path: string): LastBackup | undefined {
+  let text: string;
+  try {
+    text = readFileSync(backupRecordFile(path), "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  const at = /"at":"([^"]+)"/.exec(text)?.[1] ?? "";
+  const atMs = Date.parse(at);
+  return Number.isNaN(atMs) ? undefined : { atMs };
+}
+
+export function removeBackupRecord(path: string): void {
+  rmSync(backupRecordFile(path), { force: true });
+}

@@ -1,0 +1,46 @@
+import { accessSync, constants, createReadStream, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { realDataFile } from "../data-file-path.ts";
+import { DataFileProblem } from "../data-file-problem.ts";
+import { openReadOnly } from "../reading/open-read-only.ts";
+import { tryLock } from "../writer-lock.ts";
+import { type BackupFile, copyAndCheck, type Step } from "./backup.ts";
+import { partialFile } from "./partial-file.ts";
+
+const chunkBytes = 1024 * 1024;
+
+/**
+ * Writes a checked copy of a data file in use to a stream. The copy is first a file: a slow reader then keeps no
+ * read transaction open, and nothing is written of a copy that is not sound. `write` returns false if the reader is gone.
+ * @throws DataFileProblem
+ */
+export async function streamBackup(
+  database: string,
+  write: (chunk: Uint8Array) => Promise<boolean>,
+  onStep: (step: Step) => void,
+): Promise<Omit<BackupFile, "path">> {
+  openReadOnly(database, { older: true }).close();
+  const real = realDataFile(database);
+  // Beside the data file, where there is a disk for its size; elsewhere only for read-only media.
+  const copy = join(mayWrite(dirname(real)) ? dirname(real) : tmpdir(), `${basename(real)}.backup`);
+  using lock = tryLock(copy, real);
+  if (lock === undefined)
+    throw new DataFileProblem(`Another backup of ${real} to standard output is running; wait for its end.`);
+  using partial = partialFile(copy);
+  const { plants, sha256 } = await copyAndCheck(database, partial.path, onStep);
+  onStep("writing");
+  for await (const chunk of createReadStream(partial.path, { highWaterMark: chunkBytes }))
+    if (!(await write(chunk)))
+      throw new DataFileProblem("Standard output was closed before the whole backup was written.");
+  return { bytes: statSync(partial.path).size, plants, sha256 };
+}
+
+function mayWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
