@@ -180,6 +180,7 @@ export async function startService(
           createPlant: createPlant.handler({ rateLimit, intake, events }),
           engine: store.engine,
           archive: store.archive,
+          lastBackup: store.lastBackup?.bind(store),
           tokens: store.tokens,
           audit: store.audit,
           tokensChanged: () => upkeep.reload(),

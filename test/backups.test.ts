@@ -13,7 +13,11 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
-import { backupRecordFile, readLastBackup } from "../src/storage/sqlite/maintenance/last-backup.ts";
+import {
+  backupRecordFile,
+  readLastBackup,
+  recordBackup,
+} from "../src/storage/sqlite/maintenance/last-backup.ts";
 import { plantStore } from "./command.ts";
 import { storedPlants, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
@@ -217,7 +221,7 @@ describe("backup DIR", () => {
 describe("the record of the last backup", () => {
   test("is written by every kind of backup, readable by the service, and removed by a restore", async () => {
     rmSync(backupRecordFile(database), { force: true });
-    expect(readLastBackup(database)).toBeUndefined();
+    expect(await readLastBackup(database)).toBeUndefined();
     const fromMs = Date.now();
     const single = join(folder.path, "single.db");
     for (const make of [
@@ -227,12 +231,12 @@ describe("the record of the last backup", () => {
     ]) {
       rmSync(backupRecordFile(database), { force: true });
       expect((await make()).code).toBe(0);
-      expect(readLastBackup(database)?.atMs).toBeGreaterThanOrEqual(fromMs);
+      expect((await readLastBackup(database))?.atMs).toBeGreaterThanOrEqual(fromMs);
     }
     const restored = join(folder.path, "restored-again.db");
     writeFileSync(backupRecordFile(restored), readFileSync(backupRecordFile(database)));
     expect((await plantStore(["restore", single, "--database", restored])).code).toBe(0);
-    expect(readLastBackup(restored)).toBeUndefined();
+    expect(await readLastBackup(restored)).toBeUndefined();
   });
 
   test("that cannot be written does not fail the backup", async () => {
@@ -246,8 +250,8 @@ describe("the record of the last backup", () => {
     rmSync(record, { recursive: true });
   });
 
-  test("with an unknown content counts as none", () => {
+  test("with an unknown content counts as none", async () => {
     writeFileSync(backupRecordFile(database), "half of it");
-    expect(readLastBackup(database)).toBeUndefined();
+    expect(await readLastBackup(database)).toBeUndefined();
   });
 });

@@ -2,6 +2,7 @@ import { afterAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
+import { recordBackup } from "../src/storage/sqlite/maintenance/last-backup.ts";
 import { describe, newPage, secretField, test } from "./browser.ts";
 import { makeToken, useConsole } from "./console-session.ts";
 import { accessToken, eventually, post, startTestService, storedPlants } from "./harness.ts";
@@ -141,6 +142,9 @@ describe("the overview", () => {
       await see(page, "Healthy");
       await see(page, "free on the disk");
       await see(page, `Version ${packageFile.version}`);
+      await see(page, "No backup yet");
+      recordBackup(session.running.database, Date.now() - 3 * 3_600_000, { plants: 1, sha256: "" });
+      await see(page, "Last backup 3 hours ago");
       await page.locator(".light.live").waitFor();
       await Bun.sleep(feedStartsMs);
       await post(session.running.url, '{"id":500001,"name":"Counted live"}');

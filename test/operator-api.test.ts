@@ -168,6 +168,9 @@ onEveryEngine((engine) => {
       ],
     });
     expect(body["store"]).toMatchObject({ engine: expect.stringMatching(/sqlite|postgres/), ready: true });
+    expect((body["store"] as { lastBackupAt?: null }).lastBackupAt).toBe(
+      engine.name === "sqlite" ? null : undefined,
+    );
   });
 
   describe("plants are exported", () => {

@@ -31,6 +31,8 @@ export interface Overview {
     readonly bytes?: number;
     readonly walBytes?: number;
     readonly diskFreeBytes?: number;
+    /** Null before the first backup. */
+    readonly lastBackupAt?: string | null;
   };
   readonly version: string;
   readonly startedAt: string;

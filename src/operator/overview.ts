@@ -11,6 +11,8 @@ export interface OverviewParts {
   readonly archive: PlantArchive;
   readonly intake: PlantIntake;
   readonly engine: string;
+  /** Undefined where the database has backups of its own. */
+  readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
   readonly startedAtMs: number;
   readonly events: Pick<Events, "figureFailed">;
 }
@@ -38,7 +40,7 @@ export const overview = {
     summary: "Totals, creates per minute, the most used tags, and the state of the store.",
     success: { status: 200, description: "The figures now.", content: jsonContent("Overview") },
   },
-  handler({ archive, intake, engine, startedAtMs, events }) {
+  handler({ archive, intake, engine, lastBackup, startedAtMs, events }) {
     const tags = new TagCounts(archive);
     const minutes = new MinuteCounts(archive);
     const failing = new Set<string>();
@@ -56,11 +58,12 @@ export const overview = {
     };
     return async (exchange) => {
       const nowMs = Date.now();
-      const [total, perMinute, ratePerSecond, diskUsage, ready, topTags] = await Promise.all([
+      const [total, perMinute, ratePerSecond, diskUsage, lastBackupAt, ready, topTags] = await Promise.all([
         figure("total", archive.total().then(String)),
         figure("perMinute", minutes.at(nowMs)),
         figure("ratePerSecond", recentRate(archive, nowMs)),
         figure("diskUsage", archive.diskUsage()),
+        figure("lastBackupAt", timeOfLast(lastBackup)),
         intake.ready(),
         tags.latest(),
       ]);
@@ -71,13 +74,20 @@ export const overview = {
         perMinute,
         ratePerSecond,
         topTags,
-        store: { engine, ready, ...diskUsage },
+        store: { engine, ready, ...diskUsage, lastBackupAt },
         version: packageFile.version,
         startedAt: new Date(startedAtMs).toISOString(),
       });
     };
   },
 } satisfies Route<OverviewParts>;
+
+/** Null before the first backup; undefined where the database has its own. */
+async function timeOfLast(lastBackup: OverviewParts["lastBackup"]): Promise<string | null | undefined> {
+  if (lastBackup === undefined) return undefined;
+  const last = await lastBackup();
+  return last === undefined ? null : new Date(last.atMs).toISOString();
+}
 
 async function recentRate(archive: PlantArchive, nowMs: number): Promise<number> {
   const [recent = 0] = await archive.createdPerMinute(nowMs - rateOverMs, 1);

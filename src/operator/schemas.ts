@@ -83,8 +83,14 @@ export const schemas = {
           bytes: count("The size of the data file."),
           walBytes: count("The size of the WAL beside it."),
           diskFreeBytes: count("The space left on their disk."),
+          lastBackupAt: {
+            type: ["string", "null"],
+            format: "date-time",
+            description:
+              "When the last good backup was started; null before the first. Absent on PostgreSQL.",
+          },
         },
-        ["bytes", "walBytes", "diskFreeBytes"],
+        ["bytes", "walBytes", "diskFreeBytes", "lastBackupAt"],
       ),
       version: string("Of the service."),
       startedAt: time("When the service started."),

@@ -10,10 +10,17 @@ export interface Store extends AsyncDisposable {
   readonly tokens: TokenStore;
   readonly audit: AuditTrail;
   readonly archive: PlantArchive;
+  /** The last good backup, if there is one; absent where the database has backups of its own. */
+  readonly lastBackup?: () => Promise<LastBackup | undefined>;
   /** Resolves if the store no longer knows what is durable: the process must end without closing it. */
   readonly failure?: Promise<OutcomeUnknown>;
   /** Set while its server is unreachable at the start: resolves once it is open, rejects if waiting cannot help. */
   readonly opened?: Promise<void> | undefined;
+}
+
+export interface LastBackup {
+  /** When it was started: it has every plant acknowledged before. */
+  readonly atMs: number;
 }
 
 /** What a store reports besides what it returns. */

@@ -104,6 +104,7 @@ function Health({ store }: { readonly store: Overview["store"] }) {
               {formatBytes(store.diskFreeBytes)} free on the disk
             </>
           )}
+          <LastBackup at={store.lastBackupAt} />
         </p>
       ) : (
         <p class="note">
@@ -115,6 +116,26 @@ function Health({ store }: { readonly store: Overview["store"] }) {
         <DiskMeter bytes={store.bytes + (store.walBytes ?? 0)} free={store.diskFreeBytes} />
       )}
     </section>
+  );
+}
+
+/** Nothing on PostgreSQL, which has backups of its own. */
+function LastBackup({ at }: { readonly at: string | null | undefined }) {
+  if (at === undefined) return null;
+  return (
+    <>
+      <br />
+      {at === null ? (
+        "No backup yet"
+      ) : (
+        <>
+          Last backup{" "}
+          <time dateTime={at} title={formatTime(at)}>
+            {formatRelativeTime(at)}
+          </time>
+        </>
+      )}
+    </>
   );
 }
 

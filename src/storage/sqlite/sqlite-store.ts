@@ -1,8 +1,9 @@
 import type { Database } from "bun:sqlite";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { DataFileReplaced, type StoreEvents } from "../store.ts";
+import { DataFileReplaced, type LastBackup, type StoreEvents } from "../store.ts";
 import { setWalAside } from "./durable-files.ts";
 import { type Failure, writeMarker } from "./failure-marker.ts";
+import { readLastBackup } from "./maintenance/last-backup.ts";
 import { saveCopy } from "./maintenance/save-copy.ts";
 import { ThreadedArchive } from "./reading/threaded-archive.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
@@ -62,6 +63,10 @@ export class SqliteStore implements AsyncDisposable {
     this.audit = new SqliteAudit(database, this.#writer);
     this.tokens = new SqliteTokens(database, { writer: this.#writer, audit: this.audit });
     this.archive = new ThreadedArchive(real);
+  }
+
+  lastBackup(): Promise<LastBackup | undefined> {
+    return readLastBackup(this.#path);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,12 +1,9 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { LastBackup } from "../../store.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { syncDirectory, syncFile } from "../durable-files.ts";
-
-export interface LastBackup {
-  /** When its snapshot was started: it has every plant acknowledged before. */
-  readonly atMs: number;
-}
 
 // The service reads it, whichever user ran the backup; it contains no plant and no token.
 const recordMode = 0o644;
@@ -34,10 +31,10 @@ export function recordBackup(
 }
 
 /** The last backup of a data file; undefined where there was none, or where its record cannot be understood. */
-export function readLastBackup(path: string): LastBackup | undefined {
+export async function readLastBackup(path: string): Promise<LastBackup | undefined> {
   let text: string;
   try {
-    text = readFileSync(backupRecordFile(path), "utf8");
+    text = await readFile(backupRecordFile(path), "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
