@@ -19,7 +19,7 @@ import {
   recordBackup,
 } from "../src/storage/sqlite/maintenance/last-backup.ts";
 import { plantStore } from "./command.ts";
-import { storedPlants, temporaryFolder } from "./harness.ts";
+import { operatorToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
 
 const folder = temporaryFolder();
@@ -237,6 +237,22 @@ describe("the record of the last backup", () => {
     writeFileSync(backupRecordFile(restored), readFileSync(backupRecordFile(database)));
     expect((await plantStore(["restore", single, "--database", restored])).code).toBe(0);
     expect(await readLastBackup(restored)).toBeUndefined();
+  });
+
+  test("is in the overview and in the metrics of a running service", async () => {
+    await using running = await startTestService();
+    const headers = { Authorization: `Bearer ${operatorToken}` };
+    const read = async () => {
+      const get = async (path: string) => fetch(running.operatorUrl + path, { headers });
+      const { store } = (await (await get("/api/overview")).json()) as { store: { lastBackupAt: unknown } };
+      const text = await (await get("/metrics")).text();
+      const seconds = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(text)?.[1];
+      return { at: store.lastBackupAt, seconds: seconds && Number(seconds) };
+    };
+    expect(await read()).toEqual({ at: null, seconds: undefined });
+    const atMs = 1_763_200_000_123;
+    recordBackup(running.database, atMs, { plants: 1, sha256: "0" });
+    expect(await read()).toEqual({ at: new Date(atMs).toISOString(), seconds: atMs / 1000 });
   });
 
   test("that cannot be written does not fail the backup", async () => {

@@ -17,8 +17,8 @@ export interface MetricsParts {
   readonly engine: string;
   readonly pending: () => number;
   readonly startedAtMs: number;
-  /** When the last good backup was completed; undefined while there is none. Absent where nothing records backups. */
-  readonly lastBackupAtMs?: () => Promise<number | undefined>;
+  /** Undefined where the database has backups of its own. */
+  readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
 }
 
 type Samples = Partial<Record<MetricName, readonly Sample[]>>;
@@ -80,13 +80,13 @@ function counted({ counters, engine }: MetricsParts): Samples {
 
 /** What is read when it is asked for. A figure that cannot be read is left out. */
 async function measured(parts: MetricsParts): Promise<Samples> {
-  const { archive, intake, tokens, engine, pending, startedAtMs, lastBackupAtMs } = parts;
+  const { archive, intake, tokens, engine, pending, startedAtMs, lastBackup } = parts;
   const ready = await intake.ready();
-  const [disk, byState, lastBackupMs, usage] = await Promise.all([
+  const [disk, byState, last, usage] = await Promise.all([
     orUndefined(archive.diskUsage()),
     // A scrape does not wait for a database that is known to be unreachable.
     ready ? orUndefined(tokensByState(tokens)) : undefined,
-    orUndefined(lastBackupAtMs?.()),
+    orUndefined(lastBackup?.()),
     orUndefined(readProcessUsage()),
   ]);
   const build = { version: packageFile.version, runtime: navigator.userAgent, engine };
@@ -99,7 +99,7 @@ async function measured(parts: MetricsParts): Promise<Samples> {
     plant_store_data_bytes: value(disk?.bytes),
     plant_store_wal_bytes: value(disk?.walBytes),
     plant_store_disk_free_bytes: value(disk?.diskFreeBytes),
-    plant_store_last_backup_timestamp_seconds: value(lastBackupMs && lastBackupMs / 1000),
+    plant_store_last_backup_timestamp_seconds: value(last && last.atMs / 1000),
     process_cpu_seconds_total: value(usage?.cpuSeconds),
     process_resident_memory_bytes: value(usage?.residentBytes),
     process_open_fds: value(usage?.descriptors),
