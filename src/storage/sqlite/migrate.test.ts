@@ -1,13 +1,14 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { backUp, restore } from "./maintenance/backup.ts";
+import { refuseWithoutSpace } from "./maintenance/copy-before-migration.ts";
 import { verify } from "./maintenance/verify.ts";
-import { migrations } from "./migrations.ts";
+import { migrations, rewritingMigrations } from "./migrations.ts";
 import { openDatabase } from "./open.ts";
 import { openReadOnly } from "./reading/open-read-only.ts";
 import { SqliteStore } from "./sqlite-store.ts";
@@ -141,6 +142,48 @@ describe("migrations", () => {
       expect(await verify(file, () => {})).toMatchObject({ plants, problems: [] });
     });
   }
+
+  for (const [name, rewrites] of [
+    ["2-form-1.sql", true],
+    ["2-form-5.sql", false],
+    ["3.sql", false],
+  ] as const) {
+    test(`${rewrites ? "copy" : "do not copy"} a file of the schema ${name} before they change it`, async () => {
+      using folder = temporaryFolder();
+      const file = join(folder.path, "plants.db");
+      fileOf(file, readFileSync(join(schemas, name), "utf8"), Number.parseInt(name, 10));
+      // What an interrupted attempt left.
+      writeFileSync(`${file}.schema-2.partial`, "");
+      const copied: string[] = [];
+      await new SqliteStore(file, { copiedBeforeMigration: (copy) => void copied.push(copy) })[
+        Symbol.asyncDispose
+      ]();
+      const copy = `${file}.schema-2`;
+      expect(copied).toEqual(rewrites ? [copy] : []);
+      expect(existsSync(copy)).toBe(rewrites);
+      if (!rewrites) return;
+      expect(statSync(copy).mode & 0o777).toBe(0o600);
+      expect(existsSync(`${copy}.partial`)).toBe(false);
+      using database = new Database(copy);
+      expect(database.query("PRAGMA user_version").get()).toEqual({ user_version: 2 });
+      expect(database.query("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants });
+      expect(problemOf(() => openReadOnly(copy))).toContain("an older plant-store");
+    });
+  }
+
+  test("are not started without the space for a copy and as much again", () => {
+    expect(problemOf(() => refuseWithoutSpace("plants.db", 1_000_000, 1_999_999))).toBe(
+      "plants.db has an older schema whose migration rewrites it: a copy and the migration need 2.0 MB, and 2.0 MB are free. Free some space, or move the file to a larger disk.",
+    );
+    refuseWithoutSpace("plants.db", 1_000_000, 2_000_000);
+  });
+
+  test("that change or remove what is stored are marked, so that a copy is made", () => {
+    const found = migrations.flatMap((sql, index) =>
+      /\b(?:UPDATE|DELETE|DROP|RENAME|REPLACE)\b/i.test(sql.replaceAll(/--.*$/gm, "")) ? [index + 1] : [],
+    );
+    expect([...rewritingMigrations]).toEqual(found);
+  });
 
   test("leave a file of the same schema unchanged, with tables of other programs and the operator's indexes", () => {
     using folder = temporaryFolder();

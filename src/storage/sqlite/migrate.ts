@@ -3,7 +3,7 @@ import { BlockSummaries } from "./block-summaries.ts";
 import { readPragma } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { isEarly, migrateEarly } from "./early-schemas.ts";
-import { migrations as landed } from "./migrations.ts";
+import { migrations as landed, rewritingMigrations } from "./migrations.ts";
 import { fingerprints } from "./schema.ts";
 
 // "PLNT", in the file's header: distinguishes our files from other SQLite databases.
@@ -22,6 +22,14 @@ export function checkOwner(database: Database, path: string): void {
 /** Whether the file has no schema yet. */
 export function isNew(database: Database): boolean {
   return readPragma(database, "user_version") === 0n;
+}
+
+/** The schema version of a file whose migration would change or remove stored rows; undefined if there is none. */
+export function versionToRewrite(database: Database, path: string): number | undefined {
+  // Without the tables of an up-to-date file, so that a usual start pays nothing.
+  if (isNew(database) || readPragma(database, "user_version") === BigInt(landed.length)) return undefined;
+  const { version, early } = schemaOf(database, path, landed);
+  return early || [...rewritingMigrations].some((number) => number > version) ? version : undefined;
 }
 
 /** Runs every migration that the file lacks, in one transaction. Only for the one writer of the file. */

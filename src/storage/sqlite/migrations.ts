@@ -6,3 +6,6 @@ import storeId from "./migrations/005-store-id.sql" with { type: "text" };
 
 /** In order; the database's user_version counts how many it has. They are frozen: one that has landed never changes. */
 export const migrations: readonly string[] = [plants, tokens, blockTimes, auditTrail, storeId];
+
+/** The numbers of those that change or remove stored rows or tables. Before one of these, the data file is copied. */
+export const rewritingMigrations: ReadonlySet<number> = new Set();

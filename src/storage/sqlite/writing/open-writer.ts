@@ -7,6 +7,7 @@ import { readPragma } from "../connect.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { makeDirectory, syncDirectory } from "../durable-files.ts";
+import { copyBeforeMigration } from "../maintenance/copy-before-migration.ts";
 import { recover } from "../maintenance/recovery.ts";
 import { type OpenOptions, openDatabase } from "../open.ts";
 import { lockForWriting, type WriterLock } from "../writer-lock.ts";
@@ -47,6 +48,7 @@ export function openRecovered<Lock extends WriterLock | undefined>(
   const lock = acquire(path);
   try {
     const shared = lock !== undefined && recover(path, events).shared;
+    if (lock !== undefined && options.migrate) copyBeforeMigration(path, events);
     const database = openDatabase(path, { ...options, create: options.create && lock !== undefined });
     // A power loss must not remove the folders that were just created.
     for (const folder of folders) syncDirectory(folder);
