@@ -132,11 +132,15 @@ describe("the documents match the code", () => {
   });
 
   test("no secret in a deploy file is valid as a token", () => {
-    const documents = (Bun.YAML.parse(read("deploy/kubernetes.yaml")) as Manifest[]).flat();
+    const files = readdirSync(join(root, "deploy"));
+    const manifests = files.filter((name) => name.startsWith("kubernetes"));
+    const documents = manifests
+      .flatMap((name) => Bun.YAML.parse(read(`deploy/${name}`)) as Manifest[])
+      .flat();
     const placeholders = documents.flatMap(({ kind, stringData = {} }) =>
       kind === "Secret" ? Object.values(stringData) : [],
     );
-    expect(placeholders).toHaveLength(2);
+    expect(placeholders.length).toBeGreaterThan(1);
     for (const text of placeholders) {
       for (const name of ["PLANT_STORE_ACCESS_TOKEN", "PLANT_STORE_OPERATOR_TOKEN"]) {
         const config = { flags: {}, environment: { [`${name}_FILE`]: "secret" }, readFile: () => text };
@@ -144,7 +148,7 @@ describe("the documents match the code", () => {
       }
     }
     // The others name files, and contain no secret.
-    for (const file of readdirSync(join(root, "deploy")).filter((name) => name !== "kubernetes.yaml"))
+    for (const file of files.filter((name) => !manifests.includes(name)))
       expect([file, read(`deploy/${file}`)]).toEqual([
         file,
         expect.not.stringMatching(/_(?:TOKEN|PASSWORD)[:=]/),
