@@ -1,14 +1,49 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryFolder } from "./harness.ts";
 
-const unit = join(import.meta.dir, "../deploy/plant-store.service");
+const deploy = join(import.meta.dir, "../deploy");
+const services = ["plant-store.service", "plant-store-backup.service"];
 const exposureMax = 2;
-const { status, stdout } = spawnSync("systemd-analyze", ["security", "--offline=true", unit], {
-  encoding: "utf8",
-});
+const isInstalled = spawnSync("systemd-analyze", ["--version"]).status === 0;
 
-test.skipIf(status === null)("the systemd unit leaves little exposed", () => {
-  const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1]);
-  expect(exposure).toBeLessThan(exposureMax);
+describe.skipIf(!isInstalled)("the systemd units", () => {
+  test.each(services)("%s leaves little exposed", (name) => {
+    const { stdout } = spawnSync("systemd-analyze", ["security", "--offline=true", join(deploy, name)], {
+      encoding: "utf8",
+    });
+    const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1]);
+    expect(exposure).toBeLessThan(exposureMax);
+  });
+
+  test("are valid, also with the drop-in for PostgreSQL", () => {
+    using folder = temporaryFolder();
+    // systemd-analyze insists that the program exists.
+    for (const name of services)
+      writeFileSync(
+        join(folder.path, name),
+        readFileSync(join(deploy, name), "utf8").replaceAll(
+          /^ExecStart=\S+/gm,
+          `ExecStart=${process.execPath}`,
+        ),
+      );
+    copyFileSync(join(deploy, "plant-store-backup.timer"), join(folder.path, "plant-store-backup.timer"));
+    const units = [...services, "plant-store-backup.timer"].map((name) => join(folder.path, name));
+    const verify = () => {
+      const { status, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...units], {
+        encoding: "utf8",
+        env: { ...process.env, SYSTEMD_UNIT_PATH: `${folder.path}:` },
+      });
+      return [status, stderr.split("\n").filter((line) => line.includes(folder.path))];
+    };
+    expect(verify()).toEqual([0, []]);
+    mkdirSync(join(folder.path, "plant-store.service.d"));
+    copyFileSync(
+      join(deploy, "plant-store-postgres.conf"),
+      join(folder.path, "plant-store.service.d/postgres.conf"),
+    );
+    expect(verify()).toEqual([0, []]);
+  });
 });
