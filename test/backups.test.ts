@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -54,7 +55,14 @@ function oldBackup(inFolder: string, day: string): string {
 function backUpToOutput(file: string, environment: Record<string, string> = {}) {
   const { status, stderr } = spawnSync(
     "sh",
-    ["-c", 'exec "$0" "$1" backup - --database "$2" > "$3"', process.execPath, main, database, file],
+    [
+      "-c",
+      'umask 077; exec "$0" "$1" backup - --database "$2" > "$3"',
+      process.execPath,
+      main,
+      database,
+      file,
+    ],
     { encoding: "utf8", env: { PATH: process.env["PATH"] ?? "", ...environment } },
   );
   return { code: status, err: stderr };
@@ -224,6 +232,7 @@ describe("the record of the last backup", () => {
     expect(await readLastBackup(database)).toBeUndefined();
     const fromMs = Date.now();
     const single = join(folder.path, "single.db");
+    const modes: number[] = [];
     for (const make of [
       () => backUp(single),
       () => backUp(newFolder()),
@@ -232,7 +241,10 @@ describe("the record of the last backup", () => {
       rmSync(backupRecordFile(database), { force: true });
       expect((await make()).code).toBe(0);
       expect((await readLastBackup(database))?.atMs).toBeGreaterThanOrEqual(fromMs);
+      modes.push(statSync(backupRecordFile(database)).mode & 0o777);
     }
+    // Whatever the umask: the service may be another user.
+    expect(modes).toEqual([0o644, 0o644, 0o644]);
     const restored = join(folder.path, "restored-again.db");
     writeFileSync(backupRecordFile(restored), readFileSync(backupRecordFile(database)));
     expect((await plantStore(["restore", single, "--database", restored])).code).toBe(0);

@@ -1,4 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { LastBackup } from "../../store.ts";
@@ -24,7 +24,9 @@ export function recordBackup(
   // Renamed once it is complete, so that the service never reads half of it.
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });
-  writeFileSync(unfinished, `${text}\n`, { mode: recordMode, flag: "wx" });
+  writeFileSync(unfinished, `${text}\n`, { flag: "wx" });
+  // Not as the mode of the new file, from which a umask would subtract.
+  chmodSync(unfinished, recordMode);
   syncFile(unfinished);
   renameSync(unfinished, file);
   syncDirectory(dirname(file));
