@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
+  chownSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -11,6 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
@@ -224,6 +226,20 @@ describe("backup DIR", () => {
     });
     expect(readdirSync(to)).toEqual([]);
   });
+});
+
+test.skipIf(userInfo().uid !== 0)("what root restores belongs to the owner of its folder", async () => {
+  const owner = 65_534;
+  const backup = join(folder.path, "for-someone.db");
+  expect((await backUp(backup)).code).toBe(0);
+  const theirs = newFolder();
+  chownSync(theirs, owner, owner);
+  const restored = join(theirs, "plants.db");
+  expect((await plantStore(["restore", backup, "--database", restored])).code).toBe(0);
+  for (const name of readdirSync(theirs)) {
+    const { uid, gid } = statSync(join(theirs, name));
+    expect([name, uid, gid]).toEqual([name, owner, owner]);
+  }
 });
 
 describe("the record of the last backup", () => {

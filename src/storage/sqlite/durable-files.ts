@@ -1,5 +1,15 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
-import { platform } from "node:os";
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { platform, userInfo } from "node:os";
 import { dirname } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
 
@@ -36,6 +46,18 @@ export function syncDirectory(folder: string): void {
 /** Not for a database that this process has open: closing the file would drop SQLite's locks on it. */
 export function syncFile(path: string): void {
   sync(path, "r+");
+}
+
+/** Gives a file that root has created to the owner of another one or of its folder, so that the service can open it. */
+export function giveToOwner(file: string, of: string): void {
+  if (userInfo().uid !== 0) return;
+  const { uid, gid } = statSync(of);
+  try {
+    chownSync(file, uid, gid);
+  } catch (error) {
+    // A container's root may lack the capability, and the file system the notion of owners.
+    if (!["EPERM", "EINVAL", "ENOTSUP"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
 }
 
 /** Removes a database with its WAL and shared memory, or these two alone. */

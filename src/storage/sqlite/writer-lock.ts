@@ -1,10 +1,10 @@
 import { Database } from "bun:sqlite";
-import { accessSync, chownSync, closeSync, constants, existsSync, openSync, statSync } from "node:fs";
-import { userInfo } from "node:os";
+import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
+import { dirname } from "node:path";
 import { closeOnError } from "./connect.ts";
 import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { fileMode } from "./durable-files.ts";
+import { fileMode, giveToOwner } from "./durable-files.ts";
 import { isLocked } from "./lock-wait.ts";
 
 /**
@@ -78,10 +78,8 @@ function lockFile(path: string): string {
   return `${realDataFile(path)}.lock`;
 }
 
-/** Owned by the data file's user, so that a command run by root does not keep the service out. */
 function createLockFile(file: string, dataFile: string): void {
   if (existsSync(file)) return;
   closeSync(openSync(file, "a", fileMode));
-  const data = statSync(dataFile, { throwIfNoEntry: false });
-  if (data !== undefined && userInfo().uid === 0) chownSync(file, data.uid, data.gid);
+  giveToOwner(file, existsSync(dataFile) ? dataFile : dirname(dataFile));
 }

@@ -15,7 +15,14 @@ import { pipeline } from "node:stream/promises";
 import { readPragma } from "../connect.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { fileMode, makeDirectory, setWalAside, syncDirectory, syncFile } from "../durable-files.ts";
+import {
+  fileMode,
+  giveToOwner,
+  makeDirectory,
+  setWalAside,
+  syncDirectory,
+  syncFile,
+} from "../durable-files.ts";
 import { removeMarker } from "../failure-marker.ts";
 import { openDatabase } from "../open.ts";
 import { connectReadOnly, openReadOnly } from "../reading/open-read-only.ts";
@@ -103,6 +110,7 @@ export async function restore(
   makeStoreOf(partial.path);
   await refuseUnsound(partial.path);
   const plants = countPlants(openReadOnly(partial.path));
+  giveToOwner(partial.path, dirname(database));
   syncFile(partial.path);
   refuseExisting(database, "restoring never overwrites; move it away first");
   setWalAside(database);
