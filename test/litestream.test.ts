@@ -31,12 +31,12 @@ test("beside a replicator that reads the WAL, nothing is lost to it through load
   })();
   try {
     await eventually(() => said.includes("holding"));
-    expect(await send(first.url, 600)).toEqual([200]);
+    expect(await send(first.url, 540)).toEqual([200]);
     first.child.kill("SIGKILL");
     await first.ended();
     first = await serve(["--database", file], { environment });
     expect(first.err()).toContain("another process has the data file open");
-    expect(await send(first.url, 600)).toEqual([200]);
+    expect(await send(first.url, 100)).toEqual([200]);
     expect((await plantStore(["backup", join(folder.path, "backup.db"), "--database", file])).code).toBe(0);
     first.child.kill("SIGTERM");
     expect((await first.ended()).code).toBe(0);
