@@ -110,6 +110,7 @@ function Health({ store }: { readonly store: Overview["store"] }) {
         <p class="note">
           It cannot be written. See the service's log for the reason
           {store.diskFreeBytes !== undefined && `; ${formatBytes(store.diskFreeBytes)} free on the disk`}.
+          <LastBackup at={store.lastBackupAt} />
         </p>
       )}
       {store.bytes !== undefined && store.diskFreeBytes !== undefined && (
