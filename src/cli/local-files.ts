@@ -11,6 +11,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: "part of its path is not a directory",
   EACCES: "permission denied",
   EPERM: "permission denied",
+  EROFS: "the filesystem is read-only",
   ENOSPC: "the disk is full",
 };
 

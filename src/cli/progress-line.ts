@@ -29,6 +29,10 @@ export function formatMegabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 }
 
+export function formatBytes(bytes: number): string {
+  return bytes < 1e9 ? formatMegabytes(bytes) : `${(bytes / 1e9).toFixed(bytes < 1e10 ? 1 : 0)} GB`;
+}
+
 export function secondsSince(startMs: number): number {
   return Math.floor((performance.now() - startMs) / 1000);
 }

@@ -13,6 +13,7 @@ import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";
 import { config } from "./config.ts";
 import { copy } from "./copy.ts";
+import { doctor } from "./doctor.ts";
 import { errors } from "./errors.ts";
 import { exportPlants } from "./export.ts";
 import { FollowProblem } from "./follow/retry.ts";
@@ -65,6 +66,7 @@ export const commands: Readonly<Record<string, Command>> = {
   openapi,
   config,
   errors,
+  doctor,
   ready,
   version,
 };

@@ -41,6 +41,14 @@ export function green(text: string, colour: boolean): string {
   return colour ? `\u001b[32m${text}\u001b[0m` : text;
 }
 
+export function yellow(text: string, colour: boolean): string {
+  return colour ? `\u001b[33m${text}\u001b[0m` : text;
+}
+
+export function red(text: string, colour: boolean): string {
+  return colour ? `\u001b[31m${text}\u001b[0m` : text;
+}
+
 /** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
 export function escapeInvisible(text: string, charactersMax = Number.POSITIVE_INFINITY): string {
   const escaped = text.replaceAll(

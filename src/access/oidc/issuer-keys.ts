@@ -84,7 +84,7 @@ export class IssuerKeys implements Disposable {
       const { fetchTimeoutMs } = this.#timing;
       this.#metadata = await discoverProvider(this.#issuer, fetchTimeoutMs);
       const { jwksUri } = this.#metadata;
-      const keys = readKeys(await fetchObject(jwksUri, fetchTimeoutMs), jwksUri);
+      const keys = await fetchKeys(jwksUri, fetchTimeoutMs);
       this.#fetchedMs = performance.now();
       this.#events.onKeys(keys);
       if (!this.#available) this.#events.providerAvailable();
@@ -102,8 +102,12 @@ export class IssuerKeys implements Disposable {
   }
 }
 
-function readKeys(document: Readonly<Record<string, unknown>>, url: string): JWK[] {
-  const { keys } = document;
+/**
+ * The public keys at the provider's `jwks_uri`.
+ * @throws ProviderProblem
+ */
+export async function fetchKeys(url: string, timeoutMs: number): Promise<JWK[]> {
+  const { keys } = await fetchObject(url, timeoutMs);
   if (!Array.isArray(keys) || keys.length > keysMax)
     throw new ProviderProblem(`${url}: "keys" is not a list of at most ${keysMax} keys`);
   // A symmetric key has no place among public keys.

@@ -36,7 +36,7 @@ export function heldConnectionsMax(connectionsMax: number): number {
 
 // Node has no getrlimit, and Bun has raised the limit by the time this runs. Linux shows it as a file; elsewhere a shell
 // inherits it and says what it is.
-function descriptorLimit(): number {
+export function descriptorLimit(): number {
   const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limitsFile())?.[1] ?? shellLimit();
   return soft === "unlimited" ? Number.POSITIVE_INFINITY : Number(soft) || descriptorsUsual;
 }

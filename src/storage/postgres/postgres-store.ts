@@ -121,7 +121,7 @@ export class PostgresStore implements Store {
 }
 
 // A file that is being replaced may be missing for a moment.
-function passwordOf(password: PostgresOptions["databasePassword"]): DatabaseAddress["password"] {
+export function passwordOf(password: PostgresOptions["databasePassword"]): DatabaseAddress["password"] {
   if (typeof password !== "function") return password;
   return () => {
     try {

@@ -65,6 +65,17 @@ export async function prepare(preparation: Preparation): Promise<void> {
   }
 }
 
+/** What the role of a node needs and does not have, on tables that exist. */
+export async function missingPrivileges(
+  connection: Connection,
+): Promise<{ readonly role: string; readonly lacks: readonly string[] }> {
+  const rows = await connection.run(missing, [], checkMsMax);
+  return {
+    role: rows[0]?.[0] ?? "",
+    lacks: rows.map(([, table, privilege]) => `${privilege} on the table ${table}`),
+  };
+}
+
 async function prepareOnce({ open, purpose, onWaiting }: Preparation): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const openOne = async (): Promise<Connection> =>
@@ -85,11 +96,9 @@ async function expectOwnSessions(one: Connection, other: Connection): Promise<vo
 }
 
 async function expectPrivileges(connection: Connection): Promise<void> {
-  const rows = await connection.run(missing, [], checkMsMax);
-  const [first] = rows;
-  if (first === undefined) return;
-  const lacks = rows.map(([, table, privilege]) => `${privilege} on the table ${table}`);
-  throw new DatabaseMisuse(`The database role ${first[0]} lacks ${lacks.join(", ")}; grant it.`);
+  const { role, lacks } = await missingPrivileges(connection);
+  if (lacks.length > 0)
+    throw new DatabaseMisuse(`The database role ${role} lacks ${lacks.join(", ")}; grant it.`);
 }
 
 function problemOf(error: unknown, passwordMayChange: boolean): DatabaseProblem | undefined {
