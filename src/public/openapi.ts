@@ -25,7 +25,8 @@ const id = {
   description:
     "Identification number of the plant. Supplied by the client. Any int64, from -9223372036854775808 to " +
     "9223372036854775807, stored exactly. It is the idempotency key: sending the same plant again is safe, and stores " +
-    "it once.",
+    "it once. Generated JavaScript and TypeScript clients use a number for it, which rounds ids beyond 2^53 before they are sent: " +
+    "use the client library plant-store/client, which does not.",
 };
 
 const schemas = {

@@ -1,0 +1,110 @@
+import { describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describeApi } from "../src/public/openapi.ts";
+import { accessToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+
+const root = join(import.meta.dir, "..");
+const languages = [
+  { name: "Python", file: "python/one_plant.py", version: ["python3", "--version"] },
+  { name: "Go", file: "go/one_plant.go", version: ["go", "version"] },
+];
+
+/** Passes requests to the service, except the first: it breaks that connection, and answers the second with 503. */
+async function startFlakyProxy(target: string): Promise<{ url: string; sent: string[] } & AsyncDisposable> {
+  const sent: string[] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const piece of request) body += piece;
+    sent.push(body);
+    if (sent.length === 1) return void request.socket.destroy();
+    if (sent.length === 2) return void response.writeHead(503, { "Retry-After": "0" }).end("{}");
+    const { authorization = "", "content-type": type = "" } = request.headers;
+    const headers = { Authorization: authorization, "Content-Type": type };
+    const answer = await fetch(`${target}${request.url}`, { method: "POST", headers, body });
+    const replayed = answer.headers.get("idempotent-replayed");
+    response.writeHead(answer.status, replayed === null ? {} : { "Idempotent-Replayed": replayed });
+    response.end(await answer.text());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    sent,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+describe("the examples in other languages", () => {
+  test("are all tested here", () => {
+    const folders = readdirSync(join(root, "examples"), { withFileTypes: true }).filter((one) =>
+      one.isDirectory(),
+    );
+    const files = folders.flatMap(({ name }) =>
+      readdirSync(join(root, "examples", name)).map((file) => `${name}/${file}`),
+    );
+    expect(files.sort()).toEqual(languages.map(({ file }) => file).sort());
+  });
+
+  for (const { name, file, version } of languages) {
+    const [command = "", ...args] = version;
+    const installed = spawnSync(command, args).status === 0;
+    if (!installed) console.error(`${name} is not installed; its example did not run.`);
+    test.skipIf(!installed)(
+      `in ${name}: retries, and an id beyond 2^53 stays exact`,
+      async () => {
+        using folder = temporaryFolder();
+        await using service = await startTestService();
+        await using proxy = await startFlakyProxy(service.url);
+        const [opening = ""] = readFileSync(join(root, "examples", file), "utf8").split("\n");
+        const line = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
+        expect(line).toContain(`examples/${file} http://127.0.0.1:3000`);
+        const run = async (token: string) => {
+          const child = Bun.spawn(line.replace("http://127.0.0.1:3000", proxy.url).split(" "), {
+            cwd: root,
+            env: {
+              PATH: process.env["PATH"] ?? "",
+              HOME: process.env["HOME"] ?? "",
+              // Nothing beside the sources, and no traffic to anything but loopback.
+              PYTHONDONTWRITEBYTECODE: "1",
+              GOTMPDIR: folder.path,
+              GOPROXY: "off",
+              PLANT_STORE_ACCESS_TOKEN: token,
+            },
+            stdout: "pipe",
+            stderr: "pipe",
+          });
+          const [out, err] = await Promise.all([
+            new Response(child.stdout).text(),
+            new Response(child.stderr).text(),
+          ]);
+          return { code: await child.exited, out, err };
+        };
+        const stored = "Fern is stored as 9007199254740993.\n";
+        expect(await run(accessToken)).toEqual({ code: 0, out: stored, err: "" });
+        expect(proxy.sent).toHaveLength(3);
+        expect((await run(accessToken)).out).toBe(stored.replace("is stored", "was stored already"));
+        expect(storedPlants(service.database)).toMatchObject([
+          { id: 9_007_199_254_740_993n, name: "Fern", tag: "indoor" },
+        ]);
+        const refused = await run("not-a-token-of-this-store");
+        expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("40102")]);
+        expect(proxy.sent).toHaveLength(5);
+      },
+      60_000,
+    );
+  }
+});
+
+test("the description warns of clients that round ids, and names one that does not", () => {
+  const { id } = JSON.parse(describeApi("http://127.0.0.1:3000")).components.schemas.NewPlant.allOf[1]
+    .properties;
+  expect(id.description).toContain("rounds ids beyond 2^53");
+  expect(id.description).toContain("plant-store/client");
+  expect(id).toMatchObject({ type: "integer", format: "int64" });
+});
