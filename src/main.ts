@@ -27,6 +27,7 @@ const terminal: Terminal = {
   out: (text) => void stdout.write(text),
   outWithBackpressure: (data) => new Promise((resolve) => stdout.write(data, (error) => resolve(!error))),
   err: (text) => void stderr.write(text),
+  note: (text) => void stderr.write(text),
   colourOut: stdout.isTTY === true && !env["NO_COLOR"],
   colourErr: stderr.isTTY === true && !env["NO_COLOR"],
   outIsTerminal: stdout.isTTY === true,

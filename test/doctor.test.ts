@@ -3,12 +3,12 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { runCommand } from "../src/cli/run.ts";
 import { Authority } from "./certificates.ts";
 import { type Finished, plantStore, serve } from "./command.ts";
 import { accessToken, temporaryFolder } from "./harness.ts";
 import { startProvider } from "./identity-provider.ts";
 import { canMount, startPostgres } from "./postgres.ts";
+import { runInProcess } from "./terminal.ts";
 
 interface Finding {
   readonly check: string;
@@ -28,28 +28,8 @@ function parse({ out }: Pick<Finished, "out">): readonly Finding[] {
 async function examine(
   args: readonly string[],
   environment: Record<string, string> = {},
-): Promise<{ code: number; find(check: string): Finding[] }> {
-  let out = "";
-  const unused = (): never => {
-    throw new Error("doctor does not need this");
-  };
-  const code = await runCommand(["doctor", "--json", ...args], {
-    environment: { PATH: process.env["PATH"], ...environment },
-    readFile: (path) => readFileSync(path, "utf8"),
-    input: unused,
-    out: (text) => {
-      out += text;
-    },
-    outWithBackpressure: unused,
-    err: () => {},
-    colourOut: false,
-    colourErr: false,
-    outIsTerminal: false,
-    errIsTerminal: false,
-    errColumns: 80,
-    stopSignal: unused,
-    exitWithoutClosing: unused,
-  });
+): Promise<{ code: number | null; find(check: string): Finding[] }> {
+  const { code, out } = await runInProcess(["doctor", "--json", ...args], environment);
   const findings = parse({ out });
   return { code, find: (check) => findings.filter((finding) => finding.check === check) };
 }

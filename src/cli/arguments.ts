@@ -2,7 +2,8 @@ import { parseArgs } from "node:util";
 import { settings } from "../config/settings.ts";
 import { InvalidValue } from "../config/values.ts";
 import { withoutPassword } from "../config/without-password.ts";
-import type { Arguments, Command } from "./command.ts";
+import { type Arguments, type Command, flagsOf } from "./command.ts";
+import { didYouMean } from "./suggestion.ts";
 import { type Terminal, UsageError } from "./terminal.ts";
 
 /** @throws UsageError */
@@ -65,7 +66,7 @@ export function parseFlags<Value>(args: Arguments, name: string, parse: (text: s
 function parse(args: readonly string[], command: Command) {
   const options: Record<string, { type: "string" | "boolean"; multiple: boolean }> = {};
   for (const name of command.settings) options[settings[name].flag] = { type: "string", multiple: false };
-  for (const [name, { placeholder, multiple = false }] of Object.entries(command.flags))
+  for (const [name, { placeholder, multiple = false }] of Object.entries(flagsOf(command)))
     options[name] = { type: placeholder === undefined ? "boolean" : "string", multiple };
   try {
     return parseArgs({
@@ -75,9 +76,21 @@ function parse(args: readonly string[], command: Command) {
       strict: true,
     });
   } catch (error) {
-    // The first sentence names the flag; the rest is advice about positionals that does not apply here.
-    throw new UsageError((error as Error).message.split(". ")[0] ?? "");
+    throw wrongFlag(error as NodeJS.ErrnoException, Object.keys(options));
   }
+}
+
+function wrongFlag({ code, message }: NodeJS.ErrnoException, known: readonly string[]): UsageError {
+  // As it was typed, without its value, or as `-s, --long <value>`.
+  const flag = /'(?:-\w, )?(--?[^' =]*)/.exec(message)?.[1] ?? "";
+  if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
+    const suggestion = flag.startsWith("--") ? didYouMean(flag.slice(2), known, "--") : "";
+    return new UsageError(`there is no flag ${flag}${suggestion}`);
+  }
+  if (/does not take an argument/.test(message)) return new UsageError(`${flag} has no value`);
+  return new UsageError(
+    /argument missing/.test(message) ? `${flag} needs a value` : (message.split(". ")[0] ?? ""),
+  );
 }
 
 // An id may be negative, but parseArgs reads every argument that begins with a dash as a flag.

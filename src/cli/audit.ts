@@ -31,10 +31,10 @@ export const audit: Command = {
       cursor = page.next;
     } while (cursor !== undefined && entries.length < limit);
     if (args.has("json")) printJson(terminal, entries.map(present));
-    else if (entries.length === 0) terminal.err("The audit trail is empty.\n");
+    else if (entries.length === 0) terminal.note("The audit trail is empty.\n");
     else terminal.out(`${formatColumns([header, ...entries.map(cells)])}\n`);
     if (cursor !== undefined && !args.has("json"))
-      terminal.err(`These are the newest ${formatCount(entries.length)}. Use --limit to list more.\n`);
+      terminal.note(`These are the newest ${formatCount(entries.length)}. Use --limit to list more.\n`);
     return 0;
   },
 };

@@ -58,8 +58,8 @@ export const backup: Command = {
     const removed = keep === undefined ? [] : (folder?.removeOldest(keep, file) ?? []);
     if (args.has("json")) printJson(terminal, { ...done, removed });
     else {
-      terminal.err(summaryOf("Backed up", done));
-      for (const path of removed) terminal.err(`Removed ${path}.\n`);
+      terminal.note(summaryOf("Backed up", done));
+      for (const path of removed) terminal.note(`Removed ${path}.\n`);
     }
     return 0;
   },
@@ -76,7 +76,7 @@ export const restore: Command = {
     const to = dataFile(args, "pg_restore");
     const done = await withProgress(terminal, (onStep) => restoreBackup(args.positional, to, onStep));
     if (args.has("json")) printJson(terminal, done);
-    else terminal.err(summaryOf("Restored", done));
+    else terminal.note(summaryOf("Restored", done));
     return 0;
   },
 };
@@ -98,7 +98,7 @@ export const verify: Command = {
     const sound = problems.length === 0;
     if (args.has("json")) printJson(terminal, { path, plants, checksummed, sound, problems });
     else if (sound)
-      terminal.err(
+      terminal.note(
         `${path} is intact: ${formatCount(plants)} plants, every row valid and in order${checksummed ? ", checksum correct" : ""}.\n`,
       );
     else
@@ -118,7 +118,7 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
     streamBackup(from, terminal.outWithBackpressure, onStep),
   );
   record(from, atMs, done, terminal);
-  terminal.err(summaryOf("Backed up", { ...done, path: "standard output" }));
+  terminal.note(summaryOf("Backed up", { ...done, path: "standard output" }));
   return 0;
 }
 

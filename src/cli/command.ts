@@ -35,3 +35,8 @@ export interface Command {
 }
 
 export const jsonFlag: Flag = { help: "print JSON" };
+
+/** A command's own flags and those that every command has; the service has --log-level instead of --quiet. */
+export function flagsOf({ usage, flags }: Pick<Command, "usage" | "flags">): Readonly<Record<string, Flag>> {
+  return usage === "serve" ? flags : { ...flags, quiet: { help: "print no messages but errors" } };
+}

@@ -50,7 +50,8 @@ export const copy: Command = {
     if (args.has("json")) printJson(terminal, counts);
     for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);
     const identical = counts.problems.length === 0 && failed.size === 0;
-    terminal.err(`${summary(counts, failed.size)}, ${identical ? "all identical" : "not all identical"}.\n`);
+    const report = identical ? terminal.note : terminal.err;
+    report(`${summary(counts, failed.size)}, ${identical ? "all identical" : "not all identical"}.\n`);
     return identical ? 0 : 1;
   },
 };

@@ -1,6 +1,6 @@
 import { secrets } from "../config/secrets.ts";
 import { settings } from "../config/settings.ts";
-import type { Command } from "./command.ts";
+import { type Command, flagsOf } from "./command.ts";
 import { bold, formatColumns } from "./terminal.ts";
 
 export function generalHelp(commands: readonly Command[], colour: boolean): string {
@@ -42,7 +42,7 @@ export function generalHelp(commands: readonly Command[], colour: boolean): stri
 
 export function commandHelp(command: Command, colour: boolean): string {
   const heading = (text: string) => bold(text, colour);
-  const commandFlags = Object.entries(command.flags).map(([name, { placeholder, help }]) => [
+  const commandFlags = Object.entries(flagsOf(command)).map(([name, { placeholder, help }]) => [
     `--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`,
     help,
   ]);

@@ -66,9 +66,10 @@ export const importPlants: Command = {
     const ended = target === undefined ? checkRows(rows, tally, stop) : sendRows(rows, target, tally, stop);
     const failure = (await ended) ?? refusedFile?.finish();
     progress[Symbol.dispose]();
-    terminal.err(reportText(tally, failure, refusedPath));
+    const succeeded = failure === undefined && tally.refused === 0;
+    (succeeded ? terminal.note : terminal.err)(reportText(tally, failure, refusedPath));
     if (args.has("json")) printJson(terminal, reportJson(tally, failure));
-    return failure === undefined && tally.refused === 0 ? 0 : 1;
+    return succeeded ? 0 : 1;
   },
 };
 

@@ -46,10 +46,10 @@ export const list: Command = {
       cursor = page.next;
     } while (cursor !== undefined && plants.length < limit);
     if (args.has("json")) printJson(terminal, plants.map(presentPlant));
-    else if (plants.length === 0) terminal.err("No plants match.\n");
+    else if (plants.length === 0) terminal.note("No plants match.\n");
     else terminal.out(`${formatColumns([["ID", "NAME", "TAG", "STORED", "BY"], ...plants.map(cells)])}\n`);
     if (cursor !== undefined && !args.has("json"))
-      terminal.err(
+      terminal.note(
         `These are the first ${formatCount(plants.length)}. Use --limit to list more, or export for all.\n`,
       );
     return 0;

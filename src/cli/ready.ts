@@ -17,7 +17,8 @@ export const ready: Command = {
     if (!/^https?:/i.test(base) || !URL.canParse(base))
       throw new UsageError(`--url must be an http or https URL, but is ${escapeInvisible(base)}`);
     const problem = await whyUnready(`${base.replace(/\/+$/, "")}/readyz`);
-    terminal.err(problem === undefined ? `${base} is ready.\n` : `${base} is not ready: ${problem}\n`);
+    if (problem === undefined) terminal.note(`${base} is ready.\n`);
+    else terminal.err(`${base} is not ready: ${problem}\n`);
     return problem === undefined ? 0 : 1;
   },
 };

@@ -25,6 +25,7 @@ import { list, show } from "./list.ts";
 import { openapi } from "./openapi.ts";
 import { ready } from "./ready.ts";
 import { serve } from "./serve.ts";
+import { didYouMean } from "./suggestion.ts";
 import { escapeInvisible, type Terminal, UsageError } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 import { version } from "./version.ts";
@@ -73,6 +74,8 @@ export const commands: Readonly<Record<string, Command>> = {
 
 /** Runs the command and returns the exit code: 0 success, 1 failure, 2 wrong usage. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
+  // The command whose help explains a wrong usage.
+  let named = "";
   try {
     if (args.length === 0) {
       terminal.err(generalHelp(Object.values(commands), terminal.colourErr));
@@ -84,14 +87,15 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     }
     const [name, command] =
       findCommand(versionFlags.includes(args[0] ?? "") ? ["version"] : args) ?? unknownCommand(args);
+    named = name;
     const rest = args.slice(name.split(" ").length);
     const parsed = parseArguments(rest, command, terminal);
     // The service logs it.
     if (command !== serve)
       for (const warning of passwordWarnings(parsed)) terminal.err(`plant-store: ${warning}.\n`);
-    return await command.run(parsed, terminal);
+    return await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
   } catch (error) {
-    const code = reportError(error, terminal);
+    const code = reportError(error, terminal, named || (args[0] === "token" ? "token" : ""));
     return error instanceof OutcomeUnknown ? terminal.exitWithoutClosing(code) : code;
   }
 }
@@ -103,12 +107,19 @@ function findCommand(args: readonly string[]): [string, Command] | undefined {
 }
 
 /** @throws UsageError */
-function unknownCommand([first = ""]: readonly string[]): never {
-  if (first === "token") throw new UsageError("token needs create, list, rotate or revoke");
+function unknownCommand([first = "", second = ""]: readonly string[]): never {
+  const names = Object.keys(commands).map((name) => name.split(" "));
+  if (first === "token") {
+    const verbs = names.flatMap(([group, verb]) => (group === first ? (verb ?? []) : []));
+    throw new UsageError(
+      `token needs ${verbs.slice(0, -1).join(", ")} or ${verbs.at(-1)}${didYouMean(second, verbs)}`,
+    );
+  }
   // Without the value of the flag, which may contain a password.
   if (first.startsWith("-"))
     throw new UsageError(`a command is expected before ${first.split("=")[0]}, such as serve`);
-  throw new UsageError(`there is no command "${first}"`);
+  const suggestion = didYouMean(first, [...new Set(names.map(([word = ""]) => word))]);
+  throw new UsageError(`there is no command "${first}"${suggestion}`);
 }
 
 function help(args: readonly string[], colour: boolean): string {
@@ -121,12 +132,17 @@ function help(args: readonly string[], colour: boolean): string {
   return group.map(([, command]) => commandHelp(command, colour)).join("\n");
 }
 
-function reportError(error: unknown, terminal: Terminal): number {
+function withoutNotes(terminal: Terminal): Terminal {
+  return { ...terminal, errIsTerminal: false, note: () => {} };
+}
+
+function reportError(error: unknown, terminal: Terminal, command: string): number {
   // It may quote a file or a server.
   const message = escapeInvisible(error instanceof Error ? error.message : String(error));
   const isUsageError = error instanceof UsageError;
   if (isUsageError || misuses.some((type) => error instanceof type)) {
-    terminal.err(`plant-store: ${message}${isUsageError ? ". See plant-store --help." : ""}\n`);
+    const help = `${message.endsWith("?") ? "" : "."} See plant-store ${command === "" ? "" : `${command} `}--help.`;
+    terminal.err(`plant-store: ${message}${isUsageError ? help : ""}\n`);
     return exitCodes.usage;
   }
   if (expectedErrors.some((type) => error instanceof type)) {

@@ -10,8 +10,10 @@ export interface Terminal {
   readonly out: (text: string) => void;
   /** Writes much data to standard output: resolves when more can be written, or with false if the reader is gone. */
   readonly outWithBackpressure: (data: string | Uint8Array) => Promise<boolean>;
-  /** Writes messages to standard error: progress, warnings, the log. */
+  /** Writes messages to standard error: errors, warnings, progress, the log. */
   readonly err: (text: string) => void;
+  /** The same for messages that --quiet leaves out: what was done, and hints. */
+  readonly note: (text: string) => void;
   readonly colourOut: boolean;
   readonly colourErr: boolean;
   readonly outIsTerminal: boolean;

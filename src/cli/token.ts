@@ -70,7 +70,7 @@ export const tokenList: Command = {
     const all = await opened.tokens.all();
     if (args.has("json")) printJson(terminal, all.map(presentToken));
     else if (all.length === 0)
-      terminal.err("There are no tokens yet; plant-store token create --name NAME creates one.\n");
+      terminal.note("There are no tokens yet; plant-store token create --name NAME creates one.\n");
     else terminal.out(`${formatColumns([listHeader, ...all.map(cells)])}\n`);
     return 0;
   },
@@ -88,7 +88,7 @@ export const tokenRevoke: Command = {
     await using opened = await openTokens(config, { create: false });
     const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
     if (args.has("json")) printJson(terminal, revoked.map(presentToken));
-    else terminal.err(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
+    else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
     warnOfPreset(revoked, config, terminal);
     return 0;
   },
@@ -135,7 +135,7 @@ function warnOfPreset(ended: readonly Token[], { presetTokens }: Config, termina
 function printSecret({ token, secret }: Minted, note: string, args: Arguments, terminal: Terminal): void {
   if (args.has("json")) return printJson(terminal, { ...presentToken(token), secret });
   const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoTime(token.expiresAtMs)}`;
-  terminal.err(
+  terminal.note(
     `Token ${token.name} (${token.id}) allows ${token.scopes.join(" and ")}${expiry}.\n${note}` +
       "The secret is printed only once; the store keeps a hash of it:\n",
   );

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { temporaryFolder } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
+
+describe("a command that was mistyped", () => {
+  const cases: [line: string, said: string][] = [
+    ["imprt plants.csv", 'there is no command "imprt"; did you mean import? See plant-store --help.'],
+    ["sevre", 'there is no command "sevre"; did you mean serve?'],
+    ["tokne list", 'there is no command "tokne"; did you mean token?'],
+    ["token creat --name a", "token needs create, list, rotate or revoke; did you mean create?"],
+    ["token xyz", "token needs create, list, rotate or revoke. See plant-store token --help."],
+    ["photosynthesis", 'there is no command "photosynthesis". See plant-store --help.'],
+    [
+      "list --databse a.db",
+      "there is no flag --databse; did you mean --database? See plant-store list --help.",
+    ],
+    [
+      "token create --nme=a",
+      "there is no flag --nme; did you mean --name? See plant-store token create --help.",
+    ],
+    ["list --format csv", "there is no flag --format. See plant-store list --help."],
+    ["list --photosynthesis=secret", "there is no flag --photosynthesis. See plant-store list --help."],
+    ["list -x", "there is no flag -x. See plant-store list --help."],
+    ["list --limit", "--limit needs a value. See plant-store list --help."],
+    ["list --json=yes", "--json has no value. See plant-store list --help."],
+    ["show", "the usage is plant-store show ID. See plant-store show --help."],
+    ["list --limit 0", "See plant-store list --help."],
+  ];
+  for (const [line, said] of cases) {
+    test(`${line} is refused with the way out`, async () => {
+      const { code, out, err } = await runInProcess(line.split(" "));
+      expect([code, out]).toEqual([2, ""]);
+      expect(err).toStartWith("plant-store: ");
+      expect(err).toContain(said);
+      expect(err).not.toContain("secret");
+    });
+  }
+});
+
+describe("--quiet", () => {
+  test("leaves the data and the exit code, and no message but errors", async () => {
+    using folder = temporaryFolder();
+    const database = ["--database", join(folder.path, "plants.db")];
+    const created = await runInProcess(["token", "create", "--name", "a", "--quiet", ...database]);
+    expect(created).toEqual({ code: 0, out: expect.stringMatching(/^pst_\w{49}\n$/), err: "" });
+    expect((await runInProcess(["token", "rotate", "a", ...database])).err).toContain(
+      "The old secret is valid",
+    );
+    for (const words of [
+      ["token", "revoke", "a"],
+      ["list"],
+      ["verify"],
+      ["backup", join(folder.path, "b.db")],
+    ])
+      expect(await runInProcess([...words, "--quiet", ...database])).toEqual({ code: 0, out: "", err: "" });
+    expect((await runInProcess(["verify", ...database])).err).toContain("is intact");
+    const missing = await runInProcess(["show", "5", "--quiet", ...database]);
+    expect(missing).toEqual({ code: 1, out: "", err: "plant-store: no plant has the id 5.\n" });
+  });
+
+  test("is in the help of every command but serve, which has --log-level", async () => {
+    expect((await runInProcess(["list", "--help"])).out).toContain("--quiet");
+    expect((await runInProcess(["serve", "--help"])).out).not.toContain("--quiet");
+    expect((await runInProcess(["serve", "--quiet"])).err).toContain("there is no flag --quiet");
+  });
+});
