@@ -52,7 +52,7 @@ onEveryEngine((engine) => {
       expect(await json("--oldest", "--limit", "1")).toEqual(["9007199254740993"]);
       expect(await json("--until", "2020-01-01")).toEqual([]);
       expect((await plantStore(["list", "--limit", "1", ...database])).err).toContain(
-        "These are the first 1.",
+        "This is the first one.",
       );
       expect((await plantStore(["list", "--tag", "none", ...database])).err).toBe("No plants match.\n");
     });
@@ -106,7 +106,7 @@ onEveryEngine((engine) => {
       [["list", "--limit", "0"], "--limit must be an integer"],
       [["list", "--since", "soon"], "--since must be a time"],
       [["list", "x"], 'unexpected argument "x"'],
-      [["export", "--format", "xml"], "--format must be ndjson, csv or csv-safe"],
+      [["export", "--format", "xml"], "--format must be ndjson, json, csv or csv-safe"],
     ] as const) {
       test(`${args.join(" ")} is refused`, async () => {
         const { code, err } = await plantStore([...args, ...database]);

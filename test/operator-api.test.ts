@@ -205,6 +205,13 @@ onEveryEngine((engine) => {
       expect(text).toContain('\r\n-9223372036854775808,"100% Fern_1","",20');
     });
 
+    test("as one JSON array, also an empty one", async () => {
+      const { text, response } = await fetched("format=json&tag=bush");
+      expect(response.headers.get("content-disposition")).toMatch(/filename="plants-[\d-]+\.json"/);
+      expect(JSON.parse(text)).toHaveLength(15);
+      expect(JSON.parse((await fetched("format=json&tag=none")).text)).toEqual([]);
+    });
+
     test("in part", async () => {
       const { text } = await fetched("tag=bush");
       expect(text.trimEnd().split("\n")).toHaveLength(15);

@@ -34,7 +34,9 @@ export const audit: Command = {
     else if (entries.length === 0) terminal.note("The audit trail is empty.\n");
     else terminal.out(`${formatColumns([header, ...entries.map(cells)])}\n`);
     if (cursor !== undefined && !args.has("json"))
-      terminal.note(`These are the newest ${formatCount(entries.length)}. Use --limit to list more.\n`);
+      terminal.note(
+        `${entries.length === 1 ? "This is the newest one" : `These are the newest ${formatCount(entries.length)}`}. Use --limit to list more.\n`,
+      );
     return 0;
   },
 };

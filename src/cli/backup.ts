@@ -15,7 +15,7 @@ import { streamBackup } from "../storage/sqlite/maintenance/stream-backup.ts";
 import { verify as verifyFile } from "../storage/sqlite/maintenance/verify.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
-import { formatCount, formatMegabytes, secondsSince, showProgress } from "./progress-line.ts";
+import { formatCount, formatMegabytes, formatPlants, secondsSince, showProgress } from "./progress-line.ts";
 import { escapeInvisible, printJson, type Terminal, UsageError } from "./terminal.ts";
 
 const keepMax = 100_000;
@@ -99,7 +99,7 @@ export const verify: Command = {
     if (args.has("json")) printJson(terminal, { path, plants, checksummed, sound, problems });
     else if (sound)
       terminal.note(
-        `${path} is intact: ${formatCount(plants)} plants, every row valid and in order${checksummed ? ", checksum correct" : ""}.\n`,
+        `${path} is intact: ${formatPlants(plants)}, every row valid and in order${checksummed ? ", checksum correct" : ""}.\n`,
       );
     else
       terminal.err(
@@ -151,7 +151,7 @@ async function withProgress<Result>(
 }
 
 function summaryOf(verb: string, { path, bytes, plants, sha256 }: BackupFile): string {
-  return `${verb} and checked ${formatCount(plants)} plants: ${path}, ${formatMegabytes(bytes)}.\nSHA-256 ${sha256}\n`;
+  return `${verb} and checked ${formatPlants(plants)}: ${path}, ${formatMegabytes(bytes)}.\nSHA-256 ${sha256}\n`;
 }
 
 function dataFile(args: Arguments, postgresTool: string): string {

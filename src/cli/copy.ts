@@ -4,7 +4,7 @@ import { openArchive, openStore } from "../storage/open-store.ts";
 import { wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { isSameFile } from "./local-files.ts";
-import { formatCount, secondsSince, showProgress } from "./progress-line.ts";
+import { formatCount, formatPlants, plural, secondsSince, showProgress } from "./progress-line.ts";
 import { escapeInvisible, printJson, UsageError } from "./terminal.ts";
 
 export const copy: Command = {
@@ -59,7 +59,7 @@ export const copy: Command = {
 function summary({ created, replayed, tokens, compared }: CopyCounts, failed: number): string {
   const notStored = failed === 0 ? "" : `${formatCount(failed)} cannot be stored, `;
   return (
-    `${formatCount(created)} plants copied, ${formatCount(replayed)} already stored, ${notStored}` +
-    `${formatCount(tokens)} tokens copied; ${formatCount(compared)} compared`
+    `${formatPlants(created)} copied, ${formatCount(replayed)} already stored, ${notStored}` +
+    `${plural(tokens, "token", "tokens")} copied; ${formatCount(compared)} compared`
   );
 }

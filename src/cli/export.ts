@@ -1,14 +1,17 @@
 import { readConfig } from "../config/read-config.ts";
 import { parseChoice } from "../config/values.ts";
-import { exportFormatNames, exportFormats } from "../files/export-formats.ts";
+import { exportFormatNames, exportFormats, formatRows } from "../files/export-formats.ts";
 import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
-import type { Command } from "./command.ts";
+import type { Arguments, Command } from "./command.ts";
+import { OutputFile } from "./output-file.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
-import { formatCount, showProgress } from "./progress-line.ts";
+import { formatBytes, formatCount, formatPlants, showProgress } from "./progress-line.ts";
+import type { Terminal } from "./terminal.ts";
 
 const pageRows = 5000;
+const endings: Readonly<Record<string, (typeof exportFormatNames)[number]>> = { csv: "csv", json: "json" };
 
 export const exportPlants: Command = {
   usage: "export",
@@ -16,17 +19,24 @@ export const exportPlants: Command = {
   examples: [
     "plant-store export > plants.ndjson",
     "plant-store export --format csv --tag indoor > indoor.csv",
+    "plant-store export --output plants.json",
   ],
   flags: {
-    format: { placeholder: "FORMAT", help: "ndjson, csv, or csv-safe for spreadsheets (ndjson)" },
+    format: {
+      placeholder: "FORMAT",
+      help: "ndjson, json, csv, or csv-safe for spreadsheets (ndjson, or by the ending of --output)",
+    },
+    output: { placeholder: "FILE", help: "write to this file, which appears once it is complete" },
     ...filterFlags,
   },
   settings: ["database", "allowUnsafeDatabase"],
   async run(args, terminal) {
-    const format = parseFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
+    const format = exportFormats[formatOf(args)];
     const filter = parseFilter(args);
-    const { header, row } = exportFormats[format];
+    const path = args.value("output");
     await using opened = await openArchive(readConfig(args.sources));
+    using file = path === undefined ? undefined : new OutputFile(path);
+    const write = writerTo(file, terminal);
     const total = await opened.archive.total();
     let exported = 0;
     let searchedRows = 0;
@@ -34,18 +44,37 @@ export const exportPlants: Command = {
     const line = () => {
       const perSecond = Math.round((exported * 1000) / (performance.now() - startMs));
       const percent = Math.floor((searchedRows * 100) / Math.max(total, 1));
-      return `${formatCount(exported)} plants  ${formatCount(perSecond)}/s  ${percent}% of the store`;
+      return `${formatPlants(exported)}  ${formatCount(perSecond)}/s  ${percent}% of the store`;
     };
     // If the rows go to the terminal, progress would be drawn between them.
-    using _ = terminal.outIsTerminal ? undefined : showProgress(terminal, line);
-    if (header !== "") terminal.out(header);
+    using progress = file === undefined && terminal.outIsTerminal ? undefined : showProgress(terminal, line);
+    let isRead = await write(format.header);
     for await (const { plants, searched } of pagesOf(opened.archive, filter, pageRows)) {
-      const rows = plants.map(row).join("");
-      const isRead = rows === "" || (await terminal.outWithBackpressure(rows));
+      isRead = await write(formatRows(format, plants, exported === 0));
       if (!isRead) break;
       exported += plants.length;
       searchedRows += searched;
     }
+    if (isRead) await write(format.footer);
+    file?.finish();
+    progress?.[Symbol.dispose]();
+    if (file !== undefined)
+      terminal.note(`Exported ${formatPlants(exported)} to ${file.path}, ${formatBytes(file.bytes)}.\n`);
     return 0;
   },
 };
+
+function formatOf(args: Arguments): (typeof exportFormatNames)[number] {
+  const chosen = parseFlag(args, "format", (text) => parseChoice(text, exportFormatNames));
+  const ending = /\.(\w+)$/.exec(args.value("output") ?? "")?.[1]?.toLowerCase() ?? "";
+  return chosen ?? (Object.hasOwn(endings, ending) ? endings[ending] : undefined) ?? "ndjson";
+}
+
+/** Resolves with false if nobody reads any more. */
+function writerTo(file: OutputFile | undefined, terminal: Terminal): (text: string) => Promise<boolean> {
+  if (file === undefined) return async (text) => text === "" || terminal.outWithBackpressure(text);
+  return async (text) => {
+    file.write(text);
+    return true;
+  };
+}

@@ -50,7 +50,7 @@ export const list: Command = {
     else terminal.out(`${formatColumns([["ID", "NAME", "TAG", "STORED", "BY"], ...plants.map(cells)])}\n`);
     if (cursor !== undefined && !args.has("json"))
       terminal.note(
-        `These are the first ${formatCount(plants.length)}. Use --limit to list more, or export for all.\n`,
+        `${plants.length === 1 ? "This is the first one" : `These are the first ${formatCount(plants.length)}`}. Use --limit to list more, or export for all.\n`,
       );
     return 0;
   },

@@ -25,6 +25,15 @@ export function formatCount(count: number): string {
   return String(count).replaceAll(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** `1 row`, `2 rows`; the noun may be a phrase with its verb. */
+export function plural(count: number, one: string, many: string): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}
+
+export function formatPlants(count: number): string {
+  return plural(count, "plant", "plants");
+}
+
 export function formatMegabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 }

@@ -23,6 +23,7 @@ import { InputError } from "./import/input.ts";
 import { importPlants } from "./import.ts";
 import { list, show } from "./list.ts";
 import { openapi } from "./openapi.ts";
+import { OutputError } from "./output-file.ts";
 import { ready } from "./ready.ts";
 import { serve } from "./serve.ts";
 import { didYouMean } from "./suggestion.ts";
@@ -43,6 +44,7 @@ const expectedErrors = [
   OutcomeUnknown,
   WorkerProblem,
   InputError,
+  OutputError,
   FormatError,
   FollowProblem,
 ];

@@ -8,19 +8,32 @@ export interface ExportFormat {
   readonly extension: string;
   readonly header: string;
   readonly row: (plant: StoredPlant) => string;
+  /** Between two rows, where they do not end by themselves. */
+  readonly separator: string;
+  readonly footer: string;
 }
 
-export const exportFormatNames = ["ndjson", "csv", "csv-safe"] as const;
+export const exportFormatNames = ["ndjson", "json", "csv", "csv-safe"] as const;
 
-const csv = { contentType: "text/csv; charset=utf-8", extension: "csv" };
+const lines = { separator: "", footer: "" };
+const csv = { ...lines, contentType: "text/csv; charset=utf-8", extension: "csv" };
 
 export const exportFormats: Readonly<Record<(typeof exportFormatNames)[number], ExportFormat>> = {
   // The id is a number, as the contract has it. It is exact in the text; a reader must not round it.
   ndjson: {
     contentType: "application/x-ndjson; charset=utf-8",
     extension: "ndjson",
+    ...lines,
     header: "",
-    row: ndjsonRow,
+    row: (plant) => `${jsonObject(plant)}\n`,
+  },
+  json: {
+    contentType: "application/json; charset=utf-8",
+    extension: "json",
+    header: "[\n",
+    row: jsonObject,
+    separator: ",\n",
+    footer: "\n]\n",
   },
   csv: { ...csv, header: "id,name,tag,created_at,created_by\r\n", row: (plant) => csvRow(plant, cell) },
   // For spreadsheets. Its own column names tell import to remove the apostrophes again.
@@ -31,9 +44,19 @@ export const exportFormats: Readonly<Record<(typeof exportFormatNames)[number], 
   },
 };
 
-function ndjsonRow({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string {
+/** The text of these rows; `first` where none has been written yet. */
+export function formatRows(
+  { row, separator }: ExportFormat,
+  plants: readonly StoredPlant[],
+  first: boolean,
+): string {
+  const text = plants.map(row).join(separator);
+  return first || text === "" ? text : separator + text;
+}
+
+function jsonObject({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string {
   const rest = jsonText({ name, tag, createdAt: new Date(createdAtMs).toISOString(), createdBy });
-  return `{"id":${id},${rest.slice(1)}\n`;
+  return `{"id":${id},${rest.slice(1)}`;
 }
 
 function csvRow(

@@ -113,18 +113,21 @@ export class Exports {
 
 async function* piecesOf(
   pages: AsyncIterable<PlantPage>,
-  { header, row }: ExportFormat,
+  { header, row, separator, footer }: ExportFormat,
 ): AsyncGenerator<string, void, void> {
   if (header !== "") yield header;
+  let isFirst = true;
   // A page of a search can be empty and not be the last.
   for await (const { plants } of pages) {
     let text = "";
     for (const plant of plants) {
-      text += row(plant);
+      text += isFirst ? row(plant) : separator + row(plant);
+      isFirst = false;
       if (text.length < pieceCharacters) continue;
       yield text;
       text = "";
     }
     if (text !== "") yield text;
   }
+  if (footer !== "") yield footer;
 }

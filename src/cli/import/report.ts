@@ -1,4 +1,4 @@
-import { formatCount } from "../progress-line.ts";
+import { formatCount, plural } from "../progress-line.ts";
 import { escapeInvisible } from "../terminal.ts";
 import type { RefusedRow, Tally } from "./tally.ts";
 
@@ -54,10 +54,6 @@ function refusedFileText({ refused, notSaved }: Tally, path: string | undefined)
 function countsText({ created, replayed, refused, valid, dryRun }: Tally): string {
   if (dryRun) return `${formatCount(valid)} valid, ${formatCount(refused)} refused`;
   return `${formatCount(created)} created, ${formatCount(replayed)} replayed, ${formatCount(refused)} refused`;
-}
-
-function plural(count: number, one: string, many: string): string {
-  return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
 
 function formatSeconds(seconds: number): string {
