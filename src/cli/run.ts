@@ -11,6 +11,7 @@ import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { audit } from "./audit.ts";
 import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";
+import { completionOf } from "./completion.ts";
 import { config } from "./config.ts";
 import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
@@ -71,6 +72,7 @@ export const commands: Readonly<Record<string, Command>> = {
   errors,
   doctor,
   ready,
+  completion: completionOf(() => commands),
   version,
 };
 
