@@ -7,7 +7,7 @@ import type { Arguments, Command } from "./command.ts";
 import { openInput } from "./import/input.ts";
 import { progressLine } from "./import/progress-bar.ts";
 import { RefusedFile } from "./import/refused-file.ts";
-import { reportJson, reportText } from "./import/report.ts";
+import { describeSource, reportJson, reportText } from "./import/report.ts";
 import { checkRows, type StopRequest, sendRows, type Target } from "./import/send-rows.ts";
 import { Tally } from "./import/tally.ts";
 import { isSameFile } from "./local-files.ts";
@@ -67,8 +67,10 @@ export const importPlants: Command = {
     const failure = (await ended) ?? refusedFile?.finish();
     progress[Symbol.dispose]();
     const succeeded = failure === undefined && tally.refused === 0;
+    const source = describeSource(format, input, reader.separator);
+    terminal.note(`${file === "-" ? "Standard input" : file} was read as ${source}.\n`);
     (succeeded ? terminal.note : terminal.err)(reportText(tally, failure, refusedPath));
-    if (args.has("json")) printJson(terminal, reportJson(tally, failure));
+    if (args.has("json")) printJson(terminal, { ...reportJson(tally, failure), source });
     return succeeded ? 0 : 1;
   },
 };

@@ -20,7 +20,7 @@ import { exportPlants } from "./export.ts";
 import { FollowProblem } from "./follow/retry.ts";
 import { follow } from "./follow.ts";
 import { commandHelp, generalHelp } from "./help.ts";
-import { InputError } from "./import/input.ts";
+import { InputError } from "./import/input-error.ts";
 import { importPlants } from "./import.ts";
 import { list, show } from "./list.ts";
 import { openapi } from "./openapi.ts";

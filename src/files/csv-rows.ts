@@ -1,5 +1,14 @@
-import { type Bytes, concat, countNewlines, newline, noBytes, quote, withoutLineBreak } from "./bytes.ts";
-import { type CsvFault, findRecordEnd, isQuoted, parseRecords } from "./csv-records.ts";
+import {
+  type Bytes,
+  concat,
+  countNewlines,
+  isSpace,
+  newline,
+  noBytes,
+  quote,
+  withoutLineBreak,
+} from "./bytes.ts";
+import { type CsvFault, findRecordEnd, isQuoted, parseRecords, separatorOf } from "./csv-records.ts";
 import { unescapeFormulas } from "./formula-escape.ts";
 import { idJson } from "./id-json.ts";
 import {
@@ -15,11 +24,12 @@ type Columns = ReturnType<typeof parseHeader>;
 
 // A record of up to this many times the limit is refused as too long. A longer one must have a stray quote at its start.
 const windowFactor = 4;
+const exponentForm = /^[+-]?\d+(?:[.,]\d+)?[eE][+-]?\d{1,5}$/;
 const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * CSV by RFC 4180, with a header that names the columns id, name and tag in any order. In columns called safe_name and safe_tag,
+ * CSV by RFC 4180, or with semicolons or tabs in place of commas, and a header that names the columns id, name and tag in any order. In columns called safe_name and safe_tag,
  * as in our exports for spreadsheets, formulas are escaped.
  */
 export class CsvRows implements RowReader {
@@ -27,6 +37,7 @@ export class CsvRows implements RowReader {
   readonly #windowBytes: number;
   #header: Bytes | undefined;
   #columns: Columns | undefined;
+  #separator: number | undefined;
   #buffered: Bytes = noBytes;
   /** The rest of a line that is too long is being skipped. */
   #skipping = false;
@@ -41,6 +52,11 @@ export class CsvRows implements RowReader {
 
   get header(): Bytes | undefined {
     return this.#header;
+  }
+
+  /** What separates the columns; undefined before the header has been read. */
+  get separator(): string | undefined {
+    return this.#separator === undefined ? undefined : String.fromCharCode(this.#separator);
   }
 
   push(bytes: Bytes): InputRow[] {
@@ -63,15 +79,22 @@ export class CsvRows implements RowReader {
     const rows: InputRow[] = [];
     let at = 0;
     this.#inQuotes = false;
+    if (this.#separator === undefined && (atEnd || this.#hasHeader(bytes)))
+      this.#separator = separatorOf(bytes);
+    const separator = this.#separator;
+    if (separator === undefined) {
+      this.#buffered = bytes.slice();
+      return rows;
+    }
     while (at < bytes.length) {
       if (this.#skipping) {
         at = this.#skipLine(bytes, at);
         continue;
       }
       const windowEnd = Math.min(at + this.#windowBytes, bytes.length);
-      const end = findRecordEnd(bytes, at, windowEnd);
+      const end = findRecordEnd(bytes, at, windowEnd, separator);
       if (typeof end === "number") {
-        this.#addRecord(bytes.subarray(at, end + 1), rows);
+        this.#addRecord(bytes.subarray(at, end + 1), rows, separator);
         at = end + 1;
         continue;
       }
@@ -82,7 +105,12 @@ export class CsvRows implements RowReader {
       at += this.#refuseLine(bytes.subarray(at, windowEnd), this.#messageFor(end.kind, line, full), rows);
     }
     this.#buffered = bytes.slice(at);
-    return this.#withJson(rows);
+    return this.#withJson(rows, separator);
+  }
+
+  // More than a row without a line break is no header.
+  #hasHeader(bytes: Bytes): boolean {
+    return bytes.length > this.#rowBytesMax || bytes.indexOf(newline, firstText(bytes)) >= 0;
   }
 
   #skipLine(bytes: Bytes, from: number): number {
@@ -115,12 +143,12 @@ export class CsvRows implements RowReader {
     return `The quoted field that starts on line ${line} ${full ? `does not end within ${this.#windowBytes} bytes` : "is never closed"}.`;
   }
 
-  #addRecord(record: Bytes, rows: InputRow[]): void {
+  #addRecord(record: Bytes, rows: InputRow[], separator: number): void {
     const source = withoutLineBreak(record);
     const overlong = source.length > this.#rowBytesMax;
     if (source.length > 0 && this.#columns === undefined) {
       if (overlong) throw new FormatError("The header cannot be read. It is too long.");
-      this.#columns = parseHeader(parseRecords([record])[0] ?? []);
+      this.#columns = parseHeader(parseRecords([record], separator)[0] ?? []);
       this.#header = source.slice();
     } else if (overlong) rows.push(oversizedRow(this.#line, this.#rowBytesMax));
     // Empty lines are not records.
@@ -129,18 +157,26 @@ export class CsvRows implements RowReader {
   }
 
   /** Replaces the CSV of each valid row by JSON. One call parses all of them, since a call is expensive. */
-  #withJson(rows: InputRow[]): InputRow[] {
+  #withJson(rows: InputRow[], separator: number): InputRow[] {
     const columns = this.#columns;
     const valid = rows.filter(({ error }) => error === undefined);
     if (columns === undefined || valid.length === 0) return rows;
-    const records = parseRecords(valid.map(({ json }) => json)).values();
+    const records = parseRecords(
+      valid.map(({ json }) => json),
+      separator,
+    ).values();
     return rows.map((row) =>
-      row.error === undefined ? toJson(row, columns, records.next().value ?? []) : row,
+      row.error === undefined ? toJson(row, columns, records.next().value ?? [], separator) : row,
     );
   }
 }
 
-function toJson(row: InputRow, { count, id, name, tag, safe }: Columns, fields: readonly string[]): InputRow {
+function toJson(
+  row: InputRow,
+  { count, id, name, tag, safe }: Columns,
+  fields: readonly string[],
+  separator: number,
+): InputRow {
   const { line, source = noBytes } = row;
   if (fields.length !== count)
     return invalidRow(line, source, `The row has ${fields.length} fields, but the header has ${count}.`);
@@ -148,8 +184,14 @@ function toJson(row: InputRow, { count, id, name, tag, safe }: Columns, fields: 
   if (texts.some((text) => text?.includes("\ufffd")) && !isUtf8(source))
     return invalidRow(line, source, "The row is not UTF-8.");
   const [idText = "", nameText, tagText] = texts;
+  if (exponentForm.test(idText))
+    return invalidRow(
+      line,
+      source,
+      `The id ${idText} is in exponent form, as spreadsheets save long numbers, and may have lost digits: format the column as text and export it again.`,
+    );
   // `""` is an empty tag; an empty field without quotes is no tag.
-  const noTag = tagText === "" && !isQuoted(source, tag);
+  const noTag = tagText === "" && !isQuoted(source, tag, separator);
   const rest = JSON.stringify({ name: nameText, tag: noTag ? undefined : tagText }).slice(1);
   return validRow(line, source, encoder.encode(`{"id":${idJson(idText)},${rest}`));
 }
@@ -165,9 +207,8 @@ function parseHeader(names: readonly string[]) {
   const safe = given.map((name, column) => name !== known[column]);
   for (const name of ["id", "name"]) {
     if (known.includes(name)) continue;
-    const hint = known.length === 1 && /[;\t]/.test(known[0] ?? "") ? " Separate columns by commas." : "";
     throw new FormatError(
-      `The first line must be a header with the columns id and name: "${name}" is missing.${hint}`,
+      `The first line must be a header with the columns id and name, separated by commas, semicolons or tabs: "${name}" is missing.`,
     );
   }
   const twice = ["id", "name", "tag"].find((name) => known.indexOf(name) !== known.lastIndexOf(name));
@@ -184,4 +225,10 @@ function isUtf8(bytes: Uint8Array): boolean {
   } catch {
     return false;
   }
+}
+
+/** The position after empty lines at the start of the file. */
+function firstText(bytes: Uint8Array): number {
+  const at = bytes.findIndex((byte) => !isSpace(byte));
+  return at < 0 ? bytes.length : at;
 }

@@ -19,6 +19,8 @@ export interface RowReader {
   end(): InputRow[];
   /** The CSV header, unchanged; undefined in other formats, and before it has been read. */
   readonly header: Bytes | undefined;
+  /** What separates the columns of CSV, once its header has been read. */
+  readonly separator?: string | undefined;
 }
 
 /** The file does not have the expected format, so none of its rows can be read. */

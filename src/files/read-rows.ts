@@ -38,9 +38,10 @@ export async function* readRows(
  * The format that the file's name and first bytes suggest.
  * @throws FormatError if neither suggests one and the file is binary.
  */
-export function detectFormat(name: string, opening: Bytes): FileFormat {
+export function detectFormat(fileName: string, opening: Bytes): FileFormat {
+  const name = fileName.replace(/\.(?:gz|zst|zstd)$/i, "");
   const first = withoutBom(opening).find((byte) => !isSpace(byte));
-  if (/\.csv$/i.test(name)) return "csv";
+  if (/\.(?:csv|tsv)$/i.test(name)) return "csv";
   // Files of one plant to a line are often called .json too.
   if (first === openBracket) return "json";
   if (first === openBrace || /\.(?:ndjson|jsonl|json)$/i.test(name)) return "ndjson";

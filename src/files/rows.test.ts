@@ -141,13 +141,13 @@ describe("a JSON array", () => {
 describe("CSV", () => {
   test("reads columns in any order, quotes and line breaks in quotes, and distinguishes no tag from an empty one", async () => {
     const text =
-      '\ufefftag,note,name,id\r\nindoor,x,Fern,1\r\n,,"Lily, ""white""",-2\n"",y,"two\r\nlines",9223372036854775807\n\nt,z,Ivy,x1\nt,z,Moss,1e2';
+      '\ufefftag,note,name,id\r\nindoor,x,Fern,1\r\n,,"Lily, ""white""",-2\n"",y,"two\r\nlines",9223372036854775807\n\nt,z,Ivy,x1\nt,z,Moss,1.0';
     expect(await readable("csv", text)).toEqual([
       [2, '{"id":1,"name":"Fern","tag":"indoor"}'],
       [3, '{"id":-2,"name":"Lily, \\"white\\""}'],
       [4, '{"id":9223372036854775807,"name":"two\\r\\nlines","tag":""}'],
       [7, '{"id":"x1","name":"Ivy","tag":"t"}'],
-      [8, '{"id":1e2,"name":"Moss","tag":"t"}'],
+      [8, '{"id":1.0,"name":"Moss","tag":"t"}'],
     ]);
   });
 
@@ -237,10 +237,34 @@ describe("CSV", () => {
     ]);
   });
 
+  for (const separator of [";", "\t"]) {
+    test(`reads columns that ${JSON.stringify(separator)} separates, by their header`, async () => {
+      const text = '"ID",tag,name\r\n1,"a,b;c\td",x\n2,"",y\n3,,z\n'.replaceAll(/,(?!b)/g, separator);
+      expect(await readable("csv", text)).toEqual([
+        [2, '{"id":1,"name":"x","tag":"a,b;c\\td"}'],
+        [3, '{"id":2,"name":"y","tag":""}'],
+        [4, '{"id":3,"name":"z"}'],
+      ]);
+    });
+  }
+
+  test("refuses an id in exponent form, as a spreadsheet saves a long number, but not a name", async () => {
+    const rows = await readable(
+      "csv",
+      "id;name\n9.00719925474099E+15;a\n9,00719925474099E+15;b\n1e3;c\n7;1E+5\n",
+    );
+    expect(rows.map(([line, text]) => [line, String(text).slice(0, 46)])).toEqual([
+      [2, "The id 9.00719925474099E+15 is in exponent for"],
+      [3, "The id 9,00719925474099E+15 is in exponent for"],
+      [4, "The id 1e3 is in exponent form, as spreadsheet"],
+      [5, '{"id":7,"name":"1E+5"}'],
+    ]);
+  });
+
   const headers: [string, string][] = [
     ["", "needs a header"],
     ["1,Fern\n", '"id" is missing'],
-    ["id;name\n1;x", "Separate columns by commas"],
+    ["id|name\n1|x", "separated by commas, semicolons or tabs"],
     ["id,name,ID\n", '"id" twice'],
     ['id,"name\n1,x', "cannot be read"],
   ];

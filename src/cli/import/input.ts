@@ -1,21 +1,15 @@
 import { createReadStream, statSync } from "node:fs";
 import { describeFileError } from "../local-files.ts";
 import type { Terminal } from "../terminal.ts";
+import { type Decoded, decode } from "./decode.ts";
+import { InputError } from "./input-error.ts";
 
-/** The bytes to import. */
-export interface Input extends Disposable {
-  /** The first bytes, from which the format is detected. */
-  readonly opening: Uint8Array<ArrayBuffer>;
+/** What is imported, decompressed and in UTF-8. */
+export interface Input extends Decoded, Disposable {
   /** Undefined if unknown, as for a pipe. */
   readonly sizeBytes: number | undefined;
-  readonly chunks: AsyncIterable<Uint8Array<ArrayBuffer>>;
-  /** The number of bytes read so far. */
+  /** The number of bytes read so far, as they are in the file. */
   readonly readBytes: number;
-}
-
-/** A file cannot be read or written; the message has the reason. */
-export class InputError extends Error {
-  override readonly name = "InputError";
 }
 
 const chunkBytes = 256 * 1024;
@@ -29,6 +23,7 @@ export async function openInput(file: string, terminal: Terminal, stop: Promise<
     stopped = true;
     stream.destroy();
   });
+  const name = file === "-" ? "Standard input" : file;
   async function* read() {
     try {
       for await (const chunk of stream as AsyncIterable<Uint8Array<ArrayBuffer>>) {
@@ -36,21 +31,13 @@ export async function openInput(file: string, terminal: Terminal, stop: Promise<
         yield chunk;
       }
     } catch (error) {
-      const name = file === "-" ? "Standard input" : file;
       // A destroyed stream fails too.
       if (!stopped) throw new InputError(`${name} cannot be read: ${describeFileError(error)}.`);
     }
   }
-  const source = read();
-  const first = await source.next();
-  async function* chunks() {
-    if (!first.done) yield first.value;
-    yield* source;
-  }
   return {
-    opening: first.done ? new Uint8Array(0) : first.value,
+    ...(await decode(read(), { name, stopped: () => stopped })),
     sizeBytes: file === "-" ? undefined : fileSize(file),
-    chunks: chunks(),
     get readBytes() {
       return readBytes;
     },

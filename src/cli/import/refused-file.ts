@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import type { InputRow, RowReader } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
 import { describeFileError } from "../local-files.ts";
-import { InputError } from "./input.ts";
+import { InputError } from "./input-error.ts";
 
 const bufferedBytesMax = 64 * 1024;
 const newline = Buffer.from("\n");

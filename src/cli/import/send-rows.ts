@@ -7,7 +7,7 @@ import {
 import type { InputRow } from "../../files/input-row.ts";
 import { parseNewPlant } from "../../plants/parse-new-plant.ts";
 import { Refusal } from "../../plants/refusals.ts";
-import { InputError } from "./input.ts";
+import { InputError } from "./input-error.ts";
 import { KeepAliveTransport } from "./keep-alive-transport.ts";
 import type { Tally } from "./tally.ts";
 

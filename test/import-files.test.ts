@@ -1,0 +1,81 @@
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+import { accessToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
+
+const csv = "id,name,tag\n9007199254740993,Árbol 🌲,x\n2,Moss,\n";
+const utf16 = (text: string, bigEndian = false) => {
+  const bytes = Buffer.from(`\ufeff${text}`, "utf16le");
+  return bigEndian ? bytes.swap16() : bytes;
+};
+
+async function dryRun(name: string, content: Uint8Array | string) {
+  using folder = temporaryFolder();
+  const file = join(folder.path, name);
+  writeFileSync(file, content);
+  const { code, out, err } = await runInProcess(["import", file, "--dry-run", "--json"]);
+  return {
+    code,
+    report: out === "" ? undefined : JSON.parse(out),
+    err: err.replaceAll(`${folder.path}/`, ""),
+  };
+}
+
+describe("import detects", () => {
+  const files: [name: string, content: Uint8Array | string, source: string][] = [
+    ["plants.csv", csv, "CSV, UTF-8"],
+    ["plants.csv.gz", gzipSync(csv), "CSV, UTF-8, gzip"],
+    // Several members, as from parallel compressors.
+    ["plants", Buffer.concat([gzipSync(csv.slice(0, 20)), gzipSync(csv.slice(20))]), "CSV, UTF-8, gzip"],
+    ["plants.csv.zst", zstdCompressSync(csv), "CSV, UTF-8, zstd"],
+    ["plants.csv", csv.replaceAll(",", ";"), "CSV separated by semicolons, UTF-8"],
+    ["plants.tsv", csv.replaceAll(",", "\t"), "CSV separated by tabs, UTF-8"],
+    ["excel.txt", utf16(csv.replaceAll(",", "\t")), "CSV separated by tabs, UTF-16LE"],
+    ["plants.csv", utf16(csv, true), "CSV, UTF-16BE"],
+    ["plants.csv", Buffer.from(csv, "utf16le"), "CSV, UTF-16LE"],
+    ["both.csv.gz", gzipSync(utf16(csv)), "CSV, UTF-16LE, gzip"],
+    ["p.json", zstdCompressSync('[{"id":1,"name":"a"},{"id":2,"name":"b"}]'), "JSON, UTF-8, zstd"],
+  ];
+  for (const [name, content, source] of files) {
+    test(`${name} as ${source}`, async () => {
+      const { code, report, err } = await dryRun(name, content);
+      expect([code, report]).toMatchObject([0, { valid: 2, refused: 0, source }]);
+      expect(err).toStartWith(`${name} was read as ${source}.\n`);
+    });
+  }
+
+  test("files that are cut off or damaged, and does not call them complete", async () => {
+    const rows = Array.from(
+      { length: 50_000 },
+      (_, id) => `{"id":${id},"name":"${(id * 7919) % 100_003}"}\n`,
+    ).join("");
+    for (const [name, bytes] of [
+      ["cut.gz", gzipSync(rows)],
+      ["cut.zst", zstdCompressSync(rows)],
+    ] as const) {
+      const { code, report } = await dryRun(name, bytes.subarray(0, bytes.length - 5));
+      expect([code, report]).toMatchObject([1, { complete: false }]);
+      expect(report.failure).toContain("cannot be decompressed");
+    }
+    const { code, report, err } = await dryRun("odd.csv", utf16(csv).subarray(0, -1));
+    expect([code, report?.complete ?? false]).toEqual([1, false]);
+    expect(`${report?.failure}${err}`).toContain("is not valid UTF-16LE");
+  });
+});
+
+test("what was compressed and in UTF-16 is stored exactly", async () => {
+  using folder = temporaryFolder();
+  await using service = await startTestService();
+  const file = join(folder.path, "plants.csv.gz");
+  writeFileSync(file, gzipSync(utf16(csv.replaceAll(",", ";"))));
+  const { code } = await runInProcess(["import", file, "--url", service.url], {
+    PLANT_STORE_ACCESS_TOKEN: accessToken,
+  });
+  expect(code).toBe(0);
+  expect(storedPlants(service.database)).toMatchObject([
+    { id: 2n, name: "Moss", tag: null },
+    { id: 9_007_199_254_740_993n, name: "Árbol 🌲", tag: "x" },
+  ]);
+});
