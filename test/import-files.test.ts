@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { gzipSync, zstdCompressSync } from "node:zlib";
+import { attemptsToLast } from "../src/cli/import/send-rows.ts";
 import { accessToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -78,4 +82,57 @@ test("what was compressed and in UTF-16 is stored exactly", async () => {
     { id: 2n, name: "Moss", tag: null },
     { id: 9_007_199_254_740_993n, name: "Árbol 🌲", tag: "x" },
   ]);
+});
+
+test("refused rows are saved in the order of the file, whatever the order of the responses", async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "plants.ndjson");
+  const refused = join(folder.path, "refused.ndjson");
+  const rows = Array.from({ length: 300 }, (_, id) =>
+    id % 3 === 0 ? `{"id":${id}` : `{"id":${id},"name":${id % 3 === 1 ? 5 : '"a"'}}`,
+  );
+  writeFileSync(file, rows.join("\n"));
+  // The earlier a row, the later its response.
+  const server = createServer(async (request, response) => {
+    const { id = 0, name } = JSON.parse(
+      await text(request).then((body) => (body.endsWith("}") ? body : `${body}}`)),
+    );
+    await Bun.sleep((300 - id) / 3);
+    if (name === "a") response.writeHead(200, { "Content-Type": "application/json" }).end('{"name":"a"}');
+    else response.writeHead(400).end('{"error":40010,"message":"The name is wrong."}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { code } = await runInProcess(["import", file, "--url", url, "--refused", refused], {
+    PLANT_STORE_ACCESS_TOKEN: accessToken,
+  });
+  server.closeAllConnections();
+  server.close();
+  expect(code).toBe(1);
+  expect(readFileSync(refused, "utf8").trimEnd().split("\n")).toEqual(
+    rows.filter((row) => !row.includes('"a"')),
+  );
+});
+
+describe("--wait", () => {
+  test("lasts at least that long, even if every delay is as short as it can be", () => {
+    const lastsMs = (attempts: number) =>
+      Array.from({ length: attempts - 1 }, (_, index) => Math.min(250 * 2 ** index, 4000) / 2).reduce(
+        (sum, delay) => sum + delay,
+        0,
+      );
+    for (const waitMs of [0, 1, 1000, 60_000, 3_600_000]) {
+      const attempts = attemptsToLast(waitMs);
+      expect(lastsMs(attempts)).toBeGreaterThanOrEqual(waitMs);
+      expect(attempts === 1 || lastsMs(attempts - 1) < waitMs).toBe(true);
+    }
+  });
+
+  test("excludes --attempts, and has a limit", async () => {
+    const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+    const both = await runInProcess(["import", "x", "--wait", "1m", "--attempts", "2"], environment);
+    expect([both.code, both.err]).toEqual([2, expect.stringContaining("exclude each other")]);
+    const long = await runInProcess(["import", "x", "--wait", "2d"], environment);
+    expect([long.code, long.err]).toEqual([2, expect.stringContaining("at most 1d")]);
+  });
 });

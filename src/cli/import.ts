@@ -1,5 +1,5 @@
 import { ConfigProblem, readConfig, readSecret } from "../config/read-config.ts";
-import { parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
+import { InvalidValue, parseBaseUrl, parseChoice, parseCount, parseDurationMs } from "../config/values.ts";
 import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { parseFlag } from "./arguments.ts";
@@ -8,7 +8,7 @@ import { openInput } from "./import/input.ts";
 import { progressLine } from "./import/progress-bar.ts";
 import { RefusedFile } from "./import/refused-file.ts";
 import { describeSource, reportJson, reportText } from "./import/report.ts";
-import { checkRows, type StopRequest, sendRows, type Target } from "./import/send-rows.ts";
+import { attemptsToLast, checkRows, type StopRequest, sendRows, type Target } from "./import/send-rows.ts";
 import { Tally } from "./import/tally.ts";
 import { isSameFile } from "./local-files.ts";
 import { redraw } from "./progress-line.ts";
@@ -18,6 +18,7 @@ const concurrencyDefault = 256;
 const attemptsDefault = 8;
 const concurrencyLimit = 1000;
 const attemptsLimit = 100;
+const waitMsMax = 86_400_000;
 const finishInFlightMs = 5000;
 
 export const importPlants: Command = {
@@ -39,6 +40,10 @@ export const importPlants: Command = {
     attempts: {
       placeholder: "COUNT",
       help: `attempts per plant before the import stops (${attemptsDefault})`,
+    },
+    wait: {
+      placeholder: "TIME",
+      help: "retry for at least this long while the service does not respond, such as 1m",
     },
     "dry-run": { help: "check every row without sending it" },
     refused: { placeholder: "FILE", help: "write refused rows to this file, unchanged" },
@@ -90,8 +95,22 @@ function readTarget(args: Arguments): Target {
     token,
     concurrency:
       parseFlag(args, "concurrency", (text) => parseCount(text, 1, concurrencyLimit)) ?? concurrencyDefault,
-    attemptsMax: parseFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit)) ?? attemptsDefault,
+    attemptsMax: attemptsOf(args),
   };
+}
+
+function attemptsOf(args: Arguments): number {
+  const attempts = parseFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit));
+  const waitMs = parseFlag(args, "wait", parseWaitMs);
+  if (attempts !== undefined && waitMs !== undefined)
+    throw new UsageError("--wait and --attempts exclude each other");
+  return waitMs === undefined ? (attempts ?? attemptsDefault) : attemptsToLast(waitMs);
+}
+
+function parseWaitMs(text: string): number {
+  const waitMs = parseDurationMs(text);
+  if (waitMs > waitMsMax) throw new InvalidValue("must be a time of at most 1d, such as 1m");
+  return waitMs;
 }
 
 function listenForStop(terminal: Terminal): StopRequest & Disposable {

@@ -30,6 +30,14 @@ const backoffMs = 250;
 const backoffMsMax = 4000;
 const patienceMs = 3_600_000;
 
+/** How many attempts last at least that long, though each delay may be half of its backoff and each attempt fail immediately. */
+export function attemptsToLast(waitMs: number): number {
+  let attempts = 1;
+  for (let lastedMs = 0; lastedMs < waitMs; attempts++)
+    lastedMs += Math.min(backoffMs * 2 ** (attempts - 1), backoffMsMax) / 2;
+  return attempts;
+}
+
 /** Sends every row and counts the outcomes. Returns the reason if it ended early. */
 export async function sendRows(
   rows: AsyncIterable<InputRow>,
@@ -45,15 +53,22 @@ export async function sendRows(
   });
   const valid = validRows(rows, tally, stop);
   try {
-    for await (const outcome of client.createPlants(valid, { concurrency, signal: stop.abortSignal })) {
-      if (outcome.kind !== "refused") tally[outcome.kind]++;
-      else {
+    for await (const outcome of client.createPlants(started(valid, tally), {
+      concurrency,
+      signal: stop.abortSignal,
+    })) {
+      if (outcome.kind !== "refused") {
+        tally[outcome.kind]++;
+        tally.settle(outcome.item);
+      } else {
         const { error } = outcome;
         const code = error instanceof ServiceRefused ? error.error : undefined;
         tally.refuse(outcome.item, withRowPosition(error.message, outcome.item), code);
       }
     }
+    tally.finish();
   } catch (error) {
+    tally.finish();
     return `${describeError(error)} ${howToResume}`;
   }
   return stop.requested && !tally.atEnd
@@ -80,6 +95,13 @@ export async function checkRows(
 }
 
 const howToResume = "Run the same command again to resume; rows that are already stored are replayed.";
+
+async function* started(rows: AsyncIterable<InputRow>, tally: Tally) {
+  for await (const row of rows) {
+    tally.start(row);
+    yield row;
+  }
+}
 
 async function* validRows(rows: AsyncIterable<InputRow>, tally: Tally, stop: StopRequest) {
   for await (const row of rows) {

@@ -11,12 +11,18 @@ export interface RefusedRow {
 }
 
 const listedMax = 20;
+// A row that waits for the service holds back later refusals, up to this many.
+const heldMax = 10_000;
 
 /** The outcomes so far. It lists the first refused rows by their position in the file, and counts the rest. */
 export class Tally {
   readonly dryRun: boolean;
   readonly #refusedFile: RefusedFile | undefined;
   readonly #startedMs = performance.now();
+  /** Rows without an outcome, in the order of the file. */
+  readonly #open = new Set<InputRow>();
+  /** Refused rows that come after one of those. */
+  #held: InputRow[] = [];
   listed: readonly RefusedRow[] = [];
   /** The line of the last row that was read, and whether it is the last of the file. */
   lastLine = 0;
@@ -46,13 +52,43 @@ export class Tally {
     return Math.round(this.rows / Math.max(this.seconds, 0.001));
   }
 
+  /** A row is being sent. Until it has its outcome, refused rows after it are not written, so that they stay in order. */
+  start(row: InputRow): void {
+    if (this.#refusedFile !== undefined) this.#open.add(row);
+  }
+
+  settle(row: InputRow): void {
+    const [first] = this.#open;
+    this.#open.delete(row);
+    // Only the outcome of the first open row can release others.
+    const releases = first === undefined || first === row || this.#held.length > heldMax;
+    if (releases && this.#held.length > 0) this.#saveHeld();
+  }
+
   refuse(row: InputRow, message: string, error?: number): void {
     this.refused++;
-    if (this.#refusedFile?.add(row) === false) this.notSaved++;
+    this.#held.push(row);
+    this.settle(row);
     const last = this.listed.at(-1);
     if (this.listed.length >= listedMax && last !== undefined && byPosition(row, last) >= 0) return;
     const refused = { line: row.line, element: row.element, error, message };
     this.listed = [...this.listed, refused].sort(byPosition).slice(0, listedMax);
+  }
+
+  /** Saves what is left, also where rows before it never had an outcome. */
+  finish(): void {
+    this.#open.clear();
+    this.#saveHeld();
+  }
+
+  #saveHeld(): void {
+    const [firstOpen] = this.#open;
+    const isNext = (row: InputRow) =>
+      firstOpen === undefined || this.#held.length > heldMax || byPosition(row, firstOpen) < 0;
+    const ready = this.#held.filter(isNext).sort(byPosition);
+    if (ready.length === 0) return;
+    this.#held = this.#held.filter((row) => !isNext(row));
+    for (const row of ready) if (this.#refusedFile?.add(row) === false) this.notSaved++;
   }
 }
 
