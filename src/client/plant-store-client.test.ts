@@ -219,6 +219,28 @@ describe("responses that are not from a plant store", () => {
     expect(() => new PlantStoreClient({ baseUrl: "http://x", token: "a\r\nX: y" })).toThrow(TypeError);
     expect(() => new PlantStoreClient({ baseUrl: "ftp://x", token: "a" })).toThrow(TypeError);
   });
+
+  const wrong: [options: { baseUrl?: unknown; token?: unknown }, said: string][] = [
+    [{ token: undefined }, "The token is undefined, not a string"],
+    [{ token: null }, "The token is null, not a string"],
+    [{ token: "" }, "The token is empty"],
+    [{ baseUrl: undefined }, "The base URL is undefined"],
+    [{ baseUrl: "" }, 'must begin with http:// or https://, such as https://example.org/garden/v1; it is ""'],
+    [{ baseUrl: "localhost:3000" }, 'it is "localhost:3000"'],
+    [{ baseUrl: "/plants" }, 'it is "/plants"'],
+    [{ baseUrl: "http://" }, 'it is "http://"'],
+    [{ baseUrl: "https://me:hidden@x" }, "must not contain a user name or a password"],
+    [{ baseUrl: "ftp://me:hidden@x" }, "must begin with http://"],
+    [{ baseUrl: "https://x/?a=b" }, "must not have a query or a fragment"],
+  ];
+  for (const [options, said] of wrong) {
+    test(`${JSON.stringify(options)} is refused with what is wrong`, () => {
+      const create = () => new PlantStoreClient({ baseUrl: "http://x", token: "a", ...options } as never);
+      expect(create).toThrow(TypeError);
+      expect(create).toThrow(said);
+      expect(create).not.toThrow("hidden");
+    });
+  }
 });
 
 describe("many plants", () => {

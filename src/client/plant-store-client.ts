@@ -49,8 +49,7 @@ export class PlantStoreClient {
 
   constructor(options: ClientOptions) {
     const { baseUrl, token, fetch = platformFetch } = options;
-    // A line break in a token would add a header.
-    if (!tokenShape.test(token)) throw new TypeError("The token must be printable ASCII without spaces.");
+    checkToken(token);
     const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
     const timeoutMs = readNumber(options, "timeoutMs", 1);
     this.#attemptOptions = { fetch, url: plantsUrl(baseUrl), headers, timeoutMs };
@@ -141,11 +140,36 @@ function readNumber(options: ClientOptions, name: keyof typeof defaults, min: nu
   throw new TypeError(`${name} must be a number from ${min} to ${optionMax}.`);
 }
 
+// Also for callers without types: a variable that is not set would be sent as the token "undefined".
+function checkToken(token: unknown): void {
+  if (typeof token !== "string") throw new TypeError(`The token is ${nameOf(token)}, not a string.`);
+  if (token === "") throw new TypeError("The token is empty.");
+  // A line break in a token would add a header.
+  if (!tokenShape.test(token)) throw new TypeError("The token must be printable ASCII without spaces.");
+}
+
 function plantsUrl(baseUrl: string | URL): string {
-  const url = new URL(baseUrl);
-  if (!/^https?:$/.test(url.protocol)) throw new TypeError(`${url.href} is not an http or https URL.`);
+  if (typeof baseUrl !== "string" && !(baseUrl instanceof URL))
+    throw new TypeError(`The base URL is ${nameOf(baseUrl)}, not a string or a URL.`);
+  const text = String(baseUrl);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    // What may contain a password is not repeated.
+    const given = text.includes("@") ? "" : `; it is ${JSON.stringify(text)}`;
+    throw new TypeError(
+      `The base URL must begin with http:// or https://, such as https://example.org/garden/v1${given}.`,
+    );
+  }
+  if (url.username !== "" || url.password !== "")
+    throw new TypeError("The base URL must not contain a user name or a password.");
+  if (url.search !== "" || url.hash !== "")
+    throw new TypeError("The base URL must not have a query or a fragment.");
   url.pathname = `${url.pathname.replace(/\/+$/, "")}/plants`;
   return url.href;
+}
+
+function nameOf(value: unknown): string {
+  return value === null ? "null" : typeof value;
 }
 
 function refusal({ status, headers, text }: CompleteResponse, attempts: number): ServiceRefused {
