@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { temporaryFolder } from "./harness.ts";
+import { post, startTestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 describe("a command that was mistyped", () => {
@@ -63,5 +64,25 @@ describe("--quiet", () => {
     expect((await runInProcess(["list", "--help"])).out).toContain("--quiet");
     expect((await runInProcess(["serve", "--help"])).out).not.toContain("--quiet");
     expect((await runInProcess(["serve", "--quiet"])).err).toContain("there is no flag --quiet");
+  });
+});
+
+describe("times", () => {
+  test("are printed with their zone, and read as UTC if they have none", async () => {
+    using folder = temporaryFolder();
+    const database = ["--database", join(folder.path, "plants.db")];
+    await using service = await startTestService({}, database[1]);
+    await post(service.url, '{"id":1,"name":"木","tag":"x"}');
+    const { out } = await runInProcess(["list", ...database]);
+    expect(out).toMatch(/^ID +NAME +TAG +STORED +BY\n1 +木 +x +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +\S+\n$/);
+    const main = join(import.meta.dir, "../src/main.ts");
+    const hourAgo = new Date(Date.now() - 3_600_000).toISOString().slice(0, 19);
+    // Twelve hours after UTC there: read as local, the time would be in the future.
+    const env = { PATH: process.env["PATH"] ?? "", TZ: "Etc/GMT+12" };
+    const listed = spawnSync(process.execPath, [main, "list", "--since", hourAgo, ...database], {
+      env,
+      encoding: "utf8",
+    });
+    expect(listed.stdout).toContain("木");
   });
 });

@@ -14,8 +14,8 @@ const limitDefault = 20;
 const limitMax = 100_000;
 const pageMax = 1000;
 const searchMsMax = 1000;
-const nameCharactersMax = 60;
-const tagCharactersMax = 30;
+const nameColumnsMax = 60;
+const tagColumnsMax = 30;
 
 export const list: Command = {
   usage: "list",
@@ -78,11 +78,11 @@ export const show: Command = {
 };
 
 function cells({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[] {
-  const stored = new Date(createdAtMs).toISOString().slice(0, 19).replace("T", " ");
+  const stored = new Date(createdAtMs).toISOString().replace(/\.\d+Z$/, "Z");
   return [
     String(id),
-    escapeInvisible(name, nameCharactersMax),
-    escapeInvisible(tag ?? "", tagCharactersMax),
+    escapeInvisible(name, nameColumnsMax),
+    escapeInvisible(tag ?? "", tagColumnsMax),
     stored,
     escapeInvisible(createdBy),
   ];

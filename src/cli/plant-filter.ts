@@ -8,7 +8,10 @@ export const filterFlags: Readonly<Record<string, Flag>> = {
   tag: { placeholder: "TAG", help: "only plants with exactly this tag" },
   name: { placeholder: "TEXT", help: "only plants whose name contains this, ignoring case" },
   token: { placeholder: "NAME", help: "only plants created with the token of this name" },
-  since: { placeholder: "TIME", help: "only plants stored at or after this time, such as 2026-11-15T09:30Z" },
+  since: {
+    placeholder: "TIME",
+    help: "only plants stored at or after this time, such as 2026-11-15T09:30Z (UTC without an offset)",
+  },
   until: { placeholder: "TIME", help: "only plants stored before this time" },
 };
 
@@ -24,8 +27,13 @@ export function parseFilter(args: Arguments): PlantFilter {
 }
 
 function parseTimeMs(text: string): number {
-  const isTime = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?$/.test(text);
-  const timeMs = isTime ? Date.parse(text) : Number.NaN;
+  const match = /^\d{4}-\d{2}-\d{2}(T[\d:.]+)?(Z|[+-]\d{2}:\d{2})?$/.exec(text);
+  const [, time, zone] = match ?? [];
+  // Everything that is printed is in UTC, so what is typed without a zone is too. A date alone has none.
+  const isTime = match !== null && (time !== undefined || zone === undefined);
+  const timeMs = isTime
+    ? Date.parse(time === undefined ? text : `${text}${zone === undefined ? "Z" : ""}`)
+    : Number.NaN;
   if (Number.isNaN(timeMs)) throw new InvalidValue("must be a time, such as 2026-11-15 or 2026-11-15T09:30Z");
   return timeMs;
 }

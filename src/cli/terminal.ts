@@ -1,4 +1,5 @@
 import { jsonText } from "../plants/json-text.ts";
+import { displayWidth, padToWidth, truncateToWidth } from "./display-width.ts";
 
 /** The parts of the process that a command may use. */
 export interface Terminal {
@@ -52,20 +53,20 @@ export function red(text: string, colour: boolean): string {
 }
 
 /** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
-export function escapeInvisible(text: string, charactersMax = Number.POSITIVE_INFINITY): string {
+export function escapeInvisible(text: string, columnsMax = Number.POSITIVE_INFINITY): string {
   const escaped = text.replaceAll(
     /[\p{C}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   );
-  return escaped.length > charactersMax ? `${escaped.slice(0, charactersMax - 1)}…` : escaped;
+  return columnsMax === Number.POSITIVE_INFINITY ? escaped : truncateToWidth(escaped, columnsMax);
 }
 
 /** Aligns the cells of the rows in columns. */
 export function formatColumns(rows: readonly (readonly string[])[], indent = ""): string {
   const widths = (rows[0] ?? []).map((_, index) =>
-    rows.reduce((widest, row) => Math.max(widest, (row[index] ?? "").length), 0),
+    rows.reduce((widest, row) => Math.max(widest, displayWidth(row[index] ?? "")), 0),
   );
   const line = (row: readonly string[]) =>
-    row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join("  ");
+    row.map((cell, index) => padToWidth(cell, widths[index] ?? 0)).join("  ");
   return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");
 }

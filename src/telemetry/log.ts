@@ -49,7 +49,7 @@ function exact(_: string, value: unknown): unknown {
 
 function prettyLine(colour: boolean, ...[level, message, fields]: Entry): string {
   const paint = (code: string, text: string) => (colour ? `\u001b[${code}m${text}\u001b[0m` : text);
-  const time = new Date().toISOString().slice(11, 23);
+  const time = new Date().toISOString().slice(11);
   const details = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => ` ${paint("90", `${name}=`)}${formatValue(value)}`);
