@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -5,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Authority } from "./certificates.ts";
 import { type Finished, plantStore, serve } from "./command.ts";
-import { accessToken, temporaryFolder } from "./harness.ts";
+import { accessToken, post, temporaryFolder } from "./harness.ts";
 import { startProvider } from "./identity-provider.ts";
 import { canMount, startPostgres } from "./postgres.ts";
 import { runInProcess } from "./terminal.ts";
@@ -150,6 +151,27 @@ describe("what is broken in the folder", () => {
     expect(failed.find("data file")).toMatchObject([
       { outcome: "warn", message: expect.stringContaining("an fsync failed") },
     ]);
+  });
+
+  test("a clock that is before the last plant, and a WAL that a crash left, are found", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    {
+      await using service = await serve(["--database", file], {
+        environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+      });
+      await post(service.url, '{"id":1,"name":"a"}');
+      // It is killed, which leaves the WAL.
+    }
+    const crashed = await examine(["--database", file]);
+    expect(crashed.code).toBe(0);
+    expect(crashed.find("WAL")[0]?.message).toContain("the next start recovers it");
+    using database = new Database(file);
+    database.run("UPDATE plants SET created_at_ms = created_at_ms + 86400000");
+    const { find } = await examine(["--database", file]);
+    expect(find("clock").map(({ message }) => message)).toContainEqual(
+      expect.stringContaining("which is in the future"),
+    );
   });
 
   test("a library that turns fsync off fails", async () => {

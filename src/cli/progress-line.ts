@@ -39,6 +39,8 @@ export function formatMegabytes(bytes: number): string {
 }
 
 export function formatBytes(bytes: number): string {
+  if (bytes < 1000) return plural(bytes, "byte", "bytes");
+  if (bytes < 1e6) return `${(bytes / 1000).toFixed(0)} kB`;
   return bytes < 1e9 ? formatMegabytes(bytes) : `${(bytes / 1e9).toFixed(bytes < 1e10 ? 1 : 0)} GB`;
 }
 

@@ -7,7 +7,7 @@ import { findMount, isMemoryFilesystem } from "./mounts.ts";
 
 // About what a small batch appends to the WAL.
 const writeBytes = 4096 + 24;
-const syncsMax = 200;
+const syncsMax = 100;
 const measureMsMax = 1000;
 const slowMs = 20;
 // A flash device without power-loss protection needs longer to flush, a rotating disk several milliseconds.
