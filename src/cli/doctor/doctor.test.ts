@@ -8,7 +8,7 @@ const table = [
   "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw",
   "30 22 0:40 / /srv rw - nfs4 server:/export rw,vers=4.2",
   "31 22 8:17 / /srv/my\\040disk rw,noatime shared:2 master:1 - xfs /dev/sdb1 rw,nobarrier",
-  "32 22 0:41 / /tmp rw - tmpfs tmpfs rw,size=100k",
+  "32 22 0:41 / /memory rw - tmpfs tmpfs rw,size=100k",
   "33 22 0:42 / /container rw - overlay overlay rw,lowerdir=/a",
   "34 22 0:43 / /remote rw - fuse.sshfs me@there rw",
 ].join("\n");
@@ -25,7 +25,7 @@ describe("the filesystem of a folder", () => {
     ["/home", "ok", "ext4 at /"],
     ["/srv", "warn", "network filesystem"],
     ["/remote", "warn", "network filesystem"],
-    ["/tmp", "warn", "in memory"],
+    ["/memory", "warn", "in memory"],
     ["/container", "warn", "layer of a container"],
     ["/srv/my disk", "fail", "mounted with nobarrier"],
   ];

@@ -44,7 +44,7 @@ function mountTable(): string | undefined {
   }
 }
 
-// "36 35 98:0 /root /mount/point rw,noatime shared:1 - ext4 /dev/sda1 rw,barrier=0", with a variable number of fields before the dash.
+// "36 35 98:0 / /mount/point rw,noatime shared:1 - ext4 /dev/sda1 rw,barrier=0", with a variable number of fields before the dash.
 function parseLine(line: string): Mount | undefined {
   const [before = "", after] = line.split(" - ");
   if (after === undefined) return undefined;
