@@ -1,13 +1,15 @@
 // npm run build [-- TARGET…]: dist/plant-store, a single executable for this machine; with targets, one for each by its name;
-// with `all`, one for each platform that Bun supports. Checksums of all are in dist/SHA256SUMS.
-import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+// with `all`, one for each platform that Bun supports. Beside each is its bill of materials; SHA256SUMS covers both.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import type { BunPlugin } from "bun";
 import packageFile from "../package.json" with { type: "json" };
+import lock from "../package-lock.json" with { type: "json" };
 import { bundleConsole } from "../src/operator/console-bundle.ts";
 import { threadEntries } from "../src/threads/thread.ts";
+import { writeChecksums } from "./checksums.ts";
+import { type BunPackage, fetchBun, ownBun } from "./fetch-bun.ts";
+import { billOfMaterials, packagesInExecutable } from "./supply-chain.js";
 
 // By our name, with the npm package that has Bun for it.
 const targets: Record<string, string> = {
@@ -21,11 +23,9 @@ const targets: Record<string, string> = {
   "windows-x64": "bun-windows-x64",
 };
 
-const bunVersion = packageFile.optionalDependencies["@oven/bun-linux-x64"];
 const root = join(import.meta.dir, "..");
 const source = join(root, "src");
 const dist = join(root, "dist");
-const cache = join(root, "node_modules/.cache/plant-store-build");
 const wanted = process.argv.slice(2);
 const names = wanted.includes("all") ? Object.keys(targets) : wanted;
 const unknown = names.filter((name) => targets[name] === undefined);
@@ -38,16 +38,16 @@ if (unknown.length > 0) {
 
 mkdirSync(dist, { recursive: true });
 const plugin = await builtConsole();
-if (names.length === 0) await build("plant-store", process.execPath, undefined);
-for (const name of names) {
-  const file = `plant-store-${packageFile.version}-${name}${name.startsWith("windows") ? ".exe" : ""}`;
-  await build(file, fetchBun(targets[name] ?? ""), `bun-${name}`);
-}
-writeChecksums();
+const consoleFiles = await filesOfConsole();
+if (names.length === 0) await build("plant-store", ownBun(), undefined);
+for (const name of names)
+  await build(`plant-store-${packageFile.version}-${name}`, fetchBun(targets[name] ?? ""), `bun-${name}`);
+writeChecksums(dist);
 
-async function build(file: string, executablePath: string, target: string | undefined): Promise<void> {
+async function build(name: string, bun: BunPackage, target: string | undefined): Promise<void> {
+  const file = `${name}${target?.startsWith("bun-windows") ? ".exe" : ""}`;
   const outfile = join(dist, file);
-  await Bun.build({
+  const { metafile } = await Bun.build({
     entrypoints: [join(source, "main.ts"), ...threadEntries.map((entry) => join(source, `${entry}.ts`))],
     // Entry points get their names from their paths below it; threads are found by these.
     root: source,
@@ -55,10 +55,11 @@ async function build(file: string, executablePath: string, target: string | unde
     minify: { syntax: true, whitespace: true, identifiers: false },
     define: { BUILT_INTO_ONE_FILE: "true" },
     plugins: [plugin],
+    metafile: true,
     throw: true,
     compile: {
       outfile,
-      executablePath,
+      executablePath: bun.binary,
       ...(target === undefined ? {} : { target: target as Bun.Build.CompileTarget }),
       // Nothing of the current folder may be read (ADR 26).
       autoloadDotenv: false,
@@ -67,7 +68,26 @@ async function build(file: string, executablePath: string, target: string | unde
       autoloadPackageJson: false,
     },
   });
+  const bundled = packagesInExecutable(lock, [...filesIn(metafile), ...consoleFiles], bun);
+  const bill = JSON.stringify(billOfMaterials(lock, bundled), null, 2);
+  writeFileSync(join(dist, `${name}.cdx.json`), `${bill}\n`);
   console.log(`${file}  ${(Bun.file(outfile).size / 1e6).toFixed(1)} MB`);
+}
+
+/** The console's bundle is only text to the build, so its files are asked for separately. */
+async function filesOfConsole(): Promise<string[]> {
+  const { metafile } = await Bun.build({
+    entrypoints: [join(source, "console/main.tsx")],
+    tsconfig: join(source, "console/tsconfig.json"),
+    target: "browser",
+    metafile: true,
+    throw: true,
+  });
+  return filesIn(metafile);
+}
+
+function filesIn(metafile: Bun.BuildMetafile | undefined): string[] {
+  return Object.keys(metafile?.inputs ?? {}).map((path) => relative(root, path));
 }
 
 /** Puts the bundled console in the place of its bundler. */
@@ -92,37 +112,4 @@ async function builtConsole(): Promise<BunPlugin> {
       builder.onLoad({ filter: /operator\/console-bundle\.ts$/ }, () => ({ contents, loader: "js" }));
     },
   };
-}
-
-// From npm, like every other dependency; Bun's own download would go around its settings.
-function fetchBun(name: string): string {
-  const folder = join(cache, `${name}-${bunVersion}`);
-  const binary = join(folder, "package/bin", name.includes("windows") ? "bun.exe" : "bun");
-  if (Bun.file(binary).size > 0) return binary;
-  mkdirSync(folder, { recursive: true });
-  const packed = spawnSync("npm", ["pack", `@oven/${name}@${bunVersion}`, "--silent"], {
-    cwd: folder,
-    encoding: "utf8",
-  });
-  const archive = packed.stdout.trim().split("\n").at(-1) ?? "";
-  const unpacked = spawnSync("tar", ["-xzf", archive], { cwd: folder, encoding: "utf8" });
-  if (packed.status !== 0 || unpacked.status !== 0) {
-    console.error(`Bun for ${name} could not be fetched: ${packed.stderr}${unpacked.stderr}`);
-    process.exit(1);
-  }
-  rmSync(join(folder, archive));
-  return binary;
-}
-
-function writeChecksums(): void {
-  const lines = readdirSync(dist)
-    .filter((file) => file.startsWith("plant-store"))
-    .sort()
-    .map((file) => {
-      const sum = createHash("sha256")
-        .update(readFileSync(join(dist, file)))
-        .digest("hex");
-      return `${sum}  ${basename(file)}\n`;
-    });
-  writeFileSync(join(dist, "SHA256SUMS"), lines.join(""));
 }

@@ -28,9 +28,21 @@ export function licenceProblems(lock) {
     );
 }
 
-export function billOfMaterials(lock) {
-  const shipped = shippedPackages(lock);
-  const root = { ...lock.packages[""], path: "" };
+/** What a single executable contains: the packages that the bundler read files of, and the one Bun that runs them. */
+export function packagesInExecutable(lock, bundledFiles, bun) {
+  const folders = new Set(bundledFiles.map((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]));
+  return [
+    ...shippedPackages(lock)
+      .filter(({ path }) => folders.has(path))
+      .map((entry) => ({ ...entry, optional: false })),
+    { license: "MIT", ...bun, path: `node_modules/${bun.name}` },
+  ];
+}
+
+export function billOfMaterials(lock, shipped = shippedPackages(lock)) {
+  const runtimes = shipped.filter(({ name }) => name.startsWith(runtime));
+  const optionalDependencies = Object.fromEntries(runtimes.map(({ name, version }) => [name, version]));
+  const root = { ...lock.packages[""], path: "", optionalDependencies };
   const component = { type: "application", "bom-ref": purl(root), ...described(root) };
   return {
     bomFormat: "CycloneDX",

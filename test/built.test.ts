@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { copyFileSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { executable, plantStore, serve } from "./command.ts";
 import { accessToken, post, storedPlants, temporaryFolder } from "./harness.ts";
 
@@ -50,4 +50,18 @@ testBuilt("a backup is restored, and a file imported", async () => {
   copyFileSync(join(folder.path, "copy.db"), join(folder.path, "moved.db"));
   expect((await plantStore(["restore", "moved.db", "--database", "restored.db"], options)).code).toBe(0);
   expect((await plantStore(["verify", "--database", "restored.db"], options)).err).toContain("2 plants");
+});
+
+testBuilt("its bill of materials and the checksums are beside it", () => {
+  const folder = dirname(executable ?? "");
+  const bill = JSON.parse(readFileSync(`${executable}.cdx.json`, "utf8"));
+  const names = bill.components.map(({ name }: { name: string }) => name);
+  // From the service, a thread and the console.
+  expect(names).toEqual(expect.arrayContaining(["pg", "jose", "preact", "uplot"]));
+  expect(names.filter((name: string) => name.startsWith("bun-"))).toHaveLength(1);
+  const sums = readFileSync(join(folder, "SHA256SUMS"), "utf8").trim().split("\n");
+  for (const file of ["plant-store", "plant-store.cdx.json"]) {
+    const sum = new Bun.CryptoHasher("sha256").update(readFileSync(join(folder, file))).digest("hex");
+    expect(sums).toContain(`${sum}  ${file}`);
+  }
 });

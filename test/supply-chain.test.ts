@@ -4,7 +4,12 @@ import { cpSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
-import { billOfMaterials, licenceProblems, shippedPackages } from "../scripts/supply-chain.js";
+import {
+  billOfMaterials,
+  licenceProblems,
+  packagesInExecutable,
+  shippedPackages,
+} from "../scripts/supply-chain.js";
 import { temporaryFolder } from "./harness.ts";
 
 const root = join(import.meta.dir, "..");
@@ -61,6 +66,24 @@ test("the bill of materials has all that ships, Bun too, with its hash, and each
   expect([...reached].sort()).toEqual(known.slice(1).sort());
   expect(JSON.stringify(bill)).not.toMatch(/https?:/);
   expect(JSON.stringify(billOfMaterials(lock))).toBe(JSON.stringify(bill));
+});
+
+test("the bill of an executable has the packages that were bundled, and the Bun that runs them", () => {
+  const bun = { name: "@oven/bun-linux-x64-baseline", version: "1.4.4", integrity: "sha512-AAAA" };
+  const files = [
+    "src/main.ts",
+    "node_modules/jose/dist/index.js",
+    "node_modules/pg-cloudflare/dist/empty.js",
+  ];
+  const bill = billOfMaterials(lock, packagesInExecutable(lock, files, bun));
+  const refs = bill.components.map(({ purl }) => purl.replace(/@[^@]*$/, ""));
+  expect(refs).toEqual(["pkg:npm/jose", "pkg:npm/pg-cloudflare", "pkg:npm/%40oven/bun-linux-x64-baseline"]);
+  // Optional to npm, but in the file.
+  expect(bill.components.map(({ scope }) => scope)).toEqual(["required", "required", "required"]);
+  expect(bill.dependencies[0]?.dependsOn.map((ref) => ref.replace(/@[^@]*$/, ""))).toEqual([
+    "pkg:npm/%40oven/bun-linux-x64-baseline",
+    "pkg:npm/jose",
+  ]);
 });
 
 test("the package contains the pinned versions and the bill of materials", () => {

@@ -1,0 +1,17 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Writes SHA256SUMS for our files in a folder, in the form that `sha256sum --check` reads. */
+export function writeChecksums(folder: string): void {
+  const lines = readdirSync(folder)
+    .filter((file) => file.startsWith("plant-store"))
+    .sort()
+    .map((file) => {
+      const sum = createHash("sha256")
+        .update(readFileSync(join(folder, file)))
+        .digest("hex");
+      return `${sum}  ${file}\n`;
+    });
+  writeFileSync(join(folder, "SHA256SUMS"), lines.join(""));
+}
