@@ -1,5 +1,5 @@
-// node test/client-scenario.js URL TOKEN ID… : run by test/client.test.ts with the built library, on Node and on Bun.
-import { PlantStoreClient, RequestAborted, ServiceRefused, ServiceUnreachable } from "plant-store/client";
+// node client-scenario.js URL TOKEN ID… : run by test/client.test.ts beside the unpacked package, on Node and on Bun.
+import { PlantStoreClient, RequestAborted, ServiceRefused, ServiceUnreachable } from "plant-store-client";
 
 const [baseUrl, token, ...ids] = process.argv.slice(2);
 const client = new PlantStoreClient({ baseUrl, token });

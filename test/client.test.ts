@@ -1,7 +1,8 @@
-import { beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import packageFile from "../package.json" with { type: "json" };
 import { accessToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 
 const root = join(import.meta.dir, "..");
@@ -10,9 +11,14 @@ const int64 = fc.oneof(
   fc.constantFrom(-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 0n, -1n),
 );
 
-async function run(command: readonly string[], environment: Record<string, string> = {}) {
+// A project of someone else's, with the packed library as its only dependency.
+const project = temporaryFolder();
+afterAll(() => project[Symbol.dispose]());
+const installed = join(project.path, "node_modules/plant-store-client");
+
+async function run(command: readonly string[], environment: Record<string, string> = {}, cwd = root) {
   const child = Bun.spawn([...command], {
-    cwd: root,
+    cwd,
     env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment },
     stdout: "pipe",
     stderr: "pipe",
@@ -24,21 +30,32 @@ async function run(command: readonly string[], environment: Record<string, strin
   return { code: await child.exited, out, err };
 }
 
-// The library as it is packed: built to plain JavaScript, and imported by its public name.
 beforeAll(async () => {
-  const built = await run(["npm", "run", "--silent", "build:client"]);
-  expect([built.code, built.out]).toEqual([0, ""]);
+  const packed = await run([
+    "npm",
+    "pack",
+    "--silent",
+    "--pack-destination",
+    project.path,
+    "./packages/client",
+  ]);
+  expect(packed.code).toBe(0);
+  mkdirSync(installed, { recursive: true });
+  const archive = packed.out.trim().split("\n").at(-1) ?? "";
+  const tar = ["tar", "-xzf", join(project.path, archive), "--strip-components=1", "-C", installed];
+  expect(await run(tar)).toEqual({ code: 0, out: "", err: "" });
+  copyFileSync(join(root, "test/client-scenario.js"), join(project.path, "client-scenario.mjs"));
 }, 60_000);
 
 for (const [runtime, command] of [
   ["Node", "node"],
   ["Bun", process.execPath],
 ] as const) {
-  test(`the built library is exact for every int64 and has distinct errors on ${runtime}`, async () => {
+  test(`the packed library is exact for every int64 and has distinct errors on ${runtime}`, async () => {
     await using service = await startTestService();
     const ids = [...new Set(fc.sample(int64, 300))];
-    const args = ["test/client-scenario.js", `${service.url}/`, accessToken, ...ids.map(String)];
-    const { out, err } = await run([command, ...args]);
+    const args = ["client-scenario.mjs", `${service.url}/`, accessToken, ...ids.map(String)];
+    const { out, err } = await run([command, ...args], {}, project.path);
     expect(err).toBe("");
     expect(JSON.parse(out)).toEqual({
       outcomes: { created: ids.length, replayed: 2 * ids.length, refused: 0 },
@@ -88,13 +105,15 @@ describe("the examples", () => {
 });
 
 describe("the packed library", () => {
-  test("needs no other package", () => {
-    const files = readdirSync(join(root, "dist/client"), { recursive: true, encoding: "utf8" });
+  test("needs no other package, and has the version of the service and its licence", () => {
+    const { dependencies, version } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    expect([dependencies, version]).toEqual([undefined, packageFile.version]);
+    expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+    const dist = join(installed, "dist");
+    const files = readdirSync(dist, { recursive: true, encoding: "utf8" });
     const imported = files
       .filter((name) => name.endsWith(".js"))
-      .flatMap((name) => [
-        ...readFileSync(join(root, "dist/client", name), "utf8").matchAll(/from "([^"]+)"/g),
-      ])
+      .flatMap((name) => [...readFileSync(join(dist, name), "utf8").matchAll(/from "([^"]+)"/g)])
       .map((match) => match[1] ?? "");
     expect(imported.length).toBeGreaterThan(5);
     expect(imported.filter((path) => !/^\.{1,2}\/[\w./-]+\.js$/.test(path))).toEqual([]);
@@ -103,20 +122,18 @@ describe("the packed library", () => {
     expect(files.filter((name) => name.endsWith(".js")).sort()).toEqual([...used].sort());
   });
 
-  test("is in the package", async () => {
+  test("is also in the package of the service", async () => {
     const { out } = await run(["npm", "pack", "--dry-run", "--json", "--ignore-scripts"]);
-    for (const end of ["js", "d.ts"]) expect(out).toContain(`"dist/client/plant-store-client.${end}"`);
+    for (const end of ["js", "d.ts"])
+      expect(out).toContain(`"packages/client/dist/plant-store-client.${end}"`);
   }, 30_000);
 
   test("has types that compile in a strict project with only web types", async () => {
-    using folder = temporaryFolder();
-    mkdirSync(join(folder.path, "node_modules"));
-    symlinkSync(root, join(folder.path, "node_modules/plant-store"));
-    const file = join(folder.path, "consumer.mts");
+    const file = join(project.path, "consumer.mts");
     writeFileSync(
       file,
       [
-        'import { PlantStoreClient, ServiceRefused } from "plant-store/client";',
+        'import { PlantStoreClient, ServiceRefused } from "plant-store-client";',
         'const client = new PlantStoreClient({ baseUrl: "http://x", token: "t", fetch: async () => new Response() });',
         'const { replayed }: { replayed: boolean } = await client.createPlant({ id: 1n, name: "a" });',
         "// @ts-expect-error a plant needs an id",

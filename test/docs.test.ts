@@ -13,7 +13,14 @@ import { metricFamilies } from "../src/operator/metric-families.ts";
 const root = join(import.meta.dir, "..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 const pages = [
-  ...["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
+  ...[
+    "README.md",
+    "packages/client/README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+  ],
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
@@ -129,6 +136,8 @@ describe("the documents match the code", () => {
         .map((line) => `${path}: ${line}`),
     );
     expect(unsafe).toEqual([]);
+    const installs = /\b(?:npm (?:i|install|add)|(?:pnpm|yarn|bun) add) (?:-\S+ )*plant-store/;
+    expect(texts.filter((path) => installs.test(read(path)))).toEqual([]);
   });
 
   test("no secret in a deploy file is valid as a token", () => {
