@@ -281,6 +281,15 @@ describe("plant-store ready", () => {
     expect([gone.code, gone.err]).toEqual([1, expect.stringContaining("is not ready: ")]);
     expect((await plantStore(["ready", "--url", "ftp://example.org"])).code).toBe(2);
   });
+
+  test("finds a service that is configured like itself, under the path of its base URL", async () => {
+    const baseUrl = "https://plants.example.org/garden/v1";
+    await using running = await startTestService({ "base-url": baseUrl });
+    const [listen = ""] = running.service.addresses;
+    const environment = { PLANT_STORE_LISTEN: listen, PLANT_STORE_BASE_URL: baseUrl };
+    const ready = await plantStore(["ready"], { environment });
+    expect([ready.code, ready.err]).toEqual([0, `http://${listen}/garden/v1 is ready.\n`]);
+  });
 });
 
 test.each(["version", "--version", "-v"])("plant-store %s prints the version", async (argument) => {

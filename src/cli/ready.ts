@@ -12,8 +12,9 @@ export const ready: Command = {
   flags: { url: { placeholder: "URL", help: "its base URL (from --listen)" } },
   settings: ["listen"],
   async run(args, terminal) {
-    const { listen, tlsCert } = readConfig(args.sources);
-    const base = args.value("url") ?? publicUrl(undefined, { ...listen, secure: tlsCert !== undefined });
+    const { listen, tlsCert, baseUrl } = readConfig(args.sources);
+    const own = publicUrl(undefined, { ...listen, secure: tlsCert !== undefined });
+    const base = args.value("url") ?? `${own}${baseUrl?.pathname.replace(/\/+$/, "") ?? ""}`;
     if (!/^https?:/i.test(base) || !URL.canParse(base))
       throw new UsageError(`--url must be an http or https URL, but is ${escapeInvisible(base)}`);
     const problem = await whyUnready(`${base.replace(/\/+$/, "")}/readyz`);
