@@ -1,0 +1,87 @@
+// npm run release [-- --skip-checks] [--untagged]: clones the commit, checks it, and puts into dist/ the executables of every platform, both
+// packages, bills of materials, checksums and release notes. --untagged tries it before the version is tagged.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { writeChecksums } from "./checksums.ts";
+import { changelogSection, releaseProblems } from "./release-notes.ts";
+
+const known = ["--skip-checks", "--untagged"];
+const flags = process.argv.slice(2);
+const unknown = flags.filter((flag) => !known.includes(flag));
+if (unknown.length > 0) end(2, `Unknown: ${unknown.join(" ")}. The flags are ${known.join(" and ")}.`);
+const untagged = flags.includes("--untagged");
+
+const { version } = readJson("package.json");
+const changelog = readFileSync("CHANGELOG.md", "utf8");
+const problems = releaseProblems(
+  {
+    version,
+    clientVersion: readJson("packages/client/package.json").version,
+    changelog,
+    status: output("git", "status", "--porcelain"),
+    tagsOfHead: output("git", "tag", "--points-at", "HEAD").split("\n"),
+  },
+  untagged,
+);
+if (problems.length > 0) end(1, problems.join("\n"));
+
+// A clone has what is committed and nothing else: no ignored file can become part of a release.
+const clone = mkdtempSync(join(tmpdir(), "plant-store-release-"));
+process.on("exit", () => rmSync(clone, { recursive: true, force: true }));
+run(".", "git", "clone", "--quiet", "--no-hardlinks", resolve("."), clone);
+run(clone, "git", "checkout", "--quiet", output("git", "rev-parse", "HEAD").trim());
+run(clone, "npm", "ci", "--ignore-scripts");
+if (!flags.includes("--skip-checks"))
+  for (const script of ["check", "test:built", "test:package"]) run(clone, "npm", "run", script);
+
+const dist = join(clone, "dist");
+rmSync(dist, { recursive: true, force: true });
+run(clone, "npm", "run", "build", "--", "all");
+for (const file of readdirSync(dist).filter((name) => /^plant-store-.*(?<!\.json)$/.test(name)))
+  archive(file);
+for (const folder of [".", "./packages/client"])
+  run(clone, "npm", "pack", "--silent", "--pack-destination", dist, folder);
+renameSync(join(dist, "sbom.cdx.json"), join(dist, `plant-store-${version}.cdx.json`));
+const notes = changelogSection(changelog, version) ?? changelogSection(changelog, "Unreleased") ?? "";
+writeFileSync(join(dist, "release-notes.md"), notes);
+writeChecksums(dist);
+
+rmSync("dist", { recursive: true, force: true });
+run(".", "cp", "-R", dist, "dist");
+console.log(`dist/ has plant-store ${version}:\n${readFileSync("dist/SHA256SUMS", "utf8")}`);
+
+/** NAME.tar.gz with `plant-store` and the licence in place of the executable; the same commit makes the same bytes. */
+function archive(file: string): void {
+  const name = file.replace(/\.exe$/, "");
+  const executable = file.endsWith(".exe") ? "plant-store.exe" : "plant-store";
+  const committed = output("git", "log", "-1", "--format=@%ct").trim();
+  const entries = [
+    ...[`--mtime=${committed}`, "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"],
+    ...["-C", dist, executable, "-C", clone, "LICENSE"],
+  ];
+  renameSync(join(dist, file), join(dist, executable));
+  run(clone, "tar", "--use-compress-program=gzip -9n", "-cf", join(dist, `${name}.tar.gz`), ...entries);
+  rmSync(join(dist, executable));
+}
+
+function run(folder: string, command: string, ...args: readonly string[]): void {
+  const { status } = spawnSync(command, args, { cwd: folder, stdio: "inherit" });
+  if (status !== 0) end(1, `${command} ${args.join(" ")} failed; dist/ is unchanged.`);
+}
+
+function output(command: string, ...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
+  if (status !== 0) end(1, `${command} ${args.join(" ")} failed: ${stderr}`);
+  return stdout;
+}
+
+function readJson(path: string): { readonly version: string } {
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+function end(code: number, message: string): never {
+  console.error(message);
+  process.exit(code);
+}
