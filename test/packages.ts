@@ -38,11 +38,20 @@ run(tool("pnpm"), ["install", "--ignore-scripts"], withPnpm);
 await tryOut("node", withPnpm, "pnpm");
 
 const withYarn = project("yarn", { dependencies });
-// Its Plug'n'Play leaves packages in archives, where Bun cannot read them.
-writeFileSync(join(withYarn, ".yarnrc.yml"), "nodeLinker: node-modules\nenableTelemetry: false\n");
 writeFileSync(join(withYarn, "yarn.lock"), "");
-run(tool("yarn"), ["install"], withYarn);
+installWithYarn("node-modules");
 await tryOut("node", withYarn, "yarn");
+// Bun cannot read packages in archives. The command says so.
+installWithYarn("pnp");
+const refused = spawnSync(tool("yarn"), ["plant-store", "--help"], { cwd: withYarn, encoding: "utf8" });
+if (refused.status !== 1 || !refused.stderr.includes("nodeLinker: node-modules"))
+  throw new Error(`With Plug'n'Play: ${refused.status} ${refused.stdout}${refused.stderr}`);
+console.log("Yarn's Plug'n'Play is refused with a sentence.");
+
+function installWithYarn(linker: string): void {
+  writeFileSync(join(withYarn, ".yarnrc.yml"), `nodeLinker: ${linker}\nenableTelemetry: false\n`);
+  run(tool("yarn"), ["install"], withYarn);
+}
 
 function pack(path: string): string {
   const args = ["pack", "--silent", "--pack-destination", folder.path, path];
