@@ -1,5 +1,6 @@
 // npm run build [-- TARGET…]: dist/plant-store, a single executable for this machine; with targets, one for each by its name;
-// with `all`, one for each platform that Bun supports. Beside each is its bill of materials; SHA256SUMS covers both.
+// with `all`, one for each platform that Bun supports. Beside each are its bill of materials and the licences of what
+// it contains; SHA256SUMS covers all.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { BunPlugin } from "bun";
@@ -9,7 +10,7 @@ import { bundleConsole } from "../src/operator/console-bundle.ts";
 import { threadEntries } from "../src/threads/thread.ts";
 import { writeChecksums } from "./checksums.ts";
 import { type BunPackage, fetchBun, ownBun } from "./fetch-bun.ts";
-import { billOfMaterials, packagesInExecutable } from "./supply-chain.js";
+import { billOfMaterials, licenceTexts, packagesInExecutable } from "./supply-chain.js";
 
 // By our name, with the npm package that has Bun for it.
 const targets: Record<string, string> = {
@@ -71,6 +72,7 @@ async function build(name: string, bun: BunPackage, target: string | undefined):
   const bundled = packagesInExecutable(lock, [...filesIn(metafile), ...consoleFiles], bun);
   const bill = JSON.stringify(billOfMaterials(lock, bundled), null, 2);
   writeFileSync(join(dist, `${name}.cdx.json`), `${bill}\n`);
+  writeFileSync(join(dist, `${name}.licences.txt`), licenceTexts(bundled));
   console.log(`${file}  ${(Bun.file(outfile).size / 1e6).toFixed(1)} MB`);
 }
 

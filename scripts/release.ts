@@ -39,7 +39,7 @@ if (!flags.includes("--skip-checks"))
 const dist = join(clone, "dist");
 rmSync(dist, { recursive: true, force: true });
 run(clone, "npm", "run", "build", "--", "all");
-for (const file of readdirSync(dist).filter((name) => /^plant-store-.*(?<!\.json)$/.test(name)))
+for (const file of readdirSync(dist).filter((name) => /^plant-store-.*(?<!\.json|\.txt)$/.test(name)))
   archive(file);
 for (const folder of [".", "./packages/client"])
   run(clone, "npm", "pack", "--silent", "--pack-destination", dist, folder);
@@ -52,18 +52,19 @@ rmSync("dist", { recursive: true, force: true });
 run(".", "cp", "-R", dist, "dist");
 console.log(`dist/ has plant-store ${version}:\n${readFileSync("dist/SHA256SUMS", "utf8")}`);
 
-/** NAME.tar.gz with `plant-store` and the licence in place of the executable; the same commit makes the same bytes. */
+/** NAME.tar.gz with `plant-store` and all licences in place of the executable; the same commit makes the same bytes. */
 function archive(file: string): void {
   const name = file.replace(/\.exe$/, "");
   const executable = file.endsWith(".exe") ? "plant-store.exe" : "plant-store";
   const committed = output("git", "log", "-1", "--format=@%ct").trim();
   const entries = [
     ...[`--mtime=${committed}`, "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"],
-    ...["-C", dist, executable, "-C", clone, "LICENSE"],
+    ...["-C", dist, executable, "THIRD-PARTY-LICENCES.txt", "-C", clone, "LICENSE"],
   ];
   renameSync(join(dist, file), join(dist, executable));
-  run(clone, "tar", "--use-compress-program=gzip -9n", "-cf", join(dist, `${name}.tar.gz`), ...entries);
-  rmSync(join(dist, executable));
+  renameSync(join(dist, `${name}.licences.txt`), join(dist, "THIRD-PARTY-LICENCES.txt"));
+  run(clone, "tar", "--use-compress-program=gzip -n", "-cf", join(dist, `${name}.tar.gz`), ...entries);
+  for (const packed of [executable, "THIRD-PARTY-LICENCES.txt"]) rmSync(join(dist, packed));
 }
 
 function run(folder: string, command: string, ...args: readonly string[]): void {

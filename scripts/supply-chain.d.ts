@@ -26,6 +26,7 @@ export function packagesInExecutable(
   bundledFiles: readonly string[],
   bun: { readonly name: string; readonly version: string; readonly integrity: string },
 ): Shipped[];
+export function licenceTexts(packages: readonly Shipped[]): string;
 export function billOfMaterials(
   lock: Lock,
   shipped?: readonly Shipped[],

@@ -2,7 +2,7 @@
 //   npm run sbom       prints a bill of materials (CycloneDX 1.6, JSON); the same lock file always gives the same text
 //   npm run licences   checks the licence of every package that ships
 // `npm pack` calls it with `pack` before and `unpack` after.
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 // Licences that ask for no more than their own text.
@@ -62,6 +62,27 @@ export function billOfMaterials(lock, shipped = shippedPackages(lock)) {
       dependsOn: dependenciesOf(entry, shipped).map(purl).sort(),
     })),
   };
+}
+
+/** The licence texts of packages, which nearly every licence asks to be passed on with copies. */
+export function licenceTexts(packages) {
+  return packages
+    .map(({ path, name, version, license }) => {
+      const text = name.startsWith(runtime) ? inRuntime : licenceText(inRoot(path));
+      return `${name} ${version} (${license})\n\n${text.trim()}\n`;
+    })
+    .join(`\n${"-".repeat(72)}\n\n`);
+}
+
+// Some packages have theirs at the end of the README only.
+function licenceText(folder) {
+  const files = readdirSync(folder);
+  const file = files.find((name) => /^(?:licen[cs]e|copying)/i.test(name));
+  if (file !== undefined) return readFileSync(`${folder}/${file}`, "utf8");
+  const readme = readFileSync(`${folder}/${files.find((name) => /^readme/i.test(name))}`, "utf8");
+  const [, text] = /^#+ *licen[cs]e[^\n]*\n(.+)/ims.exec(readme) ?? [];
+  if (text === undefined) throw new Error(`${folder} has no licence text.`);
+  return text;
 }
 
 function described({ name, version, license }) {

@@ -60,7 +60,7 @@ testBuilt("its bill of materials and the checksums are beside it", () => {
   expect(names).toEqual(expect.arrayContaining(["pg", "jose", "preact", "uplot"]));
   expect(names.filter((name: string) => name.startsWith("bun-"))).toHaveLength(1);
   const sums = readFileSync(join(folder, "SHA256SUMS"), "utf8").trim().split("\n");
-  for (const file of ["plant-store", "plant-store.cdx.json"]) {
+  for (const file of ["plant-store", "plant-store.cdx.json", "plant-store.licences.txt"]) {
     const sum = new Bun.CryptoHasher("sha256").update(readFileSync(join(folder, file))).digest("hex");
     expect(sums).toContain(`${sum}  ${file}`);
   }

@@ -7,6 +7,7 @@ import lock from "../package-lock.json" with { type: "json" };
 import {
   billOfMaterials,
   licenceProblems,
+  licenceTexts,
   packagesInExecutable,
   shippedPackages,
 } from "../scripts/supply-chain.js";
@@ -84,6 +85,15 @@ test("the bill of an executable has the packages that were bundled, and the Bun 
     "pkg:npm/%40oven/bun-linux-x64-baseline",
     "pkg:npm/jose",
   ]);
+});
+
+test("the licence texts of an executable name every package, with its copyright", () => {
+  const installed = shipped.filter(({ path }) => existsSync(join(root, path)));
+  const texts = licenceTexts(installed).split(/^-{72}$/m);
+  expect(texts.map((text) => text.trim().split(" (")[0])).toEqual(
+    installed.map(({ name, version }) => `${name} ${version}`),
+  );
+  for (const text of texts) expect(text).toMatch(/copyright|JavaScriptCore/i);
 });
 
 test("the package contains the pinned versions and the bill of materials", () => {
