@@ -66,7 +66,7 @@ for (const [runtime, command] of [
     });
     const sorted = [...ids].sort((a, b) => (a < b ? -1 : 1));
     expect(storedPlants(service.database).map(({ id }) => id)).toEqual(sorted);
-  }, 30_000);
+  });
 }
 
 describe("the examples", () => {
@@ -100,7 +100,7 @@ describe("the examples", () => {
         expect([code, err]).toEqual([0, ""]);
         expect(out).toMatch(answer);
       }
-    }, 20_000);
+    });
   }
 });
 
@@ -126,7 +126,7 @@ describe("the packed library", () => {
     const { out } = await run(["npm", "pack", "--dry-run", "--json", "--ignore-scripts"]);
     for (const end of ["js", "d.ts"])
       expect(out).toContain(`"packages/client/dist/plant-store-client.${end}"`);
-  }, 30_000);
+  });
 
   test("has types that compile in a strict project with only web types", async () => {
     const file = join(project.path, "consumer.mts");
@@ -151,5 +151,5 @@ describe("the packed library", () => {
       );
     const { code, out } = await run(["node", "node_modules/typescript/bin/tsc", ...flags, "", file]);
     expect([code, out]).toEqual([0, ""]);
-  }, 30_000);
+  });
 });
