@@ -13,6 +13,7 @@ const unknown = flags.filter((flag) => !known.includes(flag));
 if (unknown.length > 0) end(2, `Unknown: ${unknown.join(" ")}. The flags are ${known.join(" and ")}.`);
 const untagged = flags.includes("--untagged");
 
+const [commit = "", committedAt] = output("git", "log", "-1", "--format=%H %ct").trim().split(" ");
 const { version } = readJson("package.json");
 const changelog = readFileSync("CHANGELOG.md", "utf8");
 const problems = releaseProblems(
@@ -33,7 +34,7 @@ process.on("exit", () => rmSync(clone, { recursive: true, force: true }));
 // Ctrl-C ends the current command too, whose failure then ends this process: the clone of a gigabyte is removed.
 process.on("SIGINT", () => {});
 run(".", "git", "clone", "--quiet", "--no-hardlinks", resolve("."), clone);
-run(clone, "git", "checkout", "--quiet", output("git", "rev-parse", "HEAD").trim());
+run(clone, "git", "checkout", "--quiet", commit);
 run(clone, "npm", "ci", "--ignore-scripts");
 if (!flags.includes("--skip-checks"))
   for (const script of ["check", "test:built", "test:package"]) run(clone, "npm", "run", script);
@@ -58,9 +59,8 @@ console.log(`dist/ has plant-store ${version}:\n${readFileSync("dist/SHA256SUMS"
 function archive(file: string): void {
   const name = file.replace(/\.exe$/, "");
   const executable = file.endsWith(".exe") ? "plant-store.exe" : "plant-store";
-  const committed = output("git", "log", "-1", "--format=@%ct").trim();
   const entries = [
-    ...[`--mtime=${committed}`, "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"],
+    ...[`--mtime=@${committedAt}`, "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"],
     ...["-C", dist, executable, "THIRD-PARTY-LICENCES.txt", "-C", clone, "LICENSE"],
   ];
   renameSync(join(dist, file), join(dist, executable));
