@@ -1,0 +1,74 @@
+// npm run bench:disks -- [ROUNDS] [CHECKOUT]
+// Durable creates against a bare Bun.serve, in interleaved rounds: with an fsync that costs nothing, on this machine's own disk, and
+// with fsyncs of 0.5 and 2 ms; with equal headers and with headers that differ in each request. The slower disks need a C compiler.
+// CHECKOUT is the folder of another version of this project, measured instead of this one.
+import { spawnSync } from "node:child_process";
+import { mkdirSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { load, median, oursCommand, type Server, start, startBare, temporaryFolder } from "./servers.ts";
+
+const [rounds = "7", checkout = join(import.meta.dir, "..")] = process.argv.slice(2);
+const seconds = 3;
+const folder = temporaryFolder();
+const shim = join(folder, "slow-sync.so");
+const canSlow =
+  spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", shim, join(import.meta.dir, "slow-sync.c")]).status === 0;
+// The data is in memory, so that an fsync costs what the shim makes it cost, and nothing without it.
+const memory = join("/dev/shm", `plant-store-bench-${process.pid}`);
+mkdirSync(memory);
+
+interface Case {
+  readonly disk: string;
+  readonly connections: number;
+  readonly headers: "equal" | "differing";
+  readonly server: Server;
+  readonly ratios: number[];
+}
+
+await using bare = await startBare();
+await using free = await ours("free", join(memory, "free.db"));
+await using own = await ours("own", join(folder, "own.db"));
+await using half = canSlow ? await ours("half", join(memory, "half.db"), 500) : undefined;
+await using two = canSlow ? await ours("two", join(memory, "two.db"), 2000) : undefined;
+const cases: Case[] = [
+  { disk: "free", connections: 64, headers: "equal", server: free, ratios: [] },
+  { disk: "free", connections: 64, headers: "differing", server: free, ratios: [] },
+  { disk: "own disk", connections: 64, headers: "equal", server: own, ratios: [] },
+  { disk: "own disk", connections: 64, headers: "differing", server: own, ratios: [] },
+  ...(half ? [{ disk: "0.5 ms", connections: 64, headers: "equal" as const, server: half, ratios: [] }] : []),
+  ...(two ? [{ disk: "2 ms", connections: 512, headers: "equal" as const, server: two, ratios: [] }] : []),
+];
+let nextId = 1;
+for (let round = 0; round <= Number(rounds); round++) {
+  const line: string[] = [];
+  for (const { disk, connections, headers, server, ratios } of cases) {
+    // The first alternates, so that neither gains by its place.
+    const order = round % 2 === 0 ? [server, bare] : [bare, server];
+    const rates = new Map<Server, number>();
+    for (const one of order) {
+      const result = await load(one, { connections, headers, seconds, firstId: nextId });
+      nextId = result.nextId;
+      rates.set(one, result.rate);
+      if (one === bare) line.push(`${disk} (load ${result.cores.toFixed(2)} of a core)`);
+    }
+    const ratio = (rates.get(server) ?? 0) / (rates.get(bare) ?? 1);
+    if (round > 0) ratios.push(ratio);
+    line.push(ratio.toFixed(2));
+  }
+  console.error(`round ${round} of ${rounds}: ${line.join(" ")}`);
+}
+for (const { disk, connections, headers, ratios } of cases) {
+  const sorted = ratios.toSorted((one, other) => one - other);
+  const spread = `${sorted[0]?.toFixed(2)} to ${sorted.at(-1)?.toFixed(2)}`;
+  console.log(
+    `${disk}, ${connections} connections, ${headers} headers: ${median(ratios).toFixed(2)} of bare (${spread})`,
+  );
+}
+rmSync(memory, { recursive: true, force: true });
+rmSync(folder, { recursive: true, force: true });
+
+function ours(name: string, database: string, syncUs?: number): Promise<Server> {
+  const command = (port: number) => oursCommand(port, database, [], resolve(checkout));
+  const environment = syncUs === undefined ? undefined : { LD_PRELOAD: shim, SYNC_US: String(syncUs) };
+  return start(name, { command, ...(environment && { environment }) });
+}
