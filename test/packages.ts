@@ -107,7 +107,7 @@ async function addresses(log: AsyncIterable<Uint8Array>): Promise<[string, strin
   for await (const part of log) {
     text += new TextDecoder().decode(part);
     const [, url, operatorUrl] =
-      /"message":"listening","url":"([^"]+)","operatorUrl":"([^"]+)"/.exec(text) ?? [];
+      /"message":"listening","url\.full":"([^"]+)","plant_store\.operator_url":"([^"]+)"/.exec(text) ?? [];
     if (url !== undefined && operatorUrl !== undefined) return [url, operatorUrl];
   }
   throw new Error(`serve ended: ${text}`);
