@@ -44,14 +44,6 @@ onEveryEngine((engine) => {
   });
 });
 
-test("a full queue is committed before further plants are refused", async () => {
-  await using running = await startTestService({ "max-pending": "16" });
-  const responses = await Promise.all(
-    Array.from({ length: 200 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`)),
-  );
-  expect(responses.filter(({ status }) => status !== 200)).toEqual([]);
-});
-
 test("a full queue answers 50301, and stores what is queued once the data file is unlocked", async () => {
   await using running = await startTestService({ "max-pending": "4" });
   const lock = new Database(running.database);

@@ -70,7 +70,7 @@ function readLink(path: string): string {
 }
 
 function savedIn(log: string): string {
-  return /saved under a new name[^}]*"path":"([^"]+)"/.exec(log)?.[1] ?? "";
+  return /saved under a new name[^}]*"file\.path":"([^"]+)"/.exec(log)?.[1] ?? "";
 }
 
 function bytesOf(folder: string): Record<string, string> {
@@ -154,7 +154,8 @@ describe("a data file that is lost while the service runs", () => {
     const { code, err } = await service.ended();
     expect(code).toBe(1);
     const saved = savedIn(err);
-    expect(storedPlants(saved)).toHaveLength(acknowledged);
+    // One that was committed and not yet synced is saved, although its outcome was unknown to its client.
+    expect(storedPlants(saved).length - acknowledged).toBeOneOf([0, 1]);
 
     const refusal = await refusedStart(file);
     expect(refusal).toContain(`plant-store restore ${saved}`);

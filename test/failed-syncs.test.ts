@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, write
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { plantStore, type Serving, serve } from "./command.ts";
-import { accessToken, eventually, post, storedPlants, temporaryFolder } from "./harness.ts";
+import { accessToken, eventually, operatorToken, post, storedPlants, temporaryFolder } from "./harness.ts";
 import { canRecordSyncs, recordSyncs } from "./syncs.ts";
 
 const withToken = { PLANT_STORE_ACCESS_TOKEN: accessToken };
@@ -246,6 +246,81 @@ describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
   });
 });
 
+describe.skipIf(!canRecordSyncs)("while an fsync of the WAL hangs", () => {
+  test("probes are answered, no plant is acknowledged, and none is readable before it is durable", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const syncs = recordSyncs(folder.path, "-wal", "hang");
+    await using service = await serve(["--database", file], {
+      environment: {
+        ...withToken,
+        ...syncs.environment,
+        PLANT_STORE_OPERATOR_TOKEN: operatorToken,
+        PLANT_STORE_OPERATOR_LISTEN: "127.0.0.1:0",
+      },
+    });
+    const read = async (path: string) => {
+      const headers = { authorization: `Bearer ${operatorToken}` };
+      return (await fetch(`${service.operatorUrl}${path}`, { headers })).json();
+    };
+    expect(await read("/api/plants")).toMatchObject({ plants: [] });
+    syncs.failFromNowOn();
+    const ended: string[] = [];
+    const ends = (what: string, work: Promise<unknown>) => work.then(() => ended.push(what));
+    const all = [
+      ends("create", post(service.url, '{"id":1,"name":"fern"}')),
+      // Queued while the first one hangs.
+      ends(
+        "replay",
+        Bun.sleep(50).then(() => post(service.url, '{"id":1,"name":"fern"}')),
+      ),
+      ends(
+        "conflict",
+        Bun.sleep(50).then(() => post(service.url, '{"id":1,"name":"oak"}')),
+      ),
+      ends(
+        "list",
+        Bun.sleep(100).then(() => read("/api/plants")),
+      ),
+      ends(
+        "command",
+        Bun.sleep(100).then(() => plantStore(["list", "--database", file], syncs)),
+      ),
+    ];
+    for (let probe = 0; probe < 20; probe++) {
+      const startMs = performance.now();
+      expect((await fetch(`${service.url}/livez`)).status).toBe(200);
+      expect(performance.now() - startMs).toBeLessThan(1000);
+      await Bun.sleep(50);
+    }
+    expect(ended).toEqual([]);
+    syncs.failNoMore();
+    await Promise.all(all);
+    expect(ended[0]).toBe("create");
+    expect(await read("/api/plants")).toMatchObject({ plants: [{ id: "1" }] });
+  });
+
+  test("a failure of it is the outcome of everything that waited, and of everything after", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const syncs = recordSyncs(folder.path, "-wal", "once");
+    const service = await serve(["--database", file], {
+      environment: { ...withToken, ...syncs.environment },
+    });
+    expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
+    syncs.failFromNowOn();
+    const status = (id: number) =>
+      post(service.url, JSON.stringify({ id, name: "fern" })).then(
+        (response) => response.status,
+        () => 0,
+      );
+    const statuses = await Promise.all(Array.from({ length: 40 }, (_, index) => status(index + 1)));
+    expect(new Set(statuses).has(200)).toBe(false);
+    expect((await service.ended()).code).toBe(1);
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+  });
+});
+
 describe.skipIf(!canRecordSyncs)("what is synced", () => {
   test("by a start with a long-running reader is the WAL, truncated after its last transaction", async () => {
     using folder = temporaryFolder();
@@ -297,7 +372,7 @@ describe.skipIf(!canRecordSyncs)("what is synced", () => {
     const before = syncs.seen().length;
     rmSync(dirname(file), { recursive: true });
     const { err } = await service.ended();
-    const saved = /"path":"([^"]+)"/.exec(err)?.[1] ?? "";
+    const saved = /"file\.path":"([^"]+)"/.exec(err)?.[1] ?? "";
     expect(statSync(saved).mode & 0o077).toBe(0);
     const paths = syncs
       .seen()
@@ -342,11 +417,11 @@ describe.skipIf(!canRecordSyncs)("what is synced", () => {
     using reader = new Database(file, { readonly: true });
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
-    const byThread = () =>
-      syncs.seen().filter(({ thread, path }) => thread !== main && path.startsWith(file));
-    while (id < 400 && byThread().length === 0) await create();
-    await eventually(() => byThread().some(({ path }) => path === file));
-    expect(byThread()[0]?.path).toBe(`${file}-wal`);
+    const ofDataFile = () => syncs.seen().find(({ thread, path }) => thread !== main && path === file);
+    while (id < 400 && ofDataFile() === undefined) await create();
+    await eventually(() => ofDataFile() !== undefined);
+    const byThread = syncs.seen().filter(({ thread }) => thread === ofDataFile()?.thread);
+    expect(byThread[0]?.path).toBe(`${file}-wal`);
   });
 });
 

@@ -14,14 +14,16 @@ export interface Sync {
   readonly path: string;
 }
 
-/** Records the syncs of a process that is started with this environment, and makes some of them fail on demand. */
-export function recordSyncs(folder: string, failSuffix: string, only?: "once" | "main thread") {
+/** Records the syncs of a process that is started with this environment, and makes some of them fail, or hang, on demand. */
+export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "main thread" | "hang") {
   const library = join(folder, "syncs.so");
   const built = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], {
     encoding: "utf8",
   });
   if (built.status !== 0) throw new Error(built.stderr);
-  const limit = { once: { FAIL_ONCE: "1" }, "main thread": { FAIL_MAIN: "1" }, all: {} }[only ?? "all"];
+  const limit = { once: { FAIL_ONCE: "1" }, "main thread": { FAIL_MAIN: "1" }, hang: { HANG: "1" }, all: {} }[
+    how ?? "all"
+  ];
   const [log, when] = [join(folder, "syncs.log"), join(folder, "fail-now")];
   return {
     environment: { LD_PRELOAD: library, SYNC_LOG: log, FAIL_SUFFIX: failSuffix, FAIL_WHEN: when, ...limit },

@@ -92,6 +92,22 @@ describe("the intake", () => {
     expect(many.store.batches).toEqual([1000, 1000, 500]);
   });
 
+  test("gives the store its next batch before it answers the last one", async () => {
+    const { store, create } = setUp();
+    const gate = Promise.withResolvers<void>();
+    const events: string[] = [];
+    store.next = () => {
+      events.push("stores");
+      return gate.promise;
+    };
+    const first = create(1).then(() => events.push("answers"));
+    await Bun.sleep(1);
+    const second = create(2);
+    gate.resolve();
+    await Promise.all([first, second]);
+    expect(events).toEqual(["stores", "stores", "answers"]);
+  });
+
   test("rejects a batch that the store could not write, and recovers with the next", async () => {
     const { store, heard, intake, create } = setUp();
     store.next = () => Promise.reject(new StoreUnavailable("full"));

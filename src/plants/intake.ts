@@ -138,9 +138,12 @@ export class Intake implements PlantIntake {
   }
 
   async #drain(): Promise<void> {
-    while (this.#queue.length > 0) {
-      const batch = this.#nextBatch();
-      await this.#store(batch);
+    let settleLast: (() => void) | undefined;
+    while (this.#queue.length > 0 || settleLast !== undefined) {
+      const storing = this.#queue.length > 0 ? this.#store(this.#nextBatch()) : undefined;
+      // While the store makes this batch durable, the last one gets its responses.
+      settleLast?.();
+      settleLast = await storing;
     }
     this.#drains--;
     if (this.#pending === 0) this.#emptied?.();
@@ -153,8 +156,9 @@ export class Intake implements PlantIntake {
     return batch;
   }
 
-  async #store(batch: readonly Waiting[]): Promise<void> {
-    if (this.#state === "outcome-unknown") return this.#reject(batch);
+  /** Returns the function that settles the batch. */
+  async #store(batch: readonly Waiting[]): Promise<() => void> {
+    if (this.#state === "outcome-unknown") return () => this.#reject(batch);
     const traced = this.#options.traceCommit?.(batch);
     let outcomes: readonly Result[];
     const startedMs = performance.now();
@@ -163,12 +167,16 @@ export class Intake implements PlantIntake {
     } catch (reason) {
       this.#failed(reason);
       traced?.(reason);
-      return this.#reject(batch);
+      return () => this.#reject(batch);
     }
     traced?.();
     this.#available();
     const storedMs = performance.now();
     this.#probedAtMs = storedMs;
+    return () => this.#settleBatch(batch, outcomes, storedMs - startedMs);
+  }
+
+  #settleBatch(batch: readonly Waiting[], outcomes: readonly Result[], tookMs: number): void {
     // Before they are settled: a response can cause the next plant to arrive immediately, and there must be room for it.
     this.#pending -= batch.length;
     let created = 0;
@@ -179,7 +187,7 @@ export class Intake implements PlantIntake {
       else if (typeof outcome !== "string" && outcome.kind === "replayed") replayed++;
       this.#settle((batch[index] as Waiting).settle, outcome);
     }
-    this.#options.onStored({ created, replayed, plants: batch.length, tookMs: storedMs - startedMs });
+    this.#options.onStored({ created, replayed, plants: batch.length, tookMs });
   }
 
   #reject(batch: readonly Waiting[]): void {

@@ -5,9 +5,11 @@ import type { PlantArchive } from "../plants/plant-archive.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
+import { realDataFile } from "./sqlite/data-file-path.ts";
 import type { OpenOptions } from "./sqlite/open.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
+import { syncedArchive } from "./sqlite/reading/synced-archive.ts";
 import { SqliteAudit } from "./sqlite/sqlite-audit.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
 import { SqliteTokens } from "./sqlite/sqlite-tokens.ts";
@@ -65,7 +67,7 @@ export async function openArchive(setting: StoreSetting, { older = true } = {}):
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, older ? "read" : "tokens");
   const file = openReadOnly(database);
   return {
-    archive: new SqliteArchive(file, database),
+    archive: syncedArchive(new SqliteArchive(file, database), realDataFile(database)),
     tokens: new SqliteTokens(file, undefined),
     audit: new SqliteAudit(file, undefined),
     [Symbol.asyncDispose]: async () => file.close(),

@@ -1,6 +1,7 @@
 /* Preloaded into a service: writes a line "THREAD CALL PATH" into $SYNC_LOG for every sync, and fails those of files whose path
    ends in $FAIL_SUFFIX while the file $FAIL_WHEN exists, with the error number $FAIL_ERRNO or EIO. With $FAIL_ONCE only the
-   first of them, as Linux reports a failed write-back; with $FAIL_MAIN only those of the main thread. */
+   first of them, as Linux reports a failed write-back; with $FAIL_MAIN only those of the main thread. With $HANG they wait until that file is gone, and
+   then sync. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,7 +42,10 @@ static int fail(void) {
   int name(int fd) {                                     \
     static int (*real)(int);                             \
     if (!real) real = dlsym(RTLD_NEXT, #name);           \
-    if (watched(fd, #name)) return fail();               \
+    if (watched(fd, #name)) {                            \
+      if (!getenv("HANG")) return fail();                \
+      while (!access(getenv("FAIL_WHEN"), F_OK)) usleep(1000); \
+    }                                                    \
     return real(fd);                                     \
   }
 SYNC(fsync)

@@ -14,6 +14,7 @@ import { Checkpointer } from "./writing/checkpointer.ts";
 import { DataFileWatch, type WatchedFile } from "./writing/data-file-watch.ts";
 import { openWriter } from "./writing/open-writer.ts";
 import { SqlitePlants } from "./writing/sqlite-plants.ts";
+import { takeOverSync } from "./writing/sync-wal.ts";
 import { Writer } from "./writing/writer.ts";
 
 /** The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others only read. */
@@ -58,11 +59,12 @@ export class SqliteStore implements AsyncDisposable {
         this.#fail(reason, { reason: "sync-failed" });
         return reason;
       },
+      syncWal: takeOverSync(database, this.#watch.wal),
     });
     this.plants = new SqlitePlants(database, this.#writer, events);
     this.audit = new SqliteAudit(database, this.#writer);
     this.tokens = new SqliteTokens(database, { writer: this.#writer, audit: this.audit });
-    this.archive = new ThreadedArchive(real);
+    this.archive = new ThreadedArchive(real, () => this.#writer.synced());
   }
 
   lastBackup(): Promise<LastBackup | undefined> {

@@ -22,14 +22,17 @@ const idleMsMax = 60_000;
 /** Reads SQLite from other threads, so that no search or count delays the one that writes. They start when first needed. */
 export class ThreadedArchive implements PlantArchive {
   readonly #path: string;
+  readonly #synced: () => Promise<void>;
   readonly #threads = new Set<ArchiveThread>();
   readonly #idle: ArchiveThread[] = [];
   readonly #waiting: PromiseWithResolvers<ArchiveThread>[] = [];
   #idleTimer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(path: string) {
+  /** `synced`: resolves once everything is durable that could be read when it was called. */
+  constructor(path: string, synced: () => Promise<void>) {
     this.#path = path;
+    this.#synced = synced;
   }
 
   async page(request: PageRequest): Promise<PlantPage> {
@@ -75,7 +78,10 @@ export class ThreadedArchive implements PlantArchive {
     this.#next();
     const thread = await turn.promise;
     try {
-      return await work(thread);
+      const result = await work(thread);
+      // A thread can read what is committed and not yet durable.
+      await this.#synced();
+      return result;
     } finally {
       if (this.#threads.has(thread)) this.#idle.push(thread);
       this.#stopIdleLater();

@@ -11,9 +11,9 @@ const watchEveryMs = 500;
  */
 export class DataFileWatch {
   readonly #path: string;
-  readonly #wal: number;
-  /** A handle of the data file, for as long as the database is open. */
+  /** Handles of the data file and the WAL, for as long as the database is open. */
   readonly data: number;
+  readonly wal: number;
   readonly #lost: (file: WatchedFile) => void;
   readonly #timer: NodeJS.Timeout;
 
@@ -21,7 +21,7 @@ export class DataFileWatch {
     this.#path = path;
     this.#lost = lost;
     this.data = openSync(path, "r+");
-    this.#wal = openSync(`${path}-wal`, "r");
+    this.wal = openSync(`${path}-wal`, "r");
     this.#timer = setInterval(() => void this.check(), watchEveryMs);
     this.#timer.unref();
   }
@@ -29,13 +29,13 @@ export class DataFileWatch {
   /** Whether both files still have their names; reports the first that does not, once. */
   async check(): Promise<boolean> {
     if (!(await isSame(this.#path, this.data))) return this.#report("data");
-    if (!(await isSame(`${this.#path}-wal`, this.#wal))) return this.#report("wal");
+    if (!(await isSame(`${this.#path}-wal`, this.wal))) return this.#report("wal");
     return true;
   }
 
   /** Whether the WAL beside the path is the one that is open here. */
   hasWal(): Promise<boolean> {
-    return isSame(`${this.#path}-wal`, this.#wal);
+    return isSame(`${this.#path}-wal`, this.wal);
   }
 
   stop(): void {
@@ -45,7 +45,7 @@ export class DataFileWatch {
   /** For after the database is closed. */
   closeFiles(): void {
     closeSync(this.data);
-    closeSync(this.#wal);
+    closeSync(this.wal);
   }
 
   #report(file: WatchedFile): false {

@@ -71,3 +71,31 @@ test("a failure that may be after the commit is thrown as the hook reports it", 
   lock[Symbol.dispose]();
   rmSync(folder, { recursive: true });
 });
+
+test("a transaction is settled after the fsync that started after its commit, and the next one begins then", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
+  const { database, lock } = openWriter(join(folder, "plants.db"));
+  const syncs: PromiseWithResolvers<void>[] = [];
+  const syncWal = () => {
+    const sync = Promise.withResolvers<void>();
+    syncs.push(sync);
+    return sync.promise;
+  };
+  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason, syncWal });
+  const events: string[] = [];
+  const work = (name: string) => () => void events.push(`${name} runs`);
+  const first = writer.transaction(work("first")).then(() => events.push("first settles"));
+  const second = writer.transaction(work("second")).then(() => events.push("second settles"));
+  const read = writer.synced().then(() => events.push("a reader continues"));
+  await Bun.sleep(10);
+  expect([events, syncs.length]).toEqual([["first runs"], 1]);
+  syncs[0]?.resolve();
+  await Promise.all([first, read]);
+  await Bun.sleep(0);
+  expect(events.slice(1).toSorted()).toEqual(["a reader continues", "first settles", "second runs"]);
+  syncs[1]?.reject(Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" }));
+  expect(await second.catch((error: Error) => error)).toBeInstanceOf(OutcomeUnknown);
+  database.close();
+  lock[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
+});

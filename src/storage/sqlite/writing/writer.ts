@@ -4,10 +4,12 @@ import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts
 import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "../lock-wait.ts";
 
 export interface WriterHooks {
-  /** After every commit; `tookMs` is what COMMIT took, which writes the WAL and fsyncs it. */
-  readonly committed: (tookMs: number) => void;
+  /** After every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs. */
+  readonly committed: (syncMs: number) => void;
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
   readonly outcomeUnknown: (reason: OutcomeUnknown) => OutcomeUnknown;
+  /** Fsyncs the WAL. Undefined where a COMMIT does that itself. */
+  readonly syncWal?: (() => Promise<void>) | undefined;
 }
 
 /** The one way to write: a transaction that is durable when it has settled. */
@@ -18,8 +20,9 @@ export class Writer {
   readonly #commit: Statement;
   #lockedSinceMs: number | undefined;
   #lockedAtMs = 0;
-  #commitMs = 0;
+  #syncMs = 0;
   #stopped: OutcomeUnknown | undefined;
+  #syncing: Promise<void> | undefined;
 
   constructor(database: Database, hooks: WriterHooks) {
     this.#database = database;
@@ -34,15 +37,45 @@ export class Writer {
    * @throws OutcomeUnknown it may or may not be stored.
    */
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
-    // Waiting inside SQLite would stall every request, so its connection has no busy_timeout, and the wait is here.
-    while (!this.#tryBegin()) {
+    for (;;) {
+      // One transaction at a time is committed and not yet synced. So a crash tears only the last one, which is how the next
+      // start tells damage from a crash.
+      while (this.#syncing !== undefined) await this.#syncing;
+      if (this.#tryBegin()) break;
+      // Waiting inside SQLite would stall every request, so its connection has no busy_timeout, and the wait is here.
       this.#checkWait();
       await sleep(lockRetryMs);
     }
     this.#lockedSinceMs = undefined;
     const result = this.#run(work, rolledBack);
-    this.#hooks.committed(this.#commitMs);
+    if (this.#hooks.syncWal !== undefined) await this.#sync(this.#hooks.syncWal);
+    this.#hooks.committed(this.#syncMs);
     return result;
+  }
+
+  /**
+   * Resolves once everything is durable that any connection could read when it was called.
+   * @throws OutcomeUnknown
+   */
+  async synced(): Promise<void> {
+    await this.#syncing;
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  async #sync(syncWal: () => Promise<void>): Promise<void> {
+    const syncing = Promise.withResolvers<void>();
+    this.#syncing = syncing.promise;
+    const startedMs = performance.now();
+    try {
+      await syncWal();
+      this.#syncMs = performance.now() - startedMs;
+    } catch (error) {
+      throw this.#unknown(error);
+    } finally {
+      this.#syncing = undefined;
+      syncing.resolve();
+    }
+    if (this.#stopped !== undefined) throw this.#stopped;
   }
 
   #run<Result>(work: () => Result, rolledBack?: () => void): Result {
@@ -50,7 +83,7 @@ export class Writer {
       const result = work();
       const startedMs = performance.now();
       this.#commit.run();
-      this.#commitMs = performance.now() - startedMs;
+      this.#syncMs = performance.now() - startedMs;
       return result;
     } catch (error) {
       // A full disk is noticed while the WAL is written, before its fsync. Any other failure may be after the commit

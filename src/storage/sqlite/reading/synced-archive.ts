@@ -1,0 +1,39 @@
+import { closeSync, fdatasyncSync, openSync } from "node:fs";
+import type { PlantArchive } from "../../../plants/plant-archive.ts";
+
+/**
+ * An archive for another process than the service's. The service fsyncs a transaction after its commit, so one that can be
+ * read may not be durable yet: what was read is returned after an fsync of the WAL.
+ */
+export function syncedArchive(archive: PlantArchive, path: string): PlantArchive {
+  const synced = async <Result>(read: Promise<Result>): Promise<Result> => {
+    const result = await read;
+    syncWalIfAny(`${path}-wal`);
+    return result;
+  };
+  return {
+    page: (request) => synced(archive.page(request)),
+    find: (id) => synced(archive.find(id)),
+    findAll: (ids) => synced(archive.findAll(ids)),
+    total: () => synced(archive.total()),
+    createdPerMinute: (fromMs, minutes) => synced(archive.createdPerMinute(fromMs, minutes)),
+    topTags: (limit) => synced(archive.topTags(limit)),
+    arrivedSince: (cursor, limit) => synced(archive.arrivedSince(cursor, limit)),
+    diskUsage: () => archive.diskUsage(),
+  };
+}
+
+function syncWalIfAny(path: string): void {
+  try {
+    const file = openSync(path, "r");
+    try {
+      fdatasyncSync(file);
+    } finally {
+      // SQLite holds no lock on the WAL file itself, so closing a handle of it drops none.
+      closeSync(file);
+    }
+  } catch (error) {
+    // No WAL, or one on read-only media, which no service writes.
+    if (!["ENOENT", "EROFS", "EINVAL"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
