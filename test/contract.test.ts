@@ -239,6 +239,26 @@ onEveryEngine((engine) => {
   });
 
   describe("the other paths", () => {
+    test("redirect a browser that opens the address to the docs, and no one else", async () => {
+      const ask = async (accept: string, method = "GET", path = "/") => {
+        const response = await fetch(running.url + path, {
+          method,
+          headers: { Accept: accept },
+          redirect: "manual",
+        });
+        const { error } = ((await response.json().catch(() => ({}))) ?? {}) as { error?: number };
+        return [response.status, response.headers.get("Location") ?? error];
+      };
+      const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+      expect(await ask(browser)).toEqual([303, "/docs"]);
+      expect(await ask("application/json, TEXT/HTML;q=0.5")).toEqual([303, "/docs"]);
+      expect(await ask(browser, "HEAD")).toEqual([303, "/docs"]);
+      for (const accept of ["*/*", "application/json", "text/html;q=0", "text/htmlx", ""])
+        expect([accept, ...(await ask(accept))]).toEqual([accept, 404, 40401]);
+      expect(await ask(browser, "POST")).toEqual([404, 40401]);
+      expect(await ask(browser, "GET", "/elsewhere")).toEqual([404, 40401]);
+    });
+
     test("livez and readyz", async () => {
       for (const path of ["/livez", "/readyz"]) expect((await fetch(running.url + path)).status).toBe(200);
     });
@@ -270,6 +290,11 @@ onEveryEngine((engine) => {
     const local = `http://${moved.service.addresses[0]}`;
     expect((await post(`${local}/garden/v1`, '{"id":1,"name":"a"}')).status).toBe(200);
     expect((await fetch(`${local}/garden/v1/docs`)).status).toBe(200);
+    for (const path of ["/garden/v1", "/garden/v1/"]) {
+      const headers = { Accept: "text/html" };
+      const opened = await fetch(local + path, { headers, redirect: "manual" });
+      expect([opened.status, opened.headers.get("Location")]).toEqual([303, "/garden/v1/docs"]);
+    }
     expect((await post(local, '{"id":1,"name":"a"}')).status).toBe(404);
     const description = await fetch(`${local}/garden/v1/openapi.json`).then((response) => response.json());
     expect(description).toMatchObject({ servers: [{ url }] });

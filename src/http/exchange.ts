@@ -37,6 +37,7 @@ export interface ListenerState {
 const reasons: Readonly<Record<number, string>> = {
   200: "OK",
   201: "Created",
+  303: "See Other",
   400: "Bad Request",
   401: "Unauthorized",
   403: "Forbidden",
@@ -160,6 +161,10 @@ export class Exchange {
 
   respond(contentType: string, body: string | Uint8Array, headers: Headers = noHeaders): void {
     this.#send(200, contentType, headers, body);
+  }
+
+  redirect(location: string): void {
+    this.#send(303, "text/plain", { Location: location, Vary: "Accept" }, `See ${location}\n`);
   }
 
   closeAfterResponse(): void {

@@ -10,6 +10,8 @@ export interface RouterOptions {
   readonly basePath: string;
   /** Added to the message about a path that does not exist. */
   readonly hint: string;
+  /** The page that a browser gets which opens the base path; undefined where that is a route. */
+  readonly home?: string;
 }
 
 export interface RouterChecks {
@@ -22,6 +24,8 @@ export interface RouterChecks {
 type Scoped = { readonly scope: Scope; readonly handle: Handler };
 type Mounted = Scoped | { readonly scope: "none"; readonly handle: OpenHandler };
 
+// Not where the client gives it a weight of 0, which means "never" (RFC 9110, 12.5.1).
+const acceptsHtml = /(?:^|,)\s*text\/html\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
 // A Map, because a request may name any method, even `constructor`, which every object has.
 type Methods = Map<string, Mounted>;
 
@@ -118,6 +122,11 @@ export class Router<Parts> {
   }
 
   #noSuchPath(exchange: Exchange, path: string): void {
+    const { basePath, home } = this.#options;
+    const isRoot = path === `${basePath}/` || path === basePath;
+    // Not a route, so that everyone but a browser is still told that there is nothing here.
+    if (home !== undefined && isRoot && isRead(exchange) && acceptsHtml.test(exchange.header("accept") ?? ""))
+      return exchange.redirect(basePath + home);
     exchange.error("no-such-path", `There is nothing at ${path.slice(0, 100)}. ${this.#options.hint}`);
   }
 
@@ -131,6 +140,10 @@ export class Router<Parts> {
     }
     return undefined;
   }
+}
+
+function isRead({ method }: Exchange): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 function noSuchMethod(exchange: Exchange, path: string, method: string, methods: readonly string[]): void {

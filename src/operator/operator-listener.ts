@@ -17,7 +17,10 @@ export type OperatorParts = Omit<
 > & { readonly events: Events; readonly tracer: Tracer | undefined };
 
 export interface OperatorOptions
-  extends Omit<ListenerOptions, "name" | "inUseRemedy" | "basePath" | "hint" | "sharePort" | "corsOrigins"> {
+  extends Omit<
+    ListenerOptions,
+    "name" | "inUseRemedy" | "basePath" | "hint" | "home" | "sharePort" | "corsOrigins"
+  > {
   /** The names that it answers to, besides the one it listens on, in lower case. */
   readonly hosts: readonly string[];
 }

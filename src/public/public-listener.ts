@@ -4,6 +4,7 @@ import { publicUrl } from "../http/listen-address.ts";
 import { claimPort, type Listener, type ListenerOptions, startListener } from "../http/listener.ts";
 import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import type { CreatePlantParts } from "./create-plant.ts";
+import { docsPage } from "./docs-page.ts";
 import { publicRoutes } from "./routes.ts";
 
 export interface PublicListenerParts extends CreatePlantParts {
@@ -12,7 +13,7 @@ export interface PublicListenerParts extends CreatePlantParts {
 }
 
 export interface PublicListenerOptions
-  extends Omit<ListenerOptions, "name" | "inUseRemedy" | "basePath" | "hint"> {
+  extends Omit<ListenerOptions, "name" | "inUseRemedy" | "basePath" | "hint" | "home"> {
   /** Undefined where clients reach it at the address that it listens on. */
   readonly baseUrl: string | undefined;
 }
@@ -55,6 +56,7 @@ function listenerOptions(options: PublicListenerOptions): ListenerOptions {
     inUseRemedy: "stop it, or choose another --listen address",
     basePath,
     hint: `The operation is POST ${basePath}/plants.`,
+    home: docsPage.path,
   };
 }
 
