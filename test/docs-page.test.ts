@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import axe, { type AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { browserMissing, describe, newPage, openBrowser, secretField, test } from "./browser.ts";
-import { accessToken, startTestService, storedPlants, type TestService } from "./harness.ts";
+import { accessToken, startTestService, storedPlants, type TestService, temporaryFolder } from "./harness.ts";
 
 let running: TestService;
 let browser: Browser;
@@ -85,6 +88,44 @@ describe("the docs page", () => {
     expect(await new Response(shell.stdout).text()).toBe('{"name":"It\'s $HOME"}');
   }, 30_000);
 
+  test("shows complete programs with the reader's token, which is hidden on the screen", async () => {
+    const { page, pageErrors } = await openDocs();
+    await page.getByLabel("Access token").fill(accessToken);
+    await page.getByLabel("name", { exact: true }).fill('O\'Fern "quoted" \\ `$x` 🌱');
+    using folder = temporaryFolder();
+    const programs = [
+      { language: "curl", file: "run.sh", run: ["sh"] },
+      { language: "JavaScript", file: "run.mjs", run: [process.execPath] },
+      { language: "Python", file: "run.py", run: ["python3"] },
+      { language: "Go", file: "run.go", run: ["go", "vet"] },
+    ];
+    for (const [index, { language, file, run }] of programs.entries()) {
+      const id = 9107199254740993n + BigInt(index);
+      await page.getByLabel("id", { exact: true }).fill(String(id));
+      await page.getByRole("button", { name: language }).click();
+      const program = (await page.locator("#command").textContent()) ?? "";
+      expect(program).toContain(`Bearer ${accessToken}`);
+      expect(program).toContain(`${running.url}/plants`);
+      // The language is not installed everywhere.
+      if (Bun.which(run[0] ?? "") === null) continue;
+      writeFileSync(join(folder.path, file), program);
+      const child = Bun.spawn([...run, file], { cwd: folder.path, stderr: "pipe" });
+      const [printed, errors] = await Promise.all([
+        new Response(child.stdout).text(),
+        new Response(child.stderr).text(),
+      ]);
+      // The progress that curl prints is no error.
+      expect([await child.exited, language === "curl" ? "" : errors]).toEqual([0, ""]);
+      if (language === "Go") continue;
+      expect(printed).toContain('{"name":"O\'Fern \\"quoted\\" \\\\ `$x` 🌱"}');
+      expect(storedPlants(running.database).some((plant) => plant.id === id)).toBe(true);
+    }
+    expect(await page.locator("#command .secret").textContent()).toBe(accessToken);
+    expect(await page.evaluate("sessionStorage.length + localStorage.length")).toBe(0);
+    expect(await page.locator("#large").textContent()).toBe("Ids beyond 253");
+    expect(pageErrors).toEqual([]);
+  }, 60_000);
+
   test("shows an error with its message, and marks a replay", async () => {
     const { page } = await openDocs();
     expect(await send(page, { id: "12x" })).toContain("40011");
@@ -114,6 +155,9 @@ describe("the docs page", () => {
         const { page, pageErrors } = await openDocs({ width, dark });
         expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
         expect(pageErrors).toEqual([]);
+        await page.evaluate(axe.source);
+        const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
+        expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
       }, 30_000);
     }
   }

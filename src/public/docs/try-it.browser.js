@@ -3,10 +3,12 @@ const form = document.getElementById("form");
 const command = document.getElementById("command");
 const output = document.getElementById("response");
 const copy = document.getElementById("copy");
+const languages = document.getElementById("languages");
 const send = form.querySelector("button[type=submit]");
 const base = document.getElementById("base").textContent;
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const headerNames = ["x-request-id", "idempotent-replayed", "www-authenticate", "retry-after"];
+const tokenMissing = "<ACCESS_TOKEN>";
 
 const value = (name) => form.elements.namedItem(name).value;
 
@@ -20,14 +22,72 @@ function body() {
   return `{${members.join(", ")}}`;
 }
 
+// Stands for the token in the examples: a body of JSON never contains it.
+const tokenPlace = "\0";
+const examples = {
+  curl: (url, body) => `curl ${url} \\
+  -H 'Authorization: Bearer ${tokenPlace}' \\
+  -H 'Content-Type: application/json' \\
+  -d '${body.replaceAll("'", String.raw`'\''`)}'`,
+  javascript: (url, body) => `const response = await fetch(${JSON.stringify(url)}, {
+  method: "POST",
+  headers: {
+    Authorization: "Bearer ${tokenPlace}",
+    "Content-Type": "application/json",
+  },
+  // Text, because a JavaScript number would round an id beyond 2^53.
+  body: ${JSON.stringify(body)},
+});
+console.log(response.status, await response.text());`,
+  python: (url, body) => `import urllib.error, urllib.request
+
+request = urllib.request.Request(
+    ${JSON.stringify(url)},
+    data=${JSON.stringify(body)}.encode(),
+    headers={
+        "Authorization": "Bearer ${tokenPlace}",
+        "Content-Type": "application/json",
+    },
+)
+try:
+    response = urllib.request.urlopen(request)
+except urllib.error.HTTPError as error:
+    response = error
+print(response.status, response.read().decode())`,
+  go: (url, body) => `package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+func main() {
+	body := ${JSON.stringify(body)}
+	request, err := http.NewRequest("POST", ${JSON.stringify(url)}, strings.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	request.Header.Set("Authorization", "Bearer ${tokenPlace}")
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		panic(err)
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	fmt.Println(response.StatusCode, string(text))
+}`,
+};
+
 function showCommand() {
-  const quoted = body().replaceAll("'", String.raw`'\''`);
-  command.textContent = [
-    `curl ${base}/plants \\`,
-    "  -H 'Authorization: Bearer <ACCESS_TOKEN>' \\",
-    "  -H 'Content-Type: application/json' \\",
-    `  -d '${quoted}'`,
-  ].join("\n");
+  const language = languages.querySelector("[aria-pressed=true]").value;
+  const [before, after] = examples[language](`${base}/plants`, body()).split(tokenPlace);
+  const token = value("token").trim();
+  // The token is hidden on the screen as in its field, and complete in what is copied.
+  const shown = token === "" ? tokenMissing : element("span", "secret", token);
+  command.replaceChildren(before, shown, after);
 }
 
 function element(tag, className, text) {
@@ -56,6 +116,12 @@ async function sendPlant() {
 }
 
 form.addEventListener("input", showCommand);
+languages.addEventListener("click", (event) => {
+  const chosen = event.target.closest("button");
+  if (chosen === null) return;
+  for (const button of languages.children) button.setAttribute("aria-pressed", String(button === chosen));
+  showCommand();
+});
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   send.disabled = true;
