@@ -178,6 +178,7 @@ export async function startService(
           consoleSignIn: () => consoleSignInAt(identity),
           pending: () => intake.pending,
           createPlant: createPlant.handler({ rateLimit, intake, events }),
+          publicUrl: listener.url,
           engine: store.engine,
           archive: store.archive,
           lastBackup: store.lastBackup?.bind(store),

@@ -372,6 +372,7 @@ onEveryEngine((engine) => {
       );
       const signedIn = await call("/api/sign-in", { method: "POST" }, reader);
       expect([signedIn.status, signedIn.body]).toEqual([200, (await call("/api/me", {}, reader)).body]);
+      expect(signedIn.body).toMatchObject({ publicUrl: url });
       const headers = { Authorization: `Bearer ${reader}` };
       await fetch(`${operatorUrl}/api/export?tag=bush`, { method: "HEAD", headers });
       await (await fetch(`${operatorUrl}/api/export?tag=bush`, { headers })).text();

@@ -7,6 +7,7 @@ import { MinuteCounts, overview } from "../src/operator/overview.ts";
 import type { PlantArchive } from "../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../src/plants/plant-store.ts";
 import { openStore } from "../src/storage/open-store.ts";
+import { eventually } from "./harness.ts";
 
 const minuteMs = 60_000;
 
@@ -21,6 +22,7 @@ async function newStore() {
     );
   return {
     archive: store.archive,
+    plants: store.plants,
     create,
     async [Symbol.asyncDispose]() {
       await store[Symbol.asyncDispose]();
@@ -93,6 +95,16 @@ describe("the overview", () => {
     }
     expect(failures).toEqual(["total"]);
   });
+
+  test("counts the tags of a small store again within seconds", async () => {
+    await using store = await newStore();
+    const read = reader(store.archive, []);
+    const tags = async () => ((await read()) as { topTags?: { tags: unknown[] } }).topTags?.tags;
+    await eventually(async () => (await tags())?.length === 0, 10_000);
+    const plant = { id: 1n, name: "a", tag: "indoor" };
+    await store.plants.create([{ plant, createdBy: "t" }], Date.now());
+    await eventually(async () => (await tags())?.length === 1, 10_000);
+  }, 20_000);
 
   test("is refused if no figure can be read", async () => {
     await using store = await newStore();

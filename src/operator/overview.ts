@@ -22,7 +22,7 @@ const minuteMs = 60_000;
 const rateOverMs = 10_000;
 const tagsReported = 10;
 // Counting reads the whole index of tags: rarely enough to use a small share of one core, whatever the store's size.
-const recountAfterMs = 30_000;
+const recountAfterMs = 2000;
 const recountShare = 20;
 const firstCountWaitMs = 150;
 // A plant's time is taken before it is committed, and clocks of nodes differ; past this, a minute gets no more plants.

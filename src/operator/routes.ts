@@ -22,7 +22,7 @@ import { showPlant } from "./show-plant.ts";
 import { signIn } from "./sign-in.ts";
 import type { TokenParts } from "./tokens.ts";
 import { type WatchParts, watchPlants } from "./watch-plants.ts";
-import { whoAmI } from "./who-am-i.ts";
+import { type WhoAmIParts, whoAmI } from "./who-am-i.ts";
 
 export interface OperatorRouteParts
   extends OverviewParts,
@@ -30,6 +30,7 @@ export interface OperatorRouteParts
     TokenParts,
     AuditParts,
     WatchParts,
+    WhoAmIParts,
     IdentityProviderParts {
   readonly readiness: Readiness;
   readonly exports: Exports;

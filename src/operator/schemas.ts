@@ -111,9 +111,15 @@ export const schemas = {
     ["format", "id", "tag", "name", "token", "since", "until"],
   ),
   ExportLink: object({ url: string("The path to download from.") }),
-  Caller: object({ name: string("The token's name."), scopes, expiresAt: time("When it expires.") }, [
-    "expiresAt",
-  ]),
+  Caller: object(
+    {
+      name: string("The token's name."),
+      scopes,
+      expiresAt: time("When it expires."),
+      publicUrl: string("Where clients create plants, without a slash at the end."),
+    },
+    ["expiresAt"],
+  ),
   IdentityProvider: object(
     {
       issuer: string("The issuer of its tokens."),

@@ -5,12 +5,12 @@ import type { Route } from "../http/route.ts";
 import type { AuditParts } from "./list-audit.ts";
 import { readBody } from "./read-body.ts";
 import { originOf } from "./tokens.ts";
-import { presentCaller } from "./who-am-i.ts";
+import { presentCaller, type WhoAmIParts } from "./who-am-i.ts";
 
 const noFields = { properties: {} };
 
 /** What whoAmI says, for someone who has just entered a token: the audit trail records it, once a minute. */
-export const signIn: Route<AuditParts> = {
+export const signIn: Route<AuditParts & WhoAmIParts> = {
   method: "POST",
   path: "/api/sign-in",
   scope: "operator:read",
@@ -21,7 +21,7 @@ export const signIn: Route<AuditParts> = {
       "Records in the audit trail that someone signed in to the console, and says whose token this is.",
     success: { status: 200, description: "The token's holder.", content: jsonContent("Caller") },
   },
-  handler: ({ audit }) => {
+  handler: ({ audit, publicUrl }) => {
     const signIns = new SignIns();
     return async (exchange, caller: Caller) => {
       await readBody(exchange, noFields);
@@ -31,7 +31,7 @@ export const signIn: Route<AuditParts> = {
       await signIns.once(origin, performance.now(), () =>
         audit.record({ ...origin, atMs: Date.now(), action, subject: "console", detail }),
       );
-      exchange.json(presentCaller(caller));
+      exchange.json(presentCaller(caller, { publicUrl }));
     };
   },
 };
