@@ -188,10 +188,9 @@ describe("with the keyboard only", () => {
       await page.locator("dialog").waitFor({ state: "detached" });
       expect((await focused(page)).trim()).toBe("Create a token");
 
-      for (let steps = 0; (await focused(page)).trim() !== "Add a plant"; steps++) {
-        if (steps > 20) throw new Error("Shift+Tab never reached the button");
-        await page.keyboard.press("Shift+Tab");
-      }
+      await page.goBack();
+      await page.getByRole("heading", { name: "Overview" }).waitFor();
+      await tabTo(page, "Add a plant");
       await page.keyboard.press("Enter");
       await page.locator("dialog[open]").waitFor();
       await page.keyboard.type("9007199254740997");

@@ -6,8 +6,10 @@ import { connect, createServer, type Socket } from "node:net";
  */
 export async function startTcpProxy(to: number | (() => number), bytesPerSecond = Number.POSITIVE_INFINITY) {
   let isCut = false;
+  let isRefusing = false;
   const ends = new Set<Socket>();
   const server = createServer((near) => {
+    if (isRefusing) return void near.destroy();
     const far = connect(typeof to === "number" ? to : to(), "127.0.0.1");
     const pass = (from: Socket, into: Socket) => {
       ends.add(from);
@@ -46,6 +48,14 @@ export async function startTcpProxy(to: number | (() => number), bytesPerSecond 
     restore() {
       isCut = false;
       for (const end of ends) end.destroy();
+    },
+    /** Closes every connection, as if the server were not running. */
+    refuse() {
+      isRefusing = true;
+      for (const end of ends) end.destroy();
+    },
+    accept() {
+      isRefusing = false;
     },
     [Symbol.dispose]() {
       for (const end of ends) end.destroy();

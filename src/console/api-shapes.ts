@@ -14,6 +14,8 @@ export interface PlantPage {
 }
 
 export interface Me {
+  /** Where clients reach the public listener, without a slash at the end. */
+  readonly publicUrl: string;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly expiresAt?: string;
@@ -22,7 +24,10 @@ export interface Me {
 export interface Overview {
   // A value that is currently unavailable is omitted.
   readonly total?: string;
-  readonly perMinute?: { readonly from: string; readonly creates: readonly number[] };
+  readonly perMinute?: CountsOverTime;
+  /** Not all services report these. */
+  readonly perHour?: CountsOverTime;
+  readonly refusals?: { readonly since: string; readonly reasons: readonly RefusalCount[] };
   readonly ratePerSecond?: number;
   readonly topTags?: { readonly countedAt: string; readonly tags: readonly TagCount[] };
   readonly store: {
@@ -36,6 +41,19 @@ export interface Overview {
   };
   readonly version: string;
   readonly startedAt: string;
+}
+
+/** Consecutive minutes or hours. */
+export interface CountsOverTime {
+  readonly from: string;
+  readonly creates: readonly number[];
+  readonly refusals?: readonly number[];
+}
+
+export interface RefusalCount {
+  readonly error: number;
+  readonly reason: string;
+  readonly count: number;
 }
 
 export interface TagCount {

@@ -8,6 +8,7 @@ import type { SignInResponse } from "./identity-provider.ts";
 import { ImportPage } from "./import/import-page.tsx";
 import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
+import { CrashBoundary } from "./parts/crash-boundary.tsx";
 import { Link } from "./parts/link.tsx";
 import { EmptyState, MissingScope } from "./parts/notice.tsx";
 import { AddPlant } from "./plants/add-plant.tsx";
@@ -66,6 +67,7 @@ interface SignedInProps {
 }
 
 function SignedIn({ token, me, onSignOut }: SignedInProps) {
+  const { path } = useRouter();
   const [adding, setAdding] = useState(false);
   const [announcement, setAnnouncement] = useState("");
   const { api, feed } = useMemo(() => {
@@ -92,7 +94,9 @@ function SignedIn({ token, me, onSignOut }: SignedInProps) {
   return (
     <SessionContext.Provider value={session}>
       <Frame onSignOut={() => onSignOut()}>
-        <Page />
+        <CrashBoundary key={path.split("/")[1]}>
+          <Page />
+        </CrashBoundary>
       </Frame>
       <div class="visually-hidden" role="status" aria-live="polite">
         {announcement}

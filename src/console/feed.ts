@@ -20,6 +20,8 @@ const finalErrors = { from: 40_000, below: 40_400 };
 /** The live feed of new plants. It is connected while the page is visible, and reconnects. */
 export class Feed {
   state: FeedState = "connecting";
+  /** When the state last changed. */
+  stateSince = new Date().toISOString();
   readonly #api: OperatorApi;
   readonly #listeners = new Set<FeedListener>();
   #stop = new AbortController();
@@ -58,8 +60,9 @@ export class Feed {
       try {
         const either = AbortSignal.any([signal, idle.signal]);
         const response = await this.#api.fetch("/api/feed", { signal: either });
+        const wasDown = this.state === "disconnected";
         this.#setState("live");
-        if (this.#wasConnected) for (const listener of this.#listeners) listener.onReconnect?.();
+        if (this.#wasConnected || wasDown) for (const listener of this.#listeners) listener.onReconnect?.();
         this.#wasConnected = true;
         await this.#read(response, () => {
           delayMs = reconnectMsMin;
@@ -102,6 +105,7 @@ export class Feed {
   }
 
   #setState(state: FeedState): void {
+    if (state !== this.state) this.stateSince = new Date().toISOString();
     this.state = state;
     for (const listener of this.#listeners) listener.onState?.(state);
   }

@@ -1,5 +1,14 @@
 const integers = new Intl.NumberFormat("en");
-const times = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const times = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  timeZoneName: "short",
+});
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const shortTimes = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
@@ -7,6 +16,7 @@ const shortTimes = new Intl.DateTimeFormat("en-GB", {
   hour: "2-digit",
   minute: "2-digit",
 });
+const compactFrom = 10_000;
 const sizes = ["bytes", "kB", "MB", "GB", "TB"];
 
 /** 4200000 → "4,200,000". A string of digits never becomes a double. */
@@ -33,6 +43,22 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${sizes[unit]}`;
 }
 
+/** A label of an axis: 5000 → "5,000", 150000 → "150K". */
+export function formatAxis(value: number): string {
+  return value < compactFrom ? formatCount(value) : compact.format(value);
+}
+
+/** 0.034 → "3 %". */
+export function formatShare(share: number): string {
+  return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(share * 100)} %`;
+}
+
+/** "18:52:10". */
+export function formatClock(iso: string): string {
+  return clock.format(new Date(iso));
+}
+
+/** "15 Nov 2026, 18:52:10 UTC". */
 export function formatTime(iso: string): string {
   return times.format(new Date(iso));
 }

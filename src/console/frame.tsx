@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { FeedState } from "./feed.ts";
+import { formatClock } from "./format.ts";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { ThemeButton } from "./parts/theme.tsx";
@@ -23,6 +24,9 @@ const pages: readonly PageLink[] = [
   { href: "/audit", name: "Audit", icon: "audit", scope: "operator" },
 ];
 
+// A restart of the service is shorter than this.
+const offlineAfterMs = 1500;
+
 const feedLabels: Record<FeedState, string> = {
   connecting: "Connecting",
   live: "Live",
@@ -37,7 +41,7 @@ export function Frame({
   readonly onSignOut: () => void;
   children: ComponentChildren;
 }) {
-  const { me, addPlant } = useSession();
+  const { me } = useSession();
   const { path } = useRouter();
   return (
     <div class="frame">
@@ -46,22 +50,24 @@ export function Frame({
       </a>
       <header class="bar">
         <Link href="/" class="brand">
-          <Leaf /> Plant Store
+          <Leaf /> <span class="label">Plant Store</span>
         </Link>
         <nav aria-label="Pages">
           {pages.map(({ href, name, icon, scope }) => {
             if (scope !== undefined && !hasScope(me, scope)) return undefined;
             const isCurrent = href === "/" ? path === "/" : path.startsWith(href);
             return (
-              <Link key={href} href={href} {...(isCurrent ? { "aria-current": "page" as const } : {})}>
-                <Icon name={icon} /> {name}
+              <Link
+                key={href}
+                href={href}
+                title={name}
+                {...(isCurrent ? { "aria-current": "page" as const } : {})}
+              >
+                <Icon name={icon} /> <span class="label">{name}</span>
               </Link>
             );
           })}
         </nav>
-        <button type="button" class="primary add" onClick={addPlant}>
-          <Icon name="plus" /> <span>Add a plant</span>
-        </button>
         <div class="account">
           <FeedIndicator />
           <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
@@ -74,6 +80,7 @@ export function Frame({
         </div>
       </header>
       <main id="main" tabIndex={-1}>
+        <OfflineNotice />
         {children}
       </main>
     </div>
@@ -81,15 +88,44 @@ export function Frame({
 }
 
 function FeedIndicator() {
+  const state = useFeedState();
+  return (
+    <p class={`light ${state}`} title="Live feed of new plants">
+      {feedLabels[state]}
+    </p>
+  );
+}
+
+/** Says since when nothing new arrives, on every page, and goes once the service is back. */
+function OfflineNotice() {
+  const { feed } = useSession();
+  const state = useFeedState();
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    setLate(false);
+    if (state !== "disconnected") return;
+    const timer = setTimeout(() => setLate(true), offlineAfterMs);
+    return () => clearTimeout(timer);
+  }, [state]);
+  return (
+    <div role="status">
+      {late && (
+        <p class="offline">
+          <span class="dot bad" aria-hidden="true" />
+          No connection to the service since {formatClock(feed.stateSince)}. This page may be out of date; it
+          updates by itself once the service responds.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function useFeedState(): FeedState {
   const { feed } = useSession();
   const [state, setState] = useState(feed.state);
   useEffect(() => {
     setState(feed.state);
     return feed.subscribe({ onState: setState });
   }, [feed]);
-  return (
-    <p class={`light ${state}`} title="Live feed of new plants">
-      {feedLabels[state]}
-    </p>
-  );
+  return state;
 }

@@ -9,6 +9,7 @@ import { ProviderSignIn } from "./provider-sign-in.tsx";
 
 const createTokenCommand =
   "npx --no plant-store token create --name ops --scope operator --scope plants:create";
+const retryMs = 2000;
 const messages: Record<number, string> = {
   40101: "Enter a token.",
   40102: "This token is unknown, expired or revoked.",
@@ -30,8 +31,10 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
   const [error, setError] = useState<string>();
   const [busy, setBusy] = useState(false);
   const input = useRef<HTMLInputElement>(null);
+  const retry = useRef<ReturnType<typeof setTimeout>>(undefined);
 
   const signIn = async (candidate: string): Promise<void> => {
+    clearTimeout(retry.current);
     setBusy(true);
     try {
       const api = new OperatorApi(candidate, () => {});
@@ -44,6 +47,9 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
       setError(known ?? errorMessage(reason));
       setBusy(false);
       if (candidate === storedToken && known !== undefined) onForget();
+      // The service was away, not the token wrong: try the tab's own token until it is back.
+      if (candidate === storedToken && known === undefined)
+        retry.current = setTimeout(() => void signIn(candidate), retryMs);
       input.current?.focus();
     }
   };
@@ -51,6 +57,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
     document.title = "Sign in · Plant Store";
     if (storedToken !== undefined) void signIn(storedToken);
     else input.current?.focus();
+    return () => clearTimeout(retry.current);
   }, []);
 
   // The stored token is checked within moments, so the form would only flash.
@@ -69,8 +76,9 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
           else void signIn(candidate);
         }}
       >
-        <Leaf class="leaf large" />
-        <h1>Plant Store</h1>
+        <h1>
+          <Leaf class="leaf large" /> Plant Store
+        </h1>
         {notice !== undefined && <p class="notice">{notice}</p>}
         <ProviderSignIn responseRef={responseRef} onToken={signIn} />
         <Field

@@ -1,9 +1,11 @@
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useState } from "preact/hooks";
 import type { AuditEntry, AuditPage as Page } from "../api-shapes.ts";
 import { formatRelativeTime, formatTime } from "../format.ts";
 import { EmptyState, ErrorNotice } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { Skeleton } from "../parts/panel.tsx";
 import { useSession } from "../session.ts";
+import { useLoad } from "../use-load.ts";
 
 const actionLabels: Readonly<Record<string, string>> = {
   "token.created": "Created a token",
@@ -18,31 +20,35 @@ const actionLabels: Readonly<Record<string, string>> = {
 /** Who did what, newest first. */
 export function AuditPage() {
   const { api } = useSession();
-  const [entries, setEntries] = useState<readonly AuditEntry[]>();
-  const [next, setNext] = useState<string>();
-  const [error, setError] = useState<unknown>();
-  const load = useCallback(
-    async (cursor?: string) => {
-      try {
-        const query = cursor === undefined ? "" : `?${new URLSearchParams({ cursor })}`;
-        const page = await api.get<Page>(`/api/audit${query}`);
-        setEntries((known) => (cursor === undefined ? page.entries : [...(known ?? []), ...page.entries]));
-        setNext(page.next);
-        setError(undefined);
-      } catch (reason) {
-        setError(reason);
-      }
-    },
-    [api],
-  );
-  useEffect(() => void load(), [load]);
+  const fetchNewest = useCallback((signal: AbortSignal) => api.get<Page>("/api/audit", signal), [api]);
+  const { value: newest, error: loadError, reload } = useLoad(fetchNewest);
+  const [older, setOlder] = useState<readonly Page[]>([]);
+  const [olderError, setOlderError] = useState<unknown>();
+  const pages = newest === undefined ? [] : [newest, ...older];
+  const entries = newest && pages.flatMap((page) => page.entries);
+  const next = pages.at(-1)?.next;
+  const error = loadError ?? olderError;
+  const loadOlder = async (cursor: string): Promise<void> => {
+    try {
+      const page = await api.get<Page>(`/api/audit?${new URLSearchParams({ cursor })}`);
+      setOlder((known) => [...known, page]);
+      setOlderError(undefined);
+    } catch (reason) {
+      setOlderError(reason);
+    }
+  };
   return (
     <>
       <PageHead
         title="Audit trail"
         lead="Who changed tokens, signed in and exported plants. Entries are never changed; past 100,000 the oldest are removed."
       />
-      {error !== undefined && <ErrorNotice error={error} onRetry={() => void load()} />}
+      {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
+      {entries === undefined && error === undefined && (
+        <div class="card" aria-busy="true">
+          <Skeleton lines={6} />
+        </div>
+      )}
       {entries?.length === 0 && (
         <EmptyState title="No entries yet">
           <p>The next sign-in, export or change of a token will be here.</p>
@@ -51,7 +57,7 @@ export function AuditPage() {
       {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}
       {next !== undefined && (
         <p class="actions">
-          <button type="button" class="quiet" onClick={() => void load(next)}>
+          <button type="button" class="quiet" onClick={() => void loadOlder(next)}>
             Show older entries
           </button>
         </p>

@@ -2,13 +2,16 @@ import { useEffect, useState } from "preact/hooks";
 import type { Plant, PlantPage } from "../api-shapes.ts";
 import { formatShortTime, formatTime } from "../format.ts";
 import { Link } from "../parts/link.tsx";
+import { Panel } from "../parts/panel.tsx";
+import { PlantText } from "../parts/plant-text.tsx";
+import { Tag } from "../parts/tag.tsx";
 import { useSession } from "../session.ts";
 
-const plantsMax = 8;
+const plantsMax = 10;
 
 /** The newest plants, live. */
-export function LatestPlants() {
-  const { api, feed, addPlant } = useSession();
+export function LatestPlants({ staleSince }: { readonly staleSince: string | undefined }) {
+  const { api, feed } = useSession();
   const [plants, setPlants] = useState<readonly Plant[]>();
   useEffect(() => {
     let loading = new AbortController();
@@ -39,31 +42,34 @@ export function LatestPlants() {
     };
   }, [api, feed]);
   return (
-    <section class="card latest-card" aria-labelledby="latest-title">
-      <div class="card-head">
-        <h2 id="latest-title">Latest plants</h2>
-        <Link href="/plants">See all</Link>
-      </div>
-      {plants?.length === 0 && (
-        <div class="note">
-          <p>No plants yet. New plants appear here as soon as they are stored.</p>
-          <button type="button" class="quiet" onClick={addPlant}>
-            Add the first plant
-          </button>
-        </div>
+    <Panel
+      id="latest-title"
+      title="Latest plants"
+      class={plants?.length ? "flush" : ""}
+      loading={plants === undefined}
+      staleSince={staleSince}
+      aside={<Link href="/plants">See all</Link>}
+    >
+      {plants?.length === 0 ? (
+        <p class="note">No plants yet. New plants appear here as soon as they are stored.</p>
+      ) : (
+        <ul class="latest">
+          {plants?.map((plant) => (
+            <li key={plant.id}>
+              <Link href={`/plants/${plant.id}`}>
+                <PlantText text={plant.name} empty="(empty name)" />
+              </Link>
+              <span>{plant.tag !== undefined && <Tag tag={plant.tag} />}</span>
+              <span class="id">{plant.id}</span>
+              <span class="by">{plant.createdBy}</span>
+              <time dateTime={plant.createdAt} title={formatTime(plant.createdAt)}>
+                {formatShortTime(plant.createdAt)}
+              </time>
+            </li>
+          ))}
+        </ul>
       )}
-      <ul class="latest">
-        {plants?.map((plant) => (
-          <li key={plant.id}>
-            <Link href={`/plants/${plant.id}`}>{plant.name === "" ? "(no name)" : plant.name}</Link>
-            {plant.tag !== undefined && <span class="tag">{plant.tag}</span>}
-            <time dateTime={plant.createdAt} title={formatTime(plant.createdAt)}>
-              {formatShortTime(plant.createdAt)}
-            </time>
-          </li>
-        ))}
-      </ul>
-    </section>
+    </Panel>
   );
 }
 

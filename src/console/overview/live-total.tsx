@@ -13,11 +13,8 @@ export function LiveTotal({ known }: { readonly known: number }) {
   const animated = useCountUp(total);
   return (
     <>
-      <p class="number">
-        <span aria-hidden="true">{formatCount(animated)}</span>
-        <span class="visually-hidden">{formatCount(total)}</span>
-      </p>
-      <p class="note">All of them on disk</p>
+      <span aria-hidden="true">{formatCount(animated)}</span>
+      <span class="visually-hidden">{formatCount(total)}</span>
     </>
   );
 }

@@ -1,56 +1,40 @@
 import type { Overview } from "../api-shapes.ts";
-import { formatCount, formatRelativeTime } from "../format.ts";
-import { Link } from "../parts/link.tsx";
+import { formatClock } from "../format.ts";
+import { Panel } from "../parts/panel.tsx";
+import { Tag } from "../parts/tag.tsx";
+import { CountBars } from "./count-bars.tsx";
 
 interface TopTagsProps {
   readonly topTags: Overview["topTags"];
   readonly total: number;
+  readonly staleSince: string | undefined;
 }
 
-/** The most used tags as a bar chart; each links to its plants. */
-export function TopTags({ topTags, total }: TopTagsProps) {
-  const most = Number(topTags?.tags[0]?.plants ?? 1);
+/** The most used tags; each links to its plants. */
+export function TopTags({ topTags, total, staleSince }: TopTagsProps) {
+  const bars = topTags?.tags.map(({ tag, plants }) => ({
+    key: tag,
+    name: <Tag tag={tag} />,
+    count: Number(plants),
+    // A URL without a tag means any tag, so the empty tag has no link.
+    href: tag === "" ? undefined : `/plants?${new URLSearchParams({ tag })}`,
+  }));
   return (
-    <section class="card tags-card" aria-labelledby="tags-title">
-      <div class="card-head">
-        <h2 id="tags-title">Most used tags</h2>
-        {topTags && <p class="note">counted {formatRelativeTime(topTags.countedAt)}</p>}
-      </div>
-      {topTags === undefined ? (
-        <p class="note">Counting…</p>
-      ) : topTags.tags.length === 0 ? (
+    <Panel
+      id="tags-title"
+      title="Most used tags"
+      loading={bars === undefined}
+      staleSince={staleSince}
+      aside={topTags && <p class="note">counted {formatClock(topTags.countedAt)}</p>}
+    >
+      {bars?.length === 0 ? (
         <p class="note">
-          {total === 0 ? "No plants yet." : "No plant has a tag."} A tag is the type of a plant, such as
-          “indoor”.
+          {total === 0 ? "No plants yet." : "No plant had a tag when they were counted."} A tag is the type of
+          a plant, such as “indoor”; a client sends it with the plant.
         </p>
       ) : (
-        <ol class="bars">
-          {topTags.tags.map(({ tag, plants }) => (
-            <li key={tag}>
-              {/* A URL without a tag means any tag, so the empty tag has no link. */}
-              {tag === "" ? (
-                <span class="bar-row">{bar("(empty)", plants, most)}</span>
-              ) : (
-                <Link class="bar-row" href={`/plants?${new URLSearchParams({ tag })}`}>
-                  {bar(tag, plants, most)}
-                </Link>
-              )}
-            </li>
-          ))}
-        </ol>
+        <CountBars bars={bars ?? []} whole={total} />
       )}
-    </section>
-  );
-}
-
-function bar(name: string, plants: string, most: number) {
-  return (
-    <>
-      <span class="bar-name">{name}</span>
-      <span class="bar-count">{formatCount(plants)}</span>
-      <span class="bar-track">
-        <span style={{ width: `${(Number(plants) / most) * 100}%` }} />
-      </span>
-    </>
+    </Panel>
   );
 }

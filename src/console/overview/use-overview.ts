@@ -10,6 +10,7 @@ const countingMs = 1000;
 export function useOverview() {
   const { api, feed } = useSession();
   const [overview, setOverview] = useState<Overview>();
+  const [loadedAt, setLoadedAt] = useState<string>();
   const [error, setError] = useState<unknown>();
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const stop = useRef(new AbortController());
@@ -24,6 +25,7 @@ export function useOverview() {
       const fresh = await api.get<Overview>("/api/overview", signal);
       if (fresh.topTags === undefined) delayMs = countingMs;
       setOverview((previous) => withTags(previous, fresh));
+      setLoadedAt(new Date().toISOString());
       setError(undefined);
     } catch (reason) {
       if (signal.aborted) return;
@@ -47,7 +49,7 @@ export function useOverview() {
     };
   }, [refresh, feed]);
 
-  return { overview, error, refresh: () => void refresh() };
+  return { overview, loadedAt, error, refresh: () => void refresh() };
 }
 
 // Counting takes seconds in a large store; until then the previous count is shown.

@@ -12,11 +12,9 @@ interface FieldProps {
   readonly value: string;
   readonly class?: string;
   readonly name?: string;
-  readonly type?: "text" | "datetime-local";
   readonly placeholder?: string;
   readonly autocomplete?: string;
   readonly inputMode?: "numeric";
-  readonly step?: number;
   /** The id of a datalist with suggestions. */
   readonly suggestions?: string;
   readonly onInput?: (event: InputChange) => void;
@@ -29,7 +27,7 @@ interface InputChange {
 
 /** An input with its label and a hint or error, associated for screen readers. */
 export function Field(props: FieldProps) {
-  const { label, optional, error, hint, after, inputRef, suggestions, type = "text", ...input } = props;
+  const { label, optional, error, hint, after, inputRef, suggestions, ...input } = props;
   const id = useId();
   const descriptionId = error !== undefined || hint !== undefined ? `${id}-description` : undefined;
   return (
@@ -40,7 +38,7 @@ export function Field(props: FieldProps) {
       <div class="field-line">
         <input
           {...input}
-          type={type as "text"}
+          type="text"
           spellcheck={false}
           {...(suggestions === undefined ? {} : { list: suggestions })}
           {...(inputRef === undefined ? {} : { ref: inputRef })}

@@ -6,6 +6,7 @@ interface LinkProps {
   readonly children: ComponentChildren;
   readonly class?: string;
   readonly title?: string;
+  readonly style?: Record<string, string>;
   readonly tabIndex?: number;
   readonly "aria-current"?: "page" | "true";
   readonly onFocus?: () => void;

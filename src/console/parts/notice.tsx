@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
 import { errorMessage } from "../api.ts";
-import { Leaf } from "./icons.tsx";
 import { PageHead } from "./page-head.tsx";
 
 /** An error, and a button to retry. */
@@ -39,7 +38,6 @@ export function EmptyState({
 }) {
   return (
     <div class="empty">
-      <Leaf class="leaf pale" />
       <h2>{title}</h2>
       {children}
     </div>

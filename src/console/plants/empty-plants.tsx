@@ -14,7 +14,7 @@ interface EmptyPlantsProps {
 
 /** Shown if no plant matches the filter, or the store is empty. */
 export function EmptyPlants({ filter, list, onClear }: EmptyPlantsProps) {
-  const { addPlant } = useSession();
+  const { me } = useSession();
   if (isFiltered(filter)) {
     return (
       <EmptyState title={list.state === "stopped" ? "No matches so far" : "No plants match"}>
@@ -28,28 +28,24 @@ export function EmptyPlants({ filter, list, onClear }: EmptyPlantsProps) {
       </EmptyState>
     );
   }
-  const curl = firstPlantCommand();
+  const curl = firstPlantCommand(me.publicUrl);
   return (
     <EmptyState title="No plants yet">
-      <p>Create the first one with this command:</p>
+      <p>Clients create them at the public address. Try it with a token that has the scope plants:create:</p>
       <pre class="code">{curl}</pre>
       <div class="actions">
         <CopyButton text={curl} label="Copy command" />
-        <button type="button" class="primary" onClick={addPlant}>
-          Add a plant
-        </button>
+        <Link class="button" href="/import">
+          Import a file
+        </Link>
       </div>
-      <p>
-        Or <Link href="/import">import a file</Link>.
-      </p>
     </EmptyState>
   );
 }
 
-// The operator listener also serves POST /plants.
-function firstPlantCommand(): string {
+function firstPlantCommand(publicUrl: string): string {
   return [
-    `curl ${location.origin}/plants \\`,
+    `curl ${publicUrl}/plants \\`,
     "  -H 'Authorization: Bearer YOUR_TOKEN' \\",
     "  -H 'Content-Type: application/json' \\",
     `  -d '{"id": 1, "name": "Fern", "tag": "indoor"}'`,

@@ -2,13 +2,14 @@ import { useState } from "preact/hooks";
 import { errorMessage } from "../api.ts";
 import { download } from "../parts/download.ts";
 import { Icon } from "../parts/icons.tsx";
+import { Popover } from "../parts/popover.tsx";
 import { useSession } from "../session.ts";
 import { apiFilter, isFiltered, type PlantFilter } from "./plant-filter.ts";
 
-// Most who export CSV open it in a spreadsheet, which would run a plant's name as a formula.
 const formats = [
-  { format: "ndjson", name: "NDJSON" },
-  { format: "csv-safe", name: "CSV" },
+  { format: "ndjson", name: "NDJSON", note: "One JSON object per line, exact." },
+  // Most who export CSV open it in a spreadsheet, which would run a plant's name as a formula.
+  { format: "csv-safe", name: "CSV", note: "For spreadsheets; runs no formula." },
 ] as const;
 
 /** Exports the plants that match the filter. The browser streams the file to disk. */
@@ -36,21 +37,32 @@ export function ExportButtons({ filter }: { readonly filter: PlantFilter }) {
           {error}
         </p>
       )}
-      <span class="export-word">
-        <Icon name="export" /> Export
-      </span>
-      {formats.map(({ format, name }) => (
-        <button
-          key={format}
-          type="button"
-          class="quiet"
-          aria-label={`Export ${scope} as ${name}`}
-          title={`Export ${scope} as ${name}`}
-          onClick={() => void start(format)}
-        >
-          {name}
-        </button>
-      ))}
+      <Popover
+        class="end"
+        buttonClass="quiet"
+        panelClass="menu"
+        label={
+          <>
+            <Icon name="export" /> Export
+          </>
+        }
+      >
+        {(close) =>
+          formats.map(({ format, name, note }) => (
+            <button
+              key={format}
+              type="button"
+              aria-label={`Export ${scope} as ${name}`}
+              onClick={() => {
+                close();
+                void start(format);
+              }}
+            >
+              {name} <span class="note">{note}</span>
+            </button>
+          ))
+        }
+      </Popover>
     </>
   );
 }

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Field } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { countFilters, idError, isFiltered, type PlantFilter } from "./plant-filter.ts";
+import { FilterChip } from "./filter-chip.tsx";
+import { idError, isFiltered, noFilter, type PlantFilter } from "./plant-filter.ts";
 import { TimeFilter } from "./time-filter.tsx";
 import { useTokenNames } from "./use-token-names.ts";
 
@@ -13,11 +14,62 @@ interface FiltersProps {
 // Long enough to type on, short enough to feel immediate.
 const debounceMs = 220;
 
-/** The search by name, and the filters by tag, id, token and time. Their values are in the address bar. */
+/** The search by name, and a chip for each filter. Their values are in the address bar. */
 export function Filters({ filter, onChange }: FiltersProps) {
-  const [open, setOpen] = useState(false);
-  const search = useRef<HTMLInputElement>(null);
+  const search = useSearchKey();
   const names = useTokenNames();
+  const name = useDebounced(filter.name, (name) => onChange({ name }, true));
+  const tag = useDebounced(filter.tag, (tag) => onChange({ tag }, true));
+  const token = useDebounced(filter.token, (token) => onChange({ token }, true));
+  const id = useDebounced(filter.id, (id) => idError(id) === undefined && onChange({ id: id.trim() }, true));
+  return (
+    <search class="filters">
+      <div class="search-box">
+        <Icon name="search" />
+        <input
+          ref={search}
+          type="search"
+          aria-label="Search by name"
+          placeholder="Search by name"
+          aria-keyshortcuts="/"
+          spellcheck={false}
+          {...name}
+        />
+        <span class="key" aria-hidden="true">
+          /
+        </span>
+      </div>
+      <FilterChip name="Tag" value={filter.tag} onClear={() => onChange({ tag: "" })}>
+        {() => <Field label="Tag" hint="The whole tag, exactly." {...tag} />}
+      </FilterChip>
+      <FilterChip name="Id" value={filter.id} onClear={() => onChange({ id: "" })}>
+        {() => <Field label="Id" inputMode="numeric" error={idError(id.value)} {...id} />}
+      </FilterChip>
+      <FilterChip name="Created by" value={filter.token} onClear={() => onChange({ token: "" })}>
+        {() => (
+          <>
+            <Field label="Created by" suggestions="token-names" hint="The name of a token." {...token} />
+            <datalist id="token-names">
+              {names.map((name) => (
+                <option key={name} value={name} />
+              ))}
+            </datalist>
+          </>
+        )}
+      </FilterChip>
+      <TimeFilter filter={filter} onChange={onChange} />
+      {isFiltered(filter) && (
+        <button type="button" class="bare" onClick={() => onChange(noFilter)}>
+          Clear
+        </button>
+      )}
+    </search>
+  );
+}
+
+/** The search field, which the key / goes to. */
+function useSearchKey() {
+  const search = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key !== "/" || event.ctrlKey || event.metaKey || isTyping(event.target)) return;
@@ -27,63 +79,7 @@ export function Filters({ filter, onChange }: FiltersProps) {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
-  const name = useDebounced(filter.name, (name) => onChange({ name }, true));
-  const tag = useDebounced(filter.tag, (tag) => onChange({ tag }, true));
-  const token = useDebounced(filter.token, (token) => onChange({ token }, true));
-  const id = useDebounced(filter.id, (id) => idError(id) === undefined && onChange({ id: id.trim() }, true));
-  const active = countFilters(filter);
-  return (
-    <search class={open ? "filters open" : "filters"}>
-      <div class="search-line">
-        <div class="search-box">
-          <Icon name="search" />
-          <input
-            ref={search}
-            type="search"
-            aria-label="Search by name"
-            placeholder="Search by name"
-            aria-keyshortcuts="/"
-            spellcheck={false}
-            {...name}
-          />
-          <span class="key" aria-hidden="true">
-            /
-          </span>
-        </div>
-        <button
-          type="button"
-          class="quiet filters-toggle"
-          aria-expanded={open}
-          aria-controls="filters"
-          onClick={() => setOpen(!open)}
-        >
-          <Icon name="filters" /> Filters{active > 0 && ` (${active})`}
-        </button>
-      </div>
-      <div class="filter-fields" id="filters">
-        <Field label="Tag" placeholder="any" {...tag} />
-        <Field label="Id" inputMode="numeric" placeholder="any" error={idError(id.value)} {...id} />
-        <Field label="Created by" placeholder="any token" suggestions="token-names" {...token} />
-        <datalist id="token-names">
-          {names.map((name) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
-        <TimeFilter filter={filter} onChange={onChange} />
-        {isFiltered(filter) && (
-          <button
-            type="button"
-            class="quiet clear"
-            onClick={() =>
-              onChange({ name: "", tag: "", id: "", token: "", within: "", since: "", until: "" })
-            }
-          >
-            Clear
-          </button>
-        )}
-      </div>
-    </search>
-  );
+  return search;
 }
 
 /** A text field whose value is applied when typing pauses. */

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef } from "preact/hooks";
 import { ApiError } from "../api.ts";
 import type { Plant } from "../api-shapes.ts";
 import { formatRelativeTime, formatTime } from "../format.ts";
@@ -6,25 +6,29 @@ import { CopyButton } from "../parts/copy-button.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
+import { Skeleton } from "../parts/panel.tsx";
+import { PlantText } from "../parts/plant-text.tsx";
+import { Tag } from "../parts/tag.tsx";
 import { useSession } from "../session.ts";
+import { useLoad } from "../use-load.ts";
 import { newPlantBody } from "./new-plant-body.ts";
 
 const noSuchPlant = 40402;
+const headingCharactersMax = 120;
+// A request has at most 64 KiB, so these are everything unless the limit was raised.
+const textCharactersMax = 70_000;
+const jsonCharactersMax = 80_000;
+const scrollsFrom = 150;
 
 /** All fields of one plant, next to the table. Escape closes it. */
 export function PlantDetail({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const { api } = useSession();
-  const [plant, setPlant] = useState<Plant>();
-  const [error, setError] = useState<unknown>();
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
-    const abort = new AbortController();
-    api
-      .get<Plant>(`/api/plants/${encodeURIComponent(id)}`, abort.signal)
-      .then(setPlant)
-      .catch((reason: unknown) => abort.signal.aborted || setError(reason));
-    return () => abort.abort();
-  }, [api, id]);
+  const load = useCallback(
+    (signal: AbortSignal) => api.get<Plant>(`/api/plants/${encodeURIComponent(id)}`, signal),
+    [api, id],
+  );
+  const { value: plant, error, reload } = useLoad(load);
   const loaded = plant !== undefined || error !== undefined;
   useEffect(() => {
     if (loaded) heading.current?.focus();
@@ -41,14 +45,23 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
     <aside class="detail card" aria-labelledby="detail-title">
       <header class="dialog-head">
         <h2 id="detail-title" ref={heading} tabIndex={-1}>
-          {plant === undefined ? (missing ? "Plant not found" : `Plant ${id}`) : plant.name || "(no name)"}
+          {plant === undefined ? (
+            missing ? (
+              "Plant not found"
+            ) : (
+              `Plant ${id}`
+            )
+          ) : (
+            <PlantText text={plant.name} empty="(empty name)" charactersMax={headingCharactersMax} />
+          )}
         </h2>
         <button type="button" class="bare" aria-label="Close details" onClick={onClose}>
           <Icon name="close" />
         </button>
       </header>
       {missing && <p>No plant has the id {id}.</p>}
-      {error !== undefined && !missing && <ErrorNotice error={error} />}
+      {error !== undefined && !missing && <ErrorNotice error={error} onRetry={reload} />}
+      {!loaded && <Skeleton lines={6} />}
       {plant !== undefined && <Fields plant={plant} />}
     </aside>
   );
@@ -62,26 +75,22 @@ function Fields({ plant }: { readonly plant: Plant }) {
         <dt>Id</dt>
         <dd class="exact">{plant.id}</dd>
         <dt>Name</dt>
-        <dd>{plant.name === "" ? <em>empty</em> : plant.name}</dd>
+        <Long text={plant.name} />
         <dt>Tag</dt>
         <dd>
-          {plant.tag ? (
-            <Link class="tag" href={`/plants?${new URLSearchParams({ tag: plant.tag })}`}>
-              {plant.tag}
-            </Link>
+          {plant.tag === undefined ? (
+            <span class="none">none</span>
+          ) : plant.tag === "" ? (
+            <PlantText text="" />
           ) : (
-            <em>{plant.tag === "" ? "empty" : "none"}</em>
+            <Tag tag={plant.tag} href={`/plants?${new URLSearchParams({ tag: plant.tag })}`} />
           )}
         </dd>
         <dt>Created</dt>
         <dd>
-          {formatTime(plant.createdAt)}
+          <time dateTime={plant.createdAt}>{formatTime(plant.createdAt)}</time>
           <br />
-          <span class="note">
-            {formatRelativeTime(plant.createdAt)}
-            <br />
-            {plant.createdAt}
-          </span>
+          <span class="note">{formatRelativeTime(plant.createdAt)}</span>
         </dd>
         <dt>Created by</dt>
         <dd>
@@ -89,11 +98,27 @@ function Fields({ plant }: { readonly plant: Plant }) {
         </dd>
       </dl>
       <h3>JSON</h3>
-      <pre class="code">{json}</pre>
+      <pre class="code clamped" {...scrollable(json)}>
+        <PlantText text={json} lines charactersMax={jsonCharactersMax} />
+      </pre>
       <div class="actions">
         <CopyButton text={plant.id} label="Copy id" />
         <CopyButton text={json} label="Copy JSON" />
       </div>
     </>
   );
+}
+
+/** A text of any length, in a box that scrolls. */
+function Long({ text }: { readonly text: string }) {
+  return (
+    <dd class="clamped" {...scrollable(text)}>
+      <PlantText text={text} lines charactersMax={textCharactersMax} />
+    </dd>
+  );
+}
+
+// A box that scrolls must be reachable by keyboard.
+function scrollable(text: string): { readonly tabIndex?: number } {
+  return text.length > scrollsFrom || text.includes("\n") ? { tabIndex: 0 } : {};
 }

@@ -22,6 +22,8 @@ export const timeRanges: readonly { readonly value: string; readonly label: stri
     { value: "7d", label: "Last 7 days", ms: 604_800_000 },
   ];
 
+export const noFilter = { name: "", tag: "", id: "", token: "", within: "", since: "", until: "" };
+
 const textKeys = ["name", "tag", "id", "token", "within", "since", "until"] as const;
 const integer = /^-?\d{1,19}$/;
 
@@ -49,12 +51,6 @@ export function apiFilter(filter: PlantFilter, nowMs: number): Record<string, st
 
 export function isFiltered(filter: PlantFilter): boolean {
   return textKeys.some((key) => filter[key] !== "");
-}
-
-/** The number of active filters, without the search by name. */
-export function countFilters(filter: PlantFilter): number {
-  const time = filter.within !== "" || filter.since !== "" || filter.until !== "";
-  return [filter.tag, filter.id, filter.token].filter((value) => value !== "").length + (time ? 1 : 0);
 }
 
 export function idError(id: string): string | undefined {

@@ -5,6 +5,8 @@ import type { Plant } from "../api-shapes.ts";
 import { formatShortTime, formatTime } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { memo } from "../parts/memo.ts";
+import { PlantText } from "../parts/plant-text.tsx";
+import { Tag } from "../parts/tag.tsx";
 
 interface PlantRowProps {
   readonly plant: Plant | undefined;
@@ -42,22 +44,22 @@ export const PlantRow = memo(function PlantRow(props: PlantRowProps) {
           onFocus={() => onActive(index)}
           {...(selected ? { "aria-current": "true" as const } : {})}
         >
-          {plant.name === "" ? <em>(no name)</em> : plant.name}
+          <PlantText text={plant.name} empty="(empty name)" />
         </Link>
       </span>
       <span role="cell" class="cell-tag">
-        {plant.tag !== undefined && <span class="tag">{plant.tag}</span>}
+        {plant.tag !== undefined && <Tag tag={plant.tag} />}
       </span>
       <span role="cell" class="cell-id">
         {plant.id}
+      </span>
+      <span role="cell" class="cell-by">
+        {plant.createdBy}
       </span>
       <span role="cell" class="cell-time">
         <time dateTime={plant.createdAt} title={formatTime(plant.createdAt)}>
           {formatShortTime(plant.createdAt)}
         </time>
-      </span>
-      <span role="cell" class="cell-by">
-        {plant.createdBy}
       </span>
     </div>
   );

@@ -5,11 +5,12 @@ import type { Ref } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { PlantList } from "./plant-list.ts";
 import { PlantRow } from "./plant-row.tsx";
+import type { TableSize } from "./use-table-size.ts";
 import { useVirtualRows } from "./use-virtual-rows.ts";
-import { useWide } from "./use-wide.ts";
 
 interface PlantTableProps {
   readonly list: PlantList;
+  readonly size: TableSize;
   readonly busy: boolean;
   readonly selectedId: string | undefined;
   readonly order: "newest" | "oldest";
@@ -22,16 +23,13 @@ interface PlantTableProps {
   readonly onOpen: (id: string) => void;
 }
 
-const wideRowPx = 46;
-const narrowRowPx = 68;
 // Rows this close to the visible ones are loaded.
 const prefetchRows = 120;
 
 /** A virtual table: only the rows near the visible ones exist. */
 export function PlantTable(props: PlantTableProps) {
-  const { list, busy, selectedId, order, scroller, active, onActive, onOrder, hrefOf, onOpen } = props;
-  const wide = useWide();
-  const rowPx = wide ? wideRowPx : narrowRowPx;
+  const { list, size, busy, selectedId, order, scroller, active, onActive, onOrder, hrefOf, onOpen } = props;
+  const { rowPx } = size;
   const { items, first, last, totalPx, scrollTo } = useVirtualRows(
     () => scroller.current,
     list.length,
@@ -75,7 +73,7 @@ export function PlantTable(props: PlantTableProps) {
 
   return (
     <div
-      class="table"
+      class={`table ${size.width}`}
       role="table"
       aria-label="Plants"
       aria-rowcount={list.state === "ended" ? list.length + 1 : -1}
@@ -86,16 +84,23 @@ export function PlantTable(props: PlantTableProps) {
           <span role="columnheader">Name</span>
           <span role="columnheader">Tag</span>
           <span role="columnheader">Id</span>
+          <span role="columnheader">Created by</span>
           <span role="columnheader" aria-sort={order === "newest" ? "descending" : "ascending"}>
             <button type="button" class="sort" onClick={onOrder}>
               Created <span aria-hidden="true">{order === "newest" ? "↓" : "↑"}</span>
               <span class="visually-hidden">, {order} first; reverse the order</span>
             </button>
           </span>
-          <span role="columnheader">Created by</span>
         </div>
       </div>
-      <div class="table-body" ref={scroller as Ref<HTMLDivElement>} role="presentation" onKeyDown={onKeyDown}>
+      <div
+        class="table-body"
+        ref={scroller as Ref<HTMLDivElement>}
+        role="presentation"
+        // Whole rows only, and no empty space under the last one.
+        style={{ height: `${Math.min(list.length, size.rowsMax) * rowPx}px` }}
+        onKeyDown={onKeyDown}
+      >
         <div class="rows" role="rowgroup" style={{ height: `${totalPx}px` }}>
           {items.map(({ index, start }) => (
             <PlantRow

@@ -1,7 +1,9 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatPlural } from "../format.ts";
+import { AddPlantButton } from "../parts/add-plant-button.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { Skeleton } from "../parts/panel.tsx";
 import { useRouter, withQuery } from "../router.ts";
 import { EmptyPlants } from "./empty-plants.tsx";
 import { ExportButtons } from "./export-buttons.tsx";
@@ -11,6 +13,7 @@ import { PlantDetail } from "./plant-detail.tsx";
 import { filterQuery, type PlantFilter, readFilter } from "./plant-filter.ts";
 import { PlantTable } from "./plant-table.tsx";
 import { usePlantList } from "./use-plant-list.ts";
+import { useTableSize } from "./use-table-size.ts";
 
 const tablePath = "/plants";
 // The table counts as not scrolled within this distance of its top.
@@ -21,6 +24,8 @@ export function PlantsPage() {
   const filter = readFilter(router.query);
   const selectedId =
     router.path === tablePath ? undefined : decodeURIComponent(router.path.slice(tablePath.length + 1));
+  const slot = useRef<HTMLDivElement>(null);
+  const size = useTableSize(slot);
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
   // After the details are closed, their row gets the focus.
@@ -63,12 +68,13 @@ export function PlantsPage() {
   const empty =
     list !== undefined && list.length === 0 && list.state !== "loading" && list.state !== "failed";
   return (
-    <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
+    <div class={`plants ${selectedId === undefined ? "" : "with-detail"} ${empty ? "is-empty" : ""}`}>
       <PageHead title="Plants">
         <ExportButtons filter={filter} />
+        <AddPlantButton />
       </PageHead>
-      <div class="plants-list">
-        <Filters filter={filter} onChange={change} />
+      <Filters filter={filter} onChange={change} />
+      <div class="table-slot" ref={slot}>
         <div class="table-card card">
           {waiting > 0 && (
             <button
@@ -82,25 +88,26 @@ export function PlantsPage() {
               <Icon name="up" /> {formatPlural(waiting, "new plant")}
             </button>
           )}
-          {empty ? (
+          {list === undefined ? (
+            <Skeleton lines={6} class="table-skeleton" />
+          ) : empty ? (
             <EmptyPlants filter={filter} list={list} onClear={() => navigate(tablePath)} />
           ) : (
-            list !== undefined && (
-              <PlantTable
-                list={list}
-                busy={reloading || list.state === "loading"}
-                selectedId={selectedId}
-                order={filter.order}
-                scroller={scroller}
-                active={active}
-                onActive={setActive}
-                onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
-                hrefOf={hrefOf}
-                onOpen={open}
-              />
-            )
+            <PlantTable
+              list={list}
+              size={size}
+              busy={reloading || list.state === "loading"}
+              selectedId={selectedId}
+              order={filter.order}
+              scroller={scroller}
+              active={active}
+              onActive={setActive}
+              onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
+              hrefOf={hrefOf}
+              onOpen={open}
+            />
           )}
-          {list !== undefined && (
+          {list !== undefined && !(empty && list.state === "ended") && (
             <ListProgress
               list={list}
               reloading={reloading}

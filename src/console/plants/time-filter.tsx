@@ -1,65 +1,51 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { formatShortTime } from "../format.ts";
 import { Field } from "../parts/field.tsx";
+import { FilterChip } from "./filter-chip.tsx";
 import { type PlantFilter, timeRanges } from "./plant-filter.ts";
+import { formatTyped, parseTyped } from "./typed-time.ts";
 
 interface TimeFilterProps {
   readonly filter: PlantFilter;
   readonly onChange: (part: Partial<PlantFilter>) => void;
 }
 
-/** A time range up to now, or a custom one. */
+/** A time range up to now, or one with a start, an end, or both. */
 export function TimeFilter({ filter, onChange }: TimeFilterProps) {
-  const id = useId();
-  const hasTimes = filter.since !== "" || filter.until !== "";
-  const [custom, setCustom] = useState(hasTimes);
-  // A change made here keeps the two fields visible even if they are empty. Any other change decides again.
-  const key = timesKey(filter);
-  const picked = useRef(key);
-  useEffect(() => {
-    if (key === picked.current) return;
-    picked.current = key;
-    setCustom(hasTimes);
-  }, [key]);
-  const pick = (part: Partial<PlantFilter>): void => {
-    const next = timesKey({ ...filter, ...part });
-    if (next === key) return;
-    picked.current = next;
-    onChange(part);
-  };
+  const anyTime = { within: "", since: "", until: "" };
   return (
-    <>
-      <div class="field">
-        <label for={id}>Created</label>
-        <select
-          id={id}
-          value={custom ? "custom" : filter.within}
-          onChange={(event) => {
-            const choice = event.currentTarget.value;
-            setCustom(choice === "custom");
-            pick(choice === "custom" ? { within: "" } : { within: choice, since: "", until: "" });
-          }}
-        >
-          <option value="">Any time</option>
-          {timeRanges.map(({ value, label }) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-          <option value="custom">Between…</option>
-        </select>
-      </div>
-      {custom && (
+    <FilterChip name="Created" value={summaryOf(filter)} onClear={() => onChange(anyTime)}>
+      {(close) => (
         <>
-          <TimeField label="From" iso={filter.since} onPick={(since) => pick({ since, within: "" })} />
-          <TimeField label="Before" iso={filter.until} onPick={(until) => pick({ until, within: "" })} />
+          <div class="pick">
+            {timeRanges.map(({ value, label }) => (
+              <button
+                key={value}
+                type="button"
+                aria-pressed={filter.within === value}
+                onClick={() => {
+                  onChange({ ...anyTime, within: value });
+                  close();
+                }}
+              >
+                {label}
+              </button>
+            ))}
+          </div>
+          <TimeField label="From" iso={filter.since} onPick={(since) => onChange({ since, within: "" })} />
+          <TimeField label="Before" iso={filter.until} onPick={(until) => onChange({ until, within: "" })} />
         </>
       )}
-    </>
+    </FilterChip>
   );
 }
 
-function timesKey({ within, since, until }: PlantFilter): string {
-  return [within, since, until].join(" ");
+function summaryOf({ within, since, until }: PlantFilter): string {
+  const range = timeRanges.find(({ value }) => value === within);
+  if (range !== undefined) return range.label.toLowerCase();
+  const from = since === "" ? "" : `from ${formatShortTime(since)}`;
+  const before = until === "" ? "" : `before ${formatShortTime(until)}`;
+  return [from, before].filter(Boolean).join(" ");
 }
 
 interface TimeFieldProps {
@@ -68,24 +54,26 @@ interface TimeFieldProps {
   readonly onPick: (iso: string) => void;
 }
 
+/** A time as the console writes it everywhere else; a native field would have the format of the browser's language. */
 function TimeField({ label, iso, onPick }: TimeFieldProps) {
+  const [typed, setTyped] = useState(() => formatTyped(iso));
+  const [error, setError] = useState<string>();
+  useEffect(() => setTyped(formatTyped(iso)), [iso]);
   return (
     <Field
       label={label}
-      type="datetime-local"
-      step={1}
-      value={iso === "" ? "" : localTime(iso)}
+      placeholder={formatTyped(new Date().toISOString())}
+      value={typed}
+      error={error}
+      onInput={(event) => {
+        setTyped(event.currentTarget.value);
+        setError(undefined);
+      }}
       onChange={(event) => {
-        const { value } = event.currentTarget;
-        onPick(value === "" ? "" : new Date(value).toISOString());
+        const parsed = parseTyped(event.currentTarget.value);
+        if (parsed === undefined) setError("Write a time such as 15 Nov 2026, 18:00 or 2026-11-15 18:00.");
+        else if (parsed !== iso) onPick(parsed);
       }}
     />
   );
-}
-
-/** The value of a datetime-local field, which is in local time. */
-function localTime(iso: string): string {
-  const time = new Date(iso);
-  if (Number.isNaN(time.getTime())) return "";
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }

@@ -66,6 +66,12 @@ export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
   useEffect(() => reload(), [reload]);
   useEffect(() => () => latest.current?.close(), []);
 
+  // In any order of the table: an outage that is over leaves no error.
+  useEffect(
+    () => feed.subscribe({ onReconnect: () => latest.current?.state === "failed" && reload() }),
+    [feed, reload],
+  );
+
   const showWaiting = useCallback(() => {
     if (mustReload.current || latest.current?.prepend(pending.current) === undefined) return reload();
     pending.current = [];

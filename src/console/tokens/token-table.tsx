@@ -38,7 +38,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
               </th>
               <td>
                 {token.scopes.map((scope) => (
-                  <span key={scope} class="tag">
+                  <span key={scope} class="tag plain">
                     {scope}
                   </span>
                 ))}

@@ -1,9 +1,11 @@
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useState } from "preact/hooks";
 import type { MintedToken, Token } from "../api-shapes.ts";
 import { Icon } from "../parts/icons.tsx";
 import { EmptyState, ErrorNotice } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { Skeleton } from "../parts/panel.tsx";
 import { useSession } from "../session.ts";
+import { useLoad } from "../use-load.ts";
 import { CreateToken } from "./create-token.tsx";
 import { RevokeToken } from "./revoke-token.tsx";
 import { RotateToken } from "./rotate-token.tsx";
@@ -17,28 +19,17 @@ type OpenDialog =
 
 export function TokensPage() {
   const { api, me, announce } = useSession();
-  const [tokens, setTokens] = useState<readonly Token[]>();
-  const [error, setError] = useState<unknown>();
   const [dialog, setDialog] = useState<OpenDialog>();
-  // An earlier response must not replace a later one.
-  const loading = useRef<AbortController>(undefined);
-  const load = useCallback(async () => {
-    loading.current?.abort();
-    loading.current = new AbortController();
-    const { signal } = loading.current;
-    try {
-      setTokens((await api.get<{ tokens: readonly Token[] }>("/api/tokens", signal)).tokens);
-      setError(undefined);
-    } catch (reason) {
-      if (!signal.aborted) setError(reason);
-    }
-  }, [api]);
-  useEffect(() => void load(), [load]);
-  useEffect(() => () => loading.current?.abort(), []);
+  const fetchTokens = useCallback(
+    async (signal: AbortSignal) =>
+      (await api.get<{ tokens: readonly Token[] }>("/api/tokens", signal)).tokens,
+    [api],
+  );
+  const { value: tokens, error, reload: load } = useLoad(fetchTokens);
   const close = (): void => setDialog(undefined);
   const onMinted = (minted: MintedToken): void => {
     setDialog({ kind: "secret", minted });
-    void load();
+    load();
   };
   return (
     <>
@@ -50,7 +41,12 @@ export function TokensPage() {
           <Icon name="plus" /> Create a token
         </button>
       </PageHead>
-      {error !== undefined && <ErrorNotice error={error} onRetry={() => void load()} />}
+      {error !== undefined && <ErrorNotice error={error} onRetry={load} />}
+      {tokens === undefined && error === undefined && (
+        <div class="card" aria-busy="true">
+          <Skeleton lines={4} />
+        </div>
+      )}
       {tokens?.length === 0 && (
         <EmptyState title="No tokens yet">
           <p>
@@ -71,7 +67,7 @@ export function TokensPage() {
             const warning = ` Its secret is also preset as ${alsoPreset}, and stays valid.`;
             announce(`The token ${dialog.token.name} was revoked.${alsoPreset === undefined ? "" : warning}`);
             close();
-            void load();
+            load();
           }}
           onClose={close}
         />

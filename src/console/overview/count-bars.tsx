@@ -1,0 +1,44 @@
+import type { ComponentChildren } from "preact";
+import { formatCount, formatShare } from "../format.ts";
+import { Link } from "../parts/link.tsx";
+
+export interface CountBar {
+  readonly key: string;
+  readonly name: ComponentChildren;
+  readonly count: number;
+  /** Where the bar leads. */
+  readonly href?: string | undefined;
+  readonly kind?: "refused" | "bad";
+}
+
+/** Counts as bars, each as long as its share of the whole. */
+export function CountBars({ bars, whole }: { readonly bars: readonly CountBar[]; readonly whole: number }) {
+  return (
+    <ol class="bars">
+      {bars.map(({ key, name, count, href, kind = "" }) => {
+        const share = whole > 0 ? Math.min(count / whole, 1) : 0;
+        const content = (
+          <>
+            <span class="bar-name">{name}</span>
+            <span class={`bar-track ${kind}`}>
+              <span style={{ width: `${share * 100}%` }} />
+            </span>
+            <span class="bar-count">{formatCount(count)}</span>
+            <span class="bar-count">{formatShare(share)}</span>
+          </>
+        );
+        return (
+          <li key={key}>
+            {href === undefined ? (
+              <span class="bar-row">{content}</span>
+            ) : (
+              <Link class="bar-row" href={href}>
+                {content}
+              </Link>
+            )}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}

@@ -1,0 +1,106 @@
+import type { ComponentChildren } from "preact";
+import type { Overview } from "../api-shapes.ts";
+import { formatBytes, formatCount, formatRate, formatShare } from "../format.ts";
+import type { ChartRange } from "./chart-ranges.ts";
+import { LiveTotal } from "./live-total.tsx";
+import { Trend } from "./trend.tsx";
+
+interface KeyNumbersProps {
+  readonly overview: Overview;
+  /** The longest range of minutes. */
+  readonly recent: ChartRange | undefined;
+}
+
+/** The large numbers, each with its trend. */
+export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
+  const { total, ratePerSecond, store } = overview;
+  const added = sum(recent?.creates ?? []);
+  return (
+    <div class="card kpis">
+      <Kpi
+        id="total"
+        title="Plants stored"
+        value={total === undefined ? undefined : <LiveTotal known={Number(total)} />}
+        note={recent && `+${formatCount(added)} in ${recent.label}`}
+      >
+        {recent && <Trend values={running(recent.creates)} fromZero={false} />}
+      </Kpi>
+      <Kpi
+        id="rate"
+        title="Created per second"
+        value={ratePerSecond === undefined ? undefined : formatRate(ratePerSecond)}
+        note={recent && `peak ${formatCount(Math.max(...recent.creates))} per minute`}
+      >
+        {recent && <Trend values={recent.creates} />}
+      </Kpi>
+      {recent?.refusals && <Refused recent={recent} refusals={recent.refusals} />}
+      {store.diskFreeBytes !== undefined && (
+        <Kpi id="disk" title="Disk space free" value={formatBytes(store.diskFreeBytes)}>
+          <DiskMeter bytes={(store.bytes ?? 0) + (store.walBytes ?? 0)} free={store.diskFreeBytes} />
+        </Kpi>
+      )}
+    </div>
+  );
+}
+
+function Refused({ recent, refusals }: { readonly recent: ChartRange; readonly refusals: number[] }) {
+  const all = sum(refusals) + sum(recent.creates);
+  return (
+    <Kpi
+      id="refused"
+      title="Refused per minute"
+      value={formatCount(refusals.at(-1) ?? 0)}
+      note={all === 0 ? undefined : `${formatShare(sum(refusals) / all)} in ${recent.label}`}
+    >
+      <Trend values={refusals} kind="refused" />
+    </Kpi>
+  );
+}
+
+interface KpiProps {
+  readonly id: string;
+  readonly title: string;
+  /** Undefined if the service cannot read it. */
+  readonly value: ComponentChildren | undefined;
+  readonly note?: string | undefined;
+  readonly children?: ComponentChildren;
+}
+
+function Kpi({ id, title, value, note, children }: KpiProps) {
+  return (
+    <section class={`kpi kpi-${id}`} aria-labelledby={`${id}-title`}>
+      <h2 id={`${id}-title`}>{title}</h2>
+      {value === undefined ? (
+        <p class="note">Currently unavailable. See the service's log for the reason.</p>
+      ) : (
+        <p class="number">
+          <span>{value}</span> {note && <small>{note}</small>}
+        </p>
+      )}
+      {children}
+    </section>
+  );
+}
+
+function DiskMeter({ bytes, free }: { readonly bytes: number; readonly free: number }) {
+  const share = bytes / (bytes + free);
+  return (
+    <div
+      class="meter"
+      role="img"
+      aria-label={`The store uses ${formatShare(share)} of the available disk space.`}
+    >
+      <span style={{ width: `${Math.max(share * 100, 0.5)}%` }} />
+    </div>
+  );
+}
+
+/** Running sums: how the total grew. */
+function running(counts: readonly number[]): readonly number[] {
+  let total = 0;
+  return counts.map((count) => (total += count));
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}

@@ -1,0 +1,47 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useSession } from "./session.ts";
+
+const retryMs = 4000;
+
+export interface Loaded<T> {
+  /** Undefined until the first response. It stays while newer content cannot be loaded. */
+  readonly value: T | undefined;
+  readonly error: unknown;
+  reload(): void;
+}
+
+/** What a page shows. After an error it loads again by itself, so that no page claims an outage that is over. */
+export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const { feed } = useSession();
+  const [value, setValue] = useState<T>();
+  const [error, setError] = useState<unknown>();
+  // An earlier response must not replace a later one.
+  const loading = useRef<AbortController>(undefined);
+  const reload = useCallback(() => {
+    loading.current?.abort();
+    const current = new AbortController();
+    loading.current = current;
+    load(current.signal).then(
+      (loaded) => {
+        if (current.signal.aborted) return;
+        setValue(() => loaded);
+        setError(undefined);
+      },
+      (reason: unknown) => current.signal.aborted || setError(reason),
+    );
+  }, [load]);
+  useEffect(() => {
+    reload();
+    return () => loading.current?.abort();
+  }, [reload]);
+  useEffect(() => {
+    if (error === undefined) return;
+    const timer = setInterval(reload, retryMs);
+    const unsubscribe = feed.subscribe({ onReconnect: reload });
+    return () => {
+      clearInterval(timer);
+      unsubscribe();
+    };
+  }, [error, reload, feed]);
+  return { value, error, reload };
+}

@@ -1,0 +1,233 @@
+import { afterAll, expect } from "bun:test";
+import type { Page } from "playwright-core";
+import { describe, newPage, test } from "./browser.ts";
+import { makeToken, useConsole } from "./console-session.ts";
+import { eventually, post, startTestService } from "./harness.ts";
+import { startTcpProxy } from "./tcp-proxy.ts";
+
+const testMs = 40_000;
+const session = useConsole(300);
+const { open } = session;
+const crashes: string[] = [];
+
+afterAll(() => expect(session.pageErrors.filter((error) => !crashes.includes(error))).toEqual([]));
+
+const rows = (page: Page) => page.locator(".rows .row");
+
+/** Every text that a canvas draws, and where it starts. */
+const recordLabels = `
+  globalThis.labels = [];
+  const { fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const width = this.measureText(text).width;
+    const start = this.textAlign === "right" ? x - width : this.textAlign === "center" ? x - width / 2 : x;
+    const matrix = this.getTransform();
+    labels.push({ text, from: matrix.e + start, to: matrix.e + start + width, canvas: this.canvas.width });
+    return fillText.apply(this, arguments);
+  };`;
+
+interface Label {
+  readonly text: string;
+  readonly from: number;
+  readonly to: number;
+  readonly canvas: number;
+}
+
+async function chartLabels(creates: number, width: number): Promise<readonly Label[]> {
+  const page = await open("/plants", { viewport: { width, height: 900 } });
+  await page.addInitScript(recordLabels);
+  await page.route("**/api/overview", async (route) => {
+    const overview = await (await route.fetch()).json();
+    overview.perMinute.creates.fill(creates);
+    await route.fulfill({ json: overview });
+  });
+  await page.goto(`${session.running.operatorUrl}/`);
+  await page.locator(".chart canvas").waitFor();
+  await eventually(async () => (await page.evaluate<number>("labels.length")) > 0);
+  const labels = await page.evaluate<readonly Label[]>("labels");
+  await page.context().close();
+  return labels;
+}
+
+describe("the chart", () => {
+  test(
+    "has complete labels at every magnitude and width, in whole plants",
+    async () => {
+      for (const [creates, width] of [
+        [1, 1280],
+        [640_000, 1280],
+        [3, 2560],
+        [250_000_000, 360],
+      ] as const) {
+        const labels = await chartLabels(creates, width);
+        const cut = labels.filter(({ from, to, canvas }) => from < 0 || to > canvas);
+        expect({ creates, width, cut }).toEqual({ creates, width, cut: [] });
+        const counts = [...new Set(labels.map(({ text }) => text).filter((text) => !text.includes(":")))];
+        if (creates === 1) expect(counts.toSorted()).toEqual(["0", "1", "2", "3", "4"]);
+        if (creates === 640_000) expect(counts).toContain("400K");
+      }
+    },
+    testMs,
+  );
+
+  test(
+    "shows a minute at the point, and only ranges and refusals that the service counts",
+    async () => {
+      const page = await open("/");
+      await page.locator(".chart canvas").waitFor();
+      expect(await page.locator(".choice button").allTextContents()).toEqual(["1 h", "3 h"]);
+      expect(await page.locator(".key-refused").count()).toBe(0);
+      const box = await page.locator(".chart-holder").boundingBox();
+      if (box === null) throw new Error("there is no chart");
+      const xPx = box.x + box.width * 0.8;
+      await page.mouse.move(xPx, box.y + box.height / 2);
+      await page.locator(".chart-tip").waitFor();
+      expect(await page.locator(".chart-tip").textContent()).toMatch(/^\d\d:\d\d\d+ created$/);
+      const tip = await page.locator(".chart-tip").boundingBox();
+      expect(Math.abs((tip?.x ?? 0) + (tip?.width ?? 0) - xPx)).toBeLessThan(40);
+
+      await page.route("**/api/overview", async (route) => {
+        const overview = await (await route.fetch()).json();
+        overview.perMinute.refusals = overview.perMinute.creates.map(() => 2);
+        overview.perHour = { from: new Date(0).toISOString(), creates: Array(168).fill(5) };
+        const reasons = [{ error: 40020, reason: "conflict", count: 3 }];
+        await route.fulfill({ json: { ...overview, refusals: { since: overview.startedAt, reasons } } });
+      });
+      await page.reload();
+      await page.getByText("40020 conflict").waitFor();
+      await page.getByText("Refused per minute").waitFor();
+      await page.getByRole("button", { name: "7 d" }).click();
+      await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
+      expect(await page.locator(".legend").textContent()).toContain("Created 840");
+    },
+    testMs,
+  );
+});
+
+describe("the table", () => {
+  test(
+    "has whole rows that neither overlap nor stop short of the frame, at any width",
+    async () => {
+      const page = await open("/plants", { viewport: { width: 1440, height: 777 } });
+      await rows(page).first().waitFor();
+      for (const width of [2560, 1440, 1024, 768, 767, 360]) {
+        await page.setViewportSize({ width, height: 777 });
+        await eventually(async () => (await faultOf(page)) === "");
+      }
+    },
+    testMs,
+  );
+
+  /** What is wrong with the rows, or "". */
+  const faultOf = (page: Page) =>
+    page.evaluate<string>(`(() => {
+      const body = document.querySelector(".table-body").getBoundingClientRect();
+      const card = document.querySelector(".table-card").getBoundingClientRect();
+      const rows = [...document.querySelectorAll(".rows .row")].map((row) => row.getBoundingClientRect());
+      rows.sort((a, b) => a.top - b.top);
+      for (let at = 1; at < rows.length; at++)
+        if (Math.abs(rows[at].top - rows[at - 1].bottom) > 0.5) return "overlap at " + at;
+      const inner = [...document.querySelectorAll(".rows .row > span")];
+      if (inner.some((cell) => cell.getBoundingClientRect().bottom > cell.parentElement.getBoundingClientRect().bottom + 0.5))
+        return "a cell leaves its row";
+      const seen = rows.filter(({ top, bottom }) => bottom > body.top + 0.5 && top < body.bottom - 0.5);
+      if (seen.some(({ top, bottom }) => top < body.top - 0.5 || bottom > body.bottom + 0.5)) return "cut row";
+      if (seen.length < 3) return "few rows";
+      if (seen.some(({ left, right }) => left > card.left + 1.5 || right < card.right - 1.5)) return "short rule";
+      return "";
+    })()`);
+
+  test(
+    "filters by a time that is typed as the console writes times",
+    async () => {
+      const page = await open("/plants", { timezoneId: "Europe/Berlin" });
+      await page.getByRole("button", { name: "Created", exact: true }).click();
+      await page.getByLabel("From").fill("31 Jun 2026");
+      await page.getByLabel("Before").focus();
+      await page.getByText("Write a time such as").waitFor();
+      await page.getByLabel("From").fill("15 Nov 2020, 18:00");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/since=2020-11-15T17%3A00%3A00\.000Z/);
+      await page.getByRole("button", { name: "Created: from 15 Nov" }).click();
+      expect(await page.getByLabel("From").inputValue()).toBe("15 Nov 2020, 18:00");
+      await page.keyboard.press("Escape");
+      expect(await page.evaluate("document.activeElement.textContent")).toContain("Created: from");
+      await page.getByRole("button", { name: "Remove the filter Created" }).click();
+      await page.waitForURL(/\/plants$/);
+    },
+    testMs,
+  );
+});
+
+test(
+  "text is shown as what it is, and a long name is not the heading of its panel",
+  async () => {
+    const create = (id: number, name: string) =>
+      post(session.running.url, JSON.stringify({ id, name, tag: "odd" }));
+    await create(81, "Rosa \u202eevil");
+    await create(82, "   ");
+    await create(83, "two\nlines");
+    await create(84, "x".repeat(60_000));
+    const page = await open("/plants?tag=odd");
+    await rows(page).nth(3).waitFor();
+    const names = await page.locator(".rows .cell-name").allTextContents();
+    expect(names.slice(1)).toEqual(["two↵lines", "3 spaces", "Rosa U+202Eevil"]);
+    expect(names[0]).toStartWith("xxx");
+    expect(names[0]?.length).toBeLessThan(300);
+    await page.goto(`${session.running.operatorUrl}/plants/84`);
+    await page.locator(".facts").waitFor();
+    const heading = await page.locator("#detail-title").boundingBox();
+    expect(heading?.height).toBeLessThan(90);
+    expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
+    await page.goto(`${session.running.operatorUrl}/plants/83`);
+    await page.locator(".facts").waitFor();
+    expect(await page.evaluate('document.querySelectorAll(".facts dd")[1].innerText')).toBe("two\nlines");
+  },
+  testMs,
+);
+
+test(
+  "a part that crashes leaves a sentence and a way to reload",
+  async () => {
+    const page = await open("/plants");
+    page.on("pageerror", (error) => crashes.push(String(error)));
+    page.on("console", (message) => message.type() === "error" && crashes.push(message.text()));
+    await page.route("**/api/overview", (route) => route.fulfill({ json: { total: "not a number" } }));
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByText("This page stopped working").waitFor();
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
+    await page.getByRole("link", { name: "Overview", exact: true }).click();
+    await page.unroute("**/api/overview");
+    await page.getByRole("button", { name: "Reload" }).click();
+    await page.getByText("Healthy").waitFor();
+  },
+  testMs,
+);
+
+test(
+  "an outage is on every page while it lasts, and gone afterwards",
+  async () => {
+    await using running = await startTestService();
+    using proxy = await startTcpProxy(Number(new URL(running.operatorUrl).port));
+    const token = await makeToken(running, "ops", ["operator"]);
+    const page = await newPage(session.browser, { reducedMotion: "reduce" });
+    await page.addInitScript(`sessionStorage.setItem("plant-store-token", "${token}")`);
+    await page.goto(`http://127.0.0.1:${proxy.port}/`);
+    await page.locator(".light.live").waitFor();
+    await page.getByText("Healthy").waitFor();
+    proxy.refuse();
+    await page.getByText(/No connection to the service since \d\d:\d\d:\d\d/).waitFor();
+    await page
+      .getByText(/As of \d\d:\d\d:\d\d/)
+      .first()
+      .waitFor();
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByText("The service does not respond").waitFor();
+    proxy.accept();
+    await page.getByRole("link", { name: "ops" }).waitFor();
+    await eventually(async () => (await page.locator(".offline, .error-notice").count()) === 0);
+    await page.close();
+  },
+  testMs,
+);

@@ -1,0 +1,83 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+// The console's design scale, as an ordinary test: what is not named in tokens.css is not used.
+const root = join(import.meta.dir, "..");
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+const folder = "src/console/style";
+const tokens = read(`${folder}/tokens.css`);
+const sheets = readdirSync(join(root, folder))
+  .filter((name) => name.endsWith(".css") && name !== "tokens.css")
+  .map((name) => ({ name, text: read(`${folder}/${name}`) }));
+
+/** The declarations of a property whose value does not match, as "file: value". */
+function others(property: RegExp, allowed: RegExp): string[] {
+  const declaration = new RegExp(`^\\s*(?:${property.source}): ([^;]+);`, "gm");
+  return sheets.flatMap(({ name, text }) =>
+    [...text.matchAll(declaration)].flatMap(([, value = ""]) =>
+      allowed.test(value) ? [] : [`${name}: ${value}`],
+    ),
+  );
+}
+
+describe("the console has one design scale", () => {
+  test("of type, 12 to 28 px", () => {
+    const sizes = [...tokens.matchAll(/--t-\w+: ([\d.]+)rem/g)].map(([, rem]) => Number(rem) * 16);
+    expect(sizes).toEqual([12, 13, 14, 16, 20, 28]);
+    expect(others(/font-size/, /^var\(--t-\w+\)$/)).toEqual([]);
+    expect(others(/font/, /^(inherit|var\(--t-\w+\) .*var\(--(mono|sans)\))$/)).toEqual([]);
+  });
+
+  test("of spacing, 4 to 32 px", () => {
+    const steps = [...tokens.matchAll(/--s\d: ([\d.]+)rem/g)].map(([, rem]) => Number(rem) * 16);
+    expect(steps).toEqual([4, 8, 12, 16, 24, 32]);
+    const step = String.raw`(-?[012]px|0|auto|var\(--s\d\)|calc\((-1 \*|var\(--s1\) \+) (var\(--s\d\)|env\(safe-area-inset-bottom\))\))`;
+    const allowed = new RegExp(`^${step}( ${step}){0,3}$`);
+    // The bar at the bottom of a phone covers the last of these.
+    expect(others(/gap|row-gap|column-gap|padding|padding-\w+|margin|margin-\w+/, allowed)).toEqual([
+      "frame.css: var(--s4) var(--s4) 5rem",
+    ]);
+  });
+
+  test("of two radii", () => {
+    expect([...tokens.matchAll(/--r(-s)?: /g)]).toHaveLength(2);
+    expect(others(/border-radius/, /^(var\(--r(-s)?\)|50%|2px)$/)).toEqual([]);
+  });
+
+  test("of colours, each with a meaning and a name", () => {
+    const raw = /#[\da-f]{3,8}\b|\b(?:rgb|hsl|oklch)a?\(/i;
+    // Except inside a mask, whose colour does not show.
+    const lines = sheets.flatMap(({ text }) => text.split("\n").filter((line) => !line.includes("mask:")));
+    expect(lines.filter((line) => raw.test(line))).toEqual([]);
+    const borders = /^(0|[12]px (solid|dashed) (var\(--(line|field-line)\)|transparent))$/;
+    expect(others(/border|border-(?:top|right|bottom|left)/, borders)).toEqual([]);
+  });
+
+  test("and every variable that it uses exists", () => {
+    const known = new Set([tokens, ...sheets.map(({ text }) => text)].flatMap(definedIn));
+    const used = sheets.flatMap(({ text }) => [...text.matchAll(/var\((--[\w-]+)/g)].map(([, name]) => name));
+    expect(used.filter((name) => !known.has(name ?? ""))).toEqual([]);
+  });
+});
+
+test("the docs page uses the same scale, with the same values", () => {
+  const values = (text: string) =>
+    new Map([...text.matchAll(/^ {2}(--[\w-]+): ([^;]+);/gm)].map(([, name, value]) => [name, value]));
+  const console = values(tokens);
+  for (const [name, value] of values(read("src/public/docs/page.css")))
+    expect([name, console.get(name)]).toEqual([name, value]);
+});
+
+test("one logo is in the console, its sign-in, the docs page and both icons of the browser's tab", () => {
+  const files = ["src/console/parts/icons.tsx", "src/console/page.html", "src/public/docs/page.html"];
+  const logos = files.flatMap((path) =>
+    [...read(path).matchAll(/ d=["'](M14\.9 30V[^"']+)["']/g)].map(([, d]) => d),
+  );
+  expect(logos).toHaveLength(4);
+  expect(new Set(logos).size).toBe(1);
+});
+
+function definedIn(text: string): string[] {
+  return [...text.matchAll(/^\s*(--[\w-]+):/gm)].map(([, name]) => name ?? "");
+}
