@@ -33,33 +33,31 @@ interface Label {
   readonly canvas: number;
 }
 
-async function chartLabels(creates: number, width: number): Promise<readonly Label[]> {
-  const page = await open("/plants", { viewport: { width, height: 900 } });
-  await page.addInitScript(recordLabels);
+async function chartLabels(page: Page, creates: number, width: number): Promise<readonly Label[]> {
+  await page.unrouteAll();
   await page.route("**/api/overview", async (route) => {
     const overview = await (await route.fetch()).json();
     overview.perMinute.creates.fill(creates);
     await route.fulfill({ json: overview });
   });
+  await page.setViewportSize({ width, height: 900 });
   await page.goto(`${session.running.operatorUrl}/`);
-  await page.locator(".chart canvas").waitFor();
   await eventually(async () => (await page.evaluate<number>("labels.length")) > 0);
-  const labels = await page.evaluate<readonly Label[]>("labels");
-  await page.context().close();
-  return labels;
+  return page.evaluate<readonly Label[]>("labels");
 }
 
 describe("the chart", () => {
   test(
     "has complete labels at every magnitude and width, in whole plants",
     async () => {
+      const page = await open("/import");
+      await page.addInitScript(recordLabels);
       for (const [creates, width] of [
         [1, 1280],
         [640_000, 1280],
-        [3, 2560],
-        [250_000_000, 360],
+        [25_000, 2560],
       ] as const) {
-        const labels = await chartLabels(creates, width);
+        const labels = await chartLabels(page, creates, width);
         const cut = labels.filter(({ from, to, canvas }) => from < 0 || to > canvas);
         expect({ creates, width, cut }).toEqual({ creates, width, cut: [] });
         const counts = [...new Set(labels.map(({ text }) => text).filter((text) => !text.includes(":")))];

@@ -16,10 +16,13 @@ import "./style/work.css";
 
 applyTheme();
 const root = document.getElementById("console");
-if (root !== null)
+if (root !== null) {
+  // What the page says until its script runs.
+  root.replaceChildren();
   render(
     <CrashBoundary>
       <App signInResponse={takeSignInResponse()} />
     </CrashBoundary>,
     root,
   );
+}

@@ -1,7 +1,10 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "./api.ts";
 import { useSession } from "./session.ts";
 
 const retryMs = 4000;
+// The numbers of the statuses from 500: the service may recover from these.
+const serverErrorsFrom = 50_000;
 
 export interface Loaded<T> {
   /** Undefined until the first response. It stays while newer content cannot be loaded. */
@@ -35,7 +38,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>): Loaded<T>
     return () => loading.current?.abort();
   }, [reload]);
   useEffect(() => {
-    if (error === undefined) return;
+    if (!mayPass(error)) return;
     const timer = setInterval(reload, retryMs);
     const unsubscribe = feed.subscribe({ onReconnect: reload });
     return () => {
@@ -44,4 +47,9 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>): Loaded<T>
     };
   }, [error, reload, feed]);
   return { value, error, reload };
+}
+
+/** Whether the same request may succeed later: there was no response, or the service was unable to respond. */
+function mayPass(error: unknown): boolean {
+  return error instanceof ApiError && (error.error === 0 || error.error >= serverErrorsFrom);
 }

@@ -22,7 +22,7 @@ export class CrashBoundary extends Component<CrashBoundaryProps, CrashState> {
     if (crash === undefined) return this.props.children;
     return (
       <div class="empty" role="alert">
-        <h2>This page stopped working</h2>
+        <h1>This page stopped working</h1>
         <p>
           That is an error of the console; the service and its plants are not affected. Reload the page to
           continue. If it happens again, report this message:

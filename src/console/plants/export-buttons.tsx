@@ -52,13 +52,16 @@ export function ExportButtons({ filter }: { readonly filter: PlantFilter }) {
             <button
               key={format}
               type="button"
-              aria-label={`Export ${scope} as ${name}`}
               onClick={() => {
                 close();
                 void start(format);
               }}
             >
-              {name} <span class="note">{note}</span>
+              <span>
+                <span class="visually-hidden">Export {scope} as </span>
+                {name}
+              </span>{" "}
+              <span class="note">{note}</span>
             </button>
           ))
         }
