@@ -89,10 +89,14 @@ describe("the chart", () => {
         overview.perMinute.refusals = overview.perMinute.creates.map(() => 2);
         overview.perHour = { from: new Date(0).toISOString(), creates: Array(168).fill(5) };
         const reasons = [{ error: 40020, reason: "conflict", count: 3 }];
-        await route.fulfill({ json: { ...overview, refusals: { since: overview.startedAt, reasons } } });
+        const tokens = [{ token: "nursery", count: 3 }];
+        await route.fulfill({
+          json: { ...overview, refusals: { since: overview.startedAt, reasons, tokens } },
+        });
       });
       await page.reload();
       await page.getByText("40020 conflict").waitFor();
+      await page.getByRole("link", { name: "nursery 3 100 %" }).waitFor();
       await page.getByText("Refused per minute").waitFor();
       await page.getByRole("button", { name: "7 d" }).click();
       await page.getByRole("heading", { name: "Plants per hour" }).waitFor();

@@ -27,7 +27,11 @@ export interface Overview {
   readonly perMinute?: CountsOverTime;
   /** Not all services report these. */
   readonly perHour?: CountsOverTime;
-  readonly refusals?: { readonly since: string; readonly reasons: readonly RefusalCount[] };
+  readonly refusals?: {
+    readonly since: string;
+    readonly reasons: readonly RefusalCount[];
+    readonly tokens?: readonly { readonly token: string; readonly count: number }[];
+  };
   readonly ratePerSecond?: number;
   readonly topTags?: { readonly countedAt: string; readonly tags: readonly TagCount[] };
   readonly store: {

@@ -65,6 +65,11 @@ async function readError(response: Response): Promise<ApiError> {
   }
 }
 
+/** Whether the service did not respond at all. */
+export function isNoResponse(reason: unknown): boolean {
+  return reason instanceof ApiError && reason.message === noResponse;
+}
+
 export function errorMessage(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }

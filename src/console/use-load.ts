@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api.ts";
+import { ApiError, isNoResponse } from "./api.ts";
 import { useSession } from "./session.ts";
 
 const retryMs = 4000;
@@ -51,5 +51,5 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>): Loaded<T>
 
 /** Whether the same request may succeed later: there was no response, or the service was unable to respond. */
 function mayPass(error: unknown): boolean {
-  return error instanceof ApiError && (error.error === 0 || error.error >= serverErrorsFrom);
+  return isNoResponse(error) || (error instanceof ApiError && error.error >= serverErrorsFrom);
 }

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { isNoResponse } from "../api.ts";
 import type { Overview } from "../api-shapes.ts";
 import { AddPlantButton } from "../parts/add-plant-button.tsx";
 import { Link } from "../parts/link.tsx";
@@ -26,7 +27,10 @@ export function OverviewPage() {
         </Link>
         <AddPlantButton />
       </PageHead>
-      {error !== undefined && <ErrorNotice error={error} onRetry={refresh} />}
+      {/* The frame says that there is no connection, and the figures say when they were read. */}
+      {error !== undefined && (overview === undefined || !isNoResponse(error)) && (
+        <ErrorNotice error={error} onRetry={refresh} />
+      )}
       {overview === undefined ? (
         error === undefined && <Loading />
       ) : (

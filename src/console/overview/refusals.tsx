@@ -8,14 +8,14 @@ interface RefusalsProps {
   readonly staleSince: string | undefined;
 }
 
-/** What was refused, by reason, the most frequent first. */
+/** What was refused, by reason and by token, the most frequent first. */
 export function Refusals({ refusals, staleSince }: RefusalsProps) {
-  const { since, reasons } = refusals;
+  const { since, reasons, tokens = [] } = refusals;
   const whole = reasons.reduce((sum, { count }) => sum + count, 0);
   return (
     <Panel
       id="refusals-title"
-      title="Refused, by reason"
+      title="Refused"
       staleSince={staleSince}
       aside={<p class="note">since {formatShortTime(since)}</p>}
     >
@@ -23,6 +23,21 @@ export function Refusals({ refusals, staleSince }: RefusalsProps) {
         <p class="note">Nothing was refused. Requests with an error appear here, with their reason.</p>
       ) : (
         <CountBars bars={reasons.toSorted((a, b) => b.count - a.count).map(barOf)} whole={whole} />
+      )}
+      {tokens.length > 0 && (
+        <>
+          <h3>By token</h3>
+          <CountBars
+            bars={tokens.map(({ token, count }) => ({
+              key: token,
+              name: token,
+              count,
+              href: `/plants?${new URLSearchParams({ token })}`,
+              kind: "refused" as const,
+            }))}
+            whole={whole}
+          />
+        </>
       )}
     </Panel>
   );

@@ -14,8 +14,9 @@ const mediumPx = 820;
 const narrowPx = 560;
 const rowPx = 36;
 const narrowRowPx = 56;
-// The header, the line under the rows, and the borders of the card.
-const aroundRowsPx = 36 + 41 + 2;
+// The header, the line under the rows, and the borders of the card, until they can be measured.
+const aroundRowsPx = 36 + 39 + 2;
+const bordersPx = 2;
 const rowsMin = 3;
 
 /** The table's layout, by the space that it has: the one source for both the rows' height and their columns. */
@@ -24,8 +25,11 @@ export function useTableSize(slot: { readonly current: HTMLElement | null }): Ta
   useEffect(() => {
     const element = slot.current;
     if (element === null) return;
+    const card = element.firstElementChild;
     const measure = (): void => {
-      const measured = sizeOf(element.clientWidth, element.clientHeight);
+      const rows = card?.querySelector(".table-body");
+      const around = card && rows ? card.clientHeight - rows.clientHeight + bordersPx : aroundRowsPx;
+      const measured = sizeOf(element.clientWidth, element.clientHeight - around);
       setSize((previous) =>
         previous.width === measured.width && previous.rowsMax === measured.rowsMax ? previous : measured,
       );
@@ -33,13 +37,15 @@ export function useTableSize(slot: { readonly current: HTMLElement | null }): Ta
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
+    // A line more under the rows leaves space for fewer of them.
+    if (card !== null) observer.observe(card);
     return () => observer.disconnect();
   }, []);
   return size;
 }
 
-function sizeOf(widthPx: number, heightPx: number): TableSize {
+function sizeOf(widthPx: number, rowsPx: number): TableSize {
   const width = widthPx < narrowPx ? "narrow" : widthPx < mediumPx ? "medium" : "wide";
   const px = width === "narrow" ? narrowRowPx : rowPx;
-  return { width, rowPx: px, rowsMax: Math.max(rowsMin, Math.floor((heightPx - aroundRowsPx) / px)) };
+  return { width, rowPx: px, rowsMax: Math.max(rowsMin, Math.floor(rowsPx / px)) };
 }
