@@ -43,9 +43,10 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${sizes[unit]}`;
 }
 
-/** A label of an axis: 5000 → "5,000", 150000 → "150K". */
-export function formatAxis(value: number): string {
-  return value < compactFrom ? formatCount(value) : compact.format(value);
+/** The labels of an axis, all in one form: "5,000" and "0", or "15K", "5K" and "0". */
+export function formatAxis(values: readonly number[]): string[] {
+  const isSmall = Math.max(...values) < compactFrom;
+  return values.map((value) => (isSmall ? formatCount(value) : compact.format(value)));
 }
 
 /** 0.034 → "3 %". */

@@ -4,17 +4,29 @@ export interface TextPart {
   readonly isMark: boolean;
 }
 
-// Control, format and unassigned characters, and those without ink. Joiners and variation selectors inside an emoji stay.
-const invisibleSource =
-  "(?<!\\p{Extended_Pictographic}[\\ufe0f\\u{1f3fb}-\\u{1f3ff}]*)\\u200d|[\\ufe00-\\ufe0f](?<!\\p{Extended_Pictographic}.)|[^\\P{C}\\u200d]|\\p{Zl}|\\p{Zp}|[\\u115f\\u1160\\u2800\\u3164\\uffa0]";
-// In the console also: spaces that look like others, spaces at an end, marks on nothing, and piles of marks.
+// An emoji may join others, and have a skin or a style: these characters stay inside it.
+const joinerOutsideEmoji = String.raw`(?<!\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]*)\u200d`;
+const styleOutsideEmoji = String.raw`[\ufe00-\ufe0f](?<!\p{Extended_Pictographic}.)`;
+const controlOrFormat = String.raw`[^\P{C}\u200d]|\p{Zl}|\p{Zp}`;
+const letterWithoutInk = String.raw`[\u115f\u1160\u2800\u3164\uffa0]`;
+const otherSpace = String.raw`(?! )\p{Zs}`;
+const kinds = {
+  break: String.raw`\r\n|\n`,
+  tab: String.raw`\t`,
+  invisible: [joinerOutsideEmoji, styleOutsideEmoji, controlOrFormat, letterWithoutInk, otherSpace].join("|"),
+  // Spaces at an end.
+  edge: "^ +|(?<! ) +$",
+  // More combining marks than any script puts on one letter.
+  pile: String.raw`(?<=\p{M}{3})\p{M}+`,
+  // A combining mark on nothing.
+  lone: String.raw`(?<![\p{L}\p{N}\p{P}\p{S}\p{M}])\p{M}`,
+};
 const piece = new RegExp(
-  `(?<break>\\r\\n|\\n)|(?<tab>\\t)|(?<invisible>${invisibleSource}|(?! )\\p{Zs})|(?<edge>^ +|(?<! ) +$)|(?<pile>(?<=\\p{M}{3})\\p{M}+)|(?<lone>(?<![\\p{L}\\p{N}\\p{P}\\p{S}\\p{M}])\\p{M})`,
+  Object.entries(kinds)
+    .map(([kind, source]) => `(?<${kind}>${source})`)
+    .join("|"),
   "gu",
 );
-
-/** Matches each character that a reader would not see. */
-export const invisible = new RegExp(invisibleSource, "gu");
 
 /**
  * Splits text so that everything in it can be seen: `lines` leaves line breaks as they are. No more than so many

@@ -78,7 +78,7 @@ export function chartOptions(
         size: (plot, labels) => axisWidth(plot, labels, axis.font),
         space: 40,
         incrs: wholeSteps,
-        values: (_, values) => values.map(formatAxis),
+        values: (_, values) => formatAxis(values),
       },
     ],
     hooks: { setCursor: [onHover] },
