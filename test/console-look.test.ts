@@ -88,6 +88,7 @@ describe("the chart", () => {
         const overview = await (await route.fetch()).json();
         overview.perMinute.refusals = overview.perMinute.creates.map(() => 2);
         overview.perHour = { from: new Date(0).toISOString(), creates: Array(168).fill(5) };
+        overview.store.lastBackupAt = new Date(Date.now() - 3 * 3_600_000).toISOString();
         const reasons = [{ error: 40020, reason: "conflict", count: 3 }];
         const tokens = [{ token: "nursery", count: 3 }];
         await route.fulfill({
@@ -98,6 +99,7 @@ describe("the chart", () => {
       await page.getByText("40020 conflict").waitFor();
       await page.getByRole("link", { name: "nursery 3 100 %" }).waitFor();
       await page.getByText("Refused per minute").waitFor();
+      await page.getByText("Last backup 3 hours ago").waitFor();
       await page.getByRole("button", { name: "7 d" }).click();
       await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
       expect(await page.locator(".legend").textContent()).toContain("Created 840");

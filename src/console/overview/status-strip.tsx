@@ -42,9 +42,11 @@ function LastBackup({ at }: { readonly at: string | null | undefined }) {
   return (
     <span>
       Last backup{" "}
-      <time dateTime={at} title={formatTime(at)}>
-        {formatRelativeTime(at)}
-      </time>
+      <b>
+        <time dateTime={at} title={formatTime(at)}>
+          {formatRelativeTime(at)}
+        </time>
+      </b>
     </span>
   );
 }
