@@ -234,6 +234,37 @@ describe("with the keyboard only", () => {
   );
 
   test(
+    "a user can open the export's formats, set a filter and remove it, and never loses the focus",
+    async () => {
+      const page = await open("/plants");
+      await page.locator(".rows .row").first().waitFor();
+      await tabTo(page, "Export");
+      await page.keyboard.press("Enter");
+      await eventually(async () => (await focused(page)).includes("NDJSON"));
+      await page.keyboard.press("Escape");
+      expect((await focused(page)).trim()).toBe("Export");
+      await tabTo(page, "Tag");
+      await page.keyboard.press("Enter");
+      await eventually(() => page.evaluate<boolean>("document.activeElement.matches('input')"));
+      await page.keyboard.type("fern");
+      await page.keyboard.press("Enter");
+      await eventually(async () => (await focused(page)) === "Tag: fern");
+      await page.keyboard.press("Tab");
+      expect(await focused(page)).toBe("Remove the filter Tag");
+      await page.keyboard.press("Enter");
+      await eventually(async () => (await focused(page)) === "Tag");
+      await page.keyboard.press("/");
+      await page.keyboard.type("rosa");
+      await page.waitForURL(/name=rosa/);
+      await tabTo(page, "Clear");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/\/plants$/);
+      expect(await focused(page)).toBe("Search by name");
+    },
+    testMs,
+  );
+
+  test(
     "a user can change the page, hear its heading, and add a plant",
     async () => {
       const page = await open("/");

@@ -16,6 +16,7 @@ const shortTimes = new Intl.DateTimeFormat("en-GB", {
   hour: "2-digit",
   minute: "2-digit",
 });
+const yearTimes = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const compactFrom = 10_000;
 const sizes = ["bytes", "kB", "MB", "GB", "TB"];
 
@@ -64,10 +65,11 @@ export function formatTime(iso: string): string {
   return times.format(new Date(iso));
 }
 
-/** The time, with the date unless it is today. */
+/** The time, with the date unless it is today, and with the year unless it is this one. */
 export function formatShortTime(iso: string, now = new Date()): string {
   const then = new Date(iso);
-  return then.toDateString() === now.toDateString() ? clock.format(then) : shortTimes.format(then);
+  if (then.toDateString() === now.toDateString()) return clock.format(then);
+  return (then.getFullYear() === now.getFullYear() ? shortTimes : yearTimes).format(then);
 }
 
 /** "in 3 days", "2 hours ago": the largest unit that fits. */

@@ -27,7 +27,16 @@ export function FilterChip({ name, value, onClear, children }: FilterChipProps) 
       }
       after={
         isSet && (
-          <button type="button" class="bare unset" aria-label={`Remove the filter ${name}`} onClick={onClear}>
+          <button
+            type="button"
+            class="bare unset"
+            aria-label={`Remove the filter ${name}`}
+            onClick={(event) => {
+              // This button goes, so the chip gets the focus.
+              event.currentTarget.parentElement?.querySelector("button")?.focus();
+              onClear();
+            }}
+          >
             <Icon name="close" />
           </button>
         )

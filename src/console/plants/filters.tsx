@@ -59,7 +59,15 @@ export function Filters({ filter, onChange }: FiltersProps) {
       </FilterChip>
       <TimeFilter filter={filter} onChange={onChange} />
       {isFiltered(filter) && (
-        <button type="button" class="bare" onClick={() => onChange(noFilter)}>
+        <button
+          type="button"
+          class="bare"
+          onClick={() => {
+            // This button goes, so the search gets the focus.
+            search.current?.focus();
+            onChange(noFilter);
+          }}
+        >
           Clear
         </button>
       )}
