@@ -9,8 +9,8 @@ const beginning = "0";
 const cursorShape = /^([0-9a-f]{16})\.(\d{1,15})\.(-?[0-9a-z]{1,13})$/;
 
 /**
- * The plants after the cursor. SQLite publishes a commit to other connections only after it has synced the WAL, and one writer
- * numbers the plants, so what a reader sees is durable and has no gaps.
+ * The plants after the cursor. One writer numbers the plants, so what a reader sees has no gaps; `ThreadedArchive` returns it once
+ * it is durable.
  * @throws CursorProblem, StaleCursor
  */
 export function changesAfter(database: Database, cursor: string, limit: number): readonly Change[] {
