@@ -208,6 +208,8 @@ describe("a server", () => {
     expect((await create(running, 1)).status).toBe(200);
     await configure("SET default_transaction_read_only = on");
     try {
+      // Open sessions read the setting when the postmaster's signal reaches them.
+      await eventually(async () => (await create(running, 1)).status === 503);
       await expectUnavailable(running, 2);
       expect(await ready(running)).toBe(503);
       expect(running.logged.join("")).toContain("default_transaction_read_only is on");
