@@ -73,9 +73,9 @@ static char *putTraceHeaders(char *at) {
   return putText(at, "-01\r\n");
 }
 
-static int sendPlant(Client *client, const char *head, i64 number, int isRandom, int differing, u64 atUs) {
+static int sendPlant(Client *client, const char *head, const char *open, i64 number, int isRandom, int differing, u64 atUs) {
   char body[256], request[4096];
-  char *end = putNumber(putText(body, "{\"id\":"), isRandom ? (i64)((u64)number * 0x9e3779b97f4a7c15ULL) : number);
+  char *end = putNumber(putText(body, open), isRandom ? (i64)((u64)number * 0x9e3779b97f4a7c15ULL) : number);
   end = putNumber(putText(end, ",\"name\":\"Fern number "), number);
   end = putText(putText(putText(end, "\",\"tag\":\""), tags[number & 7]), "\"}");
   char *at = putText(request, head);
@@ -114,8 +114,8 @@ static u64 quantileUs(const u32 *buckets, u64 count, double share) {
   return (u64)bucketsMax * bucketUs;
 }
 
-// `result`: answered, refused, next id, elapsed, p50, p99, p99.9, maximum and longest silence, the times in µs. Returns 0, or what failed.
-int run(int port, int connections, double seconds, const char *head, i64 nextId, int isRandom, int differing, double *result) {
+// `open`: the body up to the id. `result`: answered, refused, next id, elapsed, p50, p99, p99.9, maximum and longest silence, the times in µs. Returns 0, or what failed.
+int run(int port, int connections, double seconds, const char *head, const char *open, i64 nextId, int isRandom, int differing, double *result) {
   Client *clients = calloc(connections, sizeof(Client));
   u32 *buckets = calloc(bucketsMax, sizeof(u32));
   Event events[eventsMax];
@@ -127,7 +127,7 @@ int run(int port, int connections, double seconds, const char *head, i64 nextId,
   }
   u64 startUs = nowUs(), endUs = startUs + (u64)(seconds * 1e6), lastUs = startUs, silenceUs = 0, maxUs = 0, answered = 0, refused = 0, atUs = startUs;
   for (int at = 0; at < connections && !failed; at++)
-    if (!sendPlant(&clients[at], head, nextId++, isRandom, differing, startUs)) failed = 2;
+    if (!sendPlant(&clients[at], head, open, nextId++, isRandom, differing, startUs)) failed = 2;
   while (!failed && atUs < endUs) {
     int count = epoll_wait(epoll, events, eventsMax, 100);
     atUs = nowUs();
@@ -145,7 +145,7 @@ int run(int port, int connections, double seconds, const char *head, i64 nextId,
       if (tookUs > maxUs) maxUs = tookUs;
       if (atUs - lastUs > silenceUs) silenceUs = atUs - lastUs;
       lastUs = atUs;
-      if (!sendPlant(client, head, nextId++, isRandom, differing, atUs)) failed = 2;
+      if (!sendPlant(client, head, open, nextId++, isRandom, differing, atUs)) failed = 2;
     }
   }
   u64 all = answered + refused;

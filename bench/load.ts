@@ -1,15 +1,16 @@
 // A load of POST /plants over keep-alive connections, as a process of its own; prints what it measured as JSON.
-// bun bench/load.ts PORT CONNECTIONS SECONDS TOKEN FIRST_ID [sequential|random] [equal|differing] [RATE] [CA]
+// bun bench/load.ts PORT CONNECTIONS SECONDS TOKEN FIRST_ID [sequential|random] [equal|differing] [RATE] [CA] [PATH] [ID_FIELD]
 // Random ids are spread over all of int64. Differing headers are an X-Request-Id and a traceparent, new in each request. With a rate,
 // that many are sent each second, evenly over the connections. With the file of a certificate authority, the connections use TLS.
 import { cc, ptr } from "bun:ffi";
 import { join } from "node:path";
 import { pacedLoad } from "./paced-load.ts";
 
-const [port, connections, seconds, token, firstId, order, headers, rate = "0", ca = ""] =
+const [port, connections, seconds, token, firstId, order, headers, rate = "0", ca = "", ...other] =
   process.argv.slice(2);
+const [path = "/plants", idField = "id"] = other;
 const head =
-  `POST /plants HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n` +
+  `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n` +
   "Content-Type: application/json\r\n";
 const isRandom = order === "random";
 const common = {
@@ -32,15 +33,19 @@ function fullLoad() {
   const { symbols } = cc({
     source: join(import.meta.dir, "load.c"),
     symbols: {
-      run: { args: ["int", "int", "double", "ptr", "i64", "int", "int", "ptr"], returns: "int" },
+      run: { args: ["int", "int", "double", "ptr", "ptr", "i64", "int", "int", "ptr"], returns: "int" },
     },
   });
   const result = new Float64Array(9);
+  // Named, so that neither is collected before the call.
+  const headText = Buffer.from(`${head}\0`);
+  const bodyOpen = Buffer.from(`{"${idField}":\0`);
   const failed = symbols.run(
     common.port,
     common.connections,
     common.seconds,
-    ptr(Buffer.from(`${head}\0`)),
+    ptr(headText),
+    ptr(bodyOpen),
     BigInt(common.firstId),
     Number(isRandom),
     Number(headers === "differing"),

@@ -41,12 +41,16 @@ export interface Server extends AsyncDisposable {
   readonly firstAnswerMs: number;
   /** The file of the authority that signed its certificate, where it uses TLS. */
   readonly ca: string | undefined;
+  /** Where its creates differ from ours. */
+  readonly requests?: { readonly path: string; readonly idField: string; readonly token: string };
 }
 
 export interface StartOptions {
   readonly command: (port: number, folder: string) => readonly string[];
   readonly environment?: Record<string, string>;
   readonly ca?: string;
+  /** Whether it answers yet; a create of ours decides where none is given. */
+  readonly isReady?: (port: number) => Promise<boolean>;
   /** The file that gets its standard error; ours where none is given. */
   readonly errorFile?: string;
 }
@@ -92,7 +96,7 @@ export function oursCommand(
 
 export async function start(
   name: string,
-  { command, environment = {}, ca, errorFile }: StartOptions,
+  { command, environment = {}, ca, errorFile, isReady = (port) => answers(port, ca) }: StartOptions,
 ): Promise<Server> {
   const port = freePort();
   const operatorPort = freePort();
@@ -110,7 +114,7 @@ export async function start(
     stdout: "ignore",
     stderr: errorFile === undefined ? "inherit" : Bun.file(errorFile),
   });
-  while (!(await answers(port, ca))) {
+  while (!(await isReady(port).catch(() => false))) {
     if (performance.now() - startMs > startWithinMs) throw new Error(`${name} did not start`);
     await Bun.sleep(2);
   }
@@ -133,9 +137,9 @@ export async function start(
 
 export async function load(server: Server, options: LoadOptions): Promise<Load> {
   const { connections, seconds, firstId, order = "sequential", headers = "equal", rate = 0 } = options;
-  const bearer = options.token ?? token;
-  const request = [server.port, connections, seconds, bearer, firstId];
-  const args = [...request, order, headers, rate, server.ca ?? ""].map(String);
+  const { path, idField, token: own } = server.requests ?? { path: "/plants", idField: "id", token };
+  const request = [server.port, connections, seconds, options.token ?? own, firstId];
+  const args = [...request, order, headers, rate, server.ca ?? "", path, idField].map(String);
   const ran = Bun.spawn([process.execPath, join(here, "load.ts"), ...args], {
     stdout: "pipe",
     stderr: "inherit",
@@ -172,17 +176,13 @@ export async function cpuSeconds(pid: number): Promise<number> {
 }
 
 async function answers(port: number, ca: string | undefined): Promise<boolean> {
-  try {
-    const response = await fetch(`${ca === undefined ? "http" : "https"}://127.0.0.1:${port}/plants`, {
-      ...(ca !== undefined && { tls: { ca: await Bun.file(ca).text() } }),
-      method: "POST",
-      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
-      body: '{"id":-1,"name":"first"}',
-    });
-    return response.ok;
-  } catch {
-    return false;
-  }
+  const response = await fetch(`${ca === undefined ? "http" : "https"}://127.0.0.1:${port}/plants`, {
+    ...(ca !== undefined && { tls: { ca: await Bun.file(ca).text() } }),
+    method: "POST",
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    body: '{"id":-1,"name":"first"}',
+  });
+  return response.ok;
 }
 
 function freePort(): number {
