@@ -1,14 +1,18 @@
-// npm run bench:disks -- [ROUNDS] [CHECKOUT]
+// npm run bench:disks [-- ROUNDS] [CHECKOUT] [--quick] [--write]
 // Durable creates against a bare Bun.serve, in interleaved rounds: with an fsync that costs nothing, on this machine's own disk, and
 // with fsyncs of 0.5 and 2 ms; with equal headers and with headers that differ in each request. The slower disks need a C compiler.
 // CHECKOUT is the folder of another version of this project, measured instead of this one.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { ownOptions } from "./options.ts";
+import type { DiskRatio } from "./report-rates.ts";
+import { saveResults } from "./results.ts";
 import { load, median, oursCommand, type Server, start, startBare, temporaryFolder } from "./servers.ts";
 
-const [rounds = "7", checkout = join(import.meta.dir, "..")] = process.argv.slice(2);
-const seconds = 3;
+const options = ownOptions();
+const [rounds = options.quick ? "1" : "7", checkout = join(import.meta.dir, "..")] = options.positional;
+const seconds = options.quick ? 0.5 : 3;
 const folder = temporaryFolder();
 const shim = join(folder, "slow-sync.so");
 const canSlow =
@@ -16,6 +20,9 @@ const canSlow =
 // The data is in memory, so that an fsync costs what the shim makes it cost, and nothing without it.
 const memory = join("/dev/shm", `plant-store-bench-${process.pid}`);
 mkdirSync(memory);
+// Disposed last: a service whose data file disappears saves a copy of it.
+await using folders = new AsyncDisposableStack();
+for (const used of [memory, folder]) folders.defer(() => rmSync(used, { recursive: true, force: true }));
 
 interface Case {
   readonly disk: string;
@@ -57,18 +64,24 @@ for (let round = 0; round <= Number(rounds); round++) {
   }
   console.error(`round ${round} of ${rounds}: ${line.join(" ")}`);
 }
-for (const { disk, connections, headers, ratios } of cases) {
-  const sorted = ratios.toSorted((one, other) => one - other);
-  const spread = `${sorted[0]?.toFixed(2)} to ${sorted.at(-1)?.toFixed(2)}`;
+const disks: DiskRatio[] = cases.map(({ disk, connections, headers, ratios }) => ({
+  disk,
+  connections,
+  headers,
+  ratio: median(ratios),
+  lowest: Math.min(...ratios),
+  highest: Math.max(...ratios),
+}));
+for (const { disk, connections, headers, ratio, lowest, highest } of disks)
   console.log(
-    `${disk}, ${connections} connections, ${headers} headers: ${median(ratios).toFixed(2)} of bare (${spread})`,
+    `${disk}, ${connections} connections, ${headers} headers: ${ratio.toFixed(2)} of bare (${lowest.toFixed(2)} to ${highest.toFixed(2)})`,
   );
-}
-rmSync(memory, { recursive: true, force: true });
-rmSync(folder, { recursive: true, force: true });
+saveResults({ disks }, options);
 
 function ours(name: string, database: string, syncUs?: number): Promise<Server> {
   const command = (port: number) => oursCommand(port, database, [], resolve(checkout));
-  const environment = syncUs === undefined ? undefined : { LD_PRELOAD: shim, SYNC_US: String(syncUs) };
-  return start(name, { command, ...(environment && { environment }) });
+  const environment = {
+    ...(syncUs !== undefined && { LD_PRELOAD: shim, SYNC_US: String(syncUs) }),
+  };
+  return start(name, { command, environment });
 }

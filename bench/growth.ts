@@ -1,15 +1,18 @@
-// npm run bench:growth [-- MILLIONS …]
+// npm run bench:growth [-- MILLIONS …] [--quick] [--write]
 // Creates, latency, memory and file size on stores that already hold so many million plants (0, 1 and 10 unless told).
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { BlockSummaries } from "../src/storage/sqlite/block-summaries.ts";
 import { openDatabase } from "../src/storage/sqlite/open.ts";
+import { ownOptions } from "./options.ts";
 import type { GrowthPoint } from "./report.ts";
 import { saveResults } from "./results.ts";
 import { type Load, load, median, memoryMb, type Server, startOursOn, temporaryFolder } from "./servers.ts";
 
-const rounds = 5;
-const seconds = 4;
+interface Measure {
+  readonly rounds: number;
+  readonly seconds: number;
+}
 
 interface Store {
   readonly database: string;
@@ -25,6 +28,7 @@ const tags = ["indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", 
 async function measureGrowth(
   sizes: readonly number[],
   order: "sequential" | "random",
+  { rounds, seconds }: Measure,
 ): Promise<readonly GrowthPoint[]> {
   const folder = temporaryFolder();
   await using stack = new AsyncDisposableStack();
@@ -109,15 +113,18 @@ function spread(number: number): bigint {
 }
 
 if (import.meta.main) {
-  const sizes = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [0, 1, 10];
+  const options = ownOptions();
+  const sizes =
+    options.positional.length > 0 ? options.positional.map(Number) : options.quick ? [0, 0.1] : [0, 1, 10];
+  const measure = options.quick ? { rounds: 1, seconds: 0.5 } : { rounds: 5, seconds: 4 };
   const growth: GrowthPoint[] = [];
   for (const order of ["sequential", "random"] as const) {
-    for (const point of await measureGrowth(sizes, order)) {
+    for (const point of await measureGrowth(sizes, order, measure)) {
       growth.push(point);
       console.log(
         `${order} ids, ${point.millions} million: ${Math.round(point.rate)}/s, p99 ${point.p99Us} µs, ${point.memoryMb.toFixed(0)} MB`,
       );
     }
   }
-  saveResults({ growth });
+  saveResults({ growth }, options);
 }

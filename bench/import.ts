@@ -1,15 +1,17 @@
-// npm run bench:import [-- ROWS]
+// npm run bench:import [-- ROWS] [--quick] [--write]
 // Imports so many plants from NDJSON (a million unless told), three times, and compares its rate with that of the plain
 // load just before and behind it. Prints the importer's memory early on and at its most: it must stay flat.
 import { once } from "node:events";
 import { createWriteStream, rmSync } from "node:fs";
 import { join } from "node:path";
+import { ownOptions } from "./options.ts";
 import { saveResults } from "./results.ts";
 import { load, median, memoryMb, startOurs, temporaryFolder, token } from "./servers.ts";
 
 const floor = 0.6;
 const imports = 3;
-const rows = Number(process.argv[2] ?? 1_000_000);
+const options = ownOptions();
+const rows = Number(options.positional[0] ?? (options.quick ? 10_000 : 1_000_000));
 const loadSeconds = 3;
 const earlyMs = 2000;
 const loadFirstId = 1_000_000_000;
@@ -35,7 +37,7 @@ for (let round = 0; round < imports; round++) {
 }
 rmSync(folder, { recursive: true, force: true });
 const ratio = median(ratios);
-saveResults({ imports: { rows, ratio, highestMb: highestOfAllMb } });
+saveResults({ imports: { rows, ratio, highestMb: highestOfAllMb } }, options);
 console.log(
   `import: ${ratio.toFixed(2)} of the load, floor ${floor}: ${ratio >= floor ? "fine" : "UNDER THE FLOOR"}`,
 );

@@ -1,14 +1,16 @@
-// npm run bench:operator [-- MILLIONS]
+// npm run bench:operator [-- MILLIONS] [--quick] [--write]
 // How fast the operator's side answers on a store of so many million plants (ten unless told): pages, filters, searches, the
 // overview. Fails where an answer takes longer than it may.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { fill } from "./growth.ts";
+import { ownOptions } from "./options.ts";
 import { saveResults } from "./results.ts";
 import { median, startOursOn, temporaryFolder, token } from "./servers.ts";
 
 const rounds = 5;
-const millions = Number(process.argv[2] ?? 10);
+const options = ownOptions();
+const millions = Number(options.positional[0] ?? (options.quick ? 0.1 : 10));
 const total = millions * 1_000_000;
 
 interface Page {
@@ -17,6 +19,9 @@ interface Page {
 }
 
 const folder = temporaryFolder();
+// Disposed last: a service whose data file disappears saves a copy of it.
+await using folders = new AsyncDisposableStack();
+folders.defer(() => rmSync(folder, { recursive: true, force: true }));
 const database = join(folder, "plants.db");
 fill(database, total, "random");
 await using server = await startOursOn(database, { PLANT_STORE_OPERATOR_TOKEN: `${token}-operator` });
@@ -58,8 +63,7 @@ for (const [name, msMax, question] of questions) {
   operator.push({ name, medianMs: median(times), msMax });
   console.log(`${name.padEnd(36)} ${median(times).toFixed(1).padStart(8)} ms   may take ${msMax}`);
 }
-saveResults({ operator: { millions, answers: operator } });
-rmSync(folder, { recursive: true, force: true });
+saveResults({ operator: { millions, answers: operator } }, options);
 if (operator.some(({ medianMs, msMax }) => medianMs > msMax)) process.exitCode = 1;
 
 async function ask<Result>(path: string): Promise<Result> {

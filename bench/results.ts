@@ -1,26 +1,39 @@
+// bun bench/results.ts writes docs/benchmarks.md again from docs/benchmarks/results.json.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { cpus, release } from "node:os";
 import { join } from "node:path";
+import type { BenchOptions } from "./options.ts";
 import { type Results, report } from "./report.ts";
 
-const folder = join(import.meta.dir, "../docs/benchmarks");
-const file = join(folder, "results.json");
+const docsFolder = join(import.meta.dir, "../docs");
+const resultsFile = "benchmarks/results.json";
 
-export function knownResults(): Results {
+export function knownResults(docs = docsFolder): Results {
+  const file = join(docs, resultsFile);
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Results) : {};
 }
 
-/** Adds to the stored results, and rewrites the page and its charts. */
-export function saveResults(more: Results): void {
-  mkdirSync(folder, { recursive: true });
-  const machine = `${cpus().length} cores (${process.arch}), ${process.platform}, Bun ${Bun.version}`;
-  const results: Results = {
-    ...knownResults(),
-    ...more,
-    machine,
-    date: new Date().toISOString().slice(0, 10),
-  };
-  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
-  for (const [name, text] of Object.entries(report(results))) writeFileSync(join(folder, "..", name), text);
-  console.error("Written: docs/benchmarks.md");
+/** With --write, adds to the stored results, and rewrites the page and its charts; otherwise says how to. */
+export function saveResults(more: Results, { write }: Pick<BenchOptions, "write">, docs = docsFolder): void {
+  if (!write) return console.error("Nothing was written. With --write, docs/benchmarks.md gets the results.");
+  const known = knownResults(docs);
+  const now = Object.fromEntries(Object.keys(more).map((section) => [section, machine()]));
+  const results: Results = { ...known, ...more, measured: { ...known.measured, ...now } };
+  mkdirSync(join(docs, "benchmarks"), { recursive: true });
+  writeFileSync(join(docs, resultsFile), `${JSON.stringify(results, null, 2)}\n`);
+  writePage(results, docs);
+  console.error(`Written: docs/benchmarks.md, as measured ${machine()}`);
 }
+
+function writePage(results: Results, docs: string): void {
+  for (const [name, text] of Object.entries(report(results))) writeFileSync(join(docs, name), text);
+}
+
+/** When and where something was measured. */
+function machine(): string {
+  const date = new Date().toISOString().slice(0, 10);
+  const system = `${process.platform === "linux" ? "Linux" : process.platform} ${release()}`;
+  return `on ${date}, on ${cpus().length} cores (${process.arch}), ${system}, Bun ${Bun.version}`;
+}
+
+if (import.meta.main) writePage(knownResults(), docsFolder);

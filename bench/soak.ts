@@ -1,8 +1,11 @@
-// npm run soak [-- MINUTES]
+// npm run soak [-- MINUTES] [--quick] [--write]
 // So many minutes (60 unless told) of full load with a worker for each core: the memory must stay flat. An hour
 // takes 10 GB of disk meanwhile.
 import { fullLoad } from "./full-load.ts";
+import { ownOptions } from "./options.ts";
 import { saveResults } from "./results.ts";
 
-const minutes = Number(process.argv[2] ?? 60);
-saveResults({ soak: await fullLoad(minutes, ["--workers", String(navigator.hardwareConcurrency)]) });
+const options = ownOptions();
+const minutes = Number(options.positional[0] ?? (options.quick ? 1 / 3 : 60));
+const flags = ["--workers", String(navigator.hardwareConcurrency)];
+saveResults({ soak: await fullLoad(minutes, flags) }, options);

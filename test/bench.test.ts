@@ -1,8 +1,15 @@
 import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { noiseProblem, parseCpuTimes, relativeSpread } from "../bench/noise.ts";
 import { benchOptions } from "../bench/options.ts";
+import { report } from "../bench/report.ts";
+import type { Row } from "../bench/report-rates.ts";
+import { knownResults, saveResults } from "../bench/results.ts";
 import { verdict } from "../bench/verdict.ts";
 
+const docs = join(import.meta.dir, "../docs");
 const quiet = { others: 0.02, steal: 0, spread: 0.04 };
 
 describe("the guard", () => {
@@ -55,5 +62,71 @@ describe("the options of the benchmarks", () => {
   test("a quick run is not written, and an unknown option is refused", () => {
     expect(() => benchOptions(["--quick", "--write"])).toThrow("too short to be written");
     expect(() => benchOptions(["--wirte"])).toThrow("There is no option --wirte");
+  });
+});
+
+describe("the benchmarks page", () => {
+  test("is what the stored results make; bun bench/results.ts rewrites it", () => {
+    for (const [name, text] of Object.entries(report(knownResults())))
+      expect(readFileSync(join(docs, name), "utf8")).toBe(text);
+  });
+
+  test("changes only with --write, and then says where each section was measured", () => {
+    const folder = mkdtempSync(join(tmpdir(), "plant-store-bench-test-"));
+    const page = (): string => readFileSync(join(folder, "benchmarks.md"), "utf8");
+    const pauses = { minutes: 1, plants: 1, longestSilenceMs: 1, slowestAnswerMs: 1, memoryMb: [] };
+    const older = { pauses, measured: { pauses: "on another machine" } };
+    const imports = { rows: 1000, ratio: 0.9, highestMb: 80 };
+    try {
+      mkdirSync(join(folder, "benchmarks"));
+      writeFileSync(join(folder, "benchmarks/results.json"), JSON.stringify(older));
+      saveResults({ imports }, { write: false }, folder);
+      expect(existsSync(join(folder, "benchmarks.md"))).toBe(false);
+      expect(knownResults(folder)).toEqual(older);
+      saveResults({ imports }, { write: true }, folder);
+      expect(page().slice(0, page().indexOf("## Import"))).toContain("Measured on another machine.");
+      expect(page().slice(page().indexOf("## Import"))).toMatch(
+        new RegExp(`Measured on \\d{4}-\\d\\d-\\d\\d, on \\d+ cores \\(${process.arch}\\), \\w+ \\S+, Bun `),
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test("compares two workers with two bare processes, and shows the load generator's CPU", () => {
+    const row = (name: string, rate: number): Row => ({
+      name,
+      durability: "",
+      rate,
+      ratio: rate / 1000,
+      p50Us: 1,
+      p99Us: 2,
+      p999Us: 3,
+      memoryMb: 4,
+      cpuUsPerCreate: 5,
+      loadCores: 0.31,
+    });
+    const rows = [
+      row("plant-store", 900),
+      row("plant-store --workers 2", 1600),
+      row("bare Bun.serve", 1000),
+      row("bare Bun.serve, 2 processes", 2000),
+    ];
+    const page = report({ rates: { "256": rows }, differing: { "64": rows } })["benchmarks.md"] ?? "";
+    expect(page).toContain("| 256 | 0.90 | 0.80 | 1.78 | 2.00 |");
+    expect(page).toContain("| 5 | 0.31 |");
+    expect(page).toContain("### 64 connections, headers that differ");
+  });
+
+  test("says what PocketBase makes of a commit and of an int64", () => {
+    const facts = {
+      version: "0.22.20",
+      synchronous: "NORMAL",
+      sent: "9007199254740993",
+      returned: "9007199254740992",
+    };
+    const page = report({ pocketBase: facts })["benchmarks.md"] ?? "";
+    expect(page).toContain("`synchronous=NORMAL`: a commit is not fsynced");
+    expect(page).toMatch(/9007199254740993 comes back from it\sas 9007199254740992/);
   });
 });
