@@ -1,7 +1,8 @@
 import { barChart, lineChart } from "./charts.ts";
+import { type CreatePath, createPathSections } from "./report-create-path.ts";
 import { type Rates, ratesSections } from "./report-rates.ts";
 
-export interface Results extends Rates {
+export interface Results extends Rates, CreatePath {
   /** When and where each section was measured. */
   readonly measured?: Readonly<Record<string, string>>;
   readonly growth?: readonly GrowthPoint[];
@@ -75,6 +76,7 @@ function page(results: Results): string {
     "## Compared with the limit and with alternatives",
     where("rates"),
     ...ratesSections(results, where),
+    ...createPathSections(results, where),
   ];
   if (growth.length > 0)
     parts.push(

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { flameGraph, mergeStacks } from "../bench/flame-graph.ts";
 import { noiseProblem, parseCpuTimes, relativeSpread } from "../bench/noise.ts";
 import { benchOptions } from "../bench/options.ts";
 import { report } from "../bench/report.ts";
@@ -128,5 +129,37 @@ describe("the benchmarks page", () => {
     const page = report({ pocketBase: facts })["benchmarks.md"] ?? "";
     expect(page).toContain("`synchronous=NORMAL`: a commit is not fsynced");
     expect(page).toMatch(/9007199254740993 comes back from it\sas 9007199254740992/);
+  });
+});
+
+describe("the flame graph", () => {
+  const node = (id: number, functionName: string, url: string, children: number[] = []) => ({
+    id,
+    callFrame: { functionName, url, lineNumber: 1 },
+    children,
+  });
+  const profile = {
+    nodes: [
+      node(1, "(root)", "", [2, 3]),
+      node(2, "receive", "file:///a/src/http/wire/connection.ts", [4]),
+      node(3, "receive", "file:///a/src/http/wire/connection.ts"),
+      node(4, "parse<T>", "file:///a/src/plants/parse-new-plant.ts"),
+    ],
+    samples: [2, 4, 4, 3],
+  };
+
+  test("merges equal calls, and counts a callee's samples for its caller", () => {
+    const root = mergeStacks(profile);
+    const [receive] = root.callees.values();
+    expect([root.samples, root.callees.size, receive?.samples, receive?.module]).toEqual([4, 1, 4, "http"]);
+    const [parse] = receive?.callees.values() ?? [];
+    expect([parse?.samples, parse?.module]).toEqual([2, "plants"]);
+  });
+
+  test("draws each frame as wide as its samples, with its share, and no unescaped name", () => {
+    const svg = flameGraph(mergeStacks(profile), "A & B");
+    expect(svg).toContain("parse&lt;T&gt; (plants): 50.0%");
+    expect(svg).toContain('width="599.5"');
+    expect(svg).not.toMatch(/parse<T>|A & B/);
   });
 });
