@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,6 +10,7 @@ import { report } from "../bench/report.ts";
 import type { Row } from "../bench/report-rates.ts";
 import { knownResults, saveResults } from "../bench/results.ts";
 import { verdict } from "../bench/verdict.ts";
+import { countFrames, expectedLeaves } from "../bench/wal-frames.ts";
 
 const docs = join(import.meta.dir, "../docs");
 const quiet = { others: 0.02, steal: 0, spread: 0.04 };
@@ -162,4 +164,30 @@ describe("the flame graph", () => {
     expect(svg).toContain('width="599.5"');
     expect(svg).not.toMatch(/parse<T>|A & B/);
   });
+});
+
+test("the frames of a WAL are counted by page", () => {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-bench-test-"));
+  try {
+    const path = join(folder, "a.db");
+    using database = new Database(path);
+    database.run("PRAGMA journal_mode = WAL");
+    database.run("CREATE TABLE plants (seq INTEGER PRIMARY KEY, id INTEGER UNIQUE)");
+    const before = countFrames(readFileSync(`${path}-wal`), 100);
+    for (const id of [1, 2]) database.run("INSERT INTO plants (id) VALUES (?)", [id]);
+    const after = countFrames(readFileSync(`${path}-wal`), 100);
+    // Each commit writes a leaf of the table and one of the index; both go to the same two pages.
+    expect(after.frames - before.frames).toBe(4);
+    expect([after.tableLeaves - before.tableLeaves, after.indexLeaves - before.indexLeaves]).toEqual([2, 2]);
+    expect(after.checkpointedPages).toBe(3);
+    expect(countFrames(readFileSync(`${path}-wal`), 1).checkpointedPages).toBe(after.frames);
+    expect(after.bytes).toBe(after.frames * (4096 + 24));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a batch of random ids is expected to change nearly a leaf each where there are many", () => {
+  expect(expectedLeaves(1, 64)).toBeCloseTo(1 / 64);
+  expect(expectedLeaves(100_000, 64)).toBeGreaterThan(0.999);
 });
