@@ -75,7 +75,7 @@ function stagesTable({ batch, stages, cpuUsPerCreate }: Stages): string {
     `| stage | what it does, in batches of ${batch} | CPU µs per create |`,
     "| --- | --- | ---: |",
     ...lines,
-    `| rest | event loop, receiving and sending in the kernel, checkpoints | ${Math.max(0, cpuUsPerCreate - sum).toFixed(2)} |`,
+    `| rest | what connects the stages, metrics, checkpoints, garbage collection | ${Math.max(0, cpuUsPerCreate - sum).toFixed(2)} |`,
     `| all | the process under load | ${cpuUsPerCreate.toFixed(2)} |`,
   ].join("\n");
 }

@@ -135,7 +135,10 @@ export async function start(
   };
 }
 
-export async function load(server: Server, options: LoadOptions): Promise<Load> {
+export async function load(
+  server: Pick<Server, "name" | "port" | "ca" | "requests">,
+  options: LoadOptions,
+): Promise<Load> {
   const { connections, seconds, firstId, order = "sequential", headers = "equal", rate = 0 } = options;
   const { path, idField, token: own } = server.requests ?? { path: "/plants", idField: "id", token };
   const request = [server.port, connections, seconds, options.token ?? own, firstId];

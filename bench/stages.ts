@@ -20,7 +20,12 @@ mkdirSync(folder, { recursive: true });
 
 try {
   const measured = await measureStages(folder, options.quick ? 20_000 : 500_000);
-  const stages: Stages = { batch, stages: measured, cpuUsPerCreate: await underLoad() };
+  const socket = {
+    name: "socket",
+    what: "receive a request and send a response through `Bun.listen`, and no more",
+    us: await socketUs(),
+  };
+  const stages: Stages = { batch, stages: [...measured, socket], cpuUsPerCreate: await underLoad() };
   for (const { name, what, us } of stages.stages)
     console.log(`${name.padEnd(18)} ${us.toFixed(2).padStart(6)} µs  ${what}`);
   console.log(
@@ -33,6 +38,23 @@ try {
   saveResults({ stages }, options);
 } finally {
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** CPU time of this process for a request that is answered unread. */
+async function socketUs(): Promise<number> {
+  const body = '{"name":"Fern number 1","tag":"indoor"}';
+  const response = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: (client) => void client.write(response) },
+  });
+  const startCpu = process.cpuUsage();
+  const server = { name: "socket", port: listener.port, ca: undefined };
+  const { answered } = await load(server, { connections: 64, seconds, firstId: 1 });
+  const { user, system } = process.cpuUsage(startCpu);
+  listener.stop(true);
+  return (user + system) / answered;
 }
 
 /** CPU time of the whole process for one create. */
