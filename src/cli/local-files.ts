@@ -42,7 +42,11 @@ export function exposureWarnings(paths: readonly string[]): string[] {
   });
 }
 
-// That of the file itself, where the path is a link.
+// That of the file itself, where the path is a link. A file that cannot be reached here is exposed by no mode.
 function modeOf(path: string): number {
-  return (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
+  try {
+    return statSync(path).mode & 0o777;
+  } catch {
+    return 0;
+  }
 }

@@ -15,7 +15,9 @@ export function checkDataFile(path: string): Finding[] {
     found = diagnoseDataFile(path);
   } catch (error) {
     if (!(error instanceof DataFileProblem)) throw error;
-    return [fail(check, error.message, "docs/operating.md describes recovery, under Crashes.")];
+    return [
+      fail(check, error.message, "docs/operating.md describes recovery, under Crashes and Troubleshooting."),
+    ];
   }
   if (found === undefined) return [ok(check, `${path} does not exist yet; the first start creates it`)];
   return [describeFile(path, found), checkWal(found), checkDurability(found), checkLastPlant(found)].filter(

@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
-import { existsSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { closeOnError } from "./connect.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
+import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 
 const linksMax = 40;
 const attemptsMax = 10;
@@ -21,9 +21,22 @@ export function realDataFile(path: string): string {
   return existsSync(dirname(at)) ? join(realpathSync(dirname(at)), basename(at)) : at;
 }
 
-/** @throws DataFileProblem it does not exist. */
+/** @throws DataFileProblem it does not exist, or this user may not read it. */
 export function requireDataFile(path: string): void {
+  refuseUnreadable(path);
   if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
+}
+
+/**
+ * A file in a folder that this user may not enter looks as if it were missing, so this comes before any other check.
+ * @throws DataFileProblem this user may not read it.
+ */
+export function refuseUnreadable(path: string): void {
+  try {
+    accessSync(path, constants.R_OK);
+  } catch (error) {
+    if (isDenied(error)) throw asDataFileProblem(error, path);
+  }
 }
 
 /**

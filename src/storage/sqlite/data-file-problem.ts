@@ -14,10 +14,19 @@ export function isDamage(error: unknown): error is SQLiteError {
   return error instanceof SQLiteError && !notDamage.test(error.code ?? "");
 }
 
+/** Whether the operating system refused a file to this user. */
+export function isDenied(error: unknown): boolean {
+  return ["EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "");
+}
+
 /** An error of opening or reading a data file, as a sentence for the operator. */
 export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
   if (error instanceof DataFileProblem) return error;
   if (error instanceof SQLiteError) return new DataFileProblem(explained(error, path), { cause: error });
+  if (isDenied(error))
+    return new DataFileProblem(
+      `${path} cannot be opened: permission denied. Run this as the user who owns the file and its folder.`,
+    );
   return new DataFileProblem(
     `${path} cannot be opened: ${error instanceof Error ? error.message : String(error)}.`,
   );

@@ -1,4 +1,5 @@
 import { existsSync, statSync } from "node:fs";
+import { refuseUnreadable } from "./data-file-path.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { readMarker, refuseReplaced } from "./failure-marker.ts";
 import { inspectWal } from "./wal-file.ts";
@@ -25,6 +26,7 @@ export function refuseDamaged(path: string): void {
 
 /** The same for a command beside the service, which may skip it: the holder of the writer lock has checked the files. */
 export function refuseDamagedUnlessServed(path: string): void {
+  refuseUnreadable(path);
   const failure = readMarker(path);
   if (!existsSync(`${path}-wal`) && failure === undefined) return;
   let lock: WriterLock | undefined;

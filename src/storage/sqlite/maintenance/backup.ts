@@ -13,7 +13,7 @@ import {
 import { basename, dirname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { readPragma } from "../connect.ts";
-import { realDataFile } from "../data-file-path.ts";
+import { realDataFile, refuseUnreadable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import {
   fileMode,
@@ -94,6 +94,7 @@ export async function restore(
   onStep: (step: Step) => void,
 ): Promise<BackupFile> {
   const database = realDataFile(named);
+  refuseUnreadable(from);
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
   refuseExisting(database, "restoring never overwrites; move it away first");
   onStep("computing the checksum");

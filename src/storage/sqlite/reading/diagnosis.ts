@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { readPragma } from "../connect.ts";
-import { realDataFile } from "../data-file-path.ts";
+import { realDataFile, refuseUnreadable } from "../data-file-path.ts";
 import { type Failure, readMarker } from "../failure-marker.ts";
 import { tryShared } from "../writer-lock.ts";
 import { openReadOnly } from "./open-read-only.ts";
@@ -24,6 +24,7 @@ export interface DataFileDiagnosis {
  */
 export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   const path = realDataFile(named);
+  refuseUnreadable(path);
   if (!existsSync(path) && !existsSync(`${path}-wal`)) return undefined;
   const failure = readMarker(path);
   const hasWriter = isServed(path);
