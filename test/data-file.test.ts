@@ -236,7 +236,7 @@ describe("commands that only read", () => {
     await leaveWal(join(folder.path, "crashing.db"), file);
     const wal = readFileSync(`${file}-wal`);
     expect((await plantStore(["list", "--database", file])).out).toContain("in the WAL");
-    expect((await plantStore(["verify", "--database", file])).err).toContain("is intact: 1 plants");
+    expect((await plantStore(["verify", "--database", file])).err).toContain("is intact: 1 plant,");
     expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
   });
 
