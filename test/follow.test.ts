@@ -57,11 +57,16 @@ describe("follow", () => {
     await addPlants(source, 0, 50);
     await post(source.url, '{"id":-9223372036854775808,"name":"without a tag"}');
     const first = await followOnce(source, copy, "--json");
-    expect([first.code, first.err]).toEqual([0, "51 plants copied, 0 already there, 0 conflicts.\n"]);
+    expect([first.code, first.err]).toEqual([
+      0,
+      `Copying plants to the new data file ${copy}; a folder would end with a slash.\n51 plants copied, 0 already there, 0 conflicts.\n`,
+    ]);
     expect(JSON.parse(first.out)).toEqual({ created: 51, replayed: 0, conflicts: 0, refused: 0 });
     expect(storedPlants(copy)).toEqual(storedPlants(source.database));
     await addPlants(source, 50, 60);
-    expect((await followOnce(source, copy)).err).toBe("10 plants copied, 0 already there, 0 conflicts.\n");
+    expect((await followOnce(source, copy)).err).toBe(
+      `Copying plants to the data file ${copy}.\n10 plants copied, 0 already there, 0 conflicts.\n`,
+    );
     expect(storedPlants(copy)).toEqual(storedPlants(source.database));
     // Another file in the place of the copy is filled from the first plant.
     rmSync(copy);
@@ -79,12 +84,13 @@ describe("follow", () => {
     const { code, err } = await followOnce(source, target.url, ...cursor);
     expect([code, err]).toEqual([
       1,
-      "conflict: The id 7 already belongs to a plant with a different name and a different tag.\n" +
-        "2,099 plants copied, 0 already there, 1 conflicts.\n",
+      `Copying plants to the service ${target.url}.\n` +
+        "conflict: The id 7 already belongs to a plant with a different name and a different tag.\n" +
+        "2,099 plants copied, 0 already there, 1 conflict.\n",
     ]);
     const others = (file: string) => contents(file).filter(({ id }) => id !== 7n);
     expect(others(target.database)).toEqual(others(source.database));
-    expect((await followOnce(source, target.url, ...cursor)).err).toStartWith("0 plants copied, 0 already");
+    expect((await followOnce(source, target.url, ...cursor)).err).toContain("\n0 plants copied, 0 already");
   }, 30_000);
 
   test("to a folder writes sealed segments that import reads, and resumes from the folder itself", async () => {
@@ -97,7 +103,9 @@ describe("follow", () => {
     writeFileSync(join(copies, "plants-000000000002.ndjson.partial"), '{"id":1,"na');
     await addPlants(source, 30, 40);
     const first = readFileSync(join(copies, "plants-000000000001.ndjson"));
-    expect((await followOnce(source, copies)).err).toStartWith("10 plants copied");
+    expect((await followOnce(source, copies)).err).toBe(
+      `Copying plants to segments in the folder ${copies}.\n10 plants copied, 0 already there, 0 conflicts.\n`,
+    );
     expect(readFileSync(join(copies, "plants-000000000001.ndjson")).equals(first)).toBe(true);
     expect(segmentRows(copies)).toHaveLength(40);
     expect(new Set(segmentRows(copies).map(({ id }) => id)).size).toBe(40);
@@ -130,7 +138,7 @@ describe("follow", () => {
     await addPlants(source, 0, 10);
     await eventually(() => copied() === 10);
     await source[Symbol.asyncDispose]();
-    await eventually(() => following.err().includes("Retrying.\n"));
+    await eventually(() => /cannot be reached: [^?]+ Retrying\.\n/.test(following.err()));
     source = await startTestService({}, database);
     await addPlants(source, 10, 20);
     await eventually(() => copied() === 20);
@@ -161,8 +169,28 @@ describe("follow", () => {
     ]);
     expect((await followOnce(restored, path("segments"))).err).toContain("name another folder");
     rmSync(path("copy.db.cursor"));
-    expect((await followOnce(restored, path("copy.db"))).err).toStartWith("0 plants copied, 5 already there");
+    expect((await followOnce(restored, path("copy.db"))).err).toContain("\n0 plants copied, 5 already there");
   }, 30_000);
+
+  test("counts one plant in the singular, and says nothing about success with --quiet", async () => {
+    using folder = temporaryFolder();
+    await using source = await startTestService();
+    await addPlants(source, 0, 1);
+    expect((await followOnce(source, `${folder.path}/a/`)).err).toContain(
+      "\n1 plant copied, 0 already there, 0 conflicts.\n",
+    );
+    expect(await followOnce(source, `${folder.path}/b/`, "--quiet")).toEqual({ code: 0, out: "", err: "" });
+  });
+
+  test("says that it needs the operator listener where --from is another one", async () => {
+    using folder = temporaryFolder();
+    await using source = await startTestService();
+    const args = ["follow", "--from", source.url, "--to", `${folder.path}/a/`, "--once"];
+    expect(await plantStore(args, { environment })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("Check --from: it must be the operator listener (--operator-listen)."),
+    });
+  });
 
   test("needs its tokens and a place for the cursor, and is refused without the scope", async () => {
     const run = (to: string, variables: Record<string, string>) =>
@@ -171,7 +199,7 @@ describe("follow", () => {
       });
     expect(await run("x/", {})).toMatchObject({
       code: 2,
-      err: expect.stringContaining("PLANT_STORE_OPERATOR_TOKEN"),
+      err: "plant-store: PLANT_STORE_OPERATOR_TOKEN is not set. --from needs a token with the scope operator:read; plant-store token create --name NAME --scope operator:read creates one.\n",
     });
     const { PLANT_STORE_OPERATOR_TOKEN } = environment;
     expect((await run("http://127.0.0.1:9", { PLANT_STORE_OPERATOR_TOKEN })).err).toContain(

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { ConfigProblem, readConfig, readSecret } from "../config/read-config.ts";
 import { type SecretName, secrets } from "../config/secrets.ts";
 import { parseBaseUrl } from "../config/values.ts";
@@ -13,7 +13,7 @@ import { readAhead } from "./follow/read-ahead.ts";
 import { Retry, Stopped } from "./follow/retry.ts";
 import { SegmentFolder } from "./follow/segment-folder.ts";
 import { StoreTarget } from "./follow/store-target.ts";
-import { formatCount, secondsSince, showProgress } from "./progress-line.ts";
+import { formatCount, formatPlants, plural, secondsSince, showProgress } from "./progress-line.ts";
 import { escapeInvisible, printJson, UsageError } from "./terminal.ts";
 
 // About ten seconds, which is enough for a restart of the other side.
@@ -47,7 +47,7 @@ export const follow: Command = {
     const from = parseFlag(args, "from", parseBaseUrl);
     const to = args.value("to");
     if (from === undefined || to === undefined || to === "") throw wrongUsage(follow);
-    const token = requireSecret("operatorToken", "--from needs a token with the scope operator:read", args);
+    const token = requireToken("operatorToken", "--from", "operator:read", args);
     const once = args.has("once");
     const stop = new AbortController();
     void terminal.stopSignal().then(() => stop.abort());
@@ -55,7 +55,9 @@ export const follow: Command = {
     const attemptsMax = once ? onceAttemptsMax : Number.POSITIVE_INFINITY;
     const retry = new Retry({ attemptsMax, stop: stop.signal, report });
     const tally = new FollowTally(report);
+    const described = describeTarget(to);
     await using target = await openTarget(to, { args, tally, retry, report });
+    terminal.note(`${escapeInvisible(`Copying plants to ${described}.`)}\n`);
     const startMs = performance.now();
     let newest = "";
     let complete = true;
@@ -80,10 +82,12 @@ export const follow: Command = {
     }
     await target.finish();
     line[Symbol.dispose]();
-    terminal.err(`${summary(tally.counts)}${complete ? "" : "; stopped before the last plant"}.\n`);
-    if (args.has("json")) printJson(terminal, tally.counts);
     const { conflicts, refused } = tally.counts;
-    return complete && (!once || conflicts + refused === 0) ? 0 : 1;
+    const allCopied = complete && conflicts + refused === 0;
+    const ending = complete ? "" : "; stopped before the last plant";
+    (allCopied ? terminal.note : terminal.err)(`${summary(tally.counts)}${ending}.\n`);
+    if (args.has("json")) printJson(terminal, tally.counts);
+    return allCopied || (complete && !once) ? 0 : 1;
   },
 };
 
@@ -103,7 +107,7 @@ async function openTarget(to: string, { args, ...parts }: TargetParts): Promise<
   if (/^https?:/i.test(to)) {
     const url = parseFlag(args, "to", parseBaseUrl);
     if (url === undefined) throw wrongUsage(follow);
-    const token = requireSecret("accessToken", "--to needs a token with the scope plants:create", args);
+    const token = requireToken("accessToken", "--to", "plants:create", args);
     return new StoreTarget({ ...parts, cursorFile: cursorFile(), sink: serviceSink(url, token) });
   }
   if (isFolder(to)) {
@@ -121,13 +125,24 @@ function isFolder(to: string): boolean {
   return /[/\\]$/.test(to) || statSync(to, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-function requireSecret(name: SecretName, need: string, args: Arguments): string {
+function describeTarget(to: string): string {
+  if (/^https?:/i.test(to)) return `the service ${to}`;
+  // Without its URL, which may contain a password.
+  if (isDatabaseUrl(to)) return "PostgreSQL";
+  if (isFolder(to)) return `segments in the folder ${to}`;
+  return existsSync(to) ? `the data file ${to}` : `the new data file ${to}; a folder would end with a slash`;
+}
+
+function requireToken(name: SecretName, flag: string, scope: string, args: Arguments): string {
   const secret = readSecret(name, args.sources);
-  if (secret === undefined) throw new ConfigProblem(`${secrets[name].environment} is not set. ${need}.`);
+  if (secret === undefined)
+    throw new ConfigProblem(
+      `${secrets[name].environment} is not set. ${flag} needs a token with the scope ${scope}; plant-store token create --name NAME --scope ${scope} creates one.`,
+    );
   return secret;
 }
 
 function summary({ created, replayed, conflicts, refused }: FollowCounts): string {
   const refusedText = refused === 0 ? "" : `, ${formatCount(refused)} refused`;
-  return `${formatCount(created)} plants copied, ${formatCount(replayed)} already there, ${formatCount(conflicts)} conflicts${refusedText}`;
+  return `${formatPlants(created)} copied, ${formatCount(replayed)} already there, ${plural(conflicts, "conflict", "conflicts")}${refusedText}`;
 }

@@ -17,6 +17,7 @@ const plantsPerRequest = 2000;
 const connectMsMax = 10_000;
 // Three heartbeats of the service.
 const silenceMsMax = 30_000;
+const notFound = 404;
 const gone = 410;
 const notImplemented = 501;
 const tooManyRequests = 429;
@@ -118,7 +119,9 @@ async function reach(url: URL, response: Promise<Response>): Promise<Response> {
   try {
     return await response;
   } catch (error) {
-    throw new Unavailable(`${url.href} cannot be reached: ${(error as Error).message}`);
+    // Bun asks the user a question here, which says no more.
+    const reason = (error as Error).message.replace(" Is the computer able to access the url?", "");
+    throw new Unavailable(`${url.href} cannot be reached: ${reason}`);
   }
 }
 
@@ -128,7 +131,11 @@ async function refusalOf(response: Response, { url, staleRemedy }: ChangeSourceO
   const { status } = response;
   if (status === tooManyRequests || (status > notImplemented - 1 && status !== notImplemented))
     return new Unavailable(`${url.href} is unavailable: ${message}`);
-  const remedy = status === gone ? ` ${staleRemedy}` : "";
+  const remedies: Readonly<Record<number, string>> = {
+    [gone]: ` ${staleRemedy}`,
+    [notFound]: " Check --from: it must be the operator listener (--operator-listen).",
+  };
+  const remedy = remedies[status] ?? "";
   return new FollowProblem(`${url.href} refuses to be followed: ${message}${remedy}`);
 }
 
