@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { post, startTestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
@@ -22,6 +23,13 @@ describe("a command that was mistyped", () => {
     ],
     ["list --format csv", "there is no flag --format. See plant-store list --help."],
     ["list --photosynthesis=secret", "there is no flag --photosynthesis. See plant-store list --help."],
+    ["serve --port 8080", "there is no flag --port; did you mean --listen? See plant-store serve --help."],
+    ["list --db a.db", "there is no flag --db; did you mean --database? See plant-store list --help."],
+    ["backup b.db --port 1", "there is no flag --port. See plant-store backup --help."],
+    [
+      "import a.csv --token secret",
+      "there is no flag --token; set the environment variable PLANT_STORE_ACCESS_TOKEN. See plant-store import --help.",
+    ],
     ["list -x", "there is no flag -x. See plant-store list --help."],
     ["list --limit", "--limit needs a value. See plant-store list --help."],
     ["list --json=yes", "--json has no value. See plant-store list --help."],
@@ -37,6 +45,31 @@ describe("a command that was mistyped", () => {
       expect(err).not.toContain("secret");
     });
   }
+});
+
+describe("a command that needs a token", () => {
+  test("names its variable in the help", async () => {
+    for (const command of ["import", "serve"])
+      expect((await runInProcess([command, "--help"])).out).toContain("  PLANT_STORE_ACCESS_TOKEN");
+    expect((await runInProcess(["follow", "--help"])).out).toMatch(
+      /\nEnvironment .*_FILE.*\n {2}PLANT_STORE_OPERATOR_TOKEN .*operator:read/,
+    );
+    expect((await runInProcess(["list", "--help"])).out).not.toContain("PLANT_STORE_ACCESS_TOKEN");
+  });
+
+  test.skipIf(process.platform === "win32")("warns of a token file that other users can read", async () => {
+    using folder = temporaryFolder();
+    chmodSync(folder.path, 0o755);
+    const [token, plants] = [join(folder.path, "token"), join(folder.path, "plants.ndjson")];
+    writeFileSync(token, "a-token-of-twenty-characters\n", { mode: 0o644 });
+    writeFileSync(plants, "");
+    const variables = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
+    const warning = `plant-store: other users can read or write ${token}, which has mode 644; run chmod 600 on it.\n`;
+    expect((await runInProcess(["import", plants], variables)).err).toContain(warning);
+    expect((await runInProcess(["config"], variables)).err).toBe("");
+    chmodSync(token, 0o600);
+    expect((await runInProcess(["import", plants], variables)).err).not.toContain("chmod");
+  });
 });
 
 describe("--quiet", () => {

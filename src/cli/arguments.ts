@@ -1,10 +1,19 @@
 import { parseArgs } from "node:util";
+import { type SecretName, secrets } from "../config/secrets.ts";
 import { settings } from "../config/settings.ts";
 import { InvalidValue } from "../config/values.ts";
 import { withoutPassword } from "../config/without-password.ts";
 import { type Arguments, type Command, flagsOf } from "./command.ts";
 import { didYouMean } from "./suggestion.ts";
 import { type Terminal, UsageError } from "./terminal.ts";
+
+// What other services call the same.
+const synonyms: Readonly<Record<string, string>> = {
+  port: "listen",
+  host: "listen",
+  bind: "listen",
+  db: "database",
+};
 
 /** @throws UsageError */
 export function parseArguments(
@@ -76,15 +85,25 @@ function parse(args: readonly string[], command: Command) {
       strict: true,
     });
   } catch (error) {
-    throw wrongFlag(error as NodeJS.ErrnoException, Object.keys(options));
+    throw wrongFlag(error as NodeJS.ErrnoException, Object.keys(options), command.secrets);
   }
 }
 
-function wrongFlag({ code, message }: NodeJS.ErrnoException, known: readonly string[]): UsageError {
+function wrongFlag(
+  { code, message }: NodeJS.ErrnoException,
+  known: readonly string[],
+  used: Command["secrets"] = {},
+): UsageError {
   // As it was typed, without its value, or as `-s, --long <value>`.
   const flag = /'(?:-\w, )?(--?[^' =]*)/.exec(message)?.[1] ?? "";
   if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
-    const suggestion = flag.startsWith("--") ? didYouMean(flag.slice(2), known, "--") : "";
+    const name = flag.startsWith("--") ? flag.slice(2) : "";
+    const [secret] = Object.keys(used) as SecretName[];
+    if (name === "token" && secret !== undefined)
+      return new UsageError(
+        `there is no flag ${flag}; set the environment variable ${secrets[secret].environment}`,
+      );
+    const suggestion = name === "" ? "" : didYouMean(synonyms[name] ?? name, known, "--");
     return new UsageError(`there is no flag ${flag}${suggestion}`);
   }
   if (/does not take an argument/.test(message)) return new UsageError(`${flag} has no value`);

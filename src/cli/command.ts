@@ -1,4 +1,5 @@
 import type { ConfigSources } from "../config/read-config.ts";
+import type { SecretName } from "../config/secrets.ts";
 import type { SettingName } from "../config/settings.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -30,6 +31,8 @@ export interface Command {
   readonly positional?: "required" | "optional";
   /** The settings that it accepts as flags. */
   readonly settings: readonly SettingName[];
+  /** The secrets that it reads from the environment, and what for. */
+  readonly secrets?: Readonly<Partial<Record<SecretName, string>>>;
   /** Returns the exit code. `run.ts` prints the message of an expected error. */
   run(args: Arguments, terminal: Terminal): Promise<number>;
 }

@@ -42,6 +42,10 @@ export const follow: Command = {
     json: { help: "print the counts as JSON at the end" },
   },
   settings: ["allowUnsafeDatabase"],
+  secrets: {
+    operatorToken: "the token for --from, with the scope operator:read (required)",
+    accessToken: "the token for a service in --to, with the scope plants:create",
+  },
 
   async run(args, terminal) {
     const from = parseFlag(args, "from", parseBaseUrl);

@@ -1,4 +1,4 @@
-import { secrets } from "../config/secrets.ts";
+import { type SecretName, secrets } from "../config/secrets.ts";
 import { settings } from "../config/settings.ts";
 import { type Command, flagsOf } from "./command.ts";
 import { bold, formatColumns } from "./terminal.ts";
@@ -53,8 +53,19 @@ export function commandHelp(command: Command, colour: boolean): string {
     heading("Examples"),
     ...command.examples.map((example) => `  ${example}`),
     ...(flags.length > 0 ? ["", heading("Flags"), formatColumns(flags, "  ")] : []),
+    ...secretLines(command.secrets, heading),
     "",
   ].join("\n");
+}
+
+function secretLines(used: Command["secrets"] = {}, heading: (text: string) => string): string[] {
+  const rows = Object.entries(used).map(([name, help]) => [secrets[name as SecretName].environment, help]);
+  if (rows.length === 0) return [];
+  return [
+    "",
+    `${heading("Environment")} (with _FILE added to its name, a variable names a file to read)`,
+    formatColumns(rows, "  "),
+  ];
 }
 
 function settingRows(all: readonly (typeof settings)[keyof typeof settings][]): string[][] {

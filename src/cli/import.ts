@@ -50,6 +50,7 @@ export const importPlants: Command = {
     json: { help: "print the report as JSON" },
   },
   settings: ["listen", "baseUrl", "bodyBytesMax"],
+  secrets: { accessToken: "the token to send plants with (required, but not for --dry-run)" },
 
   async run(args, terminal) {
     const file = args.positional;

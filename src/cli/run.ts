@@ -1,5 +1,5 @@
 import { TokenProblem } from "../access/tokens.ts";
-import { ConfigProblem } from "../config/read-config.ts";
+import { ConfigProblem, secretFiles } from "../config/read-config.ts";
 import { FormatError } from "../files/input-row.ts";
 import { ListenProblem } from "../http/listen-address.ts";
 import { TlsProblem } from "../http/tls-files.ts";
@@ -23,6 +23,7 @@ import { commandHelp, generalHelp } from "./help.ts";
 import { InputError } from "./import/input-error.ts";
 import { importPlants } from "./import.ts";
 import { list, show } from "./list.ts";
+import { exposureWarnings } from "./local-files.ts";
 import { openapi } from "./openapi.ts";
 import { OutputError } from "./output-file.ts";
 import { ready } from "./ready.ts";
@@ -96,7 +97,8 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     const parsed = parseArguments(rest, command, terminal);
     // The service logs it.
     if (command !== serve)
-      for (const warning of passwordWarnings(parsed)) terminal.err(`plant-store: ${warning}.\n`);
+      for (const warning of [...passwordWarnings(parsed), ...tokenFileWarnings(command, terminal)])
+        terminal.err(`plant-store: ${warning}.\n`);
     return await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
   } catch (error) {
     const code = reportError(error, terminal, named || (args[0] === "token" ? "token" : ""));
@@ -134,6 +136,10 @@ function help(args: readonly string[], colour: boolean): string {
   const group = Object.entries(commands).filter(([name]) => name.startsWith(`${first} `));
   if (group.length === 0) unknownCommand(args);
   return group.map(([, command]) => commandHelp(command, colour)).join("\n");
+}
+
+function tokenFileWarnings({ secrets }: Command, { environment }: Terminal): string[] {
+  return secrets === undefined ? [] : exposureWarnings(secretFiles(environment));
 }
 
 function withoutNotes(terminal: Terminal): Terminal {

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
+import { secrets } from "../config/secrets.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import { withoutPassword } from "../config/without-password.ts";
 import { type Service, startService } from "../service.ts";
@@ -21,6 +22,11 @@ export const serve: Command = {
   ],
   flags: {},
   settings: Object.keys(settings) as SettingName[],
+  secrets: {
+    accessToken: secrets.accessToken.help,
+    operatorToken: secrets.operatorToken.help,
+    databasePassword: secrets.databasePassword.help,
+  },
 
   async run(args, terminal) {
     const stopSignal = terminal.stopSignal();
