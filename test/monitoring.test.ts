@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { metricFamilies } from "../src/operator/metric-families.ts";
-import { post, startTestService } from "./harness.ts";
+import { post, startTestService, temporaryFolder } from "./harness.ts";
 import { metricsText } from "./metrics-page.ts";
 import { alertRules, dashboardQueries } from "./monitoring-files.ts";
 
@@ -56,6 +56,37 @@ describe("the dashboard and the alerts", () => {
     expect(sections.map((section) => section.split("\n")[0])).toEqual(alertRules().map(({ alert }) => alert));
     for (const section of sections)
       expect(section).toMatch(/^\w+\n\n[\s\S]+\n\n\*\*What to do\.\*\* [\s\S]+$/);
+  });
+});
+
+// What Debian 12 installs, without most comments.
+const debianConfig = `global:
+  scrape_interval:     15s
+rule_files:
+  # - "first_rules.yml"
+  # - "second_rules.yml"
+
+scrape_configs:
+  - job_name: 'prometheus'
+    static_configs:
+      - targets: ['localhost:9090']
+
+  - job_name: node
+    static_configs:
+      - targets: ['localhost:9100']
+`;
+
+test("the commands of docs/operating.md add the alerts and the job to the configuration of Debian", () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "prometheus.yml");
+  writeFileSync(file, debianConfig);
+  const page = readFileSync(join(root, "docs/operating.md"), "utf8");
+  const commands = /^sed -i [^\n]+prometheus\.yml\n[\s\S]+?\nEND\n/m.exec(page)?.[0] ?? "";
+  const here = commands.replaceAll("/etc/prometheus/prometheus.yml", file);
+  expect(spawnSync("sh", ["-e"], { input: here, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
+  expect(Bun.YAML.parse(readFileSync(file, "utf8"))).toMatchObject({
+    rule_files: ["/etc/prometheus/plant-store-alerts.yaml"],
+    scrape_configs: [{ job_name: "prometheus" }, { job_name: "node" }, { job_name: "plant-store" }],
   });
 });
 
