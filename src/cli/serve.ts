@@ -11,6 +11,7 @@ import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
+import { ownCommand } from "./own-command.ts";
 import { bold, formatColumns, green, type Terminal } from "./terminal.ts";
 
 export const serve: Command = {
@@ -115,7 +116,17 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
   if (firstToken !== undefined) return started + firstTokenMessage(service, firstToken, terminal);
   return config.presetTokens.length > 0
     ? started
-    : `${started}To create another token: npx --no plant-store token create --name NAME\n\n`;
+    : `${started}To create another token: ${ownCommand} token create --name NAME${databaseFlag(config)}\n\n`;
+}
+
+// Without it, the command would create a token in the default data file.
+function databaseFlag({ database }: Config): string {
+  if (isDatabaseUrl(database) || database === settings.database.default) return "";
+  return ` --database ${shellQuoted(resolve(database))}`;
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 // Never the secret itself: logs are collected and stored.
@@ -127,22 +138,23 @@ function logFirstToken(token: FirstToken | undefined, log: Log): void {
 }
 
 function firstTokenMessage(
-  { publicUrl }: Service,
+  { publicUrl, operatorUrl }: Service,
   token: FirstToken | undefined,
   { colourOut }: Terminal,
 ): string {
   if (token === undefined) return "";
   if ("problem" in token) return `${token.problem}\n\n`;
-  const introduction =
+  const uses = operatorUrl === undefined ? "send plants" : "send plants and sign in to the console";
+  const where =
     "file" in token
-      ? "Your first token can send plants and sign in to the console. Only its owner can read it, in a file; remove that once you have saved the token:"
-      : "Your first token can send plants and sign in to the console. It is printed only once; the store keeps a hash of it:";
+      ? "Only its owner can read it, in a file; remove that once you have saved the token:"
+      : "It is printed only once; the store keeps a hash of it:";
   const authorization =
     "file" in token
-      ? `"Authorization: Bearer $(cat '${token.file.replaceAll("'", "'\\''")}')"`
+      ? `"Authorization: Bearer $(cat ${shellQuoted(token.file)})"`
       : `'Authorization: Bearer ${token.secret}'`;
   return [
-    introduction,
+    `Your first token can ${uses}. ${where}`,
     "",
     `  ${bold("file" in token ? token.file : token.secret, colourOut)}`,
     "",
