@@ -267,7 +267,9 @@ describe("an interrupted import", () => {
         { environment: { PLANT_STORE_ACCESS_TOKEN: token ?? "" } },
       );
       expect(code).toBe(1);
-      expect(err.match(/The token was refused: .*/g)).toEqual([expect.stringContaining(`(${message})`)]);
+      expect(err.match(/The token was refused: .*/g)).toEqual([
+        expect.stringContaining(`(${message}) When that is fixed, run the same command again to resume;`),
+      ]);
       expect(plants.service.logged.filter((line) => line.includes('"refused"')).length).toBeLessThan(400);
     });
   }

@@ -69,10 +69,11 @@ export async function sendRows(
     tally.finish();
   } catch (error) {
     tally.finish();
-    return `${describeError(error)} ${howToResume}`;
+    const run = error instanceof ServiceRefused ? "When that is fixed, run" : "Run";
+    return `${describeError(error)} ${run} ${howToResume}`;
   }
   return stop.requested && !tally.atEnd
-    ? `Stopped on request. Every row up to line ${tally.lastLine} was processed. ${howToResume}`
+    ? `Stopped on request. Every row up to line ${tally.lastLine} was processed. Run ${howToResume}`
     : undefined;
 }
 
@@ -94,7 +95,7 @@ export async function checkRows(
   return stop.requested && !tally.atEnd ? "Stopped on request." : undefined;
 }
 
-const howToResume = "Run the same command again to resume; rows that are already stored are replayed.";
+const howToResume = "the same command again to resume; rows that are already stored are replayed.";
 
 async function* started(rows: AsyncIterable<InputRow>, tally: Tally) {
   for await (const row of rows) {
