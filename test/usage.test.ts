@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { post, startTestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
@@ -97,6 +97,40 @@ describe("--quiet", () => {
     expect((await runInProcess(["list", "--help"])).out).toContain("--quiet");
     expect((await runInProcess(["serve", "--help"])).out).not.toContain("--quiet");
     expect((await runInProcess(["serve", "--quiet"])).err).toContain("there is no flag --quiet");
+  });
+});
+
+describe("a wrong place", () => {
+  for (const line of [["serve"], ["token", "create", "--name", "a"], ["list"], ["verify"]])
+    test(`${line.join(" ")} refuses a folder as the data file, and leaves no file`, async () => {
+      using folder = temporaryFolder();
+      const data = join(folder.path, "data");
+      mkdirSync(data);
+      const { code, out, err } = await runInProcess([...line, "--database", data]);
+      expect([code, out]).toEqual([1, ""]);
+      expect(err).toBe(
+        `plant-store: ${data} is a folder; name a file in it, such as ${data}/plant-store.db.\n`,
+      );
+      expect([readdirSync(folder.path), readdirSync(data)]).toEqual([["data"], []]);
+    });
+
+  test("verify of a file of another kind says that it may be the wrong one", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.csv");
+    writeFileSync(file, "id,name,tag\n1,Fern,indoor\n".repeat(100));
+    const { code, err } = await runInProcess(["verify", "--database", file]);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining("check --database, if it is another kind of file"),
+    ]);
+  });
+
+  test("serve says which hosts and ports can be listened on", async () => {
+    using folder = temporaryFolder();
+    // Reserved for documentation, so that no machine has it.
+    const listen = ["--listen", "192.0.2.1:3000", "--operator-listen", "off"];
+    const { code, err } = await runInProcess(["serve", ...listen, "--database", join(folder.path, "a.db")]);
+    expect([code, err]).toEqual([1, expect.stringContaining("The host must be an address of this machine")]);
   });
 });
 

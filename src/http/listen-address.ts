@@ -9,7 +9,7 @@ export function listenProblem(error: unknown, host: string, port: number, remedy
   return new ListenProblem(
     code === "EADDRINUSE"
       ? `${host}:${port} is in use by another process; ${remedy}.`
-      : `${host}:${port} cannot be listened on: ${message}.`,
+      : `${host}:${port} cannot be listened on: ${message}. The host must be an address of this machine, and a low port may need privileges.`,
   );
 }
 

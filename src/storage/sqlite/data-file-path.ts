@@ -21,9 +21,10 @@ export function realDataFile(path: string): string {
   return existsSync(dirname(at)) ? join(realpathSync(dirname(at)), basename(at)) : at;
 }
 
-/** @throws DataFileProblem it does not exist, or this user may not read it. */
+/** @throws DataFileProblem it does not exist, is a folder, or this user may not read it. */
 export function requireDataFile(path: string): void {
   refuseUnreadable(path);
+  refuseFolder(path);
   if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
 }
 
@@ -37,6 +38,14 @@ export function refuseUnreadable(path: string): void {
   } catch (error) {
     if (isDenied(error)) throw asDataFileProblem(error, path);
   }
+}
+
+/** @throws DataFileProblem */
+export function refuseFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new DataFileProblem(
+      `${path} is a folder; name a file in it, such as ${join(path, "plant-store.db")}.`,
+    );
 }
 
 /**

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { closeOnError } from "./connect.ts";
-import { realDataFile } from "./data-file-path.ts";
+import { realDataFile, refuseFolder } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { fileMode, giveToOwner } from "./durable-files.ts";
 import { isLocked } from "./lock-wait.ts";
@@ -41,6 +41,7 @@ export function lockForWriting(path: string): WriterLock {
 export function tryLock(path: string, dataFile = path): WriterLock | undefined {
   const file = lockFile(path);
   try {
+    refuseFolder(realDataFile(dataFile));
     createLockFile(file, realDataFile(dataFile));
     // SQLite would open a file that may not be written to for reading, and lock nothing.
     accessSync(file, constants.W_OK);
