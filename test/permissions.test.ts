@@ -53,6 +53,8 @@ describe.skipIf(!canRun)("a user who may not enter the data folder", () => {
   test("doctor runs all its checks, and fails", () => {
     const { code, out, err } = runAsUser(["doctor", "--json", "--database", file]);
     expect([code, err]).toEqual([1, ""]);
+    // Without USER, as in a container.
+    expect(out).toMatch(/Doctor ran as uid-\d+\./);
     const { findings } = JSON.parse(out) as {
       findings: { check: string; outcome: string; message: string }[];
     };

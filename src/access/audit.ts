@@ -58,13 +58,14 @@ export function trimEntry(atMs: number): AuditEntry {
 
 /** The user who runs this process. */
 export function localOrigin(): Origin {
-  return { actor: `os:${userName()}`, address: undefined };
+  return { actor: `os:${localUser()}`, address: undefined };
 }
 
-// A container may run as a user that has no name.
-function userName(): string {
+/** Its name, or its number: in a container, and under cron, Bun often knows no name. */
+export function localUser(): string {
   try {
-    return userInfo().username;
+    const { username, uid } = userInfo();
+    return username === "unknown" ? `uid-${uid}` : username;
   } catch {
     return "unknown";
   }

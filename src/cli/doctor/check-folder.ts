@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, realpathSync, statfsSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
+import { localUser } from "../../access/audit.ts";
 import { describeFileError } from "../local-files.ts";
 import { formatBytes } from "../progress-line.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
@@ -26,7 +27,7 @@ export function checkFolder({ path, exists }: ReturnType<typeof nearestFolder>):
     return fail(
       check,
       `${path} cannot be written to: ${describeFileError(error)}`,
-      `Make the service's user its owner (chown), or name another folder with --database. Doctor ran as ${userName()}.`,
+      `Make the service's user its owner (chown), or name another folder with --database. Doctor ran as ${localUser()}.`,
     );
   }
   if (!exists)
@@ -45,7 +46,7 @@ export function checkFolder({ path, exists }: ReturnType<typeof nearestFolder>):
   if (uid !== userInfo().uid && userInfo().uid >= 0)
     return warn(
       check,
-      `${path} belongs to the user ${uid}, and doctor runs as ${userName()}`,
+      `${path} belongs to the user ${uid}, and doctor runs as ${localUser()}`,
       "Run doctor as the service's user, so that it checks what the service may do.",
     );
   return ok(check, `${path} is writable, mode ${(mode & 0o777).toString(8)}`);
@@ -110,12 +111,4 @@ export function checkFreeSpace(path: string): Finding {
       "The WAL and a backup need space beside the data file; free some before it runs out.",
     );
   return ok(check, message);
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return "a user without a name";
-  }
 }
