@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { executable, plantStore, serve } from "./command.ts";
 import { eventually, temporaryFolder } from "./harness.ts";
 
-const command = executable === undefined ? "npx --no plant-store" : "plant-store";
+const command =
+  executable === undefined
+    ? "npx --no plant-store token create --name NAME"
+    : "plant-store token create --name NAME";
 
 async function greetingOf(args: readonly string[], ending: string, folder?: string): Promise<string> {
   await using service = await serve(args, folder === undefined ? {} : { folder });
@@ -17,9 +20,7 @@ test("the greeting offers the command that creates a token in this data file", a
   await plantStore(["token", "create", "--name", "a", "--database", file]);
   const greeting = await greetingOf(["--database", file], "NAME");
   const quoted = `'${folder.path}/it'\\''s here.db'`;
-  expect(greeting).toEndWith(
-    `\nTo create another token: ${command} token create --name NAME --database ${quoted}\n\n`,
-  );
+  expect(greeting).toEndWith(`\nTo create another token: ${command} --database ${quoted}\n\n`);
 });
 
 test("the greeting does not name the data file that commands use by default", async () => {

@@ -11,8 +11,8 @@ import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
-import { ownCommand } from "./own-command.ts";
 import { bold, formatColumns, green, type Terminal } from "./terminal.ts";
+import { tokenCommand } from "./token-command.ts";
 
 export const serve: Command = {
   usage: "serve",
@@ -116,7 +116,7 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
   if (firstToken !== undefined) return started + firstTokenMessage(service, firstToken, terminal);
   return config.presetTokens.length > 0
     ? started
-    : `${started}To create another token: ${ownCommand} token create --name NAME${databaseFlag(config)}\n\n`;
+    : `${started}To create another token: ${tokenCommand}${databaseFlag(config)}\n\n`;
 }
 
 // Without it, the command would create a token in the default data file.

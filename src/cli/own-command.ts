@@ -1,5 +1,0 @@
-// Defined by scripts/build.ts, when everything is in one executable.
-declare const BUILT_INTO_ONE_FILE: true | undefined;
-
-/** How a user runs commands: in a clone through npx, which with --no downloads nothing. */
-export const ownCommand = typeof BUILT_INTO_ONE_FILE === "undefined" ? "npx --no plant-store" : "plant-store";
