@@ -295,6 +295,11 @@ onEveryEngine((engine) => {
       const opened = await fetch(local + path, { headers, redirect: "manual" });
       expect([opened.status, opened.headers.get("Location")]).toEqual([303, "/garden/v1/docs"]);
     }
+    expect(await fetch(`${local}/`).then((response) => response.json())).toEqual({
+      error: 40401,
+      message:
+        "There is nothing at /. The operation is POST /garden/v1/plants; /garden/v1/docs documents it.",
+    });
     expect((await post(local, '{"id":1,"name":"a"}')).status).toBe(404);
     const description = await fetch(`${local}/garden/v1/openapi.json`).then((response) => response.json());
     expect(description).toMatchObject({ servers: [{ url }] });

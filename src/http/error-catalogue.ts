@@ -128,7 +128,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     error: 40401,
     when: "there is no such path",
     remedy: "The one operation is POST /plants, under the base URL.",
-    example: "There is nothing at /plant. The operation is POST /plants.",
+    example: "There is nothing at /plant. The operation is POST /plants; /docs documents it.",
   },
   "no-such-plant": {
     error: 40402,

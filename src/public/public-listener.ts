@@ -55,7 +55,7 @@ function listenerOptions(options: PublicListenerOptions): ListenerOptions {
     name: "public",
     inUseRemedy: "stop it, or choose another --listen address",
     basePath,
-    hint: `The operation is POST ${basePath}/plants.`,
+    hint: `The operation is POST ${basePath}/plants; ${basePath}/docs documents it.`,
     home: docsPage.path,
   };
 }
