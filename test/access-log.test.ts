@@ -66,6 +66,27 @@ describe("an access-log line", () => {
     expect(lines(direct).filter((one) => one["url.path"] === "/api/exports/{secret}")).toHaveLength(3);
   });
 
+  test("has such a link as its route also where the request gets no further than its head", async () => {
+    const secret = crypto.randomUUID();
+    const path = `/api/exports/${secret}`;
+    const port = Number(new URL(direct.operatorUrl).port);
+    const refused: [number, string][] = [
+      [421, `GET ${path} HTTP/1.1\r\nHost: evil.example.org\r\n\r\n`],
+      [421, `GET http://evil.example.org${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`],
+      [404, `GET ${path}/ HTTP/1.1\r\nHost: localhost\r\n\r\n`],
+      [404, `GET ${path}%ff HTTP/1.1\r\nHost: localhost\r\n\r\n`],
+    ];
+    const before = lines(direct).length;
+    for (const [status, request] of refused)
+      expect((await sendRaw(port, [request], 10)).text).toStartWith(`HTTP/1.1 ${status} `);
+    expect(direct.logged.join("")).not.toContain(secret);
+    expect(
+      lines(direct)
+        .slice(before)
+        .map((one) => one["url.path"]),
+    ).toEqual(refused.map(() => "/api/exports/{secret}"));
+  });
+
   test("has the address also where the client has gone away", async () => {
     const socket = connect({ port: Number(new URL(direct.operatorUrl).port), host: "127.0.0.1" });
     await new Promise((resolve) => socket.once("connect", resolve));

@@ -156,9 +156,11 @@ describe("with every request sampled", () => {
     const headers = { Authorization: `Bearer ${operatorToken}` };
     const link = await fetch(`${operatorUrl}/api/exports`, { method: "POST", headers });
     const path = ((await link.json()) as { url: string }).url;
+    // Refused before it is routed.
+    await (await fetch(operatorUrl + path, { headers: { Host: "evil.example.org" } })).text();
     await (await fetch(operatorUrl + path)).text();
     const spans = await traced.finish();
-    expect(named(spans, "GET /api/exports/{secret}")).toHaveLength(1);
+    expect(named(spans, "GET /api/exports/{secret}")).toHaveLength(2);
     expect(traced.receiver.bodies.join("")).not.toContain(path.split("/").at(-1) ?? "");
   });
 

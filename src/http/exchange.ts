@@ -19,6 +19,8 @@ export interface ListenerState {
   readonly date: ResponseDate;
   readonly requestIds: RequestIds;
   readonly addresses: ClientAddresses;
+  /** A path as the log may have it. */
+  readonly loggedPath: (path: string) => string;
   readonly streams: OpenStreams;
   /** Undefined where no other origin may call. */
   readonly cors: Cors | undefined;
@@ -91,8 +93,6 @@ export class Exchange {
   caller: Caller | undefined;
   /** The scope that the caller needed; set by the router. */
   scope: Scope | undefined;
-  /** A path that is a secret is logged as its route's. */
-  secretPath: string | undefined;
   /** The segment of the path that the route leaves open, decoded; set by the router. */
   parameter = "";
 
@@ -130,7 +130,7 @@ export class Exchange {
   }
 
   get loggedPath(): string {
-    return this.secretPath ?? this.path;
+    return this.#listener.loggedPath(this.path);
   }
 
   get query(): URLSearchParams {

@@ -83,7 +83,7 @@ export function startListener<Parts>(
       secure: options.tls !== undefined,
       routeOf: (path) => router.routeOf(path),
     });
-  const state = listenerState(events, options, (exchange) => router.checkAgain(exchange), traces);
+  const state = listenerState(events, options, router, traces);
   const handlers: WireHandlers = {
     handle(connection, head) {
       const exchange = new Exchange(connection, head, state, traces?.start(connection, head));
@@ -170,12 +170,13 @@ function listen(
 function listenerState(
   events: Events,
   options: ListenerOptions,
-  isStillAdmitted: (exchange: Exchange) => boolean,
+  router: Pick<Router<unknown>, "checkAgain" | "loggedPath">,
   traces: RequestTraces | undefined,
 ): ListenerState {
   const { name, logRequests } = options;
   return {
-    isStillAdmitted,
+    isStillAdmitted: (exchange) => router.checkAgain(exchange),
+    loggedPath: (path) => router.loggedPath(path),
     addresses: new ClientAddresses(options),
     cors: options.corsOrigins.length === 0 ? undefined : new Cors(options.corsOrigins),
     date: new ResponseDate(),

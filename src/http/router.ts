@@ -21,6 +21,8 @@ export interface RouterChecks {
   readonly verifyingMax: number;
 }
 
+const secretEnd = "{secret}";
+
 type Scoped = { readonly scope: Scope; readonly handle: Handler };
 type Mounted = Scoped | { readonly scope: "none"; readonly handle: OpenHandler };
 
@@ -78,6 +80,16 @@ export class Router<Parts> {
     return this.#exact.has(path) ? path : this.#patterns.find(({ pattern }) => pattern.test(path))?.path;
   }
 
+  /**
+   * A path that has a secret, as its route; any other as it is. It does not depend on routing, which a request that is refused
+   * early never gets to, and also covers what only begins like such a path.
+   */
+  loggedPath(path: string): string {
+    const isSecret = (route: string) =>
+      route.endsWith(secretEnd) && path.startsWith(route.slice(0, -secretEnd.length));
+    return this.#patterns.find((one) => isSecret(one.path))?.path ?? path;
+  }
+
   /** Whether the caller is still admitted; where not, the request is denied. */
   checkAgain(exchange: Exchange): boolean {
     const { scope } = exchange;
@@ -131,10 +143,9 @@ export class Router<Parts> {
   }
 
   #match(exchange: Exchange, path: string): Methods | undefined {
-    for (const { pattern, path: template, methods } of this.#patterns) {
+    for (const { pattern, methods } of this.#patterns) {
       const match = pattern.exec(path);
       if (match === null) continue;
-      if (template.endsWith("{secret}")) exchange.secretPath = template;
       exchange.parameter = decode(match[1] ?? "");
       return methods;
     }
