@@ -4,7 +4,14 @@ import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
 import { plantStore, serve } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
-import { eventually, post, startTestService, temporaryFolder } from "./harness.ts";
+import {
+  accessToken,
+  eventually,
+  operatorToken,
+  post,
+  startTestService,
+  temporaryFolder,
+} from "./harness.ts";
 
 const authorization = (secret: string) => ({ Authorization: `Bearer ${secret}` });
 
@@ -291,6 +298,23 @@ describe("plant-store ready", () => {
     expect([ready.code, ready.err]).toEqual([0, `http://${listen}/garden/v1 is ready.\n`]);
   });
 });
+
+for (const args of [
+  ["ready", "--url"],
+  ["follow", "--to", "copies/", "--from"],
+  ["import", "plants.csv", "--url"],
+])
+  test(`plant-store ${args[0]} accepts no URL with a password, and prints none`, async () => {
+    const environment = {
+      PLANT_STORE_OPERATOR_TOKEN: operatorToken,
+      PLANT_STORE_ACCESS_TOKEN: accessToken,
+    };
+    for (const login of ["me:hidden", ":hidden", "me:hidden@hidden"]) {
+      const { code, out, err } = await plantStore([...args, `http://${login}@127.0.0.1:1`], { environment });
+      expect([code, out, err]).toEqual([2, "", expect.stringContaining("must be an http or https URL")]);
+      expect(err).not.toContain("hidden");
+    }
+  });
 
 test.each(["version", "--version", "-v"])("plant-store %s prints the version", async (argument) => {
   const { code, out } = await plantStore([argument]);

@@ -66,7 +66,8 @@ export function parseFlags<Value>(args: Arguments, name: string, parse: (text: s
     try {
       return parse(text);
     } catch (error) {
-      if (error instanceof InvalidValue) throw new UsageError(`--${name} ${error.message}; it is "${text}"`);
+      if (error instanceof InvalidValue)
+        throw new UsageError(`--${name} ${error.message}; it is ${JSON.stringify(withoutPassword(text))}`);
       throw error;
     }
   });

@@ -1,7 +1,9 @@
 import { readConfig } from "../config/read-config.ts";
+import { parseBaseUrl } from "../config/values.ts";
 import { publicUrl } from "../http/listen-address.ts";
+import { parseFlag } from "./arguments.ts";
 import type { Command } from "./command.ts";
-import { escapeInvisible, UsageError } from "./terminal.ts";
+import { escapeInvisible } from "./terminal.ts";
 
 const timeoutMs = 5000;
 
@@ -14,12 +16,11 @@ export const ready: Command = {
   async run(args, terminal) {
     const { listen, tlsCert, baseUrl } = readConfig(args.sources);
     const own = publicUrl(undefined, { ...listen, secure: tlsCert !== undefined });
-    const base = args.value("url") ?? `${own}${baseUrl?.pathname.replace(/\/+$/, "") ?? ""}`;
-    if (!/^https?:/i.test(base) || !URL.canParse(base))
-      throw new UsageError(`--url must be an http or https URL, but is ${escapeInvisible(base)}`);
-    const problem = await whyUnready(`${base.replace(/\/+$/, "")}/readyz`);
-    if (problem === undefined) terminal.note(`${base} is ready.\n`);
-    else terminal.err(`${base} is not ready: ${problem}\n`);
+    const base = parseFlag(args, "url", parseBaseUrl)?.href ?? `${own}${baseUrl?.pathname ?? ""}`;
+    const url = base.replace(/\/+$/, "");
+    const problem = await whyUnready(`${url}/readyz`);
+    if (problem === undefined) terminal.note(`${url} is ready.\n`);
+    else terminal.err(`${url} is not ready: ${problem}\n`);
     return problem === undefined ? 0 : 1;
   },
 };

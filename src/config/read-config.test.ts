@@ -93,6 +93,8 @@ describe("settings", () => {
     [{ "allow-unsafe-database": "maybe" }, {}, "--allow-unsafe-database must be yes or no"],
     [{ "oidc-issuer": "http://id.example.org" }, {}, "--oidc-issuer must be an https URL"],
     [{ "oidc-issuer": "https://id.example.org/?a" }, {}, "--oidc-issuer must be an https URL"],
+    [{ "base-url": "https://:hidden@example.org" }, {}, 'it is "https://:***@example.org"'],
+    [{ "oidc-issuer": "https://:hidden@id.example.org" }, {}, 'it is "https://:***@id.example.org"'],
     [{ "oidc-issuer": "https://me:hidden@id.example.org" }, {}, 'it is "https://me:***@id.example.org"'],
     [{ "oidc-issuer": "https://id.example.org" }, {}, "--oidc-issuer needs --oidc-audience"],
     [{ "oidc-audience": "plants" }, {}, "--oidc-audience needs --oidc-issuer"],

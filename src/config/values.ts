@@ -56,9 +56,8 @@ export function parseChoice<const Choice extends string>(text: string, choices: 
 
 export function parseBaseUrl(text: string): URL | undefined {
   if (text === "") return undefined;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const plain = url !== undefined && url.search === "" && url.hash === "" && url.username === "";
-  if (!plain || !/^https?:$/.test(url.protocol)) {
+  const url = parsePlainUrl(text);
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new InvalidValue(
       "must be an http or https URL without query or credentials, such as https://example.org/garden/v1",
     );
@@ -69,9 +68,8 @@ export function parseBaseUrl(text: string): URL | undefined {
 /** As it was typed: a token's issuer is compared with it character by character. */
 export function parseIssuer(text: string): string | undefined {
   if (text === "") return undefined;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const plain = url !== undefined && url.search === "" && url.hash === "" && url.username === "";
-  if (!plain || !(url.protocol === "https:" || isLoopbackHttp(url)))
+  const url = parsePlainUrl(text);
+  if (url === undefined || !(url.protocol === "https:" || isLoopbackHttp(url)))
     throw new InvalidValue(
       "must be an https URL without query or credentials, such as https://id.example.org (http only on loopback)",
     );
@@ -83,4 +81,13 @@ export function parseProviderName(text: string): string | undefined {
   if (!/^[\x21-\x7e]{0,255}$/.test(text))
     throw new InvalidValue("must have at most 255 visible ASCII characters");
   return text === "" ? undefined : text;
+}
+
+/** Undefined where it has a query, a fragment or credentials. */
+function parsePlainUrl(text: string): URL | undefined {
+  const url = URL.parse(text);
+  // A login may be a password alone.
+  const isPlain =
+    url !== null && [url.search, url.hash, url.username, url.password].every((part) => part === "");
+  return isPlain ? url : undefined;
 }
