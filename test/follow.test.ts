@@ -217,6 +217,44 @@ describe("follow", () => {
     });
   }, 30_000);
 
+  test("gets nothing of a hostile source into its target, and gives the token to nobody else", async () => {
+    using folder = temporaryFolder();
+    const other: (string | null)[] = [];
+    const serveLocal = (fetch: (request: Request) => Response) =>
+      Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
+    using elsewhere = serveLocal(({ headers }) => {
+      other.push(headers.get("authorization"));
+      return new Response("");
+    });
+    const row = `{"cursor":"0123456789abcdef.1.a","id":"0x10","name":"a","createdAt":"2026-01-01","createdBy":"x"}\n`;
+    const responses: Record<string, [() => Response, string]> = {
+      redirect: [() => Response.redirect(`http://localhost:${elsewhere.port}/`, 307), "was 307"],
+      "error without message": [() => Response.json(null, { status: 400 }), "was 400"],
+      "long error": [() => new Response("x".repeat(100_000), { status: 400 }), "was 400"],
+      compressed: [
+        () => new Response(Bun.gzipSync(row), { headers: { "Content-Encoding": "gzip" } }),
+        "compressed",
+      ],
+      "bad row": [() => new Response(row), "a row has no valid id"],
+    };
+    using source = serveLocal(({ url }) => {
+      const name = decodeURIComponent(new URL(url).pathname.split("/")[1] ?? "");
+      return responses[name]?.[0]() ?? new Response("");
+    });
+    const runs = Object.entries(responses).map(async ([name, [, reason]], index) => {
+      const copy = join(folder.path, `copy-${index}.db`);
+      const from = `http://127.0.0.1:${source.port}/${encodeURIComponent(name)}`;
+      const { code, err } = await plantStore(["follow", "--from", from, "--to", copy, "--once"], {
+        environment,
+      });
+      expect([name, code, err]).toEqual([name, 1, expect.stringContaining(reason)]);
+      expect(err).not.toContain("internal error");
+      expect(storedPlants(copy)).toEqual([]);
+    });
+    await Promise.all(runs);
+    expect(other).toEqual([]);
+  }, 30_000);
+
   test("is equal at the end, though either side is killed with -9 under load", async () => {
     const report = await followThroughKills({ rounds: 2, clients: 8, to: "file" });
     expect(report).toMatchObject({ missing: 0, different: 0, extra: 0 });

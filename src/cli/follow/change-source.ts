@@ -1,4 +1,5 @@
 import type { Change } from "../../plants/plant-archive.ts";
+import { linesOf, NotAFeed, parseChange } from "./change-rows.ts";
 import { FollowProblem, type Retry, Unavailable } from "./retry.ts";
 
 export interface ChangeSourceOptions {
@@ -18,6 +19,7 @@ const connectMsMax = 10_000;
 // Three heartbeats of the service.
 const silenceMsMax = 30_000;
 const notFound = 404;
+const errorCharactersMax = 65_536;
 const gone = 410;
 const notImplemented = 501;
 const tooManyRequests = 429;
@@ -54,10 +56,16 @@ async function connect(options: ChangeSourceOptions, cursor: string): Promise<Op
   const query = new URLSearchParams({ after: cursor, limit: String(plantsPerRequest) });
   if (once) query.set("follow", "no");
   const address = `${url.href.replace(/\/+$/, "")}/api/changes?${query}`;
-  const headers = { Authorization: `Bearer ${token}`, Accept: "application/x-ndjson" };
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    Accept: "application/x-ndjson",
+    "Accept-Encoding": "identity",
+  };
   let response: Response;
   try {
     response = await reach(url, fetch(address, { headers, signal: watch.signal, redirect: "manual" }));
+    // A few kilobytes could become gigabytes before anyone sees a row.
+    if (response.headers.has("content-encoding")) throw notAFeed(url, "the response is compressed");
     if (!response.ok) throw await refusalOf(response, options);
   } catch (error) {
     watch.end();
@@ -70,11 +78,10 @@ async function connect(options: ChangeSourceOptions, cursor: string): Promise<Op
     },
     async *batches() {
       try {
-        for await (const lines of linesOf(response, () => watch.heard()))
-          yield lines.map((line) => parseChange(line, url));
+        for await (const lines of linesOf(heardBy(watch, response))) yield lines.map(parseChange);
         complete = true;
       } catch (error) {
-        if (error instanceof FollowProblem) throw error;
+        if (error instanceof NotAFeed) throw notAFeed(url, error.message);
       } finally {
         watch.end();
       }
@@ -115,6 +122,17 @@ class SilenceWatch {
   }
 }
 
+async function* heardBy(watch: SilenceWatch, response: Response): AsyncGenerator<Uint8Array> {
+  for await (const chunk of response.body ?? []) {
+    watch.heard();
+    yield chunk;
+  }
+}
+
+function notAFeed({ href }: URL, reason: string): FollowProblem {
+  return new FollowProblem(`${href} sent something that is not a change feed (${reason}); check --from.`);
+}
+
 async function reach(url: URL, response: Promise<Response>): Promise<Response> {
   try {
     return await response;
@@ -126,9 +144,8 @@ async function reach(url: URL, response: Promise<Response>): Promise<Response> {
 }
 
 async function refusalOf(response: Response, { url, staleRemedy }: ChangeSourceOptions): Promise<Error> {
-  const body = (await response.json().catch(() => ({}))) as { message?: unknown };
-  const message = typeof body.message === "string" ? body.message : `the response was ${response.status}.`;
   const { status } = response;
+  const message = (await messageOf(response)) ?? `the response was ${status}.`;
   if (status === tooManyRequests || (status > notImplemented - 1 && status !== notImplemented))
     return new Unavailable(`${url.href} is unavailable: ${message}`);
   const remedies: Readonly<Record<number, string>> = {
@@ -139,30 +156,18 @@ async function refusalOf(response: Response, { url, staleRemedy }: ChangeSourceO
   return new FollowProblem(`${url.href} refuses to be followed: ${message}${remedy}`);
 }
 
-/** The complete lines of each chunk. An incomplete one at the end of a lost connection is dropped. */
-async function* linesOf(response: Response, heard: () => void): AsyncGenerator<string[], void, void> {
+/** The message of an Error body; undefined where there is none. */
+async function messageOf(response: Response): Promise<string | undefined> {
   const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of response.body ?? []) {
-    heard();
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield lines.filter((line) => line !== "");
-  }
-}
-
-function parseChange(line: string, url: URL): Change {
+  let text = "";
   try {
-    const { cursor, id, name, tag, createdAt, createdBy } = JSON.parse(line) as Record<string, unknown>;
-    const createdAtMs = Date.parse(String(createdAt));
-    const texts = [cursor, id, name, createdBy].every((value) => typeof value === "string");
-    if (texts && (tag === undefined || typeof tag === "string") && !Number.isNaN(createdAtMs))
-      return {
-        cursor: String(cursor),
-        plant: { id: BigInt(String(id)), name: String(name), tag, createdAtMs, createdBy: String(createdBy) },
-      };
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.length > errorCharactersMax) return undefined;
+    }
+    const message: unknown = JSON.parse(text).message;
+    return typeof message === "string" ? message : undefined;
   } catch {
-    // Reported below.
+    return undefined;
   }
-  throw new FollowProblem(`${url.href} sent something that is not a change feed; check --from.`);
 }
