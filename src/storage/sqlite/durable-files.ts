@@ -1,8 +1,8 @@
 import {
-  chownSync,
   closeSync,
   existsSync,
   fsyncSync,
+  lchownSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -53,7 +53,8 @@ export function giveToOwner(file: string, of: string): void {
   if (userInfo().uid !== 0) return;
   const { uid, gid } = statSync(of);
   try {
-    chownSync(file, uid, gid);
+    // Not the target of a symlink that the folder's owner may have put there meanwhile.
+    lchownSync(file, uid, gid);
   } catch (error) {
     // A container's root may lack the capability, and the file system the notion of owners.
     if (!["EPERM", "EINVAL", "ENOTSUP"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;

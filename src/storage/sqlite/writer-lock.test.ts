@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
@@ -29,6 +29,15 @@ test("a data file that does not exist yet has one lock, by whichever path its fo
   symlinkSync(join(folder, "real"), join(folder, "linked"));
   using _lock = lockForWriting(join(folder, "real", "plants.db"));
   expect(isFree(join(folder, "linked", "plants.db"))).toBe(false);
+});
+
+// Root makes backups into folders of other users, and gives the lock file to the owner of the data file.
+test("a lock file is created through no symlink", () => {
+  const path = join(folder, "linked-lock.db");
+  const elsewhere = join(folder, "elsewhere");
+  symlinkSync(elsewhere, `${path}.lock`);
+  expect(() => tryLock(path)).toThrow(DataFileProblem);
+  expect(existsSync(elsewhere)).toBe(false);
 });
 
 test("a lock that is about to be released is waited for", async () => {

@@ -79,8 +79,14 @@ function lockFile(path: string): string {
   return `${realDataFile(path)}.lock`;
 }
 
+// Exclusive, which follows no symbolic link. Of two processes that create it, one finds that it exists.
 function createLockFile(file: string, dataFile: string): void {
   if (existsSync(file)) return;
-  closeSync(openSync(file, "a", fileMode));
+  try {
+    closeSync(openSync(file, "wx", fileMode));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
+    throw error;
+  }
   giveToOwner(file, existsSync(dataFile) ? dataFile : dirname(dataFile));
 }
