@@ -1,6 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { plantStore, startPlantStore } from "./command.ts";
 import { followThroughKills } from "./follow-rounds.ts";
@@ -215,6 +223,24 @@ describe("follow", () => {
       code: 1,
       err: expect.stringContaining("lacks the scope operator:read"),
     });
+  }, 30_000);
+
+  test("writes through no symlink, be it a segment, its checksum or a cursor", async () => {
+    using folder = temporaryFolder();
+    const path = (name: string) => join(folder.path, name);
+    await using source = await startTestService();
+    await addPlants(source, 0, 3);
+    mkdirSync(path("copies"));
+    const links = ["copies/plants-000000000001.ndjson.partial", "copies/plants-000000000001.ndjson.sha256"];
+    for (const name of [...links, "copy.db.cursor.partial"]) symlinkSync(path("precious"), path(name));
+    writeFileSync(path("precious"), "precious");
+    const [toFolder, toFile] = await Promise.all([
+      followOnce(source, path("copies")),
+      followOnce(source, path("copy.db")),
+    ]);
+    expect([toFolder.code, toFile.code]).toEqual([0, 0]);
+    expect(readFileSync(path("precious"), "utf8")).toBe("precious");
+    expect(segmentRows(path("copies"))).toHaveLength(3);
   }, 30_000);
 
   test("gets nothing of a hostile source into its target, and gives the token to nobody else", async () => {

@@ -1,8 +1,8 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { jsonText } from "../../plants/json-text.ts";
 import type { Change } from "../../plants/plant-archive.ts";
-import { fileMode, syncDirectory } from "../../storage/sqlite/durable-files.ts";
+import { openNew, syncDirectory } from "../../storage/sqlite/durable-files.ts";
 import { describeFileError } from "../local-files.ts";
 import { FollowProblem } from "./retry.ts";
 
@@ -29,7 +29,7 @@ export class CursorFile {
   write({ cursor, plant }: Change): void {
     const partial = `${this.path}.partial`;
     try {
-      const file = openSync(partial, "w", fileMode);
+      const file = openNew(partial);
       try {
         writeSync(file, `${jsonText({ cursor, ...plant, id: String(plant.id) })}\n`);
         fsyncSync(file);

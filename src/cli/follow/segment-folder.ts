@@ -1,17 +1,9 @@
 import { createHash, type Hash } from "node:crypto";
-import {
-  closeSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, fsyncSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { exportFormats } from "../../files/export-formats.ts";
 import type { Change } from "../../plants/plant-archive.ts";
-import { fileMode, makeDirectory, syncDirectory, syncFile } from "../../storage/sqlite/durable-files.ts";
+import { makeDirectory, openNew, syncDirectory } from "../../storage/sqlite/durable-files.ts";
 import { checksum, checksumFile, expectedChecksum } from "../../storage/sqlite/maintenance/checksum.ts";
 import { lockForWriting, type WriterLock } from "../../storage/sqlite/writer-lock.ts";
 import { describeFileError } from "../local-files.ts";
@@ -106,7 +98,7 @@ export class SegmentFolder implements FollowTarget {
 
   #start(): OpenSegment {
     const path = join(this.#folder, `plants-${String(this.#number + 1).padStart(12, "0")}.ndjson`);
-    const file = openSync(`${path}.partial`, "w", fileMode);
+    const file = openNew(`${path}.partial`);
     return { path, file, hash: createHash("sha256"), openedMs: performance.now(), bytes: 0 };
   }
 
@@ -114,8 +106,10 @@ export class SegmentFolder implements FollowTarget {
   #seal({ path, file, hash }: OpenSegment): void {
     closeSync(file);
     this.#open = undefined;
-    writeFileSync(checksumFile(path), `${hash.digest("hex")}  ${basename(path)}\n`, { mode: fileMode });
-    syncFile(checksumFile(path));
+    const sum = openNew(checksumFile(path));
+    writeFileSync(sum, `${hash.digest("hex")}  ${basename(path)}\n`);
+    fsyncSync(sum);
+    closeSync(sum);
     renameSync(`${path}.partial`, path);
     syncDirectory(this.#folder);
     this.#number++;

@@ -61,6 +61,12 @@ export function giveToOwner(file: string, of: string): void {
   }
 }
 
+/** Opens a new file for writing, in place of what an interrupted write left. A symlink with its name is replaced, not followed. */
+export function openNew(path: string): number {
+  rmSync(path, { force: true });
+  return openSync(path, "wx", fileMode);
+}
+
 /** Removes a database with its WAL and shared memory, or these two alone. */
 export function removeDatabase(path: string, endings = ["", "-wal", "-shm"]): void {
   for (const ending of endings) rmSync(path + ending, { force: true });
