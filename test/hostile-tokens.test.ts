@@ -56,7 +56,12 @@ onEveryEngine((engine) => {
       expect((await post(running.url, '{"id":1,"name":"Fern"}')).status).toBe(200);
       const everything = ["plants:create", "operator"];
       const victim = await mint(running, "victim", everything);
-      const createOnly = await mint(running, "create-only", ["plants:create"]);
+      // What each of them allows; all else is refused. The id belongs to another plant, so that no create stores anything.
+      const limited = [
+        { secret: (await mint(running, "create-only", ["plants:create"])).secret, allows: ["plants:create"] },
+        { secret: (await mint(running, "metrics-only", ["metrics"])).secret, allows: ["metrics"] },
+        { secret: (await mint(running, "read-only", ["operator:read"])).secret, allows: ["operator:read"] },
+      ];
       const expired = await mint(running, "expired", everything, { expiresIn: "1s" });
       const rotated = await mint(running, "rotated", everything);
       await send(running, `/api/tokens/${rotated.id}/rotate`, { overlap: "0s" });
@@ -68,8 +73,8 @@ onEveryEngine((engine) => {
 
       const before = await stateOf(running);
       expect(before).toMatch(/Fern.*victim|victim.*Fern/);
-      const attack = async (secret: string) => {
-        const responses = guarded.map(async ({ listener, method, path, scope }) => {
+      const attack = async (secret: string, isTried: (route: { scope: string }) => boolean = () => true) => {
+        const responses = guarded.filter(isTried).map(async ({ listener, method, path, scope }) => {
           const url = (listener === "public" ? running.url : running.operatorUrl) + path;
           const response = await fetch(url.replace("{id}", victim.id), {
             method,
@@ -94,9 +99,11 @@ onEveryEngine((engine) => {
       ])
         for (const [route, , status, error] of await attack(secret))
           expect([route, status, error]).toEqual([route, 401, 40102]);
-      // POST /plants is what it allows; the id belongs to another plant, so that even this stores nothing.
-      for (const [route, scope, status, error] of await attack(createOnly.secret))
-        if (scope !== "plants:create") expect([route, status, error]).toEqual([route, 403, 40301]);
+      const conflict = { Authorization: `Bearer ${limited[0]?.secret}` };
+      expect(await (await post(running.url, bodies["/plants"] ?? "", conflict)).text()).not.toContain("Fern");
+      for (const { secret, allows } of limited)
+        for (const [route, , status, error] of await attack(secret, ({ scope }) => !allows.includes(scope)))
+          expect([route, status, error]).toEqual([route, 403, 40301]);
       expect(await stateOf(running)).toBe(before);
     }, 30_000);
   });

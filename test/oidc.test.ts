@@ -117,7 +117,35 @@ for (const workers of ["1", "2"]) {
       const good = { exp: inSeconds(300) };
       const [, claims = "", signature = ""] = (await sign(good)).split(".");
       const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+      const signed = async (header: object, payload: string) => {
+        const text = `${part({ alg: "RS256", typ: "at+jwt", kid: keyId, ...header })}.${payload}`;
+        const bytes = await crypto.subtle.sign("RSASSA-PKCS1-v1_5", privateKey, Buffer.from(text));
+        return `${text}.${Buffer.from(bytes).toString("base64url")}`;
+      };
+      const nested = `${"[".repeat(4000)}${"]".repeat(4000)}`;
+      const claimed = Buffer.from(claims, "base64url").toString();
+      // Whoever believes where a token says that its key is gets this one.
+      const asked: string[] = [];
+      const { privateKey: ownKey, publicKey: ownPublicKey } = await generateKeyPair("RS256");
+      const ownJwks = { keys: [{ ...(await exportJWK(ownPublicKey)), kid: keyId, alg: "RS256" }] };
+      using ownServer = Bun.serve({
+        hostname: "127.0.0.1",
+        port: 0,
+        fetch(request) {
+          asked.push(request.url);
+          return Response.json(ownJwks);
+        },
+      });
+      const ownUrl = `http://127.0.0.1:${ownServer.port}/jwks`;
       const hostile: Record<string, string> = {
+        "a key at its own address": await sign(good, { jku: ownUrl, x5u: ownUrl }, ownKey),
+        "a critical header that nobody knows": await signed({ crit: ["unknown"], unknown: 1 }, claims),
+        "claims that are not encoded": await signed({ crit: ["b64"], b64: false }, claims),
+        "nested claims without a valid time": await signed({}, Buffer.from(nested).toString("base64url")),
+        "nested claims and a wrong signature": `${part({ alg: "RS256", typ: "at+jwt", kid: keyId })}.${Buffer.from(
+          claimed.replace("{", `{"a":${nested.slice(2000, -2000)},`),
+        ).toString("base64url")}.${signature}`,
+        huge: await sign({ ...good, a: "x".repeat(9000) }, {}, wrongKey),
         "wrong key": await sign(good, {}, wrongKey),
         "alg none": `${part({ alg: "none", typ: "at+jwt" })}.${claims}.`,
         "alg none with the key's id": `${part({ alg: "none", typ: "at+jwt", kid: keyId })}.${claims}.`,
@@ -157,6 +185,7 @@ for (const workers of ["1", "2"]) {
         ];
         for (const answer of answers) expect([what, ...(await errorOf(answer))]).toEqual([what, 401, 40102]);
       }
+      expect(asked).toEqual([]);
       expect(storedPlants(running().database)).toHaveLength(before);
       const tokens = await fetch(`${operatorUrl}/api/tokens`, { headers: bearer(operatorToken) });
       expect(((await tokens.json()) as { tokens: unknown[] }).tokens).toEqual([]);
