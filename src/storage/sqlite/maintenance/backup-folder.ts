@@ -1,10 +1,10 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, join, parse } from "node:path";
 import { realDataFile } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { removeDatabase, syncDirectory } from "../durable-files.ts";
 import { tryLock, type WriterLock } from "../writer-lock.ts";
-import { checksumFile } from "./checksum.ts";
+import { checksumFile, readChecksumFile } from "./checksum.ts";
 import { isLeftover, partialEnding } from "./partial-file.ts";
 
 const backupEnding = ".db";
@@ -84,8 +84,7 @@ export class BackupFolder implements Disposable {
 
 /** Whether the checksum file beside it is one that a backup of this name has written. */
 function isChecksumOf(path: string): boolean {
-  const file = checksumFile(path);
-  if (!lstatSync(file, { throwIfNoEntry: false })?.isFile()) return false;
-  const text = readFileSync(file, "utf8");
+  if (!lstatSync(checksumFile(path), { throwIfNoEntry: false })?.isFile()) return false;
+  const text = readChecksumFile(path) ?? "";
   return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(path)}\n`;
 }

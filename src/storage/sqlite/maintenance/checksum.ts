@@ -1,5 +1,8 @@
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync, readFileSync } from "node:fs";
+import { closeSync, constants, createReadStream, fstatSync, openSync, readFileSync } from "node:fs";
+
+// A SHA-256 and the longest path.
+const checksumBytesMax = 4200;
 
 /** Where the checksum of a file is, in the form of sha256sum. */
 export function checksumFile(path: string): string {
@@ -8,8 +11,25 @@ export function checksumFile(path: string): string {
 
 /** The SHA-256 in the file beside it; undefined where there is none. */
 export function expectedChecksum(path: string): string | undefined {
-  const file = checksumFile(path);
-  return existsSync(file) ? (readFileSync(file, "utf8").split(/\s/)[0] ?? "") : undefined;
+  return readChecksumFile(path)?.split(/\s/)[0];
+}
+
+/** The file beside it; empty where it is not what `sha256sum` writes: others may have put a pipe or a device there. */
+export function readChecksumFile(path: string): string | undefined {
+  let file: number;
+  try {
+    // Opening a pipe would otherwise wait for a writer.
+    file = openSync(checksumFile(path), constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  try {
+    const found = fstatSync(file);
+    return found.isFile() && found.size <= checksumBytesMax ? readFileSync(file, "utf8") : "";
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Not for a database that this process has open: closing the file would drop SQLite's locks on it. */
