@@ -148,6 +148,7 @@ function answerUs(texts: readonly Buffer[], count: number): number {
     addresses: new ClientAddresses({ trustedProxies: [], clientAddressHeader: "" }),
     streams: new OpenStreams(),
     cors: undefined,
+    loggedPath: (path) => path,
     isStillAdmitted: () => true,
     onError: ignore,
     onSuccess: undefined,
