@@ -35,7 +35,7 @@ describe("copy", () => {
     const there = await plantStore(["copy", "--from", file, "--to", url]);
     expect([there.code, there.err]).toEqual([
       0,
-      "2,501 plants copied, 0 already stored, 1 tokens copied; 2,501 compared, all identical.\n",
+      "2,501 plants copied, 0 already stored, 1 token copied; 2,501 compared, all identical.\n",
     ]);
     expect(await server.stored(url)).toEqual(storedPlants(file));
 
@@ -56,7 +56,7 @@ describe("copy", () => {
     expect((await plantStore(["copy", "--from", file, "--to", url])).code).toBe(0);
     await post(running.url, '{"id":5,"name":"n5"}');
     expect((await plantStore(["copy", "--from", file, "--to", url])).err).toStartWith(
-      "1 plants copied, 5 already stored",
+      "1 plant copied, 5 already stored",
     );
     {
       await using other = await startTestService({}, url);
@@ -123,9 +123,9 @@ describe("copy", () => {
         { environment: { PLANT_STORE_OPERATOR_TOKEN: operatorToken } },
       );
     for (let id = 0; id < 5; id++) await post(source.url, JSON.stringify({ id, name: `n${id}` }));
-    expect((await follow()).err).toStartWith("5 plants copied, 0 already there");
+    expect((await follow()).err).toContain("\n5 plants copied, 0 already there");
     await post(source.url, '{"id":5,"name":"n5"}');
-    expect((await follow()).err).toStartWith("1 plants copied, 0 already there");
+    expect((await follow()).err).toContain("\n1 plant copied, 0 already there");
     expect(await server.stored(url)).toEqual(storedPlants(source.database));
   }, 60_000);
 

@@ -324,7 +324,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
       (path) => writeFileSync(path, "not a database, and long enough to be read as one".repeat(40)),
       "is not a SQLite database",
     ],
-    ["is a folder", (path) => mkdirSync(path), "cannot be opened"],
+    ["is a folder", (path) => mkdirSync(path), "is a folder; name a file in it"],
     [
       "is another program's database",
       (path) =>
