@@ -75,11 +75,10 @@ export function formatShortTime(iso: string, now = new Date()): string {
 /** "in 3 days", "2 hours ago": the largest unit that fits. */
 export function formatRelativeTime(iso: string, nowMs = Date.now()): string {
   const seconds = (new Date(iso).getTime() - nowMs) / 1000;
+  if (Math.abs(seconds) < momentSeconds) return seconds > 0 ? "in a moment" : "just now";
   const formatter = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-  for (const [unit, length] of units) {
-    if (Math.abs(seconds) >= length) return formatter.format(Math.trunc(seconds / length), unit);
-  }
-  return seconds > 0 ? "in a moment" : "just now";
+  const [unit, length] = units.find(([, length]) => Math.abs(seconds) >= length) ?? (["second", 1] as const);
+  return formatter.format(Math.trunc(seconds / length), unit);
 }
 
 /** 4000 seconds → "1 h 6 min". */
@@ -95,5 +94,5 @@ const units: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["day", 86_400],
   ["hour", 3600],
   ["minute", 60],
-  ["second", 5],
 ];
+const momentSeconds = 5;
