@@ -101,3 +101,27 @@ test("spans that the collector rejects are counted", async () => {
   expect(seen).toEqual([2]);
   await receiver[Symbol.asyncDispose]();
 });
+
+test("a response that never ends is not read to its end", async () => {
+  const piece = Buffer.alloc(65_536, "x");
+  let sent = 0;
+  const endless = () =>
+    new Response(
+      new ReadableStream({
+        async pull(controller) {
+          controller.enqueue(piece);
+          sent++;
+          await Bun.sleep(1);
+        },
+      }),
+    );
+  const { receiver, exporter, seen } = startExporter(endless);
+  exporter.add(span("one"));
+  await eventually(() => receiver.spans.length === 1);
+  exporter.add(span("two"));
+  await eventually(() => receiver.spans.length === 2, 5000);
+  expect(sent).toBeLessThan(1000);
+  await exporter.close();
+  expect(seen).toEqual([]);
+  await receiver[Symbol.asyncDispose]();
+});

@@ -24,6 +24,7 @@ const exportTimeoutMs = 10_000;
 const triesMax = 3;
 const closeMsMax = 2000;
 const droppedReportEveryMs = 60_000;
+const responseCharactersMax = 65_536;
 
 /**
  * Sends spans in batches over OTLP/HTTP. Nothing waits for it: where the collector is slow or unavailable, the queue fills, and then
@@ -115,7 +116,7 @@ export class SpanExporter {
       redirect: "error",
       signal: AbortSignal.any([AbortSignal.timeout(exportTimeoutMs), this.#closing.signal]),
     });
-    const text = await response.text();
+    const text = await startOf(response);
     if (!response.ok) throw new Error(`the collector responded with ${response.status}`);
     this.#dropped += rejectedSpans(text);
   }
@@ -131,6 +132,17 @@ export class SpanExporter {
     this.#dropped = 0;
     this.#droppedReportedMs = performance.now();
   }
+}
+
+/** As much of the body as a collector has to say. Whoever answers in its place could otherwise fill the memory. */
+async function startOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > responseCharactersMax) break;
+  }
+  return text;
 }
 
 // OTLP's partial success; most collectors say nothing.
