@@ -230,6 +230,12 @@ describe("migrations", () => {
       /but other tables/,
     ],
     ["of an older number", "SELECT 1", 1, /has schema version 1, but other tables/],
+    [
+      "with a trigger on a table of ours",
+      "CREATE TRIGGER t AFTER INSERT ON plants BEGIN DELETE FROM plants; END",
+      migrations.length,
+      /has the trigger "t", which could change or delete what is stored/,
+    ],
     ["of a newer version", "SELECT 1", migrations.length + 1, /was written by a newer plant-store/],
   ];
   for (const [what, sql, version, message] of unknown) {

@@ -71,7 +71,11 @@ function schemaOf(
   const version = Number(readPragma(database, "user_version"));
   if (version > migrations.length)
     throw new DataFileProblem(`${path} was written by a newer plant-store; use that version or a newer one.`);
-  const { actual, expected } = fingerprints(database, version, migrations);
+  const { actual, expected, triggers } = fingerprints(database, version, migrations);
+  if (triggers[0] !== undefined)
+    throw new DataFileProblem(
+      `${path} has the trigger ${JSON.stringify(triggers[0])}, which could change or delete what is stored: drop it first.`,
+    );
   const early = isEarly(version, actual);
   if (early || actual === expected) return { version, early };
   throw new DataFileProblem(
