@@ -2,7 +2,7 @@ import { connect as connectSocket, type Socket } from "node:net";
 import pg from "pg";
 import pgpass, { type PassFileLogin } from "pgpass";
 import { type DatabaseAddress, DatabaseMisuse, type Host } from "./database-url.ts";
-import { CommitWarning, ConnectionLost } from "./faults.ts";
+import { CommitWarning, ConnectionLost, StatementTimeout } from "./faults.ts";
 
 /** A statement with a name is prepared once on each connection. */
 export interface Statement {
@@ -88,7 +88,7 @@ export class Connection {
 
   /**
    * Runs one statement in a transaction of its own, unless one is open.
-   * @throws ConnectionLost no answer in time; the connection is dropped, and the statement's outcome is unknown.
+   * @throws StatementTimeout no answer in time; the connection is dropped, and the statement's outcome is unknown.
    * @throws CommitWarning the server committed with a warning, such as that nothing was replicated.
    */
   async run(statement: Statement, values: readonly unknown[], timeoutMs: number): Promise<readonly Row[]> {
@@ -100,7 +100,8 @@ export class Connection {
       rowMode: "array",
     });
     try {
-      const { rows } = await within(timeoutMs, answered, "a statement was not answered in time");
+      const late = "a statement was not answered in time";
+      const { rows } = await within(timeoutMs, answered, late, StatementTimeout);
       if (this.#warning !== undefined) throw new CommitWarning(this.#warning);
       return rows;
     } catch (error) {
@@ -164,9 +165,14 @@ function passFileEntry(login: PassFileLogin): Promise<string | undefined> {
 }
 
 /** The result, or ConnectionLost once the time is over. */
-export function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
+export function within<Result>(
+  timeoutMs: number,
+  work: Promise<Result>,
+  otherwise: string,
+  Lost = ConnectionLost,
+): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new ConnectionLost(otherwise)), Math.max(1, timeoutMs));
+    const timer = setTimeout(() => reject(new Lost(otherwise)), Math.max(1, timeoutMs));
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -5,6 +5,9 @@ export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
+/** A statement was not answered in time; its connection was dropped. A smaller one may be. */
+export class StatementTimeout extends ConnectionLost {}
+
 /** The server committed with a warning, such as that a wait for a standby was cancelled. */
 export class CommitWarning extends Error {
   override readonly name = "CommitWarning";

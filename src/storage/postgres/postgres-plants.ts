@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Arrival, type PlantStore, type Result, StoreUnavailable } from "../../plants/plant-store.ts";
 import { type Connections, type Run, retryWaitMs } from "./connections.ts";
-import { codeOf, diskFullCode, mayRetry, maySplit, RowLocked, reasonOf } from "./faults.ts";
+import { codeOf, diskFullCode, mayRetry, maySplit, RowLocked, reasonOf, StatementTimeout } from "./faults.ts";
 import { storeSearching, storeWaiting } from "./insert-plants.ts";
+import { StatementSize } from "./statement-size.ts";
 import { WriteProbe } from "./write-probe.ts";
 
-// Below common client timeouts; the database may restart or fail over within it unnoticed.
+// For each statement of a batch. Below common client timeouts; the database may restart or fail over within it unnoticed.
 const createMsMax = 5000;
-// Bounds one statement. A batch of very large plants needs several.
-const statementCharactersMax = 4 * 1024 * 1024;
 // A plant of several megabytes is slow because of its size, not because the server is unreachable.
 const charactersPerExtraSecond = 1024 * 1024;
 // A healthy server answers within this. A statement that the deadline interrupts costs its connection.
@@ -20,6 +19,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   readonly canBecomeUnreachable = true;
   readonly #connections: Connections;
   readonly #writeProbe: WriteProbe;
+  readonly #size = new StatementSize();
   #unavailable: Error | undefined;
   #closed = false;
 
@@ -32,22 +32,21 @@ export class PostgresPlants implements PlantStore, Disposable {
   async create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]> {
     // Batches that queued while one used up its time are refused immediately.
     if (this.#unavailable !== undefined) throw new StoreUnavailable(this.#unavailable.message);
-    const deadlineMs = performance.now() + createMsMax + extraMsOf(batch);
-    try {
-      const results: Result[] = [];
-      for (const [index, slice] of slices(batch).entries()) {
-        const stored =
-          index === 0
-            ? this.#store(slice, createdAtMs, deadlineMs)
-            : this.#storePart(slice, createdAtMs, deadlineMs, false);
-        results.push(...(await stored));
+    const results: Result[] = [];
+    // As long as statements succeed, however slowly, the rest of the batch is sent as well.
+    while (results.length < batch.length) {
+      const rest = results.length === 0 ? batch : batch.slice(results.length);
+      try {
+        results.push(...(await this.#storeFirst(rest, createdAtMs)));
+      } catch (error) {
+        const failure = this.#failed(error);
+        if (results.length === 0) throw failure;
+        results.push(...unavailable(rest));
       }
-      if (results.some((result) => result !== "store-unavailable" && result.kind === "created"))
-        this.#writeProbe.plantsStored();
-      return results;
-    } catch (error) {
-      throw this.#failed(error);
     }
+    if (results.some((result) => result !== "store-unavailable" && result.kind === "created"))
+      this.#writeProbe.plantsStored();
+    return results;
   }
 
   async probe(): Promise<void> {
@@ -72,30 +71,63 @@ export class PostgresPlants implements PlantStore, Disposable {
     this.#closed = true;
   }
 
-  // One row that is refused or locked fails its statement, so the batch is halved, in order, until that row is on its own.
+  /** Stores as many as one statement may contain, and returns their results. */
+  async #storeFirst(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]> {
+    let part = this.#size.firstOf(batch);
+    const extraMs = extraMsOf(part);
+    const deadlineMs = performance.now() + createMsMax + extraMs;
+    const work = async (run: Run): Promise<readonly Result[]> => {
+      // Fewer in each attempt, if the one before was not answered in time.
+      part = this.#size.firstOf(part);
+      const startMs = performance.now();
+      try {
+        const stored = await storeWaiting(run, part, createdAtMs);
+        this.#size.took(part.length, performance.now() - startMs);
+        return stored;
+      } catch (error) {
+        if (error instanceof StatementTimeout) this.#size.timedOut(part.length);
+        throw error;
+      }
+    };
+    try {
+      return await this.#connections.use(createMsMax + extraMs, work, extraMs);
+    } catch (error) {
+      return this.#split(part, createdAtMs, deadlineMs, error, false);
+    }
+  }
+
+  /** Stores a part of a batch in which some row is refused or locked. */
   async #store(
-    batch: readonly Arrival[],
+    part: readonly Arrival[],
     createdAtMs: number,
     deadlineMs: number,
-    searching = false,
+    searching: boolean,
   ): Promise<readonly Result[]> {
-    const leftMs = deadlineMs - performance.now();
-    const work = (run: Run) =>
-      searching ? storeSearching(run, batch, createdAtMs) : storeWaiting(run, batch, createdAtMs);
+    const work = (run: Run) => (searching ? storeSearching : storeWaiting)(run, part, createdAtMs);
     try {
-      return await this.#connections.use(leftMs, work, extraMsOf(batch));
+      return await this.#connections.use(deadlineMs - performance.now(), work, extraMsOf(part));
     } catch (error) {
-      const isLocked = error instanceof RowLocked;
-      if (!isLocked && !maySplit(error)) throw error;
-      if (batch.length === 1)
-        return isLocked ? ["store-unavailable"] : [{ kind: "failed", reason: reasonOf(error) }];
-      const middle = Math.ceil(batch.length / 2);
-      const halves = [batch.slice(0, middle), batch.slice(middle)];
-      const results: Result[] = [];
-      for (const half of halves)
-        results.push(...(await this.#storePart(half, createdAtMs, deadlineMs, searching || isLocked)));
-      return results;
+      return this.#split(part, createdAtMs, deadlineMs, error, searching);
     }
+  }
+
+  // One row that is refused or locked fails its statement, so the batch is halved, in order, until that row is on its own.
+  async #split(
+    part: readonly Arrival[],
+    createdAtMs: number,
+    deadlineMs: number,
+    error: unknown,
+    searching: boolean,
+  ): Promise<readonly Result[]> {
+    const isLocked = error instanceof RowLocked;
+    if (!isLocked && !maySplit(error)) throw error;
+    if (part.length === 1)
+      return isLocked ? ["store-unavailable"] : [{ kind: "failed", reason: reasonOf(error) }];
+    const middle = Math.ceil(part.length / 2);
+    const results: Result[] = [];
+    for (const half of [part.slice(0, middle), part.slice(middle)])
+      results.push(...(await this.#storePart(half, createdAtMs, deadlineMs, searching || isLocked)));
+    return results;
   }
 
   // Parts that were stored are answered as stored, even if the time is over before the rest.
@@ -105,13 +137,12 @@ export class PostgresPlants implements PlantStore, Disposable {
     deadlineMs: number,
     searching: boolean,
   ): Promise<readonly Result[]> {
-    const unavailable = () => part.map((): Result => "store-unavailable");
-    if (deadlineMs - performance.now() < partMsMin) return unavailable();
+    if (deadlineMs - performance.now() < partMsMin) return unavailable(part);
     try {
       return await this.#store(part, createdAtMs, deadlineMs, searching);
     } catch (error) {
       if (performance.now() < deadlineMs) throw error;
-      return unavailable();
+      return unavailable(part);
     }
   }
 
@@ -138,19 +169,8 @@ export class PostgresPlants implements PlantStore, Disposable {
   }
 }
 
-function slices(batch: readonly Arrival[]): (readonly Arrival[])[] {
-  const found: Arrival[][] = [[]];
-  let characters = 0;
-  for (const arrival of batch) {
-    const { name, tag = "" } = arrival.plant;
-    characters += name.length + tag.length;
-    if (characters > statementCharactersMax) {
-      characters = name.length + tag.length;
-      found.push([]);
-    }
-    found.at(-1)?.push(arrival);
-  }
-  return found;
+function unavailable(part: readonly Arrival[]): Result[] {
+  return part.map(() => "store-unavailable");
 }
 
 // None for plants of an ordinary size, however many: with an unreachable server, they wait no longer than promised.
