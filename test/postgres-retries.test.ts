@@ -23,6 +23,20 @@ const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
 const arrivals = (count: number) =>
   upTo(count).map((id) => ({ plant: { id: BigInt(id), name: "fern", tag: undefined }, createdBy: "t" }));
 
+test("the statements for Citus create, replay and refuse as those for PostgreSQL do", async () => {
+  const citus = `${database}?options=-c%20citus.shard_count%3D8`;
+  await using store = await openStore({ ...options, database: citus });
+  expect(kindsOf(await store.plants.create(arrivals(1000), 1))).toEqual(Array(1000).fill("created"));
+  const rose = { plant: { id: 7n, name: "rose", tag: "red" }, createdBy: "t" };
+  const batch = [...arrivals(5), rose, ...arrivals(1001).slice(-1)];
+  const results = await store.plants.create(batch, 2);
+  const replayed = Array(5).fill("replayed");
+  expect(kindsOf(results)).toEqual([...replayed, "conflict", "created"]);
+  expect(results[5]).toEqual({ kind: "conflict", differing: ["name", "tag"] });
+  const last = (await server.stored(database)).at(-1);
+  expect(last).toEqual({ id: 1000n, name: "fern", tag: null, created_at_ms: 2n, created_by: "t" });
+});
+
 test("a server too slow for a full batch in one statement stores it in smaller ones", async () => {
   await (await openStore({ ...options, database }))[Symbol.asyncDispose]();
   await server.run(

@@ -20,6 +20,8 @@ const keepAliveAfterMs = 5000;
 
 /** One session with one server. Once lost it is dropped, and another replaces it. */
 export class Connection {
+  /** Whether the server runs Citus; set once the session is open. */
+  isCitus = false;
   readonly #client: pg.Client;
   readonly #host: Host;
   #lost: Error | undefined;

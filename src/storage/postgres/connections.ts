@@ -3,7 +3,11 @@ import { type Connection, type Row, type Statement, within } from "./connection.
 import { ConnectionLost, kindOf, mayRetry } from "./faults.ts";
 
 /** Runs one statement, as a transaction of its own, on the borrowed connection. */
-export type Run = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
+export interface Run {
+  (statement: Statement, values: readonly unknown[]): Promise<readonly Row[]>;
+  /** Whether the server runs Citus, which needs statements of its own. */
+  isCitus: boolean;
+}
 
 export interface ConnectionsOptions {
   readonly open: () => Promise<Connection>;
@@ -69,10 +73,12 @@ export class Connections implements AsyncDisposable {
     await this.#acquire(deadlineMs);
     const connection = this.#popIdle() ?? (await this.#open(deadlineMs));
     try {
-      return await work((statement, values) => {
+      const run: Run = (statement, values) => {
         const leftMs = Math.min(this.#options.statementMsMax + extraMs, deadlineMs - performance.now());
         return connection.run(statement, values, leftMs);
-      });
+      };
+      run.isCitus = connection.isCitus;
+      return await work(run);
     } catch (error) {
       if (kindOf(error) === "reconnect") connection.destroy();
       throw error;

@@ -3,7 +3,7 @@ import { type DatabaseAddress, DatabaseMisuse, type Host } from "./database-url.
 import { ConnectionLost, mayRetry } from "./faults.ts";
 
 /** A statement that waits longer than this for a lock fails with 55P03. Below the probe's own deadline. */
-export const lockMsMax = 1000;
+const lockMsMax = 1000;
 
 // The session pins the synchronous_commit that was checked, whatever the server's becomes later. Its warnings report a
 // commit that was not replicated, so the role must not turn them off.
@@ -13,8 +13,12 @@ const session = {
                 current_setting('fsync', true),
                 current_setting('server_encoding'),
                 set_config('client_min_messages', 'warning', false),
-                set_config('lock_timeout', '${lockMsMax}', false)`,
+                set_config('lock_timeout', '${lockMsMax}', false),
+                current_setting('citus.shard_count', true)`,
 };
+
+// So that SET LOCAL reaches the workers too; see insert-plants.ts.
+const passSettingsOn = { text: "SELECT set_config('citus.propagate_set_commands', 'local', false)" };
 
 const readOnlyCause = {
   text: `SELECT pg_is_in_recovery(),
@@ -43,7 +47,7 @@ async function openHost(address: DatabaseAddress, host: Host, allowUnsafe: boole
   const connection = await openWithTls(address, host);
   try {
     const [row = []] = await connection.run(session, [], address.connectMsMax);
-    const [readOnly, synchronousCommit, fsync, encoding] = row;
+    const [readOnly, synchronousCommit, fsync, encoding, , , shardCount] = row;
     if (readOnly === "on") throw await readOnlyProblem(connection, address, host);
     if (encoding !== "UTF8")
       throw new DatabaseMisuse(
@@ -55,6 +59,8 @@ async function openHost(address: DatabaseAddress, host: Host, allowUnsafe: boole
         `The database has ${unsafe}=off, so it would acknowledge plants that a crash can lose; turn it on, or allow it with --allow-unsafe-database yes.`,
       );
     }
+    connection.isCitus = shardCount !== null && shardCount !== undefined;
+    if (connection.isCitus) await connection.run(passSettingsOn, [], address.connectMsMax);
     return connection;
   } catch (error) {
     connection.destroy();
