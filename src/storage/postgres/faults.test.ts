@@ -37,6 +37,14 @@ describe("a failure of PostgreSQL", () => {
     expect(maySplit(fromNetwork("CERT_HAS_EXPIRED"))).toBe(false);
   });
 
+  test("is a retry where Citus lost the connection to a worker, which it reports as internal", () => {
+    const said = (message: string) => Object.assign(new Error(message), { severity: "ERROR", code: "XX000" });
+    const lost = said("server closed the connection unexpectedly\n\tThis probably means");
+    expect([kindOf(lost), maySplit(lost)]).toEqual(["retry", false]);
+    expect(kindOf(said("could not receive data from server: Connection reset by peer"))).toBe("retry");
+    expect(kindOf(said("invalid page in block 7"))).toBe("internal");
+  });
+
   test("of a read is thrown unchanged if it is internal, and otherwise as StoreUnavailable", () => {
     const internal = fromServer("42601");
     expect(readFailure(internal)).toBe(internal);

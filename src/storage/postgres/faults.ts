@@ -35,6 +35,9 @@ const kindsBySqlState: readonly (readonly [RegExp, FaultKind])[] = [
   // Data exceptions, constraints and triggers of the operator's own, limits of the engine.
   [/^(?:22...|23...|44000|54...|P0...)$/, "plant"],
 ];
+// Citus passes on what libpq said about the connection to a worker, with the code of an internal error.
+const workerLost =
+  /^(?:server closed the connection|could not (?:receive data from|send data to) server|no connection to the server)/;
 const sharedSession = /^(?:42P05|26000)$/;
 const networkFault =
   /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENOTFOUND|EAI_AGAIN|ENOENT)$/;
@@ -43,6 +46,7 @@ export function kindOf(error: unknown): FaultKind {
   if (error instanceof ConnectionLost) return "reconnect";
   if (error instanceof CommitWarning || error instanceof StoreUnavailable) return "unavailable";
   const code = codeOf(error);
+  if (code === "XX000" && error instanceof Error && workerLost.test(error.message)) return "retry";
   if (isFromServer(error)) return kindsBySqlState.find(([codes]) => codes.test(code))?.[1] ?? "internal";
   // pg has no code for a connection that closes during a statement.
   const ended =
