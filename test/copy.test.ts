@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { plantStore } from "./command.ts";
+import { type DatabaseServer, startServer } from "./engines.ts";
 import { operatorToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
-import { type PostgresServer, startPostgres } from "./postgres.ts";
 
 describe("copy", () => {
-  let server: PostgresServer;
+  let server: DatabaseServer;
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await startServer();
   });
   afterAll(() => server[Symbol.asyncDispose]());
 

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe } from "bun:test";
 import { join } from "node:path";
+import { startCitus } from "./citus-cluster.ts";
 import {
   type StoredPlant,
   startTestService,
@@ -23,8 +24,11 @@ export interface Engine {
   run(database: string, sql: string): Promise<Record<string, unknown>[]>;
 }
 
-/** Runs the same tests on every engine. */
+const chosen = process.env["PLANT_STORE_TEST_ENGINES"];
+
+/** Runs the same tests on every engine: SQLite and PostgreSQL, or the one that PLANT_STORE_TEST_ENGINES names. */
 export function onEveryEngine(tests: (engine: Engine) => void): void {
+  if (chosen === "citus") return describe("on Citus", () => onServer(tests));
   describe("on SQLite", () => {
     const folder = temporaryFolder();
     afterAll(() => folder[Symbol.dispose]());
@@ -42,19 +46,28 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
     });
   });
 
-  if (process.env["PLANT_STORE_TEST_ENGINES"] === "sqlite") return;
-  describe("on PostgreSQL", () => {
-    let server: PostgresServer;
-    beforeAll(async () => {
-      server = await startPostgres();
-    });
-    afterAll(() => server[Symbol.asyncDispose]());
-    tests({
-      name: "postgres",
-      newDatabase: () => server.newDatabase(),
-      start: async (flags) => startTestService(flags, await server.newDatabase()),
-      stored: (database) => server.stored(database),
-      run: (database, sql) => server.run(sql, database),
-    });
+  if (chosen === "sqlite") return;
+  describe("on PostgreSQL", () => onServer(tests));
+}
+
+export type DatabaseServer = Pick<PostgresServer, "newDatabase" | "stored" | "run"> & AsyncDisposable;
+
+/** Starts PostgreSQL, or Citus where PLANT_STORE_TEST_ENGINES names it. */
+export function startServer(): Promise<DatabaseServer> {
+  return chosen === "citus" ? startCitus() : startPostgres();
+}
+
+function onServer(tests: (engine: Engine) => void): void {
+  let server: DatabaseServer;
+  beforeAll(async () => {
+    server = await startServer();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+  tests({
+    name: "postgres",
+    newDatabase: () => server.newDatabase(),
+    start: async (flags) => startTestService(flags, await server.newDatabase()),
+    stored: (database) => server.stored(database),
+    run: (database, sql) => server.run(sql, database),
   });
 }

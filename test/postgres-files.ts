@@ -68,7 +68,8 @@ function copyBinaries(folder: string): void {
   }
 }
 
-function initialise(binaries: string, data: string): void {
+/** Runs initdb. */
+export function initialise(binaries: string, data: string): void {
   const options = [
     "-U",
     "postgres",

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import type { StoredPlant } from "./harness.ts";
-import { asUser, isRoot, nobody, preparePostgres } from "./postgres-files.ts";
+import { asUser, isRoot, nobody, type PostgresFiles, preparePostgres } from "./postgres-files.ts";
 
 /** A real PostgreSQL server for one test file, from the binaries that npm installed. */
 export interface PostgresServer extends AsyncDisposable {
@@ -44,6 +44,8 @@ export interface PostgresSetup {
   readonly tls?: boolean;
   /** Makes it a standby of that server, which is stopped briefly to copy its data. */
   readonly standbyOf?: PostgresServer;
+  /** Those of another installation, instead of the one from npm. */
+  readonly files?: PostgresFiles;
   /** The size of a tmpfs for a tablespace to fill, mounted for this server only. Needs root. */
   readonly smallDiskMb?: number;
 }
@@ -58,11 +60,12 @@ export async function startPostgres({
   access = [],
   tls = false,
   standbyOf,
+  files,
   smallDiskMb,
 }: PostgresSetup = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-postgres-"));
   if (isRoot) chownSync(folder, nobody, nobody);
-  const { binaries, data: initialised } = preparePostgres(folder);
+  const { binaries, data: initialised } = files ?? preparePostgres(folder);
   const data = join(folder, "data");
   if (standbyOf === undefined) copyFolder(initialised, data);
   else await copyData(standbyOf, data);

@@ -1,0 +1,73 @@
+import { spawnSync } from "node:child_process";
+import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { openStore } from "../src/storage/open-store.ts";
+import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { initialise, isRoot, nobody } from "./postgres-files.ts";
+
+/** A coordinator and its two workers, on this machine. */
+export interface CitusCluster extends AsyncDisposable, Pick<PostgresServer, "run" | "stored"> {
+  readonly workers: readonly PostgresServer[];
+  /** Creates a database with our tables, distributed as docs/scaling.md says, and returns its URL. */
+  newDatabase(): Promise<string>;
+}
+
+/** Starts the three servers, in a few seconds. */
+export async function startCitus(shards = 8): Promise<CitusCluster> {
+  await using started = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-citus-"));
+  started.defer(() => rmSync(folder, { recursive: true, force: true }));
+  if (isRoot) chownSync(folder, nobody, nobody);
+  // Citus is built for the PostgreSQL that pg_config belongs to.
+  const { stdout } = spawnSync("pg_config", ["--bindir"], { encoding: "utf8" });
+  const files = { binaries: dirname(stdout.trim()), data: join(folder, "data") };
+  initialise(files.binaries, files.data);
+  const settings = {
+    shared_preload_libraries: "citus",
+    max_prepared_transactions: "100",
+    wal_level: "logical",
+    max_connections: "200",
+    // Citus runs one in each database.
+    max_worker_processes: "100",
+    "citus.node_conninfo": "sslmode=disable",
+    // A worker that was lost leaves prepared transactions; the default is a minute.
+    "citus.recover_2pc_interval": "2s",
+  };
+  const start = async () => started.use(await startPostgres({ files, settings }));
+  const [coordinator, ...workers] = [await start(), await start(), await start()];
+  const owned = started.move();
+  return {
+    workers,
+    run: coordinator.run,
+    stored: coordinator.stored,
+    newDatabase: () => distributedDatabase(coordinator, workers, shards),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function distributedDatabase(
+  coordinator: PostgresServer,
+  workers: readonly PostgresServer[],
+  shards: number,
+): Promise<string> {
+  const database = await coordinator.newDatabase();
+  for (const worker of workers) {
+    const onWorker = await worker.newDatabase();
+    await worker.run("CREATE EXTENSION citus", onWorker);
+  }
+  const host = "'127.0.0.1'";
+  const added = workers.map(({ port }) => `SELECT citus_add_node(${host}, ${port})`);
+  const nodes = ["CREATE EXTENSION citus", `SELECT citus_set_coordinator_host(${host}, ${coordinator.port})`];
+  // One by one: a script would be a single transaction.
+  for (const sql of [...nodes, ...added]) await coordinator.run(sql, database);
+  await (await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false }))[
+    Symbol.asyncDispose
+  ]();
+  await coordinator.run("ALTER ROLE postgres SET lock_timeout = '1s'", database);
+  await coordinator.run(
+    `SET citus.shard_count = ${shards}; SELECT create_distributed_table('plants', 'id')`,
+    database,
+  );
+  return database;
+}
