@@ -17,9 +17,17 @@ export async function databaseOfPlants(postgres: PostgresServer): Promise<string
 
 /** What such code is without group commit: each plant an INSERT of its own. */
 export function startFastifyOnPostgres(database: string): Promise<Server> {
-  const script = join(import.meta.dir, "peers/fastify-postgres.js");
-  return start("Fastify + pg", {
-    command: (port) => ["node", script, String(port), token, database],
+  return peer("Fastify + pg", "node", "fastify-postgres.js", database);
+}
+
+/** The same on our runtime. */
+export function startBunOnPostgres(database: string): Promise<Server> {
+  return peer("Bun.serve + pg", process.execPath, "bun-postgres.js", database);
+}
+
+function peer(name: string, runtime: string, file: string, database: string): Promise<Server> {
+  return start(name, {
+    command: (port) => [runtime, join(import.meta.dir, "peers", file), String(port), token, database],
     environment: { NODE_ENV: "production" },
   });
 }

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeApi } from "../src/public/openapi.ts";
 import type { PostgresServer } from "../test/postgres.ts";
-import { databaseOfPlants, startFastifyOnPostgres } from "./on-postgres.ts";
+import { databaseOfPlants, startBunOnPostgres, startFastifyOnPostgres } from "./on-postgres.ts";
 import { hasPocketBase, startPocketBase } from "./pocketbase.ts";
 import { type Server, start, startBare, startOurs, startOursOn, token } from "./servers.ts";
 
@@ -83,6 +83,12 @@ export function peersOn(postgres: PostgresServer): Contender[] {
       name: "plant-store on PostgreSQL",
       durability: "fsynced by PostgreSQL",
       start: async () => startOursOn(await databaseOfPlants(postgres)),
+      sharesWork: true,
+    },
+    {
+      name: "Bun.serve + PostgreSQL",
+      durability: "fsynced, each by itself",
+      start: async () => startBunOnPostgres(await databaseOfPlants(postgres)),
       sharesWork: true,
     },
     {

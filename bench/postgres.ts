@@ -1,9 +1,14 @@
 // npm run bench:postgres [ROUNDS] [SECONDS]
-// Durable creates on one PostgreSQL of this machine, in interleaved rounds: ours, a plain service that inserts each
+// Durable creates on one PostgreSQL of this machine, in interleaved rounds: ours, plain services that insert each
 // plant by itself, and pgbench doing the same without any HTTP. All write to tables of the same shape.
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { databaseOfPlants, startBenchPostgres, startFastifyOnPostgres } from "./on-postgres.ts";
+import {
+  databaseOfPlants,
+  startBenchPostgres,
+  startBunOnPostgres,
+  startFastifyOnPostgres,
+} from "./on-postgres.ts";
 import { installPeers } from "./peers.ts";
 import { load, median, startOursOn, temporaryFolder } from "./servers.ts";
 
@@ -21,6 +26,7 @@ await using one = await startOursOn(await databaseOfPlants(postgres));
 await using nodeA = await startOursOn(forTwo);
 await using nodeB = await startOursOn(forTwo);
 await using fastify = await startFastifyOnPostgres(await databaseOfPlants(postgres));
+await using bun = await startBunOnPostgres(await databaseOfPlants(postgres));
 
 let nextId = 1;
 const rates = new Map<string, number[]>();
@@ -28,6 +34,7 @@ for (let round = 0; round <= rounds; round++) {
   const measured: [string, number][] = [
     ["plant-store, one node", await rate([one], connections)],
     ["plant-store, two nodes", await rate([nodeA, nodeB], connections / 2)],
+    ["Bun.serve + pg.Pool, one INSERT each", await rate([bun], connections)],
     ["Fastify + pg, one INSERT each", await rate([fastify], connections)],
     ["pgbench, one INSERT each, 64 connections", runPgbench(forPgbench, connections)],
     ["pgbench, one INSERT each, 4 connections", runPgbench(forPgbench, 4)],
