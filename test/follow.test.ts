@@ -284,6 +284,6 @@ describe("follow", () => {
   test("is equal at the end, though either side is killed with -9 under load", async () => {
     const report = await followThroughKills({ rounds: 2, clients: 8, to: "file" });
     expect(report).toMatchObject({ missing: 0, different: 0, extra: 0 });
-    expect(report.plants).toBeGreaterThan(100);
+    expect(report.plants).toBeGreaterThan(10);
   }, 60_000);
 });
