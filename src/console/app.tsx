@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { OperatorApi } from "./api.ts";
-import type { Me } from "./api-shapes.ts";
+import type { Me, MintedToken } from "./api-shapes.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
 import { Feed } from "./feed.ts";
 import { Frame } from "./frame.tsx";
@@ -9,13 +9,15 @@ import { ImportPage } from "./import/import-page.tsx";
 import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
 import { CrashBoundary } from "./parts/crash-boundary.tsx";
+import { discardDrafts, hasDraft } from "./parts/draft.ts";
 import { Link } from "./parts/link.tsx";
 import { EmptyState, MissingScope } from "./parts/notice.tsx";
-import { AddPlant } from "./plants/add-plant.tsx";
+import { AddPlant, addPlantDraft } from "./plants/add-plant.tsx";
 import { PlantsPage } from "./plants/plants-page.tsx";
 import { RouterContext, useBrowserLocation, useRouter } from "./router.ts";
 import { hasScope, type Session, SessionContext, useSession } from "./session.ts";
 import { SignIn } from "./sign-in.tsx";
+import { SecretOnce } from "./tokens/secret-once.tsx";
 import { TokensPage } from "./tokens/tokens-page.tsx";
 
 // Session storage is cleared when the tab closes. The token is sent only in the Authorization header.
@@ -28,10 +30,13 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   const [me, setMe] = useState<Me>();
   const [token, setToken] = useState(() => sessionStorage.getItem(tokenKey) ?? undefined);
   const [notice, setNotice] = useState<string>();
+  const [minted, setMinted] = useState<MintedToken>();
   const responseRef = useRef(signInResponse);
 
   const signOut = useCallback((message?: string) => {
     sessionStorage.removeItem(tokenKey);
+    // Without a message it is the user who leaves.
+    if (message === undefined) discardDrafts();
     setToken(undefined);
     setMe(undefined);
     setNotice(message);
@@ -46,7 +51,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   return (
     <RouterContext.Provider value={router}>
       {token !== undefined && me !== undefined ? (
-        <SignedIn key={token} token={token} me={me} onSignOut={signOut} />
+        <SignedIn key={token} token={token} me={me} onSecret={setMinted} onSignOut={signOut} />
       ) : (
         <SignIn
           storedToken={token}
@@ -56,6 +61,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
           onForget={signOut}
         />
       )}
+      {minted !== undefined && <SecretOnce minted={minted} onClose={() => setMinted(undefined)} />}
     </RouterContext.Provider>
   );
 }
@@ -63,12 +69,13 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
 interface SignedInProps {
   readonly token: string;
   readonly me: Me;
+  readonly onSecret: (minted: MintedToken) => void;
   readonly onSignOut: (message?: string) => void;
 }
 
-function SignedIn({ token, me, onSignOut }: SignedInProps) {
+function SignedIn({ token, me, onSecret, onSignOut }: SignedInProps) {
   const { path } = useRouter();
-  const [adding, setAdding] = useState(false);
+  const [adding, setAdding] = useState(() => hasDraft(addPlantDraft));
   const [announcement, setAnnouncement] = useState("");
   const { api, feed } = useMemo(() => {
     const api = new OperatorApi(token, () => onSignOut(token.includes(".") ? sessionEnded : tokenEnded));
@@ -88,8 +95,11 @@ function SignedIn({ token, me, onSignOut }: SignedInProps) {
     };
   }, []);
   const session: Session = useMemo(
-    () => ({ api, feed, me, importRef, addPlant: () => setAdding(true), announce: setAnnouncement }),
-    [api, feed, me, importRef],
+    () => ({
+      ...{ api, feed, me, importRef, showSecret: onSecret, announce: setAnnouncement },
+      addPlant: () => setAdding(true),
+    }),
+    [api, feed, me, importRef, onSecret],
   );
   return (
     <SessionContext.Provider value={session}>

@@ -1,7 +1,7 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { OperatorApi } from "./api.ts";
-import type { Me } from "./api-shapes.ts";
+import type { Me, MintedToken } from "./api-shapes.ts";
 import type { Feed } from "./feed.ts";
 import type { ImportRun } from "./import/import-run.ts";
 
@@ -14,6 +14,8 @@ export interface Session {
   readonly importRef: { current: ImportRun | undefined };
   /** Opens the dialog for a new plant. */
   addPlant(): void;
+  /** Shows a new secret. It stays also where it ends this session, by replacing the session's own. */
+  showSecret(minted: MintedToken): void;
   /** Announces a message to screen readers. */
   announce(message: string): void;
 }

@@ -4,6 +4,7 @@ import { Icon } from "./icons.tsx";
 
 interface DialogProps {
   readonly title: string;
+  /** Someone wants to close it. It stays open for as long as it is rendered. */
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
@@ -17,7 +18,8 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     const previous = document.activeElement;
     element?.showModal();
     // The browser would focus the close button.
-    element?.querySelector<HTMLElement>("form input, form select")?.focus();
+    const first = element?.querySelector<HTMLElement>("[data-focus]");
+    (first ?? element?.querySelector<HTMLElement>("form input, form select"))?.focus();
     return () => {
       element?.close();
       if (previous instanceof HTMLElement && previous.isConnected) previous.focus();
@@ -27,8 +29,20 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     <dialog
       ref={dialog}
       aria-labelledby={titleId}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.isComposing) return;
+        // A browser closes a dialog at the second Escape, whether or not `cancel` was prevented.
+        event.preventDefault();
+        onClose();
+      }}
       onCancel={(event) => {
         event.preventDefault();
+        onClose();
+      }}
+      onClose={(event) => {
+        // Closed by the browser all the same, such as by a phone's back gesture.
+        if (!event.currentTarget.isConnected || event.currentTarget.open) return;
+        event.currentTarget.showModal();
         onClose();
       }}
     >

@@ -1,6 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { ApiError, errorMessage } from "../api.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { useDraft } from "../parts/draft.ts";
 import { Field } from "../parts/field.tsx";
 import { Link } from "../parts/link.tsx";
 import { hasScope, useSession } from "../session.ts";
@@ -22,17 +23,33 @@ const idConflict = 40020;
 const lacksScope = `Your token lacks the scope “${createScope}”, so it cannot create plants.`;
 const digits = /^-?\d+$/;
 
+export const addPlantDraft = "add-plant";
+const noName = "The name is empty, and no plant can be changed later. Type a name, or confirm.";
+
 /** The dialog for a new plant, which is created through the public API. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const { api, me } = useSession();
   const mayCreate = hasScope(me, createScope);
-  const [plant, setPlant] = useState({ id: "", name: "", tag: "" });
+  const { value: plant, set: setPlant, discard } = useDraft(addPlantDraft, { id: "", name: "", tag: "" });
   const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<Stored>();
   const [busy, setBusy] = useState(false);
+  const [asksForName, setAsksForName] = useState(false);
   const form = useRef<HTMLFormElement>(null);
 
-  const send = async (): Promise<void> => {
+  const close = (): void => {
+    discard();
+    onClose();
+  };
+  const focus = (name: FieldName): void =>
+    form.current?.querySelector<HTMLInputElement>(`[name=${name}]`)?.focus();
+  const send = async ({ emptyName = false } = {}): Promise<void> => {
+    if (plant.id.trim() !== "" && plant.name === "" && !emptyName) {
+      setAsksForName(true);
+      setErrors({ name: noName });
+      return focus("name");
+    }
+    setAsksForName(false);
     setBusy(true);
     setStored(undefined);
     try {
@@ -45,12 +62,12 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       setStored({ id: decimalId, name: plant.name, replayed });
       setErrors({});
       setPlant({ id: "", name: "", tag: plant.tag });
-      form.current?.querySelector("input")?.focus();
+      focus("id");
     } catch (reason) {
       const found = fieldErrors(reason);
       setErrors(found);
       const first = (["id", "name", "tag"] as const).find((name) => found[name] !== undefined);
-      if (first !== undefined) form.current?.querySelector<HTMLInputElement>(`[name=${first}]`)?.focus();
+      if (first !== undefined) focus(first);
     } finally {
       setBusy(false);
     }
@@ -63,10 +80,11 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
     onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
       setPlant({ ...plant, [name]: event.currentTarget.value });
       setErrors({ ...errors, [name]: undefined });
+      if (name === "name") setAsksForName(false);
     },
   });
   return (
-    <Dialog title="Add a plant" onClose={onClose}>
+    <Dialog title="Add a plant" onClose={close}>
       <form
         ref={form}
         noValidate
@@ -101,11 +119,21 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
             {errors.form}
           </p>
         )}
-        <Outcome stored={stored} onClose={onClose} />
+        <Outcome stored={stored} onClose={close} />
         <footer class="dialog-foot">
-          <button type="button" class="quiet" onClick={onClose}>
+          <button type="button" class="quiet" onClick={close}>
             Close
           </button>
+          {asksForName && (
+            <button
+              type="button"
+              class="quiet"
+              disabled={busy || !mayCreate}
+              onClick={() => void send({ emptyName: true })}
+            >
+              Store with an empty name
+            </button>
+          )}
           <button type="submit" class="primary" disabled={busy || !mayCreate}>
             Add plant
           </button>

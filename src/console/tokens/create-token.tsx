@@ -2,6 +2,7 @@ import { useId, useState } from "preact/hooks";
 import { errorMessage } from "../api.ts";
 import type { MintedToken } from "../api-shapes.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { useDraft } from "../parts/draft.ts";
 import { Field } from "../parts/field.tsx";
 import { useSession } from "../session.ts";
 
@@ -27,12 +28,21 @@ const lifetimes = [
   { value: "365d", label: "After 1 year" },
 ] as const;
 
+export const createTokenDraft = "create-token";
+const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "", rateLimit: "" };
+
 export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
   const { api, me } = useSession();
-  const [name, setName] = useState("");
-  const [chosen, setChosen] = useState<readonly string[]>(["plants:create"]);
-  const [expiresIn, setExpiresIn] = useState("");
-  const [rateLimit, setRateLimit] = useState("");
+  const draft = useDraft(createTokenDraft, empty);
+  const { name, chosen, expiresIn, rateLimit } = draft.value;
+  const change = (changed: Partial<typeof empty>): void => {
+    draft.set({ ...draft.value, ...changed });
+    setError(undefined);
+  };
+  const close = (): void => {
+    draft.discard();
+    onClose();
+  };
   const [error, setError] = useState<{ readonly field: "name" | "scopes"; readonly message: string }>();
   const [busy, setBusy] = useState(false);
   const lifetimeId = useId();
@@ -46,14 +56,16 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
         ...(expiresIn === "" ? {} : { expiresIn }),
         ...(rateLimit.trim() === "" ? {} : { rateLimit: rateLimit.trim() }),
       };
-      onMinted(await api.post<MintedToken>("/api/tokens", request));
+      const minted = await api.post<MintedToken>("/api/tokens", request);
+      draft.discard();
+      onMinted(minted);
     } catch (reason) {
       setError({ field: "name", message: errorMessage(reason) });
       setBusy(false);
     }
   };
   return (
-    <Dialog title="Create a token" onClose={onClose}>
+    <Dialog title="Create a token" onClose={close}>
       <form
         noValidate
         onSubmit={(event) => {
@@ -68,10 +80,7 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
           hint="Who uses it, such as “greenhouse”. The name is stored with each plant that the token creates."
           value={name}
           error={error?.field === "name" ? error.message : undefined}
-          onInput={(event) => {
-            setName(event.currentTarget.value);
-            setError(undefined);
-          }}
+          onInput={(event) => change({ name: event.currentTarget.value })}
         />
         <fieldset>
           <legend>Scopes</legend>
@@ -81,9 +90,8 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
                 type="checkbox"
                 checked={chosen.includes(scope)}
                 onChange={(event) => {
-                  setError(undefined);
                   const others = chosen.filter((other) => other !== scope);
-                  setChosen(event.currentTarget.checked ? [...others, scope] : others);
+                  change({ chosen: event.currentTarget.checked ? [...others, scope] : others });
                 }}
               />
               <span>
@@ -103,7 +111,7 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
           <select
             id={lifetimeId}
             value={expiresIn}
-            onChange={(event) => setExpiresIn(event.currentTarget.value)}
+            onChange={(event) => change({ expiresIn: event.currentTarget.value })}
           >
             {lifetimes.map(({ value, label }) => (
               <option key={value} value={value}>
@@ -120,13 +128,10 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
           placeholder="100/s"
           hint="Creates per second, minute or hour (s, m or h), in place of the service's own limit."
           value={rateLimit}
-          onInput={(event) => {
-            setRateLimit(event.currentTarget.value);
-            setError(undefined);
-          }}
+          onInput={(event) => change({ rateLimit: event.currentTarget.value })}
         />
         <footer class="dialog-foot">
-          <button type="button" class="quiet" onClick={onClose}>
+          <button type="button" class="quiet" onClick={close}>
             Cancel
           </button>
           <button type="submit" class="primary" disabled={busy}>

@@ -1,9 +1,10 @@
+import { useRef, useState } from "preact/hooks";
 import type { MintedToken } from "../api-shapes.ts";
 import { formatTime } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 
-/** Shows a new secret, once. */
+/** Shows a new secret, once: it closes only after the secret was copied, or that it is saved was confirmed. */
 export function SecretOnce({
   minted,
   onClose,
@@ -12,13 +13,32 @@ export function SecretOnce({
   readonly onClose: () => void;
 }) {
   const { token, secret, oldUntil } = minted;
+  const [copied, setCopied] = useState(false);
+  const [refusedToClose, setRefusedToClose] = useState(false);
+  const content = useRef<HTMLDivElement>(null);
+  const hasClipboard = navigator.clipboard !== undefined;
+  const close = (): void => {
+    if (copied) return onClose();
+    setRefusedToClose(true);
+    content.current?.querySelector<HTMLElement>("[data-focus]")?.focus();
+  };
   return (
-    <Dialog title={`Secret of “${token.name}”`} onClose={onClose}>
-      <p>Copy it now. The store keeps only a hash, so it cannot be shown again.</p>
-      <pre class="code secret">{secret}</pre>
-      <div class="actions">
-        <CopyButton text={secret} label="Copy secret" />
+    <Dialog title={`Secret of “${token.name}”`} onClose={close}>
+      <div ref={content}>
+        <p>Copy it now. The store keeps only a hash, so it cannot be shown again.</p>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it has the focus where there is no button to copy it */}
+        <pre class="code secret" tabIndex={0} data-focus={hasClipboard ? undefined : true}>
+          {secret}
+        </pre>
+        <div class="actions">
+          <CopyButton text={secret} label="Copy secret" focused onCopied={() => setCopied(true)} />
+        </div>
       </div>
+      {refusedToClose && !copied && (
+        <p class="field-error" role="alert">
+          Copy the secret, or confirm that you have saved it.
+        </p>
+      )}
       {token.expiresAt !== undefined && <p class="note">It expires on {formatTime(token.expiresAt)}.</p>}
       {oldUntil !== undefined && <p class="note">The old secret is valid until {formatTime(oldUntil)}.</p>}
       <footer class="dialog-foot">

@@ -1,25 +1,24 @@
 import { useCallback, useState } from "preact/hooks";
 import type { MintedToken, Token } from "../api-shapes.ts";
+import { hasDraft } from "../parts/draft.ts";
 import { Icon } from "../parts/icons.tsx";
 import { EmptyState, ErrorNotice } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Skeleton } from "../parts/panel.tsx";
 import { useSession } from "../session.ts";
 import { useLoad } from "../use-load.ts";
-import { CreateToken } from "./create-token.tsx";
+import { CreateToken, createTokenDraft } from "./create-token.tsx";
 import { RevokeToken } from "./revoke-token.tsx";
 import { RotateToken } from "./rotate-token.tsx";
-import { SecretOnce } from "./secret-once.tsx";
 import { TokenTable } from "./token-table.tsx";
 
-type OpenDialog =
-  | { readonly kind: "create" }
-  | { readonly kind: "rotate" | "revoke"; readonly token: Token }
-  | { readonly kind: "secret"; readonly minted: MintedToken };
+type OpenDialog = { readonly kind: "create" } | { readonly kind: "rotate" | "revoke"; readonly token: Token };
 
 export function TokensPage() {
-  const { api, me, announce } = useSession();
-  const [dialog, setDialog] = useState<OpenDialog>();
+  const { api, me, announce, showSecret } = useSession();
+  const [dialog, setDialog] = useState<OpenDialog | undefined>(() =>
+    hasDraft(createTokenDraft) ? { kind: "create" } : undefined,
+  );
   const fetchTokens = useCallback(
     async (signal: AbortSignal) =>
       (await api.get<{ tokens: readonly Token[] }>("/api/tokens", signal)).tokens,
@@ -28,7 +27,8 @@ export function TokensPage() {
   const { value: tokens, error, reload: load } = useLoad(fetchTokens);
   const close = (): void => setDialog(undefined);
   const onMinted = (minted: MintedToken): void => {
-    setDialog({ kind: "secret", minted });
+    close();
+    showSecret(minted);
     load();
   };
   return (
@@ -72,7 +72,6 @@ export function TokensPage() {
           onClose={close}
         />
       )}
-      {dialog?.kind === "secret" && <SecretOnce minted={dialog.minted} onClose={close} />}
     </>
   );
 }
