@@ -142,17 +142,18 @@ export class Exchange {
   }
 
   /** Calls back rather than returning a promise: on the path of POST /plants, an await costs a tenth of the rate. */
-  readBody(done: (body: Uint8Array) => void): void {
+  readBody(done: (body: Uint8Array) => void, bytesMax?: number): void {
     let late = false;
     this.#connection.readBody((body) => {
       // Its token may have been revoked while the body was on its way.
       if (!late || this.#listener.isStillAdmitted(this)) done(body);
-    });
+    }, bytesMax);
     late = true;
   }
 
-  body(): Promise<Uint8Array> {
-    return new Promise((resolve) => this.readBody(resolve));
+  /** `bytesMax` in place of the listener's own limit. */
+  body(bytesMax?: number): Promise<Uint8Array> {
+    return new Promise((resolve) => this.readBody(resolve, bytesMax));
   }
 
   json(body: unknown, status = 200): void {

@@ -232,12 +232,8 @@ function respondToError(exchange: Exchange, error: unknown, events: Events): voi
   exchange.error("internal-error");
 }
 
-function faultMessage(
-  fault: WireFault,
-  reason: string,
-  { bodyBytesMax, bodyTimeoutMs }: ListenerOptions,
-): string {
-  if (fault === "body-too-large") return `The body is over the limit of ${bodyBytesMax} bytes.`;
+function faultMessage(fault: WireFault, reason: string, { bodyTimeoutMs }: ListenerOptions): string {
+  if (fault === "body-too-large") return `The body is over the limit of ${reason} bytes.`;
   if (fault === "body-too-slow") return `The body did not arrive within ${bodyTimeoutMs / 1000} s.`;
   if (fault === "not-http") return `This is not an HTTP/1.1 request: ${reason}.`;
   return reason || catalogue[fault].example;

@@ -66,17 +66,17 @@ export class Connection implements ResponseConnection {
     if (this.#incoming.length > pipelinedBytesMax) this.#incoming.pause();
   }
 
-  readBody(done: (body: Buffer) => void): void {
+  readBody(done: (body: Buffer) => void, bytesMax = this.#limits.bodyBytesMax): void {
     const head = this.#head;
     this.#bodyUnread = false;
     if (head === undefined || this.state.now !== "handling") return;
     const length = head.contentLength ?? 0;
-    if (length > this.#limits.bodyBytesMax) return this.#fail("body-too-large", "");
+    if (length > bytesMax) return this.#fail("body-too-large", String(bytesMax));
     if (!head.chunked && this.#incoming.length >= length) return done(this.#incoming.take(length));
     if (head.expectsContinue && !this.outgoing.writeContinue()) return void this.#socket.terminate();
     this.state.enter("body");
-    const arriving = head.chunked ? new ChunkedBody(this.#limits.bodyBytesMax) : new SizedBody(length);
-    this.#incoming.readBody(arriving, (body) => this.#bodyEnded(body, done));
+    const arriving = head.chunked ? new ChunkedBody(bytesMax) : new SizedBody(length);
+    this.#incoming.readBody(arriving, (body) => this.#bodyEnded(body, bytesMax, done));
   }
 
   send(data: string | Buffer, bytes: number): void {
@@ -187,9 +187,9 @@ export class Connection implements ResponseConnection {
     return true;
   }
 
-  #bodyEnded(body: Body, done: (body: Buffer) => void): void {
+  #bodyEnded(body: Body, bytesMax: number, done: (body: Buffer) => void): void {
     if (body instanceof NotHttp) return this.#fail(body.fault, body.reason);
-    if (typeof body === "string") return this.#fail(body, "");
+    if (typeof body === "string") return this.#fail(body, String(bytesMax));
     this.state.enter("handling");
     try {
       done(body);

@@ -15,8 +15,11 @@ export interface ResponseConnection {
   readonly peerAddress: string;
   /** What the client has not read yet. */
   readonly outgoing: { readonly unsentBytes: number };
-  /** Reads the body of the current request; where it cannot be read, `fault` responds and `done` is never called. */
-  readBody(done: (body: Buffer) => void): void;
+  /**
+   * Reads the body of the current request; where it cannot be read, `fault` responds and `done` is never called. `bytesMax` is
+   * for a route with a limit of its own.
+   */
+  readBody(done: (body: Buffer) => void, bytesMax?: number): void;
   /** Sends the whole response to the current request; `bytes` is its length. */
   send(data: string | Buffer, bytes: number): void;
   /** Starts a response that is sent piece by piece, by `write`, until `finish`. */
