@@ -16,6 +16,7 @@ import {
   type InputRow,
   invalidRow,
   oversizedRow,
+  type ReadPosition,
   type RowReader,
   validRow,
 } from "./input-row.ts";
@@ -57,6 +58,16 @@ export class CsvRows implements RowReader {
   /** What separates the columns; undefined before the header has been read. */
   get separator(): string | undefined {
     return this.#separator === undefined ? undefined : String.fromCharCode(this.#separator);
+  }
+
+  get position(): ReadPosition {
+    const state = this.#skipping ? "skipping" : "";
+    return { line: this.#line, element: 0, state, unreadBytes: this.#buffered.length };
+  }
+
+  resume({ line, state }: ReadPosition): void {
+    this.#line = line;
+    this.#skipping = state === "skipping";
   }
 
   push(bytes: Bytes): InputRow[] {

@@ -13,6 +13,17 @@ export interface InputRow {
   readonly error: string | undefined;
 }
 
+/** The start of the first row that is not complete, from which another reader can continue. */
+export interface ReadPosition {
+  readonly line: number;
+  /** The elements of a JSON array so far. */
+  readonly element: number;
+  /** What else the reader must know there; empty for a plain start of a row. */
+  readonly state: string;
+  /** How many of the bytes pushed so far come after it. */
+  readonly unreadBytes: number;
+}
+
 /** Splits a file into rows as its bytes arrive, and buffers only a few rows. */
 export interface RowReader {
   push(bytes: Bytes): InputRow[];
@@ -21,6 +32,9 @@ export interface RowReader {
   readonly header: Bytes | undefined;
   /** What separates the columns of CSV, once its header has been read. */
   readonly separator?: string | undefined;
+  readonly position: ReadPosition;
+  /** Continues where another reader ended. One of CSV must have read the header before. */
+  resume(position: ReadPosition): void;
 }
 
 /** The file does not have the expected format, so none of its rows can be read. */

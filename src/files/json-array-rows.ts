@@ -15,25 +15,40 @@ import {
   type InputRow,
   invalidRow,
   oversizedRow,
+  type ReadPosition,
   type RowReader,
   validRow,
 } from "./input-row.ts";
+
+const positions = ["before", "inside", "after", "beyond"] as const;
 
 /** The elements of one JSON array; the service validates them. After a syntax error it resumes at the next element. */
 export class JsonArrayRows implements RowReader {
   readonly header = undefined;
   readonly #rowBytesMax: number;
-  #position: "before" | "inside" | "after" | "beyond" = "before";
+  #position: (typeof positions)[number] = "before";
   #line = 1;
   #elements = 0;
   /** The element being read, if any: its line, and its bytes so far. */
   #elementLine: number | undefined;
   #buffered: Bytes = noBytes;
   #tooLong = false;
+  #elementBytes = 0;
   #scanner = new ElementScanner(0);
 
   constructor(rowBytesMax: number) {
     this.#rowBytesMax = rowBytesMax;
+  }
+
+  get position(): ReadPosition {
+    const line = this.#elementLine ?? this.#line;
+    return { line, element: this.#elements, state: this.#position, unreadBytes: this.#elementBytes };
+  }
+
+  resume({ line, element, state }: ReadPosition): void {
+    this.#line = line;
+    this.#elements = element;
+    this.#position = positions.find((position) => position === state) ?? "before";
   }
 
   push(bytes: Bytes): InputRow[] {
@@ -71,6 +86,7 @@ export class JsonArrayRows implements RowReader {
     const end = this.#scanner.find(bytes, from);
     const part = bytes.subarray(from, end < 0 ? bytes.length : end);
     this.#line += countNewlines(part);
+    this.#elementBytes += part.length;
     this.#tooLong ||= this.#buffered.length + part.length > this.#rowBytesMax;
     if (this.#tooLong) this.#buffered = noBytes;
     else this.#buffered = concat(this.#buffered, end < 0 ? part.slice() : part);
@@ -89,6 +105,7 @@ export class JsonArrayRows implements RowReader {
     else if (source.length > 0) this.#add(validRow(line, source), rows);
     this.#buffered = noBytes;
     this.#tooLong = false;
+    this.#elementBytes = 0;
     this.#elementLine = undefined;
   }
 

@@ -1,5 +1,5 @@
 import { type Bytes, carriageReturn, concat, isSpace, newline, noBytes } from "./bytes.ts";
-import { type InputRow, oversizedRow, type RowReader, validRow } from "./input-row.ts";
+import { type InputRow, oversizedRow, type ReadPosition, type RowReader, validRow } from "./input-row.ts";
 
 /** One JSON text on each line. Empty lines are skipped; the service validates the rest. */
 export class NdjsonRows implements RowReader {
@@ -11,6 +11,16 @@ export class NdjsonRows implements RowReader {
 
   constructor(rowBytesMax: number) {
     this.#rowBytesMax = rowBytesMax;
+  }
+
+  get position(): ReadPosition {
+    const state = this.#skipping ? "skipping" : "";
+    return { line: this.#line, element: 0, state, unreadBytes: this.#buffered.length };
+  }
+
+  resume({ line, state }: ReadPosition): void {
+    this.#line = line;
+    this.#skipping = state === "skipping";
   }
 
   push(bytes: Bytes): InputRow[] {

@@ -1,3 +1,5 @@
+import type { PlantField } from "./plant.ts";
+
 /** Everything that can be wrong with a plant that was sent. The list is closed; the HTTP layer maps each to its code. */
 export type RefusalKind =
   | "body-empty"
@@ -20,6 +22,12 @@ export class Refusal {
     this.kind = kind;
     this.message = message;
   }
+}
+
+/** The refusal of an id that belongs to a plant which differs in these fields. */
+export function idConflict(id: bigint, differing: readonly PlantField[]): Refusal {
+  const fields = differing.join(" and a different ");
+  return new Refusal("id-conflict", `The id ${id} already belongs to a plant with a different ${fields}.`);
 }
 
 /** Several problems in one body become one refusal: the first determines the kind, the message names them all. */

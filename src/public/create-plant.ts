@@ -6,9 +6,9 @@ import { requestIds } from "../http/request-fields.ts";
 import type { Route } from "../http/route.ts";
 import type { PlantIntake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
-import type { NewPlant, PlantField } from "../plants/plant.ts";
+import type { NewPlant } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
-import { Refusal } from "../plants/refusals.ts";
+import { idConflict, Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import { Pace } from "./pace.ts";
 
@@ -85,7 +85,7 @@ export const createPlant = {
 function respond(exchange: Exchange, plant: NewPlant, outcome: Outcome | Rejected, events: Events): void {
   if (typeof outcome === "string") exchange.error(outcome);
   else if (outcome.kind === "conflict")
-    exchange.error("id-conflict", conflictMessage(plant.id, outcome.differing));
+    exchange.error("id-conflict", idConflict(plant.id, outcome.differing).message);
   else if (outcome.kind === "failed") {
     events.internalError(() => requestIds(exchange), outcome.reason);
     exchange.error("internal-error");
@@ -106,8 +106,4 @@ function overRate(exchange: Exchange, waitMs: number): void {
 function wrongMediaType(exchange: Exchange, contentType: string | undefined): void {
   const came = contentType === undefined ? "is missing" : `is ${contentType.slice(0, 100)}`;
   exchange.error("wrong-media-type", `The Content-Type must be application/json, but ${came}.`);
-}
-
-function conflictMessage(id: bigint, differing: readonly PlantField[]): string {
-  return `The id ${id} already belongs to a plant with a different ${differing.join(" and a different ")}.`;
 }

@@ -5,6 +5,7 @@ import {
   ServiceUnreachable,
 } from "../../client/plant-store-client.ts";
 import type { InputRow } from "../../files/input-row.ts";
+import { withRowPosition } from "../../files/row-message.ts";
 import { parseNewPlant } from "../../plants/parse-new-plant.ts";
 import { Refusal } from "../../plants/refusals.ts";
 import { InputError } from "./input-error.ts";
@@ -114,19 +115,6 @@ async function* validRows(rows: AsyncIterable<InputRow>, tally: Tally, stop: Sto
   }
   // A stop ends the input too, so only an earlier end is the end of the file.
   tally.atEnd = !stop.requested;
-}
-
-// The service parses one row as a body, so its line 1 is the line of the row. Only an element of an array has several lines;
-// elsewhere the service counts a stray carriage return as a line break, and its column is not that of the row.
-function withRowPosition(message: string, { line, element }: InputRow): string {
-  return message
-    .replace(/^The body\b/, "The row")
-    .replace(/ at line (\d+), column (\d+)/, (_, bodyLine, column) => {
-      if (bodyLine === "1") return ` at column ${column} of the row`;
-      return element === undefined
-        ? ` at line ${line}`
-        : ` at line ${line + Number(bodyLine) - 1}, column ${column}`;
-    });
 }
 
 function describeError(error: unknown): string {
