@@ -170,6 +170,8 @@ export async function startService(
         {
           gate,
           intake,
+          rateLimit,
+          rowBytesMax: config.bodyBytesMax,
           events,
           tracer,
           counters,

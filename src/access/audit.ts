@@ -15,6 +15,7 @@ export type AuditAction =
   | "token.copied"
   | "console.signed-in"
   | "export.started"
+  | "import.started"
   | "audit.trimmed";
 
 export interface AuditEntry extends Origin {

@@ -10,6 +10,7 @@ import type { Exports } from "./exports.ts";
 import { followChanges } from "./follow-changes.ts";
 import { followExportLink } from "./follow-export-link.ts";
 import { type IdentityProviderParts, showIdentityProvider } from "./identity-provider.ts";
+import { type ImportSliceParts, importSlice } from "./import-slice.ts";
 import { type AuditParts, listAudit } from "./list-audit.ts";
 import { listPlants } from "./list-plants.ts";
 import { listTokens } from "./list-tokens.ts";
@@ -25,13 +26,15 @@ import { type WatchParts, watchPlants } from "./watch-plants.ts";
 import { type WhoAmIParts, whoAmI } from "./who-am-i.ts";
 
 export interface OperatorRouteParts
-  extends OverviewParts,
+  extends Omit<OverviewParts, "events">,
     MetricsParts,
     TokenParts,
     AuditParts,
     WatchParts,
     WhoAmIParts,
+    Omit<ImportSliceParts, "events">,
     IdentityProviderParts {
+  readonly events: OverviewParts["events"] & ImportSliceParts["events"];
   readonly readiness: Readiness;
   readonly exports: Exports;
   readonly changes: Changes;
@@ -62,6 +65,7 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   exportPlants,
   createExportLink,
   followExportLink,
+  importSlice,
   listTokens,
   createToken,
   revokeToken,

@@ -1,5 +1,6 @@
 import { scopes as scopeNames } from "../access/scopes.ts";
 import { exportFormatNames } from "../files/export-formats.ts";
+import { fileFormats } from "../files/read-rows.ts";
 
 const string = (description: string) => ({ type: "string", description });
 const time = (description: string) => ({ type: "string", format: "date-time", description });
@@ -109,6 +110,32 @@ export const schemas = {
       until: { type: "string", format: "date-time" },
     },
     ["format", "id", "tag", "name", "token", "since", "until"],
+  ),
+  ImportedSlice: object(
+    {
+      format: { type: "string", enum: fileFormats },
+      header: string("The header of a CSV file, in base64."),
+      consumed: count("How many bytes of the slice were consumed, without the header before it."),
+      cursor: string("For the next slice, which starts after these bytes."),
+      done: { type: "boolean", description: "Whether the end of the file is reached." },
+      outcomes: list("RowOutcome"),
+    },
+    ["header"],
+  ),
+  RowOutcome: object(
+    {
+      result: { type: "string", enum: ["created", "replayed", "refused"] },
+      first: count(
+        "The first of consecutive rows with this result, by line or, in a JSON array, by element.",
+      ),
+      last: count("The last of them."),
+      line: count("Where a refused row starts."),
+      element: count("Which element of a JSON array it is."),
+      error: count("Why it was refused, as POST /plants numbers it; absent where it could not be read."),
+      message: string("Why it was refused."),
+      row: string("Its bytes in base64; absent where it is too long."),
+    },
+    ["first", "last", "line", "element", "error", "message", "row"],
   ),
   ExportLink: object({ url: string("The path to download from.") }),
   Caller: object(

@@ -1,0 +1,203 @@
+import type { AuditTrail } from "../access/audit.ts";
+import type { Caller, Gate } from "../access/gate.ts";
+import { allows } from "../access/scopes.ts";
+import type { Bytes } from "../files/bytes.ts";
+import { FormatError, type ReadPosition, type RowReader } from "../files/input-row.ts";
+import { detectFormat, type FileFormat, fileFormats, rowReaderFor, withoutBom } from "../files/read-rows.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { HttpError } from "../http/http-error.ts";
+import { jsonContent } from "../http/openapi.ts";
+import type { Parameter, Route } from "../http/route.ts";
+import { type ImportParts, importRows, mergeOutcomes, type RowOutcome } from "./import-rows.ts";
+import { readChoice, readQuery, readText, textParameter } from "./parameters.ts";
+import { originOf } from "./tokens.ts";
+
+export interface ImportSliceParts extends ImportParts {
+  readonly audit: AuditTrail;
+  readonly gate: Gate;
+  /** The longest row; that of POST /plants. */
+  readonly rowBytesMax: number;
+}
+
+/** Where a slice starts. */
+interface SliceStart extends ReadPosition {
+  readonly format: FileFormat;
+  /** In the file. */
+  readonly offset: number;
+  /** How many bytes of the header come before the slice, in a CSV file. */
+  readonly headerBytes: number;
+}
+
+const sliceBytesMin = 8 * 1024 * 1024;
+// A record of CSV is looked for in four times the longest row.
+const sliceRowsMin = 8;
+const runningMax = 4;
+// After so long the answer has what was done, and the caller continues from there.
+const workMsMax = 3000;
+// As many rows as make one batch. A rate limit makes each row slow, so that fewer must do.
+const chunkBytes = 65_536;
+const limitedChunkBytes = 2048;
+const knownImportsMax = 1000;
+const cursorShape = /^(ndjson|json|csv)\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})\.(\d{1,9})\.([a-z]{0,10})$/;
+
+const parameters: readonly Parameter[] = [
+  textParameter("name", "The name of the file, for its format and for the audit trail."),
+  textParameter("cursor", "The `cursor` of the answer before; absent for the first slice."),
+  textParameter("last", "Whether the slice reaches the end of the file.", {
+    enum: ["true", "false"],
+    default: "false",
+  }),
+];
+
+export const importSlice: Route<ImportSliceParts> = {
+  method: "POST",
+  path: "/api/imports",
+  scope: "plants:create",
+  operation: {
+    operationId: "importSlice",
+    tags: ["plants"],
+    summary:
+      "Stores the plants in a slice of an NDJSON, JSON or CSV file, and returns the outcome of every row.",
+    description:
+      "The token also needs operator:read. Send the file from its start, a few MB at a time. The answer says how many bytes were consumed: send what comes after them next, with `cursor`. In a CSV file, start each further slice with the `header` of the first answer and a line break. Sending a slice again is safe.",
+    parameters,
+    requestBody: {
+      required: true,
+      content: { "application/octet-stream": { schema: { type: "string", format: "binary" } } },
+    },
+    success: { status: 200, description: "What was stored.", content: jsonContent("ImportedSlice") },
+    errors: ["over-rate", "closing"],
+  },
+  handler(parts) {
+    const { gate, rowBytesMax } = parts;
+    const known = new KnownImports(parts.audit);
+    const bytesMax = Math.max(sliceBytesMin, sliceRowsMin * rowBytesMax);
+    let running = 0;
+    return async (exchange, caller) => {
+      needReading(caller);
+      const values = readQuery(exchange.query, parameters);
+      const name = readText(values, "name") ?? "";
+      const cursor = readText(values, "cursor");
+      const last = readChoice(values, "last", ["true", "false"]) === "true";
+      const isAllowed = gate.watch(exchange.header("authorization"), "plants:create");
+      if (running >= runningMax)
+        throw new HttpError("too-busy", `${runningMax} imports are running already. Try again in a moment.`);
+      running++;
+      try {
+        const body = (await exchange.body(bytesMax)) as Bytes;
+        const start = cursor === undefined ? firstStart(name, body) : readCursor(cursor, body);
+        await known.record(exchange, caller, name, start);
+        exchange.json(await importBody(parts, body, { start, last, caller, isAllowed }));
+      } catch (error) {
+        if (error instanceof FormatError) throw new HttpError("wrong-parameter", error.message);
+        throw error;
+      } finally {
+        running--;
+      }
+    };
+  },
+};
+
+interface SliceRequest {
+  readonly start: SliceStart;
+  readonly last: boolean;
+  readonly caller: Caller;
+  readonly isAllowed: () => boolean;
+}
+
+async function importBody(parts: ImportSliceParts, body: Bytes, request: SliceRequest) {
+  const { start, last, caller, isAllowed } = request;
+  const reader = rowReaderFor(start.format, parts.rowBytesMax);
+  if (start.headerBytes > 0) reader.push(body.subarray(0, start.headerBytes));
+  if (start.offset > 0) reader.resume(start);
+  const slice = body.subarray(start.headerBytes);
+  const isLimited = (caller.rateLimit ?? parts.rateLimit.rate) !== undefined;
+  const deadlineMs = performance.now() + workMsMax;
+  const outcomes: RowOutcome[] = [];
+  let consumed = 0;
+  let done = false;
+  let reached = reader.position;
+  let failure: HttpError | undefined;
+  let pushed = 0;
+  do {
+    const chunk = slice.subarray(pushed, pushed + (isLimited ? limitedChunkBytes : chunkBytes));
+    const rows = reader.push(start.offset + pushed === 0 ? withoutBom(chunk) : chunk);
+    pushed += chunk.length;
+    done = last && pushed === slice.length;
+    if (done) rows.push(...reader.end());
+    try {
+      for (const outcome of await importRows(parts, rows, caller, isAllowed)) outcomes.push(outcome);
+    } catch (error) {
+      if (!(error instanceof HttpError)) throw error;
+      failure = error;
+      done = false;
+      break;
+    }
+    reached = reader.position;
+    consumed = done ? pushed : pushed - reached.unreadBytes;
+  } while (pushed < slice.length && performance.now() < deadlineMs);
+  // What is stored is reported before the reason why the rest is not.
+  if (failure !== undefined && consumed === 0) throw failure;
+  return {
+    format: start.format,
+    header: reader.header && Buffer.from(reader.header).toString("base64"),
+    consumed,
+    cursor: cursorOf(start, reached, consumed, reader),
+    done,
+    outcomes: mergeOutcomes(outcomes),
+  };
+}
+
+function firstStart(name: string, body: Bytes): SliceStart {
+  const format = detectFormat(name, body);
+  return { format, offset: 0, headerBytes: 0, line: 1, element: 0, state: "", unreadBytes: 0 };
+}
+
+function cursorOf(
+  { format, offset }: SliceStart,
+  at: ReadPosition,
+  consumed: number,
+  reader: RowReader,
+): string {
+  const headerBytes = reader.header === undefined ? 0 : reader.header.length + 1;
+  return [format, offset + consumed, at.line, at.element, headerBytes, at.state].join(".");
+}
+
+function readCursor(cursor: string, body: Bytes): SliceStart {
+  const [, format, ...numbers] = cursorShape.exec(cursor) ?? [];
+  const [offset = 0, line = 1, element = 0, headerBytes = 0] = numbers.slice(0, 4).map(Number);
+  const known = fileFormats.find((name) => name === format);
+  if (known === undefined || headerBytes > body.length)
+    throw new HttpError("wrong-parameter", 'Parameter "cursor" is not from an answer to the slice before.');
+  return { format: known, offset, headerBytes, line, element, state: numbers[4] ?? "", unreadBytes: 0 };
+}
+
+// Like every route of the operator listener that is for people: a program's token cannot fill the audit trail.
+function needReading({ scopes }: Caller): void {
+  if (allows(scopes, "operator:read")) return;
+  throw new HttpError("lacks-scope", "The token lacks the scope operator:read.", {
+    "WWW-Authenticate": 'Bearer realm="plant-store", error="insufficient_scope", scope="operator:read"',
+  });
+}
+
+/** Records each import in the audit trail when its first slice arrives, and again where someone else continues it. */
+class KnownImports {
+  readonly #audit: AuditTrail;
+  readonly #known = new Set<string>();
+
+  constructor(audit: AuditTrail) {
+    this.#audit = audit;
+  }
+
+  async record(exchange: Exchange, caller: Caller, name: string, start: SliceStart): Promise<void> {
+    const origin = originOf(exchange, caller);
+    const key = JSON.stringify([origin.actor, origin.address, name]);
+    if (start.offset > 0 && this.#known.has(key)) return;
+    const from = start.offset === 0 ? "" : `, continued at byte ${start.offset}`;
+    const subject = name.slice(0, 200) || "a file";
+    const detail = `${start.format}${from}`;
+    await this.#audit.record({ ...origin, atMs: Date.now(), action: "import.started", subject, detail });
+    if (this.#known.size >= knownImportsMax) this.#known.clear();
+    this.#known.add(key);
+  }
+}

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { plantStore } from "./command.ts";
+import {
+  accessToken,
+  operatorToken,
+  startTestService,
+  storedPlants,
+  type TestService,
+  temporaryFolder,
+} from "./harness.ts";
+
+interface Slice {
+  readonly status: number;
+  readonly error?: number;
+  readonly message?: string;
+  readonly header?: string;
+  readonly consumed: number;
+  readonly cursor: string;
+  readonly done: boolean;
+  readonly outcomes: {
+    readonly result: string;
+    readonly first?: number;
+    readonly last?: number;
+    readonly line?: number;
+    readonly element?: number;
+    readonly error?: number;
+    readonly message?: string;
+    readonly row?: string;
+  }[];
+}
+
+const folder = temporaryFolder();
+let running: TestService;
+let importer = "";
+
+beforeAll(async () => {
+  running = await startTestService();
+  importer = await createToken({ name: "importer", scopes: ["plants:create", "operator:read"] });
+});
+afterAll(async () => {
+  await running[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+async function createToken(request: object): Promise<string> {
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const init = { method: "POST", headers, body: JSON.stringify(request) };
+  return ((await (await fetch(`${running.operatorUrl}/api/tokens`, init)).json()) as { secret: string })
+    .secret;
+}
+
+async function send(
+  query: Record<string, string>,
+  body: string | Buffer<ArrayBuffer>,
+  token = importer,
+): Promise<Slice> {
+  const url = `${running.operatorUrl}/api/imports?${new URLSearchParams(query)}`;
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/octet-stream" };
+  const response = await fetch(url, { method: "POST", headers, body });
+  return { status: response.status, ...((await response.json()) as Omit<Slice, "status">) };
+}
+
+/** Sends a file as the console does, and returns the outcomes of all its slices. */
+async function importFile(name: string, file: Buffer, sliceBytes: number): Promise<Slice["outcomes"]> {
+  const outcomes: Slice["outcomes"] = [];
+  let query: Record<string, string> = { name };
+  let header = Buffer.alloc(0);
+  let bytes = sliceBytes;
+  for (let offset = 0; ; ) {
+    const part = file.subarray(offset, offset + bytes);
+    const last = offset + part.length === file.length;
+    const slice = await send({ ...query, last: String(last) }, Buffer.concat([header, part]));
+    expect([slice.status, slice.message]).toEqual([200, undefined]);
+    outcomes.push(...slice.outcomes);
+    if (slice.done) return outcomes;
+    if (slice.header !== undefined) header = Buffer.from(`${Buffer.from(slice.header, "base64")}\n`);
+    bytes = slice.consumed === 0 ? 2 * bytes : sliceBytes;
+    offset += slice.consumed;
+    query = { name, cursor: slice.cursor };
+  }
+}
+
+function countsOf(outcomes: Slice["outcomes"]) {
+  const count = (result: string) =>
+    outcomes
+      .filter((outcome) => outcome.result === result)
+      .reduce((sum, { first = 0, last = 0 }) => sum + last - first + 1, 0);
+  return { created: count("created"), replayed: count("replayed"), refused: count("refused") };
+}
+
+const files: Record<string, string> = {
+  "plants.ndjson": `\ufeff{"id": 1, "name": "Árbol"}\n\n{"id": 2, "name": "Two"}\r\n{"id": 1, "name": "Árbol"}\n{"id": 1, "name": "Other"}\n{"id": "x"}\n${"x".repeat(70_000)}\n{"id": 3, "name": "Three`,
+  "plants.csv": `id,name,tag\n11,"two\nlines",x\n\n12,"a ""quoted"", name",\n12x,Elm,\n11,"other",x\n13,un"quoted,\n14,last,"never closed\n15,Oak,\n`,
+  "plants.json": `[{"id": 21, "name": "One"},\n {"id": 22,\n  "name": 7}, {"id": 21, "name": "One"},\n{"id": 23, "name": "${"y".repeat(70_000)}"}, {"id": 24, "name": "Four"}]  \nmore`,
+};
+
+describe("a file sent in slices", () => {
+  for (const [name, text] of Object.entries(files)) {
+    test(`has the report of the command line, wherever ${name} is cut`, async () => {
+      const path = join(folder.path, name);
+      writeFileSync(path, text);
+      const ran = await plantStore(["import", path, "--json", "--url", running.url], {
+        environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+      });
+      const report = JSON.parse(ran.out) as { created: number; refusals: { line: number }[] };
+      for (const sliceBytes of [1_000_000, 4096, 97, 31]) {
+        const outcomes = await importFile(name, Buffer.from(text), sliceBytes);
+        const refusals = outcomes
+          .filter(({ result }) => result === "refused")
+          .map(({ line, element, error, message }) => ({ line, element, error, message }));
+        expect([sliceBytes, refusals]).toEqual([sliceBytes, report.refusals as typeof refusals]);
+        const { created, replayed } = countsOf(outcomes);
+        expect([created, replayed > 0]).toEqual([0, true]);
+        const positions = outcomes.map(({ first, line, element }) => first ?? element ?? line ?? 0);
+        expect(positions).toEqual(positions.toSorted((one, other) => one - other));
+      }
+    });
+  }
+
+  test("stores each plant once under the token's name, and returns a refused row byte for byte", async () => {
+    const bytes = Buffer.concat([
+      Buffer.from('{"id": 31, "name": "New"}\n{"id": 32, "name": "'),
+      Buffer.from([0xff]),
+      Buffer.from('"}\n'),
+    ]);
+    const outcomes = await importFile("new.ndjson", bytes, 1000);
+    expect(outcomes[0]).toEqual({ result: "created", first: 1, last: 1 });
+    expect(outcomes[1]).toMatchObject({ result: "refused", line: 2, error: 40003 });
+    expect(Buffer.from(outcomes[1]?.row ?? "", "base64")).toEqual(bytes.subarray(26, -1));
+    expect(storedPlants(running.database).find(({ id }) => id === 31n)).toMatchObject({
+      created_by: "importer",
+    });
+  });
+
+  test("has a body limit of its own, and a file that cannot be read is refused with the reason", async () => {
+    const rows = `${'{"id":41,"name":"Same"}\n'.repeat(100_000)}`;
+    const slice = await send({ name: "large.ndjson", last: "true" }, rows);
+    expect([slice.status, countsOf(slice.outcomes)]).toEqual([
+      200,
+      { created: 1, replayed: 99_999, refused: 0 },
+    ]);
+    const over = await send({ name: "large.ndjson" }, Buffer.alloc(8 * 1024 * 1024 + 1, 0x20));
+    expect([over.error, over.message]).toEqual([41301, "The body is over the limit of 8388608 bytes."]);
+    const [headless, cut] = [
+      await send({ name: "plants.csv", last: "true" }, "name,tag\nFern,\n"),
+      await send({ name: "a", cursor: "csv.1" }, ""),
+    ];
+    expect([headless.error, headless.message]).toEqual([40031, expect.stringContaining('"id" is missing')]);
+    expect([cut.error, cut.message]).toEqual([40031, expect.stringContaining('"cursor"')]);
+  }, 30_000);
+
+  test("needs both scopes, and is in the audit trail once", async () => {
+    const row = '{"id": 51, "name": "Fern"}\n';
+    const refusal = async (scopes: string[]) => {
+      const { error, message } = await send(
+        { name: "x.ndjson" },
+        row,
+        await createToken({ name: `only ${scopes}`, scopes }),
+      );
+      return [error, message];
+    };
+    expect(await refusal(["operator"])).toEqual([40301, "The token lacks the scope plants:create."]);
+    expect(await refusal(["plants:create"])).toEqual([40301, "The token lacks the scope operator:read."]);
+    await importFile("audited.ndjson", Buffer.from(row.repeat(20)), 64);
+    const headers = { Authorization: `Bearer ${operatorToken}` };
+    const audit = (await (await fetch(`${running.operatorUrl}/api/audit`, { headers })).json()) as {
+      entries: { action: string; subject: string; actor: string; detail: string }[];
+    };
+    expect(audit.entries.filter(({ subject }) => subject === "audited.ndjson")).toMatchObject([
+      { action: "import.started", actor: "importer", detail: "ndjson" },
+    ]);
+    expect(audit.entries.filter(({ subject }) => subject === "x.ndjson")).toEqual([]);
+  });
+
+  test("keeps to the token's rate limit, and waits where the intake is full", async () => {
+    const token = await createToken({
+      name: "slow",
+      scopes: ["plants:create", "operator:read"],
+      rateLimit: "100/s",
+    });
+    const rows = Array.from({ length: 150 }, (_, row) => `{"id":${row + 1000},"name":"Slow"}\n`).join("");
+    const startMs = performance.now();
+    const { outcomes } = await send({ name: "slow.ndjson", last: "true" }, rows, token);
+    expect(countsOf(outcomes)).toEqual({ created: 150, replayed: 0, refused: 0 });
+    expect(performance.now() - startMs).toBeGreaterThan(450);
+  });
+});
+
+test("an import waits for its turn where few plants may be pending", async () => {
+  await using narrow = await startTestService({ "max-pending": "1" });
+  const previous = running;
+  running = narrow;
+  try {
+    const token = await createToken({ name: "importer", scopes: ["plants:create", "operator:read"] });
+    const rows = '{"id":1,"name":"a"}\n{"id":2,"name":"b"}\n{"id":3,"name":"c"}\n';
+    const { outcomes } = await send({ name: "a.ndjson", last: "true" }, rows, token);
+    expect(countsOf(outcomes)).toEqual({ created: 3, replayed: 0, refused: 0 });
+  } finally {
+    running = previous;
+  }
+});
