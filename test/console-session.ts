@@ -71,11 +71,12 @@ export async function makeToken(
   running: TestService,
   name: string,
   scopes: readonly string[],
+  rateLimit?: string,
 ): Promise<string> {
   const response = await fetch(`${running.operatorUrl}/api/tokens`, {
     method: "POST",
     headers: { Authorization: `Bearer ${operatorToken}` },
-    body: JSON.stringify({ name, scopes }),
+    body: JSON.stringify({ name, scopes, rateLimit }),
   });
   return ((await response.json()) as { secret: string }).secret;
 }

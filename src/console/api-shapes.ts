@@ -73,6 +73,29 @@ export interface FeedEvent {
   readonly total: string;
 }
 
+export interface ImportedSlice {
+  readonly format: "ndjson" | "json" | "csv";
+  /** Of a CSV file, in base64. */
+  readonly header?: string;
+  /** How many bytes of the slice; the rest must be sent again. */
+  readonly consumed: number;
+  readonly cursor: string;
+  readonly done: boolean;
+  readonly outcomes: readonly RowOutcome[];
+}
+
+export type RowOutcome =
+  | { readonly result: "created" | "replayed"; readonly first: number; readonly last: number }
+  | {
+      readonly result: "refused";
+      readonly line: number;
+      readonly element?: number;
+      readonly error?: number;
+      readonly message: string;
+      /** In base64; absent where it is too long. */
+      readonly row?: string;
+    };
+
 export interface Token {
   readonly id: string;
   readonly name: string;

@@ -32,11 +32,15 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   const [notice, setNotice] = useState<string>();
   const [minted, setMinted] = useState<MintedToken>();
   const responseRef = useRef(signInResponse);
+  const importRef = useRef<ImportRun>(undefined);
 
   const signOut = useCallback((message?: string) => {
     sessionStorage.removeItem(tokenKey);
     // Without a message it is the user who leaves.
-    if (message === undefined) discardDrafts();
+    if (message === undefined) {
+      discardDrafts();
+      importRef.current = undefined;
+    }
     setToken(undefined);
     setMe(undefined);
     setNotice(message);
@@ -51,7 +55,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   return (
     <RouterContext.Provider value={router}>
       {token !== undefined && me !== undefined ? (
-        <SignedIn key={token} token={token} me={me} onSecret={setMinted} onSignOut={signOut} />
+        <SignedIn key={token} {...{ token, me, importRef }} onSecret={setMinted} onSignOut={signOut} />
       ) : (
         <SignIn
           storedToken={token}
@@ -69,11 +73,12 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
 interface SignedInProps {
   readonly token: string;
   readonly me: Me;
+  readonly importRef: Session["importRef"];
   readonly onSecret: (minted: MintedToken) => void;
   readonly onSignOut: (message?: string) => void;
 }
 
-function SignedIn({ token, me, onSecret, onSignOut }: SignedInProps) {
+function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) {
   const { path } = useRouter();
   const [adding, setAdding] = useState(() => hasDraft(addPlantDraft));
   const [announcement, setAnnouncement] = useState("");
@@ -81,7 +86,6 @@ function SignedIn({ token, me, onSecret, onSignOut }: SignedInProps) {
     const api = new OperatorApi(token, () => onSignOut(token.includes(".") ? sessionEnded : tokenEnded));
     return { api, feed: new Feed(api) };
   }, [token, onSignOut]);
-  const importRef = useRef<ImportRun>(undefined);
   useEffect(() => feed.open(), [feed]);
   useEffect(() => {
     // The browser asks for confirmation before it closes the tab during an import.

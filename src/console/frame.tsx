@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { FeedState } from "./feed.ts";
 import { formatClock } from "./format.ts";
+import { ImportIndicator } from "./import/import-indicator.tsx";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { ThemeButton } from "./parts/theme.tsx";
@@ -69,6 +70,7 @@ export function Frame({
           })}
         </nav>
         <div class="account">
+          <ImportIndicator />
           <FeedIndicator />
           <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
             <span class="visually-hidden">Signed in as</span> {me.name}

@@ -13,6 +13,7 @@ import "./style/plants.css";
 import "./style/detail.css";
 import "./style/tables.css";
 import "./style/work.css";
+import "./style/operate.css";
 
 applyTheme();
 const root = document.getElementById("console");

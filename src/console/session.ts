@@ -10,7 +10,7 @@ export interface Session {
   readonly api: OperatorApi;
   readonly feed: Feed;
   readonly me: Me;
-  /** The import of this session, which continues on any page. */
+  /** The import of this tab, which continues on any page, and can be resumed in the next session. */
   readonly importRef: { current: ImportRun | undefined };
   /** Opens the dialog for a new plant. */
   addPlant(): void;

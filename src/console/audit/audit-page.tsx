@@ -14,6 +14,7 @@ const actionLabels: Readonly<Record<string, string>> = {
   "token.copied": "Copied a token",
   "console.signed-in": "Signed in",
   "export.started": "Exported plants",
+  "import.started": "Imported a file",
   "audit.trimmed": "Removed old entries",
 };
 

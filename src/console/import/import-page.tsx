@@ -9,7 +9,7 @@ import { ImportRun } from "./import-run.ts";
 const redrawMs = 120;
 const createScope = "plants:create";
 
-/** Imports a file of plants, which the browser reads and sends row by row. */
+/** Imports a file of plants, which the browser sends in slices. */
 export function ImportPage() {
   const { api, me, importRef } = useSession();
   const [chosen, setChosen] = useState<File>();
@@ -23,7 +23,7 @@ export function ImportPage() {
     return () => clearInterval(timer);
   }, [running]);
   const start = (file: File): void => {
-    importRef.current = new ImportRun(file, api.token);
+    importRef.current = new ImportRun(file, api);
     setChosen(undefined);
     redraw(undefined);
   };
@@ -43,7 +43,13 @@ export function ImportPage() {
         <FilePicker chosen={chosen} onChoose={setChosen} onStart={start} />
       ) : (
         <>
-          <ImportProgress run={run} />
+          <ImportProgress
+            run={run}
+            onResume={() => {
+              run.resume(api);
+              redraw(undefined);
+            }}
+          />
           {!running && <FilePicker chosen={undefined} onChoose={setChosen} onStart={start} />}
         </>
       )}

@@ -1,7 +1,8 @@
 import { errorMessage } from "../api.ts";
 import { formatBytes, formatCount, formatDuration, formatPlural } from "../format.ts";
 import { download } from "../parts/download.ts";
-import { type ImportRun, refusedListedMax } from "./import-run.ts";
+import { type ImportReport, refusedListedMax } from "./import-report.ts";
+import type { ImportRun } from "./import-run.ts";
 
 // The browser needs the URL until it starts to save the file.
 const urlLifetimeMs = 60_000;
@@ -13,11 +14,15 @@ const titles = {
 } as const;
 
 /** The progress of the import and the outcomes of its rows. */
-export function ImportProgress({ run }: { readonly run: ImportRun }) {
+export function ImportProgress({
+  run,
+  onResume,
+}: {
+  readonly run: ImportRun;
+  readonly onResume: () => void;
+}) {
+  const { report, seconds, secondsLeft, share } = run;
   const running = run.state === "running";
-  const seconds = Math.max(((run.endedMs ?? performance.now()) - run.startedMs) / 1000, 0.001);
-  const share = run.state === "done" ? 1 : run.bytesRead / Math.max(run.file.size, 1);
-  const secondsLeft = share > 0 && seconds > 2 ? (seconds / share) * (1 - share) : undefined;
   return (
     <section class="card import-run" aria-labelledby="run-title">
       <div class="card-head">
@@ -33,30 +38,38 @@ export function ImportProgress({ run }: { readonly run: ImportRun }) {
       <progress aria-label="Progress" max={1} value={share} />
       <p class="note">
         {formatBytes(run.state === "done" ? run.file.size : run.bytesRead)} of {formatBytes(run.file.size)},{" "}
-        {formatCount(run.rows / seconds)} rows per second
+        {formatPlural(report.rows, "row")}, {formatCount(report.rows / Math.max(seconds, 0.001))} per second
         {running && secondsLeft !== undefined && `, about ${formatDuration(secondsLeft)} left`}
         {!running && `, ${formatDuration(seconds)} in total`}
       </p>
       <dl class="tally">
-        <Count name="Created" value={run.created} kind="good" />
-        <Count name="Already stored" value={run.replayed} kind="even" />
-        <Count name="Refused" value={run.refused} kind={run.refused > 0 ? "bad" : "even"} />
+        <Count name="Created" value={report.created} kind="good" />
+        <Count name="Already stored" value={report.replayed} kind="even" />
+        <Count name="Refused" value={report.refused} kind={report.refused > 0 ? "bad" : "even"} />
       </dl>
       <p class="visually-hidden" role="status">
         {!running &&
-          `${titles[run.state]}: ${formatCount(run.created)} created, ${formatCount(run.replayed)} already stored, ${formatCount(run.refused)} refused.`}
+          `${titles[run.state]}: ${formatCount(report.created)} created, ${formatCount(report.replayed)} already stored, ${formatCount(report.refused)} refused.`}
       </p>
-      {run.state === "failed" && (
+      {running && run.waiting && (
         <p class="error-notice" role="alert">
-          {errorMessage(run.error)} To resume, import the same file again; rows that are already stored are
-          not stored twice.
+          {errorMessage(run.error)} The import waits, and continues by itself.
         </p>
       )}
-      {run.state === "stopped" && (
-        <p>To resume, import the same file again; rows that are already stored are not stored twice.</p>
+      {run.state === "failed" && (
+        <p class="error-notice" role="alert">
+          {errorMessage(run.error)} Rows that are already stored are not stored twice.
+        </p>
       )}
-      {!running && run.rows > 0 && <Downloads run={run} />}
-      {run.refused > 0 && <Refused run={run} />}
+      {(run.state === "failed" || run.state === "stopped") && (
+        <div class="actions">
+          <button type="button" class="primary" onClick={onResume}>
+            Resume
+          </button>
+        </div>
+      )}
+      {!running && report.rows > 0 && <Downloads report={report} />}
+      {report.refused > 0 && <Refused report={report} />}
     </section>
   );
 }
@@ -74,38 +87,38 @@ function Count(props: {
   );
 }
 
-function Downloads({ run }: { readonly run: ImportRun }) {
+function Downloads({ report }: { readonly report: ImportReport }) {
   return (
     <div class="actions">
-      {run.refused > 0 && (
-        <button type="button" class="quiet" onClick={() => save(run.refusedFile())}>
+      {report.refused > 0 && (
+        <button type="button" class="quiet" onClick={() => save(report.refusedFile())}>
           Download refused rows
         </button>
       )}
-      <button type="button" class="quiet" onClick={() => save(run.reportFile())}>
+      <button type="button" class="quiet" onClick={() => save(report.reportFile())}>
         Download report
       </button>
     </div>
   );
 }
 
-function Refused({ run }: { readonly run: ImportRun }) {
+function Refused({ report }: { readonly report: ImportReport }) {
   return (
     <>
-      <h3>{formatPlural(run.refused, "refused row")}</h3>
-      {run.refused > refusedListedMax && <p class="note">The first {refusedListedMax} are listed here.</p>}
+      <h3>{formatPlural(report.refused, "refused row")}</h3>
+      {report.refused > refusedListedMax && <p class="note">The first {refusedListedMax} are listed here.</p>}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
       <section class="scroll-box" tabIndex={0} aria-label="Refused rows">
         <table>
           <thead>
             <tr>
-              <th scope="col">{run.positionUnit === "line" ? "Line" : "Element"}</th>
+              <th scope="col">{report.positionUnit === "line" ? "Line" : "Element"}</th>
               <th scope="col">Reason</th>
               <th scope="col">Row</th>
             </tr>
           </thead>
           <tbody>
-            {run.refusedListed.map(({ position, reason, excerpt }) => (
+            {report.listed.map(({ position, reason, excerpt }) => (
               <tr key={position}>
                 <th scope="row">{formatCount(position)}</th>
                 <td>{reason}</td>

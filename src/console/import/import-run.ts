@@ -1,157 +1,151 @@
-import { PlantStoreClient, RequestAborted, ServiceRefused } from "../../client/plant-store-client.ts";
-import type { InputRow } from "../../files/input-row.ts";
-import { detectFormat, type FileFormat, readRows, rowReaderFor } from "../../files/read-rows.ts";
-import { BlobBuilder } from "./blob-builder.ts";
+import { ApiError, type OperatorApi } from "../api.ts";
+import type { ImportedSlice } from "../api-shapes.ts";
+import { ImportReport } from "./import-report.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
 
-export interface RefusedRow {
-  /** Its line, or its element in a JSON array. */
-  readonly position: number;
-  readonly reason: string;
-  readonly excerpt: string;
-}
+const sliceBytesStart = 256 * 1024;
+const sliceBytesMin = 64 * 1024;
+// The service accepts twice as much. Larger slices are no faster, and report less often.
+const sliceBytesMax = 4 * 1024 * 1024;
+// A row that is longer than a slice needs a longer slice.
+const longRowBytesMax = 512 * 1024 * 1024;
+const quickMs = 400;
+const slowMs = 3000;
+const retryMsMin = 500;
+const retryMsMax = 8000;
+// A restart of the service, or an outage of a minute, does not end an import.
+const outageMsMax = 90_000;
+// No response; too slow; over the rate limit; and everything temporary about the service.
+const temporaryErrors: readonly number[] = [0, 40801, 42901, 50301, 50302, 50303, 50304];
+const bodyTooLarge = 41301;
 
-// Browsers allow six connections to one host. One is for the live feed, and one stays free for the user.
-const concurrency = 4;
-// Far more than a service accepts by default, and little for a browser.
-const rowBytesMax = 1_048_576;
-const openingBytes = 4096;
-const excerptCharactersMax = 160;
-// The page lists this many; the downloads have all.
-export const refusedListedMax = 500;
-
-const fileNames: Record<FileFormat, { readonly extension: string; readonly type: string }> = {
-  ndjson: { extension: "ndjson", type: "application/x-ndjson" },
-  json: { extension: "json", type: "application/json" },
-  csv: { extension: "csv", type: "text/csv" },
-};
-
-/** The import of one file, row by row through the public API, in constant memory. */
+/** The import of one file, slice by slice. The service reads the rows, and returns the outcome of each. */
 export class ImportRun {
   readonly file: File;
+  readonly report: ImportReport;
   state: RunState = "running";
-  /** Why the import failed. */
+  /** Why the import failed, or why it waits. */
   error: unknown;
-  created = 0;
-  replayed = 0;
+  waiting = false;
   bytesRead = 0;
-  format: FileFormat = "ndjson";
-  readonly refusedListed: RefusedRow[] = [];
-  readonly startedMs = performance.now();
-  endedMs: number | undefined;
-  readonly #refusedRows = new BlobBuilder();
-  readonly #report = new BlobBuilder();
-  #refusedCount = 0;
-  #header: Uint8Array<ArrayBuffer> | undefined;
-  readonly #abortController = new AbortController();
+  #cursor: string | undefined;
+  #sliceBytes = sliceBytesStart;
+  #abort = new AbortController();
+  /** Time spent before the last resumption. */
+  #spentMs = 0;
+  #startedMs = performance.now();
+  #endedMs: number | undefined;
 
-  constructor(file: File, token: string) {
+  constructor(file: File, api: OperatorApi) {
     this.file = file;
-    void this.#run(new PlantStoreClient({ baseUrl: location.origin, token }));
+    this.report = new ImportReport(file.name);
+    void this.#run(api);
   }
 
-  get refused(): number {
-    return this.#refusedCount;
+  get seconds(): number {
+    return (this.#spentMs + (this.#endedMs ?? performance.now()) - this.#startedMs) / 1000;
   }
 
-  get rows(): number {
-    return this.created + this.replayed + this.#refusedCount;
+  /** From 0 to 1. */
+  get share(): number {
+    return this.state === "done" ? 1 : this.bytesRead / Math.max(this.file.size, 1);
+  }
+
+  /** Undefined until there is something to estimate it by. */
+  get secondsLeft(): number | undefined {
+    return this.bytesRead > 0 && this.seconds > 1
+      ? (this.seconds / this.share) * (1 - this.share)
+      : undefined;
   }
 
   stop(): void {
-    this.#abortController.abort();
+    this.#abort.abort();
   }
 
-  /** The refused rows in their original format, to be fixed and imported again. */
-  refusedFile(): { readonly name: string; readonly blob: Blob } {
-    const { extension, type } = fileNames[this.format];
-    const name = `${this.file.name.replace(/\.\w+$/, "")}-refused.${extension}`;
-    if (this.format === "json") return { name, blob: this.#refusedRows.blob(type, "[\n", "\n]\n") };
-    return { name, blob: this.#refusedRows.blob(type, this.#header && withNewline(this.#header)) };
+  /** Continues where it stopped or failed, also in another session. */
+  resume(api: OperatorApi): void {
+    if (this.state === "running" || this.state === "done") return;
+    this.#spentMs = this.seconds * 1000;
+    this.#startedMs = performance.now();
+    this.#endedMs = undefined;
+    this.#abort = new AbortController();
+    this.state = "running";
+    void this.#run(api);
   }
 
-  /** How the position of a row is counted: a JSON array may be on one line. */
-  get positionUnit(): "line" | "element" {
-    return this.format === "json" ? "element" : "line";
-  }
-
-  /** The outcome of every row. */
-  reportFile(): { readonly name: string; readonly blob: Blob } {
-    const name = `${this.file.name.replace(/\.\w+$/, "")}-report.csv`;
-    return { name, blob: this.#report.blob("text/csv", `${this.positionUnit},result,error,message\r\n`) };
-  }
-
-  async #run(client: PlantStoreClient): Promise<void> {
+  async #run(api: OperatorApi): Promise<void> {
     try {
-      const outcomes = client.createPlants(this.#rowsToSend(), {
-        concurrency,
-        signal: this.#abortController.signal,
-      });
-      for await (const outcome of outcomes) {
-        if (outcome.kind === "refused") this.#refuse(outcome.item, outcome.error);
-        else {
-          this[outcome.kind]++;
-          this.#report.add(`${positionOf(outcome.item)},${outcome.kind},,\r\n`);
-        }
-      }
+      while (!(await this.#sendNext(api))) this.error = undefined;
       this.state = "done";
     } catch (reason) {
-      this.state = reason instanceof RequestAborted ? "stopped" : "failed";
+      this.state = this.#abort.signal.aborted ? "stopped" : "failed";
       this.error = reason;
     }
-    this.endedMs = performance.now();
+    this.waiting = false;
+    this.#endedMs = performance.now();
   }
 
-  async *#rowsToSend(): AsyncGenerator<InputRow, void, void> {
-    const opening = new Uint8Array(await this.file.slice(0, openingBytes).arrayBuffer());
-    this.format = detectFormat(this.file.name, opening);
-    const reader = rowReaderFor(this.format, rowBytesMax);
-    for await (const row of readRows(this.#chunks(), reader)) {
-      this.#header = reader.header;
-      if (row.error === undefined) yield row;
-      else this.#refuse(row, new Error(row.error));
-    }
+  /** Whether that was the end of the file. */
+  async #sendNext(api: OperatorApi): Promise<boolean> {
+    const startedMs = performance.now();
+    const { answer, bytes } = await this.#sendUntilAnswered(api);
+    this.#cursor = answer.cursor;
+    this.bytesRead += answer.consumed;
+    this.report.add(answer);
+    this.#resize(answer.consumed, bytes, performance.now() - startedMs);
+    return answer.done;
   }
 
-  async *#chunks(): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
-    // WebKit does not support `for await` on a stream.
-    const reader = this.file.stream().getReader();
-    try {
-      for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-        yield chunk.value;
-        // Counted afterwards, when nearly all of its rows have been sent.
-        this.bytesRead += chunk.value.length;
+  async #sendUntilAnswered(api: OperatorApi): Promise<{ answer: ImportedSlice; bytes: number }> {
+    const startedMs = performance.now();
+    for (let delayMs = retryMsMin; ; delayMs = Math.min(2 * delayMs, retryMsMax)) {
+      const slice = this.file.slice(this.bytesRead, this.bytesRead + this.#sliceBytes);
+      try {
+        const answer = await this.#send(api, slice);
+        this.waiting = false;
+        return { answer, bytes: slice.size };
+      } catch (reason) {
+        const number = reason instanceof ApiError ? reason.error : undefined;
+        const isTooLarge = number === bodyTooLarge && this.#sliceBytes > sliceBytesMin;
+        const isTemporary =
+          temporaryErrors.includes(number ?? -1) && performance.now() - startedMs < outageMsMax;
+        if (this.#abort.signal.aborted || !(isTooLarge || isTemporary)) throw reason;
+        // A proxy may accept less, or the network may be slow.
+        this.#sliceBytes = Math.max(sliceBytesMin, Math.floor(this.#sliceBytes / 2));
+        this.error = reason;
+        this.waiting = true;
+        if (isTemporary) await sleep(delayMs, this.#abort.signal);
       }
-    } finally {
-      await reader.cancel();
     }
   }
 
-  #refuse(row: InputRow, reason: Error): void {
-    const { source } = row;
-    const position = positionOf(row);
-    this.#refusedCount++;
-    const error = reason instanceof ServiceRefused ? String(reason.error) : "";
-    this.#report.add(`${position},refused,${error},"${reason.message.replaceAll('"', '""')}"\r\n`);
-    if (source !== undefined) {
-      if (this.format === "json" && this.#refusedRows.entries > 0) this.#refusedRows.add(",\n", source);
-      else this.#refusedRows.add(source, this.format === "json" ? "" : "\n");
-    }
-    if (this.refusedListed.length >= refusedListedMax) return;
-    const text =
-      source === undefined ? "" : new TextDecoder().decode(source.subarray(0, excerptCharactersMax));
-    this.refusedListed.push({ position, reason: reason.message, excerpt: text });
+  async #send(api: OperatorApi, slice: Blob): Promise<ImportedSlice> {
+    const last = this.bytesRead + slice.size >= this.file.size;
+    const query = new URLSearchParams({ name: this.file.name.slice(-200), last: String(last) });
+    if (this.#cursor !== undefined) query.set("cursor", this.#cursor);
+    const { header } = this.report;
+    const body = header === undefined ? slice : new Blob([header, "\n", slice]);
+    const headers = { "Content-Type": "application/octet-stream" };
+    const init = { method: "POST", headers, body, signal: this.#abort.signal };
+    return (await (await api.fetch(`/api/imports?${query}`, init)).json()) as ImportedSlice;
+  }
+
+  #resize(consumed: number, sent: number, tookMs: number): void {
+    if (consumed === 0) this.#sliceBytes = Math.min(2 * this.#sliceBytes, longRowBytesMax);
+    else if (tookMs > slowMs || consumed < sent / 2)
+      this.#sliceBytes = Math.max(sliceBytesMin, Math.min(consumed, Math.floor(sent / 2)));
+    else if (tookMs < quickMs)
+      this.#sliceBytes = Math.min(2 * this.#sliceBytes, Math.max(sliceBytesMax, consumed));
   }
 }
 
-function positionOf({ line, element }: InputRow): number {
-  return element ?? line;
-}
-
-function withNewline(header: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  const line = new Uint8Array(header.length + 1);
-  line.set(header);
-  line[header.length] = 0x0a;
-  return line;
+function sleep(delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, delayMs);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
 }
