@@ -172,6 +172,7 @@ export async function startService(
           intake,
           rateLimit,
           rowBytesMax: config.bodyBytesMax,
+          settings: config.effective,
           events,
           tracer,
           counters,

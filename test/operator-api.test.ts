@@ -68,6 +68,42 @@ onEveryEngine((engine) => {
       ]);
     });
 
+  describe("counts", () => {
+    test("the plants that match, as far as they were counted", async () => {
+      const counted = async (query: string) => (await call(`/api/plants/count${query}`)).body as object;
+      expect(await counted("")).toEqual({ plants: "33" });
+      expect(await counted("?tag=tree")).toEqual({ plants: "16" });
+      expect(await counted("?name=OAK%201")).toEqual({ plants: "10" });
+      expect(await counted("?tag=none&name=x")).toEqual({ plants: "0" });
+      expect((await call("/api/plants/count?name=x&cursor=z")).body.error).toBe(40031);
+    });
+
+    test("the plants of each hour of a day and of a week", async () => {
+      for (const [span, hours] of [
+        ["day", 24],
+        ["week", 168],
+      ] as const) {
+        const { body } = await call(`/api/history?span=${span}`);
+        const creates = body["creates"] as number[];
+        expect([creates.length, creates.reduce((sum, count) => sum + count)]).toEqual([hours, 33]);
+        expect(body["bucketSeconds"]).toBe(3600);
+      }
+      expect((await call("/api/history?span=year")).body.error).toBe(40031);
+    });
+  });
+
+  test("the settings in force are listed without a secret", async () => {
+    const { body } = await call("/api/settings");
+    const settings = body["settings"] as { name: string; value: string; source: string }[];
+    expect(settings).toContainEqual({ name: "max-body-bytes", value: "65536", source: "default" });
+    expect(settings).toContainEqual({
+      name: "PLANT_STORE_OPERATOR_TOKEN",
+      value: "(set, not shown)",
+      source: "environment",
+    });
+    expect(JSON.stringify(body)).not.toMatch(/test-(?:access|operator)-token/);
+  });
+
   describe("plants are listed", () => {
     test("newest first, in pages that neither repeat nor skip, though plants come in between", async () => {
       const first = await call("/api/plants?limit=10");
@@ -455,7 +491,9 @@ onEveryEngine((engine) => {
     const scopeOf = (route: string): Scope => {
       if (route === "POST /plants") return "plants:create";
       if (route === "GET /metrics") return "metrics";
-      return /^(?:GET|POST) \/api\/(?:tokens|audit)/.test(route) ? "operator" : "operator:read";
+      return /^(?:GET|POST) \/api\/(?:tokens|audit|settings|backups)/.test(route)
+        ? "operator"
+        : "operator:read";
     };
     const holders: Record<Scope, readonly Scope[]> = {
       "plants:create": ["plants:create"],

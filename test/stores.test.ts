@@ -439,6 +439,10 @@ onEveryEngine((engine) => {
     for (const [what, filter, count] of filters) {
       test(`a filter by ${what}`, async () => {
         for (const limit of [2, 100]) expect(await allPages({ filter, limit })).toHaveLength(count);
+        expect(await store.archive.count(filter, undefined, 1000)).toEqual({
+          plants: count,
+          next: undefined,
+        });
       });
     }
 
@@ -450,6 +454,8 @@ onEveryEngine((engine) => {
     test("totals, minutes and tags are counted", async () => {
       for (const _ of [1, 2, 3]) expect(await store.archive.total()).toBe(25);
       expect(await store.archive.createdPerMinute(startMs - minuteMs, 4)).toEqual([0, 5, 5, 5]);
+      expect(await store.archive.createdPerHour(startMs - 60 * minuteMs, 3)).toEqual([0, 25, 0]);
+      expect(await store.archive.count({}, undefined, 1000)).toEqual({ plants: 25, next: undefined });
       expect(await store.archive.topTags(5)).toEqual([{ tag: "tree", plants: 9 }]);
     });
 

@@ -21,6 +21,8 @@ export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settin
   /** A function where it comes from a file, which is read again each time it is needed. */
   readonly databasePassword: string | (() => string) | undefined;
   readonly otel: OtelConfig;
+  /** What `plant-store config` prints. */
+  readonly effective: readonly EffectiveSetting[];
 };
 
 /** An invalid setting; the message names it. */
@@ -45,7 +47,7 @@ export interface ConfigSources {
 }
 
 type PresetName = Exclude<SecretName, "databasePassword">;
-type NotASetting = "presetTokens" | "rereadPresets" | "databasePassword" | "otel";
+type NotASetting = "presetTokens" | "rereadPresets" | "databasePassword" | "otel" | "effective";
 
 interface Found {
   readonly text: string;
@@ -75,6 +77,7 @@ export function readConfig(sources: ConfigSources): Config {
     rereadPresets: fromFile ? () => readPresets(config, sources) : undefined,
     databasePassword: databasePassword(sources),
     otel: readOtel(sources.environment),
+    effective: effectiveSettings(sources),
   };
 }
 

@@ -31,9 +31,10 @@ export function describeOperatorApi(routes: readonly Route<never>[], url: string
     tags: [
       { name: "plants", description: "What is stored." },
       { name: "tokens", description: "Who may call." },
+      { name: "service", description: "The running service." },
     ],
     bearer:
-      "A token with the scope operator. The scope operator:read is enough for everything but tokens and the audit trail.",
+      "A token with the scope operator. The scope operator:read is enough for everything but tokens, the audit trail, settings and backups.",
     schemas,
     errorsOf: ({ scope, operation }) => [
       ...errorsOfAll,

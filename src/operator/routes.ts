@@ -3,12 +3,14 @@ import { documentRoute } from "../http/openapi.ts";
 import type { Handler, Route } from "../http/route.ts";
 import type { Changes } from "./changes.ts";
 import { type ConsoleFiles, consoleRoutes } from "./console-files.ts";
+import { countPlants } from "./count-plants.ts";
 import { createExportLink } from "./create-export-link.ts";
 import { createToken } from "./create-token.ts";
 import { exportPlants } from "./export-plants.ts";
 import type { Exports } from "./exports.ts";
 import { followChanges } from "./follow-changes.ts";
 import { followExportLink } from "./follow-export-link.ts";
+import { history } from "./history.ts";
 import { type IdentityProviderParts, showIdentityProvider } from "./identity-provider.ts";
 import { type ImportSliceParts, importSlice } from "./import-slice.ts";
 import { type AuditParts, listAudit } from "./list-audit.ts";
@@ -20,6 +22,7 @@ import { type OverviewParts, overview } from "./overview.ts";
 import { revokeToken } from "./revoke-token.ts";
 import { rotateToken } from "./rotate-token.ts";
 import { showPlant } from "./show-plant.ts";
+import { type SettingsParts, showSettings } from "./show-settings.ts";
 import { signIn } from "./sign-in.ts";
 import type { TokenParts } from "./tokens.ts";
 import { type WatchParts, watchPlants } from "./watch-plants.ts";
@@ -32,6 +35,7 @@ export interface OperatorRouteParts
     AuditParts,
     WatchParts,
     WhoAmIParts,
+    SettingsParts,
     Omit<ImportSliceParts, "events">,
     IdentityProviderParts {
   readonly events: OverviewParts["events"] & ImportSliceParts["events"];
@@ -58,7 +62,9 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   signIn,
   whoAmI,
   overview,
+  history,
   listPlants,
+  countPlants,
   showPlant,
   watchPlants,
   followChanges,
@@ -71,6 +77,7 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   revokeToken,
   rotateToken,
   listAudit,
+  showSettings,
   showIdentityProvider,
   ...consoleRoutes,
   createPlantFromConsole,

@@ -57,6 +57,28 @@ export const schemas = {
     },
     ["tag"],
   ),
+  MatchCount: object(
+    {
+      plants: string("How many plants match, of those counted."),
+      next: string("The cursor to continue from; absent at the end."),
+    },
+    ["next"],
+  ),
+  History: object({
+    from: time("When the first bucket starts."),
+    bucketSeconds: count("How long each one is."),
+    creates: {
+      type: "array",
+      items: { type: "integer" },
+      description: "Plants stored in each; the last one is not over.",
+    },
+  }),
+  Settings: object({ settings: list("Setting") }),
+  Setting: object({
+    name: string("Its flag, or its variable."),
+    value: string("Empty where it is not set; a secret has no value here."),
+    source: { type: "string", enum: ["flag", "environment", "file", "default"] },
+  }),
   NewPlants: object({
     plants: list("StoredPlant"),
     more: count("How many further plants were stored at the same time."),

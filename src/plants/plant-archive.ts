@@ -37,6 +37,12 @@ export interface PlantPage {
   readonly searched: number;
 }
 
+export interface MatchCount {
+  readonly plants: number;
+  /** Where to continue counting; undefined at the end. */
+  readonly next: string | undefined;
+}
+
 export interface TagCount {
   readonly tag: string;
   readonly plants: number;
@@ -84,8 +90,15 @@ export interface PlantArchive {
   /** The plants with these ids, where they exist, in any order. */
   findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]>;
   total(): Promise<number>;
+  /**
+   * How many plants match, counted for at most about so long, from where an earlier count ended.
+   * @throws CursorProblem
+   */
+  count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount>;
   /** How many were stored in each of that many minutes, starting at `fromMs`. */
   createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]>;
+  /** The same for hours. */
+  createdPerHour(fromMs: number, hours: number): Promise<readonly number[]>;
   /** The most frequent tags. May take seconds on a large store. */
   topTags(limit: number): Promise<readonly TagCount[]>;
   /** What was stored since the cursor, each plant at least once; without a cursor, no plants and the current cursor. */

@@ -2,6 +2,7 @@ import { int64Max } from "../../plants/int64.ts";
 import {
   type Arrivals,
   CursorProblem,
+  type MatchCount,
   type PageRequest,
   type PlantArchive,
   type PlantFilter,
@@ -17,8 +18,10 @@ import { readFailure } from "./faults.ts";
 const archiveMsMax = 30_000;
 // A page of huge plants is truncated, to bound memory.
 const rowsPerRead = 500;
+const rowsPerCount = 2000;
 const pageCharactersMax = 4 * 1024 * 1024;
 const minuteMs = 60_000;
+const hourMs = 3_600_000;
 // A plant gets its time before it is committed, and clocks of nodes differ. Older plants may still be committed before those
 // younger than this, so these are read again.
 const settledAfterMs = 7000;
@@ -91,12 +94,40 @@ export class PostgresArchive implements PlantArchive {
     return plants + Number(row?.[0]);
   }
 
-  async createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]> {
-    const sql = `SELECT created_at_ms - $1::bigint - (created_at_ms - $1::bigint) % ${minuteMs} AS minute, count(*)
-        FROM plants WHERE created_at_ms >= $1::bigint AND created_at_ms < $2::bigint GROUP BY minute`;
-    const rows = await this.#read(sql, [fromMs, fromMs + minutes * minuteMs]);
-    const counts = new Array<number>(minutes).fill(0);
-    for (const [offset, count] of rows) counts[Number(offset) / minuteMs] = Number(count);
+  async count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount> {
+    const matches = searchOf(filter);
+    if (matches === undefined) {
+      const { where, values } = whereOf(filter);
+      if (where === undefined) return { plants: 0, next: undefined };
+      const [row] = await this.#read(`SELECT count(*) FROM plants ${where}`, values);
+      return { plants: Number(row?.[0]), next: undefined };
+    }
+    const endMs = performance.now() + msMax;
+    let position = cursor === undefined ? undefined : parseCursor(cursor);
+    for (let plants = 0; ; ) {
+      const rows = await this.#rows(filter, "oldest-first", position, rowsPerCount);
+      plants += rows.filter(matches).length;
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < rowsPerCount) return { plants, next: undefined };
+      position = positionOf(last);
+      if (performance.now() >= endMs) return { plants, next: cursorOf(position) };
+    }
+  }
+
+  createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]> {
+    return this.#created(fromMs, minutes, minuteMs);
+  }
+
+  createdPerHour(fromMs: number, hours: number): Promise<readonly number[]> {
+    return this.#created(fromMs, hours, hourMs);
+  }
+
+  async #created(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]> {
+    const sql = `SELECT created_at_ms - $1::bigint - (created_at_ms - $1::bigint) % ${bucketMs} AS bucket, count(*)
+        FROM plants WHERE created_at_ms >= $1::bigint AND created_at_ms < $2::bigint GROUP BY bucket`;
+    const rows = await this.#read(sql, [fromMs, fromMs + buckets * bucketMs]);
+    const counts = new Array<number>(buckets).fill(0);
+    for (const [offset, count] of rows) counts[Number(offset) / bucketMs] = Number(count);
     return counts;
   }
 
@@ -128,20 +159,9 @@ export class PostgresArchive implements PlantArchive {
     after: Position | undefined,
     count: number,
   ): Promise<StoredPlant[]> {
-    const values: unknown[] = [];
-    const value = (given: unknown) => `$${values.push(given)}`;
-    const { id, tag, sinceMs, untilMs } = filter;
-    // No plant has this character, and PostgreSQL rejects it in a comparison.
-    if (tag?.includes("\0")) return [];
     const [than, direction] = order === "newest-first" ? ["<", "DESC"] : [">", "ASC"];
-    const conditions = [
-      id !== undefined && `id = ${value(id)}`,
-      tag !== undefined && tagIs(value(tag)),
-      sinceMs !== undefined && `created_at_ms >= ${value(sinceMs)}`,
-      untilMs !== undefined && `created_at_ms < ${value(untilMs)}`,
-      after !== undefined && `(created_at_ms, id) ${than} (${value(after.createdAtMs)}, ${value(after.id)})`,
-    ].filter((condition) => condition !== false);
-    const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+    const { where, values } = whereOf(filter, than, after);
+    if (where === undefined) return [];
     const sql = `SELECT ${fields} FROM plants ${where} ORDER BY created_at_ms ${direction}, id ${direction} LIMIT ${count}`;
     return (await this.#read(sql, values)).map(fromRow);
   }
@@ -161,6 +181,26 @@ function searchOf({ namePart, createdBy }: PlantFilter): ((plant: StoredPlant) =
   const part = namePart?.toLowerCase() ?? "";
   return (plant) =>
     plant.name.toLowerCase().includes(part) && (createdBy === undefined || plant.createdBy === createdBy);
+}
+
+/** The part of a filter that an index supports, after a position; undefined where nothing can match. */
+function whereOf(
+  { id, tag, sinceMs, untilMs }: PlantFilter,
+  than = ">",
+  after?: Position,
+): { readonly where: string | undefined; readonly values: readonly unknown[] } {
+  const values: unknown[] = [];
+  const value = (given: unknown) => `$${values.push(given)}`;
+  // No plant has this character, and PostgreSQL rejects it in a comparison.
+  if (tag?.includes("\0")) return { where: undefined, values };
+  const conditions = [
+    id !== undefined && `id = ${value(id)}`,
+    tag !== undefined && tagIs(value(tag)),
+    sinceMs !== undefined && `created_at_ms >= ${value(sinceMs)}`,
+    untilMs !== undefined && `created_at_ms < ${value(untilMs)}`,
+    after !== undefined && `(created_at_ms, id) ${than} (${value(after.createdAtMs)}, ${value(after.id)})`,
+  ].filter((condition) => condition !== false);
+  return { where: conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`, values };
 }
 
 // The index has only the first 100 characters, as the size of an entry is limited; see the fourth migration.

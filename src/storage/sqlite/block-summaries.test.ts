@@ -68,6 +68,17 @@ async function idsFound(filter: PlantFilter, order: PageRequest["order"]): Promi
   return ids;
 }
 
+async function counted(filter: PlantFilter, msMax: number): Promise<number> {
+  let plants = 0;
+  let cursor: string | undefined;
+  do {
+    const count = await store.archive.count(filter, cursor, msMax);
+    plants += count.plants;
+    cursor = count.next;
+  } while (cursor !== undefined);
+  return plants;
+}
+
 const alone: PlantFilter[] = [
   ...["t0", "t1", "t2", "first", "none"].map((tag) => ({ tag })),
   ...["fern_1", "FERN_24", "été", "ÉTÉ\n7", "x 10", "é", "%", "_", "no such", "n_2400 é"].map((namePart) => ({
@@ -87,6 +98,7 @@ test("plants are found by every filter and pair of filters, in summarised blocks
     const expected = everyId.filter((id) => fits(filter, id));
     expect([filter, await idsFound(filter, "oldest-first")]).toEqual([filter, expected]);
     expect([filter, await idsFound(filter, "newest-first")]).toEqual([filter, expected.toReversed()]);
+    expect([filter, await counted(filter, 1000)]).toEqual([filter, expected.length]);
   }
 });
 
@@ -140,4 +152,7 @@ test("plants and summaries that another process writes meanwhile are respected",
   expect(await verify(file, () => {})).toMatchObject({ plants: plants + 4500, problems: [] });
   store = new SqliteStore(file);
   expect(await idsFound({ createdBy: "other", tag: "t1" }, "oldest-first")).toHaveLength(1500);
+  // In several steps: each counts at least one slice, however little time it has.
+  expect((await store.archive.count({ namePart: "o" }, undefined, 0)).next).toBeDefined();
+  expect(await counted({ createdBy: "other" }, 0)).toBe(1500);
 });

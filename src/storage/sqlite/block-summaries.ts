@@ -21,7 +21,6 @@ export interface SummaryTable {
 
 // Another program may have added thousands of blocks; a batch waits for these at most.
 const blocksPerBatchMax = 4;
-const minuteMs = 60_000;
 // Names that are longer than this on average are not summarised: reading the plants is as fast.
 const namesCharactersMax = 128 * blockPlants;
 
@@ -134,6 +133,17 @@ export function blockChoices({ tag, namePart, sinceMs, untilMs }: PlantFilter): 
   return choices;
 }
 
+/** How many plants have a tag, from the counts of blocks and the plants that are in no full block yet. */
+export function countTag(database: Database, tag: string): number {
+  const row = database
+    .query<{ plants: bigint | null }, [string, string]>(
+      `SELECT (SELECT ifnull(sum(plants), 0) FROM tag_windows WHERE tag = ?)
+            + (SELECT count(*) FROM plants WHERE seq > ${lastSummarisedSql} AND tag = ?) AS plants`,
+    )
+    .get(tag, tag);
+  return Number(row?.plants ?? 0n);
+}
+
 /** The most frequent tags, from the counts of blocks and the plants that are in no full block yet. */
 export function topTags(database: Database, limit: number): readonly TagCount[] {
   return database
@@ -148,15 +158,20 @@ export function topTags(database: Database, limit: number): readonly TagCount[] 
     .map(({ tag, plants }) => ({ tag, plants: Number(plants) }));
 }
 
-/** How many plants have their time in each of that many minutes. A block whose plants are all of one minute is not read. */
-export function createdPerMinute(database: Database, fromMs: number, minutes: number): readonly number[] {
+/** How many plants have their time in each of that many buckets. A block whose plants are all of one bucket is not read. */
+export function createdPerBucket(
+  database: Database,
+  fromMs: number,
+  buckets: number,
+  bucketMs: number,
+): readonly number[] {
   const rows = database
-    .query<{ minute: bigint; plants: bigint }, [number, number]>(
+    .query<{ bucket: bigint; plants: bigint }, [number, number]>(
       `WITH span (from_ms, until_ms) AS MATERIALIZED (SELECT ?, ?),
        near AS MATERIALIZED (
-         SELECT block, (min_ms - from_ms) / ${minuteMs} AS minute,
+         SELECT block, (min_ms - from_ms) / ${bucketMs} AS bucket,
                 min_ms >= from_ms AND max_ms < until_ms
-                  AND (min_ms - from_ms) / ${minuteMs} = (max_ms - from_ms) / ${minuteMs} AS within
+                  AND (min_ms - from_ms) / ${bucketMs} = (max_ms - from_ms) / ${bucketMs} AS within
            FROM span CROSS JOIN block_times WHERE max_ms >= from_ms AND min_ms < until_ms
        ),
        times (created_at_ms) AS (
@@ -165,16 +180,16 @@ export function createdPerMinute(database: Database, fromMs: number, minutes: nu
          UNION ALL
          SELECT created_at_ms FROM plants WHERE seq > ${lastSummarisedSql}
        )
-       SELECT minute, sum(plants) AS plants FROM (
-         SELECT minute, ${blockPlants} AS plants FROM near WHERE within
+       SELECT bucket, sum(plants) AS plants FROM (
+         SELECT bucket, ${blockPlants} AS plants FROM near WHERE within
          UNION ALL
-         SELECT (created_at_ms - from_ms) / ${minuteMs}, 1 FROM span CROSS JOIN times
+         SELECT (created_at_ms - from_ms) / ${bucketMs}, 1 FROM span CROSS JOIN times
           WHERE created_at_ms >= from_ms AND created_at_ms < until_ms
-       ) GROUP BY minute`,
+       ) GROUP BY bucket`,
     )
-    .all(fromMs, fromMs + minutes * minuteMs);
-  const counts = new Array<number>(minutes).fill(0);
-  for (const { minute, plants } of rows) counts[Number(minute)] = Number(plants);
+    .all(fromMs, fromMs + buckets * bucketMs);
+  const counts = new Array<number>(buckets).fill(0);
+  for (const { bucket, plants } of rows) counts[Number(bucket)] = Number(plants);
   return counts;
 }
 

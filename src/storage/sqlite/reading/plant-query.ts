@@ -38,14 +38,10 @@ export function selectPlants(
   database: Database,
   { filter, range, direction, limit }: PlantQuery,
 ): PlantRow[] {
-  const choices = blockChoices(filter);
-  const summarised = choices.length === 0 ? 0 : lastSummarised(database);
-  const inBlocks = { low: range.low, high: Math.min(range.high, summarised) };
-  const newest = { low: Math.max(range.low, summarised + 1), high: range.high };
-  const parts = [inBlocks, newest].filter(({ low, high }) => low <= high);
+  const parts = partsOf(database, filter, range);
   const rows: PlantRow[] = [];
-  for (const part of direction === "DESC" ? parts.toReversed() : parts) {
-    const { sql, values } = rowsQuery(filter, part === inBlocks ? choices : [], part, direction);
+  for (const { part, choices } of direction === "DESC" ? parts.toReversed() : parts) {
+    const { sql, values } = rowsQuery(filter, choices, part, direction);
     rows.push(
       ...database.query<PlantRow, (string | number)[]>(`${sql} LIMIT ?`).all(...values, limit - rows.length),
     );
@@ -54,29 +50,58 @@ export function selectPlants(
   return rows;
 }
 
-/** The query of selectPlants, without its limit. */
+/** How many plants match a filter; it reads the same blocks. */
+export function countPlants(database: Database, filter: PlantFilter, range: SeqRange): number {
+  let plants = 0;
+  for (const { part, choices } of partsOf(database, filter, range)) {
+    const { sql, values } = rowsQuery(filter, choices, part, undefined);
+    plants += Number(
+      database.query<{ plants: bigint }, (string | number)[]>(sql).get(...values)?.plants ?? 0n,
+    );
+  }
+  return plants;
+}
+
+/** The blocks that have summaries, with those that help, and the newest plants. */
+function partsOf(
+  database: Database,
+  filter: PlantFilter,
+  { low, high }: SeqRange,
+): { readonly part: SeqRange; readonly choices: readonly BlockChoice[] }[] {
+  const choices = blockChoices(filter);
+  const summarised = choices.length === 0 ? 0 : lastSummarised(database);
+  return [
+    { part: { low, high: Math.min(high, summarised) }, choices },
+    { part: { low: Math.max(low, summarised + 1), high }, choices: [] },
+  ].filter(({ part }) => part.low <= part.high);
+}
+
+/** The query of selectPlants, without its limit; without a direction it counts. */
 export function rowsQuery(
   filter: PlantFilter,
   choices: readonly BlockChoice[],
   { low, high }: SeqRange,
-  direction: Direction,
+  direction: Direction | undefined,
 ): Sql {
   const condition = conditionOf(filter);
+  const columns = direction === undefined ? "count(*) AS plants" : allColumns;
+  const ordered = (...by: string[]) =>
+    direction === undefined ? "" : `ORDER BY ${by.map((column) => `${column} ${direction}`).join(", ")}`;
   const [first, ...others] = choices;
   if (first === undefined)
     return {
-      sql: `SELECT ${allColumns} FROM plants WHERE seq BETWEEN ? AND ?${condition.sql} ORDER BY seq ${direction}`,
+      sql: `SELECT ${columns} FROM plants WHERE seq BETWEEN ? AND ?${condition.sql} ${ordered("seq")}`,
       values: [low, high, ...condition.values],
     };
   const { block } = first;
   // CROSS JOIN, so that the blocks are chosen first, in this order, and plants are read only in the chosen ones.
   return {
-    sql: `SELECT ${allColumns} FROM ${choices.map(({ from }) => from).join(" CROSS JOIN ")} CROSS JOIN plants
+    sql: `SELECT ${columns} FROM ${choices.map(({ from }) => from).join(" CROSS JOIN ")} CROSS JOIN plants
        WHERE ${block} BETWEEN ? AND ? AND ${choices.map(({ where }) => where.sql).join(" AND ")}
          ${others.map((other) => `AND ${other.block} = ${block}`).join(" ")}
          AND seq BETWEEN max(?, ${block} * ${blockPlants} + 1) AND min(?, (${block} + 1) * ${blockPlants})
          ${condition.sql}
-       ORDER BY ${block} ${direction}, seq ${direction}`,
+       ${ordered(block, "seq")}`,
     values: [
       blockOf(low),
       blockOf(high),

@@ -6,6 +6,7 @@ import {
   type Change,
   CursorProblem,
   type DiskUsage,
+  type MatchCount,
   type PageRequest,
   type PlantArchive,
   type PlantFilter,
@@ -13,9 +14,16 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../../../plants/plant-archive.ts";
-import { createdPerMinute, topTags } from "../block-summaries.ts";
+import { countTag, createdPerBucket, topTags } from "../block-summaries.ts";
 import { changesAfter } from "./change-feed.ts";
-import { allColumns, fromRow, type PlantRow, type SeqRange, selectPlants } from "./plant-query.ts";
+import {
+  allColumns,
+  countPlants,
+  fromRow,
+  type PlantRow,
+  type SeqRange,
+  selectPlants,
+} from "./plant-query.ts";
 
 // A page of huge plants is truncated, to bound memory.
 const rowsPerRead = 250;
@@ -25,6 +33,9 @@ const pageCharactersMax = 4 * 1024 * 1024;
 const sliceSeqsMin = 64;
 const sliceSeqsMax = 100_000;
 const sliceMsWanted = 25;
+const countSeqsMin = 4096;
+const minuteMs = 60_000;
+const hourMs = 3_600_000;
 
 /** Reads SQLite, and blocks its thread while it does: the service runs it on threads of its own. */
 export class SqliteArchive implements PlantArchive {
@@ -85,7 +96,31 @@ export class SqliteArchive implements PlantArchive {
   }
 
   async createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]> {
-    return createdPerMinute(this.#database, fromMs, minutes);
+    return createdPerBucket(this.#database, fromMs, minutes, minuteMs);
+  }
+
+  async createdPerHour(fromMs: number, hours: number): Promise<readonly number[]> {
+    return createdPerBucket(this.#database, fromMs, hours, hourMs);
+  }
+
+  async count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount> {
+    const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
+    if (chosen.length === 0) return { plants: this.#lastSeq(), next: undefined };
+    const isOnlyTag = chosen.length === 1 && filter.tag !== undefined;
+    if (isOnlyTag) return { plants: countTag(this.#database, filter.tag ?? ""), next: undefined };
+    const range = this.#range(filter, "oldest-first", cursor, undefined);
+    const deadlineMs = performance.now() + msMax;
+    let sliceSeqs = countSeqsMin;
+    let plants = 0;
+    while (range.low <= range.high) {
+      const startMs = performance.now();
+      const slice = firstSlice(range, false, sliceSeqs);
+      plants += countPlants(this.#database, filter, slice);
+      range.low = slice.high + 1;
+      if (performance.now() > deadlineMs) return { plants, next: nextOf(range, false) };
+      sliceSeqs = nextWidth(sliceSeqs, performance.now() - startMs);
+    }
+    return { plants, next: undefined };
   }
 
   async topTags(limit: number): Promise<readonly TagCount[]> {

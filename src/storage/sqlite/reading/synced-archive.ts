@@ -17,6 +17,8 @@ export function syncedArchive(archive: PlantArchive, path: string): PlantArchive
     findAll: (ids) => synced(archive.findAll(ids)),
     total: () => synced(archive.total()),
     createdPerMinute: (fromMs, minutes) => synced(archive.createdPerMinute(fromMs, minutes)),
+    createdPerHour: (fromMs, hours) => synced(archive.createdPerHour(fromMs, hours)),
+    count: (filter, cursor, msMax) => synced(archive.count(filter, cursor, msMax)),
     topTags: (limit) => synced(archive.topTags(limit)),
     arrivedSince: (cursor, limit) => synced(archive.arrivedSince(cursor, limit)),
     diskUsage: () => archive.diskUsage(),

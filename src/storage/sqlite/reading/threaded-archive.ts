@@ -2,6 +2,7 @@ import {
   CursorProblem,
   type PageRequest,
   type PlantArchive,
+  type PlantFilter,
   type PlantPage,
   StaleCursor,
 } from "../../../plants/plant-archive.ts";
@@ -56,6 +57,10 @@ export class ThreadedArchive implements PlantArchive {
   total = () => this.#use((thread) => thread.ask("total"));
   createdPerMinute = (fromMs: number, minutes: number) =>
     this.#use((thread) => thread.ask("createdPerMinute", fromMs, minutes));
+  createdPerHour = (fromMs: number, hours: number) =>
+    this.#use((thread) => thread.ask("createdPerHour", fromMs, hours));
+  count = (filter: PlantFilter, cursor: string | undefined, msMax: number) =>
+    this.#use((thread) => thread.ask("count", filter, cursor, msMax));
   topTags = (limit: number) => this.#use((thread) => thread.ask("topTags", limit));
   arrivedSince = (cursor: string | undefined, limit: number) =>
     this.#use((thread) => thread.ask("arrivedSince", cursor, limit));
