@@ -20,7 +20,7 @@ import {
   type PublicListenerOptions,
   startPublicListener,
 } from "./public/public-listener.ts";
-import { openServiceStore, startOnceOpen } from "./storage/open-store.ts";
+import { openBackups, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
 import { rescue } from "./storage/rescue.ts";
 import { DataFileReplaced, type Store } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
@@ -173,6 +173,7 @@ export async function startService(
           rateLimit,
           rowBytesMax: config.bodyBytesMax,
           settings: config.effective,
+          backupStore: openBackups(config.database, config.backupFolder),
           events,
           tracer,
           counters,

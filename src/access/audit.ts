@@ -16,6 +16,8 @@ export type AuditAction =
   | "console.signed-in"
   | "export.started"
   | "import.started"
+  | "backup.created"
+  | "backup.downloaded"
   | "audit.trimmed";
 
 export interface AuditEntry extends Origin {

@@ -189,6 +189,13 @@ export const settings = {
     "the longest lifetime of a token that an OIDC caller creates",
     parseTokenLifetimeMax,
   ),
+  backupFolder: setting(
+    "backup-folder",
+    "",
+    "PATH",
+    "an existing folder for the backups that operators make in the console",
+    parsePath,
+  ),
 } as const;
 
 export type SettingName = keyof typeof settings;

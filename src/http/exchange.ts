@@ -39,6 +39,7 @@ export interface ListenerState {
 const reasons: Readonly<Record<number, string>> = {
   200: "OK",
   201: "Created",
+  202: "Accepted",
   303: "See Other",
   400: "Bad Request",
   401: "Unauthorized",

@@ -38,9 +38,10 @@ export class StreamedResponse implements StreamOwner {
   }
 
   /** Settles once the next piece should be written, or there is no one left to read it. */
-  async write(text: string): Promise<void> {
-    if (text === "" || !this.#open) return;
-    const bytes = Buffer.from(text);
+  async write(part: string | Uint8Array): Promise<void> {
+    if (part.length === 0 || !this.#open) return;
+    const bytes =
+      typeof part === "string" ? Buffer.from(part) : Buffer.from(part.buffer, part.byteOffset, part.length);
     const piece = this.#chunked
       ? Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")])
       : bytes;

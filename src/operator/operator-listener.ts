@@ -5,6 +5,7 @@ import { publicUrl } from "../http/listen-address.ts";
 import { type Listener, type ListenerOptions, startListener } from "../http/listener.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { Tracer } from "../telemetry/tracing/tracer.ts";
+import { type BackupParts, Backups } from "./backups.ts";
 import { Changes } from "./changes.ts";
 import { ConsoleFiles } from "./console-files.ts";
 import { Exports } from "./exports.ts";
@@ -13,8 +14,9 @@ import { type OperatorRouteParts, operatorRoutes } from "./routes.ts";
 
 export type OperatorParts = Omit<
   OperatorRouteParts,
-  "readiness" | "exports" | "changes" | "consoleFiles" | "url" | "startedAtMs"
-> & { readonly events: Events; readonly tracer: Tracer | undefined };
+  "readiness" | "exports" | "changes" | "backups" | "consoleFiles" | "url" | "startedAtMs"
+> &
+  Pick<BackupParts, "backupStore"> & { readonly events: Events; readonly tracer: Tracer | undefined };
 
 export interface OperatorOptions
   extends Omit<
@@ -39,6 +41,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     readiness,
     exports: new Exports(parts.archive, parts.audit),
     changes: new Changes(parts.archive, parts.audit),
+    backups: new Backups(parts),
     consoleFiles: new ConsoleFiles(),
     startedAtMs: Date.now(),
     url: () => url,

@@ -1,6 +1,8 @@
 import { livez, type Readiness, readyz } from "../http/health.ts";
 import { documentRoute } from "../http/openapi.ts";
 import type { Handler, Route } from "../http/route.ts";
+import { backupRoutes } from "./backup-routes.ts";
+import type { Backups } from "./backups.ts";
 import type { Changes } from "./changes.ts";
 import { type ConsoleFiles, consoleRoutes } from "./console-files.ts";
 import { countPlants } from "./count-plants.ts";
@@ -42,6 +44,7 @@ export interface OperatorRouteParts
   readonly readiness: Readiness;
   readonly exports: Exports;
   readonly changes: Changes;
+  readonly backups: Backups;
   readonly consoleFiles: ConsoleFiles;
   /** What POST /plants does on the public listener. */
   readonly createPlant: Handler;
@@ -78,6 +81,7 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   rotateToken,
   listAudit,
   showSettings,
+  ...backupRoutes,
   showIdentityProvider,
   ...consoleRoutes,
   createPlantFromConsole,

@@ -1,25 +1,7 @@
 import { scopes as scopeNames } from "../access/scopes.ts";
 import { exportFormatNames } from "../files/export-formats.ts";
 import { fileFormats } from "../files/read-rows.ts";
-
-const string = (description: string) => ({ type: "string", description });
-const time = (description: string) => ({ type: "string", format: "date-time", description });
-const count = (description: string) => ({ type: "integer", description });
-const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-const list = (name: string) => ({ type: "array", items: ref(name) });
-const object = <Properties extends Record<string, unknown>>(
-  properties: Properties,
-  optional: readonly string[] = [],
-) => ({
-  type: "object",
-  required: Object.keys(properties).filter((name) => !optional.includes(name)),
-  properties,
-});
-/** A request body: a member that is not listed is refused. */
-const closedObject = <Properties extends Record<string, unknown>>(
-  properties: Properties,
-  optional: readonly string[],
-) => ({ ...object(properties, optional), additionalProperties: false });
+import { closedObject, count, list, object, ref, string, time } from "./schema-parts.ts";
 
 const scopes = { type: "array", items: { type: "string", enum: scopeNames } };
 const alsoPreset = string(
@@ -72,6 +54,37 @@ export const schemas = {
       items: { type: "integer" },
       description: "Plants stored in each; the last one is not over.",
     },
+  }),
+  Backups: object(
+    {
+      folder: string("Where they are, on the machine of the service."),
+      unavailable: string("Why there are none, where there can be none."),
+      backups: list("Backup"),
+      task: object(
+        {
+          kind: { type: "string", enum: ["create", "verify"] },
+          name: string("Of the backup that is verified."),
+          startedAt: time("When it was started."),
+          step: string("What is being done now."),
+        },
+        ["name"],
+      ),
+      last: object(
+        {
+          kind: { type: "string", enum: ["create", "verify"] },
+          name: string("Of the backup."),
+          endedAt: time("When it ended."),
+          problem: string("Why it failed, or what is wrong with the backup; absent where nothing is."),
+        },
+        ["name", "problem"],
+      ),
+    },
+    ["folder", "unavailable", "task", "last"],
+  ),
+  Backup: object({
+    name: string("Its file."),
+    at: time("When it was started: it has every plant acknowledged before."),
+    bytes: count("Its size."),
   }),
   Settings: object({ settings: list("Setting") }),
   Setting: object({

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditTrail } from "../access/audit.ts";
 import type { TokenStore } from "../access/tokens.ts";
@@ -6,6 +7,7 @@ import { StoreUnavailable } from "../plants/plant-store.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
 import { realDataFile } from "./sqlite/data-file-path.ts";
+import { ServiceBackups } from "./sqlite/maintenance/service-backups.ts";
 import type { OpenOptions } from "./sqlite/open.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
@@ -72,6 +74,14 @@ export async function openArchive(setting: StoreSetting, { older = true } = {}):
     audit: new SqliteAudit(file, undefined),
     [Symbol.asyncDispose]: async () => file.close(),
   };
+}
+
+/** The backups of a store in a folder, or why there are none. */
+export function openBackups(database: string, folder: string | undefined): ServiceBackups | string {
+  if (isDatabaseUrl(database))
+    return "Back up PostgreSQL with its own tools, such as pg_dump or pg_basebackup.";
+  if (folder === undefined) return "Set --backup-folder to an existing folder to make backups here.";
+  return new ServiceBackups(database, resolve(folder));
 }
 
 /** Only the tokens of a store, also while a service runs on it, which notices the change. */

@@ -15,6 +15,8 @@ const actionLabels: Readonly<Record<string, string>> = {
   "console.signed-in": "Signed in",
   "export.started": "Exported plants",
   "import.started": "Imported a file",
+  "backup.created": "Started a backup",
+  "backup.downloaded": "Downloaded a backup",
   "audit.trimmed": "Removed old entries",
 };
 

@@ -1,0 +1,178 @@
+import type { AuditTrail } from "../access/audit.ts";
+import type { Caller } from "../access/gate.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { HttpError } from "../http/http-error.ts";
+import type { Events } from "../telemetry/events.ts";
+import { isoTime, originOf } from "./tokens.ts";
+
+/** The dated backups of the data file. */
+export interface BackupStore {
+  readonly folder: string;
+  /** The newest first. */
+  list(): readonly { readonly name: string; readonly atMs: number; readonly bytes: number }[];
+  create(atMs: number, onStep: (step: string) => void): Promise<{ readonly path: string }>;
+  verify(name: string): Promise<readonly string[]>;
+  read(name: string): { readonly bytes: number; readonly pieces: AsyncIterable<Uint8Array> } | undefined;
+}
+
+export interface BackupParts {
+  /** Why there are none, where there are none. */
+  readonly backupStore: BackupStore | string;
+  readonly audit: AuditTrail;
+  readonly events: Pick<Events, "internalError">;
+}
+
+interface Task {
+  readonly kind: "create" | "verify";
+  readonly name: string | undefined;
+  readonly startedAt: string;
+  step: string;
+}
+
+interface Result {
+  readonly kind: Task["kind"];
+  readonly name: string | undefined;
+  readonly endedAt: string;
+  /** Undefined where it succeeded. */
+  readonly problem: string | undefined;
+}
+
+interface Link {
+  readonly name: string;
+  readonly caller: Caller;
+  readonly isAllowed: () => boolean;
+  readonly expiresMs: number;
+}
+
+const linkMsMax = 60_000;
+const linksMax = 100;
+
+/** Makes and verifies backups in the background, one at a time, and lets browsers download them. */
+export class Backups {
+  readonly #parts: BackupParts;
+  readonly #links = new Map<string, Link>();
+  #task: Task | undefined;
+  #last: Result | undefined;
+
+  constructor(parts: BackupParts) {
+    this.#parts = parts;
+  }
+
+  present() {
+    const store = this.#parts.backupStore;
+    if (typeof store === "string") return { unavailable: store, backups: [] };
+    const { task, last } = { task: this.#task, last: this.#last };
+    try {
+      const backups = store.list().map(({ atMs, ...entry }) => ({ ...entry, at: isoTime(atMs) }));
+      return { folder: store.folder, backups, task, last };
+    } catch (error) {
+      // The folder is missing, or cannot be read.
+      return { folder: store.folder, backups: [], unavailable: (error as Error).message, task, last };
+    }
+  }
+
+  /** The audit trail has an entry before the copy starts. */
+  create(exchange: Exchange, caller: Caller): void {
+    const store = this.#store();
+    const atMs = Date.now();
+    this.#start("create", undefined, async (task) => {
+      await this.#record(exchange, caller, "backup.created", "data file");
+      const { path } = await store.create(atMs, (step) => {
+        task.step = step;
+      });
+      return { name: path.slice(path.lastIndexOf("/") + 1), problem: undefined };
+    });
+  }
+
+  verify(name: string): void {
+    const store = this.#store();
+    this.#existing(name);
+    this.#start("verify", name, async () => ({
+      name,
+      problem: (await store.verify(name)).join("; ") || undefined,
+    }));
+  }
+
+  /** A secret by which the backup can be downloaded once, within a minute. */
+  createLink(name: string, caller: Caller, isAllowed: () => boolean): string {
+    this.#existing(name);
+    for (const [secret, { expiresMs }] of this.#links)
+      if (expiresMs < performance.now()) this.#links.delete(secret);
+    if (this.#links.size >= linksMax)
+      throw new HttpError("too-busy", "Too many downloads were requested. Try again in a minute.");
+    const secret = crypto.randomUUID();
+    this.#links.set(secret, { name, caller, isAllowed, expiresMs: performance.now() + linkMsMax });
+    return secret;
+  }
+
+  async send(exchange: Exchange, secret: string): Promise<void> {
+    const link = this.#links.get(secret);
+    this.#links.delete(secret);
+    if (link === undefined || link.expiresMs < performance.now() || !link.isAllowed())
+      throw new HttpError("no-such-path", "This link has been used, or has expired after a minute.");
+    exchange.caller = link.caller;
+    const file = this.#store().read(link.name);
+    if (file === undefined) throw noSuchBackup(link.name);
+    await this.#record(exchange, link.caller, "backup.downloaded", link.name);
+    const headers = { "Content-Disposition": `attachment; filename="${link.name}"` };
+    const stream = exchange.stream("application/vnd.sqlite3", headers, link.isAllowed);
+    if (stream === undefined) return;
+    for await (const piece of file.pieces) {
+      await stream.write(piece);
+      if (!stream.open) return;
+    }
+    stream.end();
+  }
+
+  #store(): BackupStore {
+    const store = this.#parts.backupStore;
+    if (typeof store === "string") throw new HttpError("wrong-parameter", store);
+    return store;
+  }
+
+  #existing(name: string): void {
+    if (
+      !this.#store()
+        .list()
+        .some((backup) => backup.name === name)
+    )
+      throw noSuchBackup(name);
+  }
+
+  #start(
+    kind: Task["kind"],
+    name: string | undefined,
+    work: (task: Task) => Promise<Pick<Result, "name" | "problem">>,
+  ): void {
+    if (this.#task !== undefined)
+      throw new HttpError(
+        "too-busy",
+        "A backup is being made or verified already. Try again when it has ended.",
+      );
+    const task: Task = { kind, name, startedAt: isoTime(Date.now()), step: "" };
+    this.#task = task;
+    void work(task)
+      .catch((error) => {
+        this.#parts.events.internalError(() => ({}), error);
+        return { name, problem: (error as Error).message };
+      })
+      .then((result) => {
+        this.#task = undefined;
+        this.#last = { kind, endedAt: isoTime(Date.now()), ...result };
+      });
+  }
+
+  #record(
+    exchange: Exchange,
+    caller: Caller,
+    action: "backup.created" | "backup.downloaded",
+    subject: string,
+  ): Promise<void> {
+    const origin = originOf(exchange, caller);
+    return this.#parts.audit.record({ ...origin, atMs: Date.now(), action, subject, detail: "" });
+  }
+}
+
+function noSuchBackup(name: string): HttpError {
+  return new HttpError("no-such-path", `There is no backup ${name.slice(0, 100)}.`);
+}

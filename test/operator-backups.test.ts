@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { appendFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { plantStore } from "./command.ts";
+import {
+  eventually,
+  operatorToken,
+  post,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+} from "./harness.ts";
+
+interface Listed {
+  readonly folder?: string;
+  readonly unavailable?: string;
+  readonly backups: readonly { readonly name: string; readonly at: string; readonly bytes: number }[];
+  readonly task?: object;
+  readonly last?: { readonly kind: string; readonly name?: string; readonly problem?: string };
+}
+
+const folder = temporaryFolder();
+const backupFolder = join(folder.path, "backups");
+let running: TestService;
+
+beforeAll(async () => {
+  mkdirSync(backupFolder);
+  running = await startTestService({ "backup-folder": backupFolder });
+  for (let id = 0; id < 50; id++) await post(running.url, `{"id":${id},"name":"Fern"}`);
+});
+afterAll(async () => {
+  await running[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+async function call(path: string, method = "GET", operatorUrl = running.operatorUrl) {
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const response = await fetch(`${operatorUrl}/api/backups${path}`, { method, headers });
+  const body = (await response.json()) as Listed & { url: string; error?: number; message?: string };
+  return { status: response.status, ...body };
+}
+
+async function finished(): Promise<Listed> {
+  await eventually(async () => (await call("")).task === undefined);
+  return call("");
+}
+
+describe("backups through the operator listener", () => {
+  test("are made, listed, downloaded once, and restored by the command line", async () => {
+    expect(await call("")).toMatchObject({ folder: backupFolder, backups: [] });
+    expect((await call("", "POST")).status).toBe(202);
+    const { backups, last } = await finished();
+    const [backup] = backups;
+    const name = backup?.name ?? "";
+    expect(backups).toHaveLength(1);
+    expect(last).toMatchObject({ kind: "create", name });
+    expect(last?.problem).toBeUndefined();
+    expect(Math.abs(Date.parse(backup?.at ?? "") - Date.now())).toBeLessThan(60_000);
+
+    const { url } = await call(`/${name}/link`, "POST");
+    const first = await fetch(running.operatorUrl + url);
+    const bytes = Buffer.from(await first.arrayBuffer());
+    expect([first.status, bytes.length]).toEqual([200, backup?.bytes ?? 0]);
+    expect(first.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
+    expect((await fetch(running.operatorUrl + url)).status).toBe(404);
+    const copy = join(folder.path, "copy.db");
+    writeFileSync(copy, bytes);
+    const restored = join(folder.path, "restored.db");
+    expect((await plantStore(["restore", copy, "--database", restored])).err).toContain("50 plants");
+
+    const audit = await fetch(`${running.operatorUrl}/api/audit`, {
+      headers: { Authorization: `Bearer ${operatorToken}` },
+    });
+    const { entries } = (await audit.json()) as { entries: { action: string; subject: string }[] };
+    expect(entries.map(({ action, subject }) => [action, subject])).toEqual([
+      ["backup.downloaded", name],
+      ["backup.created", "data file"],
+    ]);
+  });
+
+  test("are verified, and one that was changed is reported", async () => {
+    await call("", "POST");
+    const [{ name } = { name: "" }] = (await finished()).backups;
+    expect((await call(`/${name}/verify`, "POST")).status).toBe(202);
+    expect((await finished()).last).toEqual({ kind: "verify", name, endedAt: expect.any(String) } as never);
+    appendFileSync(join(backupFolder, name), "x");
+    await call(`/${name}/verify`, "POST");
+    expect((await finished()).last).toMatchObject({ name, problem: "its checksum is not the one beside it" });
+  });
+
+  test("never lead out of their folder", async () => {
+    const secret = join(folder.path, "secret");
+    writeFileSync(secret, "secret");
+    const linked = "plants-2026-01-01T00-00-00-000Z.db";
+    symlinkSync(secret, join(backupFolder, linked));
+    for (const name of [linked, "..%2Fsecret", "%2Fetc%2Fpasswd", "plants.db"])
+      for (const action of ["link", "verify"]) {
+        const { status, error } = await call(`/${name}/${action}`, "POST");
+        expect([name, status, error]).toEqual([name, 404, 40401]);
+      }
+    expect((await call("")).backups.map(({ name }) => name)).not.toContain(linked);
+  });
+});
+
+test("without a folder, or with one that is missing, a sentence says so", async () => {
+  await using without = await startTestService();
+  const { unavailable } = await call("", "GET", without.operatorUrl);
+  expect(unavailable).toBe("Set --backup-folder to an existing folder to make backups here.");
+  expect(await call("", "POST", without.operatorUrl)).toMatchObject({ error: 40031, message: unavailable });
+  const missing = join(folder.path, "missing");
+  await using wrong = await startTestService({ "backup-folder": missing });
+  expect((await call("", "GET", wrong.operatorUrl)).unavailable).toContain("does not exist");
+  expect(existsSync(missing)).toBe(false);
+});
