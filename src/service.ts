@@ -12,6 +12,7 @@ import { warnOfPlainText } from "./http/listener.ts";
 import { connectionBudget } from "./http/wire/connection-limit.ts";
 import { counterNames } from "./operator/metrics.ts";
 import { type OperatorListener, startOperatorListener } from "./operator/operator-listener.ts";
+import { RefusalHistory } from "./operator/refusal-history.ts";
 import { Intake } from "./plants/intake.ts";
 import { StoreUnavailable } from "./plants/plant-store.ts";
 import { createPlant } from "./public/create-plant.ts";
@@ -159,6 +160,7 @@ export async function startService(
       events,
     }),
   );
+  const refusals = undo.use(new RefusalHistory([events, workerPool]));
   const closing = new AbortController();
   let operator: OperatorListener | undefined;
   let firstToken: FirstToken | undefined;
@@ -173,6 +175,7 @@ export async function startService(
           rateLimit,
           rowBytesMax: config.bodyBytesMax,
           settings: config.effective,
+          refusals,
           backupStore: openBackups(config.database, config.backupFolder),
           events,
           tracer,

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Exchange } from "../src/http/exchange.ts";
 import { MinuteCounts, overview } from "../src/operator/overview.ts";
+import { RefusalHistory } from "../src/operator/refusal-history.ts";
 import type { PlantArchive } from "../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../src/plants/plant-store.ts";
 import { openStore } from "../src/storage/open-store.ts";
@@ -76,6 +77,7 @@ describe("the overview", () => {
       intake: { create() {}, ready: async () => true },
       engine: "sqlite",
       startedAtMs: 0,
+      refusals: new RefusalHistory([]),
       events: { figureFailed: (figure) => void failures.push(figure) },
     });
     return async () => {

@@ -184,7 +184,7 @@ function listenerState(
     streams: new OpenStreams(),
     onResponse: name === "public" ? events.responded : undefined,
     onError(exchange, status, error) {
-      events.errorSent(name, error);
+      events.errorSent(name, error, exchange.caller?.name);
       if (exchange.span !== undefined) traces?.end(exchange.span, exchange, status, error);
       if (logRequests === "none") return;
       const log = status >= 500 ? events.failed : events.refused;

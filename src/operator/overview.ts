@@ -6,6 +6,8 @@ import type { Route } from "../http/route.ts";
 import type { PlantIntake } from "../plants/intake.ts";
 import type { PlantArchive, TagCount } from "../plants/plant-archive.ts";
 import type { Events } from "../telemetry/events.ts";
+import { HourCounts } from "./hour-counts.ts";
+import type { RefusalHistory } from "./refusal-history.ts";
 
 export interface OverviewParts {
   readonly archive: PlantArchive;
@@ -14,6 +16,7 @@ export interface OverviewParts {
   /** Undefined where the database has backups of its own. */
   readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
   readonly startedAtMs: number;
+  readonly refusals: RefusalHistory;
   readonly events: Pick<Events, "figureFailed">;
 }
 
@@ -40,9 +43,10 @@ export const overview = {
     summary: "Totals, creates per minute, the most used tags, and the state of the store.",
     success: { status: 200, description: "The figures now.", content: jsonContent("Overview") },
   },
-  handler({ archive, intake, engine, lastBackup, startedAtMs, events }) {
+  handler({ archive, intake, engine, lastBackup, startedAtMs, refusals, events }) {
     const tags = new TagCounts(archive);
     const minutes = new MinuteCounts(archive);
+    const hours = new HourCounts(archive);
     const failing = new Set<string>();
     // A figure that cannot be read is left out, and the others are sent.
     const figure = async <Value>(name: string, read: Promise<Value>): Promise<Value | undefined> => {
@@ -58,22 +62,27 @@ export const overview = {
     };
     return async (exchange) => {
       const nowMs = Date.now();
-      const [total, perMinute, ratePerSecond, diskUsage, lastBackupAt, ready, topTags] = await Promise.all([
-        figure("total", archive.total().then(String)),
-        figure("perMinute", minutes.at(nowMs)),
-        figure("ratePerSecond", recentRate(archive, nowMs)),
-        figure("diskUsage", archive.diskUsage()),
-        figure("lastBackupAt", timeOfLast(lastBackup)),
-        intake.ready(),
-        tags.latest(),
-      ]);
+      const [total, perMinute, ratePerSecond, diskUsage, lastBackupAt, ready, topTags, perHour] =
+        await Promise.all([
+          figure("total", archive.total().then(String)),
+          figure("perMinute", minutes.at(nowMs)),
+          figure("ratePerSecond", recentRate(archive, nowMs)),
+          figure("diskUsage", archive.diskUsage()),
+          figure("lastBackupAt", timeOfLast(lastBackup)),
+          intake.ready(),
+          tags.latest(),
+          hours.latest(),
+          refusals.collect(nowMs),
+        ]);
       if (total === undefined && perMinute === undefined && ratePerSecond === undefined)
         throw new HttpError("store-unavailable", "The store cannot be read right now.");
       exchange.json({
         total,
-        perMinute,
+        perMinute: perMinute && withRefusals(perMinute, (...span) => refusals.perMinute(...span)),
+        perHour: perHour && withRefusals(perHour, (...span) => refusals.perHour(...span)),
         ratePerSecond,
         topTags,
+        refusals: refusals.present(),
         store: { engine, ready, ...diskUsage, lastBackupAt },
         version: packageFile.version,
         startedAt: new Date(startedAtMs).toISOString(),
@@ -87,6 +96,22 @@ async function timeOfLast(lastBackup: OverviewParts["lastBackup"]): Promise<stri
   if (lastBackup === undefined) return undefined;
   const last = await lastBackup();
   return last === undefined ? null : new Date(last.atMs).toISOString();
+}
+
+interface CountsOverTime {
+  readonly fromMs: number;
+  readonly creates: readonly number[];
+}
+
+function withRefusals(
+  { fromMs, creates }: CountsOverTime,
+  refusalsFrom: (fromMs: number, steps: number) => readonly number[],
+) {
+  return {
+    from: new Date(fromMs).toISOString(),
+    creates,
+    refusals: refusalsFrom(fromMs, creates.length),
+  };
 }
 
 async function recentRate(archive: PlantArchive, nowMs: number): Promise<number> {
@@ -104,7 +129,7 @@ export class MinuteCounts {
     this.#archive = archive;
   }
 
-  async at(nowMs: number): Promise<{ readonly from: string; readonly creates: readonly number[] }> {
+  async at(nowMs: number): Promise<CountsOverTime> {
     const fromMs = (Math.floor(nowMs / minuteMs) + 1 - minutesReported) * minuteMs;
     const untilMs = fromMs + minutesReported * minuteMs;
     const all = nowMs - this.#countedAllAtMs >= recountMinutesAfterMs;
@@ -122,7 +147,7 @@ export class MinuteCounts {
       if (minute + minuteMs + settledAfterMs <= nowMs) this.#settled.set(minute, count);
     }
     for (const minute of this.#settled.keys()) if (minute < fromMs) this.#settled.delete(minute);
-    return { from: new Date(fromMs).toISOString(), creates: [...settled, ...fresh] };
+    return { fromMs, creates: [...settled, ...fresh] };
   }
 }
 

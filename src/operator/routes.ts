@@ -12,7 +12,6 @@ import { exportPlants } from "./export-plants.ts";
 import type { Exports } from "./exports.ts";
 import { followChanges } from "./follow-changes.ts";
 import { followExportLink } from "./follow-export-link.ts";
-import { history } from "./history.ts";
 import { type IdentityProviderParts, showIdentityProvider } from "./identity-provider.ts";
 import { type ImportSliceParts, importSlice } from "./import-slice.ts";
 import { type AuditParts, listAudit } from "./list-audit.ts";
@@ -65,7 +64,6 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   signIn,
   whoAmI,
   overview,
-  history,
   listPlants,
   countPlants,
   showPlant,

@@ -1,7 +1,7 @@
 import { scopes as scopeNames } from "../access/scopes.ts";
 import { exportFormatNames } from "../files/export-formats.ts";
 import { fileFormats } from "../files/read-rows.ts";
-import { closedObject, count, list, object, ref, string, time } from "./schema-parts.ts";
+import { closedObject, count, counts, list, object, ref, string, time } from "./schema-parts.ts";
 
 const scopes = { type: "array", items: { type: "string", enum: scopeNames } };
 const alsoPreset = string(
@@ -46,15 +46,6 @@ export const schemas = {
     },
     ["next"],
   ),
-  History: object({
-    from: time("When the first bucket starts."),
-    bucketSeconds: count("How long each one is."),
-    creates: {
-      type: "array",
-      items: { type: "integer" },
-      description: "Plants stored in each; the last one is not over.",
-    },
-  }),
   Backups: object(
     {
       folder: string("Where they are, on the machine of the service."),
@@ -102,16 +93,26 @@ export const schemas = {
       total: string(
         "How many plants are stored. This and the figures after it are left out while they cannot be read.",
       ),
-      perMinute: object({
-        from: time("The first minute."),
-        creates: {
-          type: "array",
-          items: { type: "integer" },
-          description: "Plants stored in each minute; the last one is not over.",
-        },
-      }),
+      perMinute: ref("CountsOverTime"),
+      perHour: ref("CountsOverTime"),
       ratePerSecond: { type: "number", description: "Over the last ten seconds." },
       topTags: object({ countedAt: time("When they were counted."), tags: list("TagCount") }),
+      refusals: object({
+        since: time("Since when they were counted: the start of the service."),
+        reasons: {
+          type: "array",
+          items: object({
+            error: count("The number in the Error body."),
+            reason: string("What it means."),
+            count: count("How often the public listener responded with it."),
+          }),
+        },
+        tokens: {
+          type: "array",
+          items: object({ token: string("Its name."), count: count("How often it was refused.") }),
+          description: "Those that were refused most often.",
+        },
+      }),
       store: object(
         {
           engine: { type: "string", enum: ["sqlite", "postgres"] },
@@ -131,8 +132,13 @@ export const schemas = {
       version: string("Of the service."),
       startedAt: time("When the service started."),
     },
-    ["total", "perMinute", "ratePerSecond", "topTags"],
+    ["total", "perMinute", "perHour", "ratePerSecond", "topTags"],
   ),
+  CountsOverTime: object({
+    from: time("The first minute or hour."),
+    creates: counts("Plants stored in each, counted from what is stored; the last one is not over."),
+    refusals: counts("Error responses of the public listener in each, since the service started."),
+  }),
   TagCount: object({ tag: string("The tag."), plants: string("How many plants have it.") }),
   ExportRequest: closedObject(
     {

@@ -1,6 +1,7 @@
 import type { Counters } from "./counters.ts";
 import { type Histogram, type RequestOutcome, requestOutcomes } from "./histograms.ts";
 import type { Fields, Log } from "./log.ts";
+import { RefusalTally } from "./refusal-tally.ts";
 
 /** What is counted of a batch. */
 interface StoredBatch {
@@ -19,6 +20,7 @@ const limitReachedLinesPerSecond = 1;
 const guessingLinesPerSecond = 5;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
+  const refusals = new RefusalTally();
   const mayLogRefusal = lineLimit(now, linesPerSecond, (unlogged) =>
     log.warn("more requests were refused than are logged", { "plant_store.unlogged": unlogged }),
   );
@@ -53,7 +55,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     checkpointed: (succeeded: boolean) => counters.add(succeeded ? "checkpoints" : "checkpoint-failures"),
     connections: (listener: string, open: number) => counters.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */
-    errorSent: (listener: string, error: number) => counters.add(`${listener}:${error}`),
+    errorSent(listener: string, error: number, token?: string) {
+      counters.add(`${listener}:${error}`);
+      if (listener === "public") refusals.add(error, token);
+    },
+    /** What the public listener of this thread refused since the last call. */
+    takeRefusals: () => refusals.take(),
     answered: (fields: Fields) => log.info("answered", fields),
     /** The fields are asked for only where the line is written. */
     failed(fields: () => Fields) {

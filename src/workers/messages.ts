@@ -6,6 +6,7 @@ import type { Token, TokenUse } from "../access/tokens.ts";
 import type { PublicListenerOptions } from "../public/public-listener.ts";
 import type { CounterMemory } from "../telemetry/counters.ts";
 import type { Fields, Level } from "../telemetry/log.ts";
+import type { RefusalCount } from "../telemetry/refusal-tally.ts";
 import type { TracerSettings } from "../telemetry/tracing/tracer.ts";
 
 /** What a worker needs to serve; everything else it asks of the main thread. */
@@ -33,6 +34,7 @@ export interface WorkerCalls {
   update(tokens: readonly Token[]): void;
   updatePresets(presets: readonly PresetToken[]): void;
   takeUses(): Promise<readonly TokenUse[]>;
+  takeRefusals(): Promise<readonly RefusalCount[]>;
   updateKeys(keys: readonly JWK[] | undefined): void;
   goUnready(): void;
   drain(timeoutMs: number): Promise<void>;

@@ -27,6 +27,7 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
     update: (tokens) => gate.update(tokens),
     updatePresets: (presets) => gate.updatePresets(presets),
     takeUses: async () => gate.takeUses(),
+    takeRefusals: async () => events.takeRefusals(),
     updateKeys: (keys) => gate.updateKeys(keys),
     goUnready: () => listener.goUnready(),
     async drain(timeoutMs) {
