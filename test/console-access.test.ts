@@ -92,6 +92,19 @@ const scenarios: readonly Scenario[] = [
   },
   { name: "the tokens", path: "/tokens", ready: ".tokens" },
   { name: "the audit trail", path: "/audit", ready: ".audit" },
+  { name: "the system", path: "/system", ready: ".health-facts" },
+  {
+    name: "a secret that was not copied",
+    path: "/tokens",
+    ready: ".tokens",
+    async act(page) {
+      await page.getByRole("button", { name: "Create a token" }).click();
+      await page.keyboard.type(`secret ${crypto.randomUUID().slice(0, 8)}`);
+      await page.keyboard.press("Enter");
+      await page.locator("pre.secret").waitFor();
+      await page.keyboard.press("Escape");
+    },
+  },
   {
     name: "creating a token",
     path: "/tokens",
@@ -162,6 +175,7 @@ test(
       ["/import", ".drop"],
       ["/tokens", ".tokens"],
       ["/audit", ".audit"],
+      ["/system", ".health-facts"],
     ] as const) {
       const page = await open(path);
       await page.locator(ready).first().waitFor();

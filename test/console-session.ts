@@ -21,7 +21,7 @@ export interface OpenOptions extends BrowserContextOptions {
 }
 
 /** One service with a seeded store and one browser, for all tests of a file. */
-export function useConsole(plants: number): ConsoleSession {
+export function useConsole(plants: number, flags: Record<string, string> = {}): ConsoleSession {
   const folder = temporaryFolder();
   const session: { running?: TestService; browser?: Browser; secret?: string } = {};
   const pageErrors: string[] = [];
@@ -30,7 +30,7 @@ export function useConsole(plants: number): ConsoleSession {
     const file = join(folder.path, "plants.db");
     const untilMs = Date.now() - 60_000;
     await seedStore(file, { plants, fromMs: untilMs - 7_200_000, untilMs });
-    session.running = await startTestService({}, file);
+    session.running = await startTestService(flags, file);
     session.secret = await makeToken(session.running, "ops", ["operator", "plants:create"]);
     session.browser = await openBrowser();
   }, 60_000);

@@ -96,6 +96,24 @@ export type RowOutcome =
       readonly row?: string;
     };
 
+/** A count that took too long continues from `next`. */
+export interface MatchCounted {
+  readonly plants: string;
+  readonly next?: string;
+}
+
+export interface ServiceSettings {
+  readonly settings: readonly { readonly name: string; readonly value: string; readonly source: string }[];
+}
+
+export interface Backups {
+  /** Why there are none, where there can be none. */
+  readonly unavailable?: string;
+  readonly backups: readonly { readonly name: string; readonly at: string; readonly bytes: number }[];
+  readonly task?: { readonly kind: "create" | "verify"; readonly name?: string; readonly step: string };
+  readonly last?: { readonly kind: "create" | "verify"; readonly name?: string; readonly problem?: string };
+}
+
 export interface Token {
   readonly id: string;
   readonly name: string;

@@ -17,6 +17,7 @@ import { PlantsPage } from "./plants/plants-page.tsx";
 import { RouterContext, useBrowserLocation, useRouter } from "./router.ts";
 import { hasScope, type Session, SessionContext, useSession } from "./session.ts";
 import { SignIn } from "./sign-in.tsx";
+import { SystemPage } from "./system/system-page.tsx";
 import { SecretOnce } from "./tokens/secret-once.tsx";
 import { TokensPage } from "./tokens/tokens-page.tsx";
 
@@ -129,6 +130,7 @@ function Page() {
   if (path === "/tokens") return hasScope(me, "operator") ? <TokensPage /> : <MissingScope title="Tokens" />;
   if (path === "/audit")
     return hasScope(me, "operator") ? <AuditPage /> : <MissingScope title="Audit trail" />;
+  if (path === "/system") return hasScope(me, "operator") ? <SystemPage /> : <MissingScope title="System" />;
   return (
     <EmptyState title="Page not found">
       <p>

@@ -23,6 +23,7 @@ const pages: readonly PageLink[] = [
   { href: "/import", name: "Import", icon: "import" },
   { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator" },
   { href: "/audit", name: "Audit", icon: "audit", scope: "operator" },
+  { href: "/system", name: "System", icon: "system", scope: "operator" },
 ];
 
 // A restart of the service is shorter than this.

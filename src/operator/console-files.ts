@@ -18,7 +18,7 @@ const policy = (connectTo: string): string =>
   ].join("; ");
 // Not where the client gives it a weight of 0, which means "never" (RFC 9110, 12.5.3).
 const acceptsGzip = /(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
-const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit"];
+const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit", "/system"];
 
 /** The console's files. Built on the first request. */
 export class ConsoleFiles {

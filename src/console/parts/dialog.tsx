@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icons.tsx";
 
 interface DialogProps {
@@ -13,7 +13,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  // Not after the next frame: until then the focus would be nowhere.
+  useLayoutEffect(() => {
     const element = dialog.current;
     const previous = document.activeElement;
     element?.showModal();

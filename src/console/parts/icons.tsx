@@ -14,6 +14,7 @@ const paths = {
   export: "M13 16V4m0 0L8 9m5-5l5 5M5 20h16",
   tokens: "M15.5 10.5a4.5 4.5 0 1 0-4.2 4.5L13 16.5h2v2h2v2h4v-3.5l-5.6-5.4z",
   audit: "M7 4h12v18H7zM10 9h6M10 13h6M10 17h4",
+  system: "M5 5h16v6H5zM5 15h16v6H5zM8 8h3M8 18h3",
   search: "M11.5 18a6.5 6.5 0 1 1 0-13 6.5 6.5 0 0 1 0 13zm5-1.5l5 5",
   filters: "M4 7h18M7.5 13h11M11 19h4",
   plus: "M13 5v16M5 13h16",

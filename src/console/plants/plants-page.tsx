@@ -9,8 +9,9 @@ import { EmptyPlants } from "./empty-plants.tsx";
 import { ExportButtons } from "./export-buttons.tsx";
 import { Filters } from "./filters.tsx";
 import { ListProgress } from "./list-progress.tsx";
+import { MatchCount } from "./match-count.tsx";
 import { PlantDetail } from "./plant-detail.tsx";
-import { filterQuery, type PlantFilter, readFilter } from "./plant-filter.ts";
+import { filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
 import { PlantTable } from "./plant-table.tsx";
 import { usePlantList } from "./use-plant-list.ts";
 import { useTableSize } from "./use-table-size.ts";
@@ -118,6 +119,9 @@ export function PlantsPage() {
               }}
               onReload={() => reload()}
             />
+          )}
+          {list !== undefined && list.state !== "ended" && isFiltered(filter) && (
+            <MatchCount key={filterQuery(filter).toString()} filter={filter} />
           )}
         </div>
       </div>
