@@ -21,7 +21,7 @@ import {
   type PublicListenerOptions,
   startPublicListener,
 } from "./public/public-listener.ts";
-import { openBackups, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
+import { openBackups, openFigures, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
 import { rescue } from "./storage/rescue.ts";
 import { DataFileReplaced, type Store } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
@@ -160,7 +160,7 @@ export async function startService(
       events,
     }),
   );
-  const refusals = undo.use(new RefusalHistory([events, workerPool]));
+  const refusals = undo.use(new RefusalHistory([events, workerPool], openFigures(config.database)));
   const closing = new AbortController();
   let operator: OperatorListener | undefined;
   let firstToken: FirstToken | undefined;
@@ -233,7 +233,7 @@ export async function startService(
       workerPool.goUnready();
       operator?.goUnready();
       if (!broken) await sleep(config.drainDelayMs);
-      await upkeep.collectUses();
+      await Promise.all([upkeep.collectUses(), refusals.collect(Date.now())]);
       await Promise.all([
         listener.drain(drainTimeoutMs),
         workerPool.drain(drainTimeoutMs),

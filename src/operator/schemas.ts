@@ -98,7 +98,7 @@ export const schemas = {
       ratePerSecond: { type: "number", description: "Over the last ten seconds." },
       topTags: object({ countedAt: time("When they were counted."), tags: list("TagCount") }),
       refusals: object({
-        since: time("Since when they were counted: the start of the service."),
+        since: time("Since when they were counted; at most a week ago."),
         reasons: {
           type: "array",
           items: object({
@@ -137,7 +137,7 @@ export const schemas = {
   CountsOverTime: object({
     from: time("The first minute or hour."),
     creates: counts("Plants stored in each, counted from what is stored; the last one is not over."),
-    refusals: counts("Error responses of the public listener in each, since the service started."),
+    refusals: counts("Error responses of the public listener in each."),
   }),
   TagCount: object({ tag: string("The tag."), plants: string("How many plants have it.") }),
   ExportRequest: closedObject(
