@@ -63,7 +63,12 @@ async function send(
 }
 
 /** Sends a file as the console does, and returns the outcomes of all its slices. */
-async function importFile(name: string, file: Buffer, sliceBytes: number): Promise<Slice["outcomes"]> {
+async function importFile(
+  name: string,
+  file: Buffer,
+  sliceBytes: number,
+  token = importer,
+): Promise<Slice["outcomes"]> {
   const outcomes: Slice["outcomes"] = [];
   let query: Record<string, string> = { name };
   let header = Buffer.alloc(0);
@@ -71,7 +76,7 @@ async function importFile(name: string, file: Buffer, sliceBytes: number): Promi
   for (let offset = 0; ; ) {
     const part = file.subarray(offset, offset + bytes);
     const last = offset + part.length === file.length;
-    const slice = await send({ ...query, last: String(last) }, Buffer.concat([header, part]));
+    const slice = await send({ ...query, last: String(last) }, Buffer.concat([header, part]), token);
     expect([slice.status, slice.message]).toEqual([200, undefined]);
     outcomes.push(...slice.outcomes);
     if (slice.done) return outcomes;
@@ -135,12 +140,9 @@ describe("a file sent in slices", () => {
   });
 
   test("has a body limit of its own, and a file that cannot be read is refused with the reason", async () => {
-    const rows = `${'{"id":41,"name":"Same"}\n'.repeat(100_000)}`;
-    const slice = await send({ name: "large.ndjson", last: "true" }, rows);
-    expect([slice.status, countsOf(slice.outcomes)]).toEqual([
-      200,
-      { created: 1, replayed: 99_999, refused: 0 },
-    ]);
+    const rows = Buffer.from('{"id":41,"name":"Same"}\n'.repeat(20_000));
+    const outcomes = await importFile("large.ndjson", rows, rows.length);
+    expect(countsOf(outcomes)).toEqual({ created: 1, replayed: 19_999, refused: 0 });
     const over = await send({ name: "large.ndjson" }, Buffer.alloc(8 * 1024 * 1024 + 1, 0x20));
     expect([over.error, over.message]).toEqual([41301, "The body is over the limit of 8388608 bytes."]);
     const [headless, cut] = [
@@ -174,7 +176,7 @@ describe("a file sent in slices", () => {
     expect(audit.entries.filter(({ subject }) => subject === "x.ndjson")).toEqual([]);
   });
 
-  test("keeps to the token's rate limit, and waits where the intake is full", async () => {
+  test("keeps to the token's rate limit", async () => {
     const token = await createToken({
       name: "slow",
       scopes: ["plants:create", "operator:read"],
@@ -182,7 +184,7 @@ describe("a file sent in slices", () => {
     });
     const rows = Array.from({ length: 150 }, (_, row) => `{"id":${row + 1000},"name":"Slow"}\n`).join("");
     const startMs = performance.now();
-    const { outcomes } = await send({ name: "slow.ndjson", last: "true" }, rows, token);
+    const outcomes = await importFile("slow.ndjson", Buffer.from(rows), rows.length, token);
     expect(countsOf(outcomes)).toEqual({ created: 150, replayed: 0, refused: 0 });
     expect(performance.now() - startMs).toBeGreaterThan(450);
   });
