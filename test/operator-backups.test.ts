@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import { plantStore } from "./command.ts";
 import {
   eventually,
@@ -76,6 +77,23 @@ describe("backups through the operator listener", () => {
       ["backup.downloaded", name],
       ["backup.created", "data file"],
     ]);
+  });
+
+  test("count as the last backup, and share the folder with the command line", async () => {
+    const leftover = join(backupFolder, "plants-2026-01-01T00-00-00-000Z.db.partial");
+    writeFileSync(leftover, "");
+    {
+      using _other = new BackupFolder(running.database, backupFolder);
+      await call("", "POST");
+      expect((await finished()).last?.problem).toContain("Another backup of plants");
+    }
+    await call("", "POST");
+    const [newest] = (await finished()).backups;
+    expect(existsSync(leftover)).toBe(false);
+    const headers = { Authorization: `Bearer ${operatorToken}` };
+    const overview = await fetch(`${running.operatorUrl}/api/overview`, { headers });
+    const { store } = (await overview.json()) as { store: { lastBackupAt: string } };
+    expect(store.lastBackupAt).toBe(newest?.at ?? "");
   });
 
   test("are verified, and one that was changed is reported", async () => {

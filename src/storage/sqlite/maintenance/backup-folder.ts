@@ -8,7 +8,25 @@ import { checksumFile, readChecksumFile } from "./checksum.ts";
 import { isLeftover, partialEnding } from "./partial-file.ts";
 
 const backupEnding = ".db";
-const timestamp = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
+const timestamp = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)$/;
+
+export interface BackupEntry {
+  readonly name: string;
+  readonly atMs: number;
+  readonly bytes: number;
+}
+
+/**
+ * The complete backups of a data file in a folder, the oldest first. Only files with a backup's name, so none leads out of the folder.
+ * @throws DataFileProblem
+ */
+export function listBackups(database: string, folder: string): BackupEntry[] {
+  refuseMissing(folder);
+  return datedFiles(folder, stemOf(database), backupEnding).flatMap((name) => {
+    const file = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    return file?.isFile() ? [{ name, atMs: timeOf(name), bytes: file.size }] : [];
+  });
+}
 
 /** A folder with dated backups of one data file. Files with other names are never touched. */
 export class BackupFolder implements Disposable {
@@ -22,10 +40,9 @@ export class BackupFolder implements Disposable {
    * @throws DataFileProblem
    */
   constructor(database: string, folder: string) {
-    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-      throw new DataFileProblem(`The folder ${folder} does not exist; create it first.`);
+    refuseMissing(folder);
     this.#folder = folder;
-    this.#stem = parse(realDataFile(database)).name;
+    this.#stem = stemOf(database);
     const lock = tryLock(join(folder, this.#stem), database);
     if (lock === undefined)
       throw new DataFileProblem(`Another backup of ${this.#stem} to ${folder} is running; wait for its end.`);
@@ -72,14 +89,33 @@ export class BackupFolder implements Disposable {
     this.#lock[Symbol.dispose]();
   }
 
-  /** The names of that form, the oldest first. */
   #dated(ending: string): string[] {
-    const start = `${this.#stem}-`;
-    return readdirSync(this.#folder)
-      .filter((name) => name.startsWith(start) && name.endsWith(ending))
-      .filter((name) => timestamp.test(name.slice(start.length, -ending.length)))
-      .sort();
+    return datedFiles(this.#folder, this.#stem, ending);
   }
+}
+
+/** The names of that form, the oldest first. */
+function datedFiles(folder: string, stem: string, ending: string): string[] {
+  const start = `${stem}-`;
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(start) && name.endsWith(ending))
+    .filter((name) => timestamp.test(name.slice(start.length, -ending.length)))
+    .sort();
+}
+
+function stemOf(database: string): string {
+  return parse(realDataFile(database)).name;
+}
+
+function timeOf(name: string): number {
+  const [, hour, minute, second, rest] =
+    timestamp.exec(parse(name).name.slice(-"2026-11-15T02-00-00-000Z".length)) ?? [];
+  return Date.parse(`${hour}:${minute}:${second}.${rest}`);
+}
+
+function refuseMissing(folder: string): void {
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw new DataFileProblem(`The folder ${folder} does not exist; create it first.`);
 }
 
 /** Whether the checksum file beside it is one that a backup of this name has written. */

@@ -1,47 +1,40 @@
-import { createReadStream, lstatSync, readdirSync, statSync } from "node:fs";
-import { join, parse } from "node:path";
-import { realDataFile } from "../data-file-path.ts";
+import { createReadStream } from "node:fs";
+import { join } from "node:path";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { type BackupFile, backUp, type Step } from "./backup.ts";
+import { type BackupEntry, BackupFolder, listBackups } from "./backup-folder.ts";
 import { checksum, expectedChecksum } from "./checksum.ts";
 import { checkDatabase } from "./copy-and-check.ts";
+import { recordBackup } from "./last-backup.ts";
 
-export interface BackupEntry {
-  readonly name: string;
-  readonly atMs: number;
-  readonly bytes: number;
-}
-
-const ending = ".db";
-const timestamp = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)$/;
 const pieceBytes = 262_144;
 
-/** The dated backups of the service's own data file, in one folder. The service and the operator share it with `plant-store backup`. */
+/** The dated backups of the service's own data file, in a folder that it may share with `plant-store backup DIR`. */
 export class ServiceBackups {
   readonly folder: string;
   readonly #database: string;
-  /** The data file's name without its ending, with which each backup's begins. */
-  readonly #stem: string;
 
   constructor(database: string, folder: string) {
     this.folder = folder;
     this.#database = database;
-    this.#stem = parse(realDataFile(database)).name;
   }
 
-  /** Those that are complete, the newest first. @throws DataFileProblem */
+  /** The newest first. @throws DataFileProblem */
   list(): BackupEntry[] {
-    if (!statSync(this.folder, { throwIfNoEntry: false })?.isDirectory())
-      throw new DataFileProblem(`The folder ${this.folder} does not exist; create it first.`);
-    return readdirSync(this.folder)
-      .flatMap((name) => this.#find(name) ?? [])
-      .sort((one, other) => other.atMs - one.atMs);
+    return listBackups(this.#database, this.folder).reverse();
   }
 
   /** @throws DataFileProblem */
-  create(atMs: number, onStep: (step: Step) => void): Promise<BackupFile> {
-    const at = new Date(atMs).toISOString().replaceAll(/[:.]/g, "-");
-    return backUp(this.#database, join(this.folder, `${this.#stem}-${at}${ending}`), onStep);
+  async create(atMs: number, onStep: (step: Step) => void): Promise<BackupFile> {
+    using folder = new BackupFolder(this.#database, this.folder);
+    const made = await backUp(this.#database, folder.prepareFile(atMs), onStep);
+    try {
+      recordBackup(this.#database, atMs, made);
+    } catch (error) {
+      const reason = (error as Error).message;
+      throw new DataFileProblem(`The backup is complete, but its time could not be recorded: ${reason}.`);
+    }
+    return made;
   }
 
   /** What is wrong with it: compared with its checksum, and checked as SQLite does. Empty where nothing is. */
@@ -62,13 +55,7 @@ export class ServiceBackups {
     return { bytes: entry.bytes, pieces };
   }
 
-  /** Only the names of backups are looked for, so that none leads out of the folder. */
   #find(name: string): BackupEntry | undefined {
-    const start = `${this.#stem}-`;
-    if (!name.startsWith(start) || !name.endsWith(ending)) return undefined;
-    const [, hour, minute, second, rest] = timestamp.exec(name.slice(start.length, -ending.length)) ?? [];
-    const atMs = Date.parse(`${hour}:${minute}:${second}.${rest}`);
-    const file = lstatSync(join(this.folder, name), { throwIfNoEntry: false });
-    return Number.isNaN(atMs) || !file?.isFile() ? undefined : { name, atMs, bytes: file.size };
+    return this.list().find((entry) => entry.name === name);
   }
 }
