@@ -1,10 +1,10 @@
-import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FirstToken, type FirstTokenDelivery, FirstTokenIssuer } from "./access/first-token.ts";
+import { type FirstToken, FirstTokenIssuer } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
 import { consoleSignInAt, createIdentityProvider } from "./access/oidc/identity-provider.ts";
 import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
+import { firstTokenFile } from "./config/first-token-file.ts";
 import { operatorSettings, publicSettings } from "./config/listener-options.ts";
 import type { Config } from "./config/read-config.ts";
 import { parseDurationMs } from "./config/values.ts";
@@ -23,7 +23,7 @@ import {
 } from "./public/public-listener.ts";
 import { openBackups, openFigures, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
 import { rescue } from "./storage/rescue.ts";
-import { DataFileReplaced, type Store } from "./storage/store.ts";
+import { DataFileReplaced } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -170,17 +170,10 @@ export async function startService(
       config.operatorListen &&
       startOperatorListener(
         {
-          gate,
-          intake,
-          rateLimit,
+          ...{ gate, intake, rateLimit, refusals, events, tracer, counters, parseDurationMs },
           rowBytesMax: config.bodyBytesMax,
           settings: config.effective,
-          refusals,
           backupStore: openBackups(config.database, config.backupFolder),
-          events,
-          tracer,
-          counters,
-          parseDurationMs,
           presets: () => gate.presets,
           consoleSignIn: () => consoleSignInAt(identity),
           pending: () => intake.pending,
@@ -247,9 +240,4 @@ export async function startService(
       else events.stopped();
     },
   };
-}
-
-function firstTokenFile({ tokenFolder, database }: Config, engine: Store["engine"]): FirstTokenDelivery {
-  if (tokenFolder !== "") return { file: join(resolve(tokenFolder), "first-token") };
-  return engine === "sqlite" ? { file: `${resolve(database)}.first-token` } : undefined;
 }
