@@ -8,6 +8,7 @@ import { RefusalHistory } from "../src/operator/refusal-history.ts";
 import type { PlantArchive } from "../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../src/plants/plant-store.ts";
 import { openStore } from "../src/storage/open-store.ts";
+import { Counters, createCounterMemory } from "../src/telemetry/counters.ts";
 import { eventually } from "./harness.ts";
 
 const minuteMs = 60_000;
@@ -71,13 +72,18 @@ describe("plants per minute", () => {
 
 describe("the overview", () => {
   const broken = () => Promise.reject(new StoreUnavailable("canceling statement due to statement timeout"));
-  const reader = (archive: PlantArchive, failures: string[]) => {
+  const reader = (
+    archive: PlantArchive,
+    failures: string[],
+    counters = new Counters([], createCounterMemory()),
+  ) => {
     const handle = overview.handler({
       archive,
       intake: { create() {}, ready: async () => true },
       engine: "sqlite",
       startedAtMs: 0,
       refusals: new RefusalHistory([]),
+      counters,
       events: { figureFailed: (figure) => void failures.push(figure) },
     });
     return async () => {
@@ -96,6 +102,18 @@ describe("the overview", () => {
       expect(await read()).toMatchObject({ total: undefined, ratePerSecond: 0.1, store: { ready: true } });
     }
     expect(failures).toEqual(["total"]);
+  });
+
+  test("has the median and the 99th percentile of fsyncs, once there were any", async () => {
+    await using store = await newStore();
+    const counters = new Counters([], createCounterMemory());
+    const read = reader(store.archive, [], counters);
+    expect(await read()).toMatchObject({ store: { fsync: undefined } });
+    for (let sync = 0; sync < 98; sync++) counters.histogram("fsync:wal").observe(0.004);
+    for (let sync = 0; sync < 2; sync++) counters.histogram("fsync:wal").observe(0.2);
+    // Both are in the middle of their buckets, 2.5 to 5 ms and 100 to 250 ms.
+    const wal = { count: 100, medianMs: 3.8, p99Ms: 180 };
+    expect(await read()).toMatchObject({ store: { fsync: { wal } } });
   });
 
   test("counts the tags of a small store again within seconds", async () => {

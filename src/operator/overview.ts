@@ -5,7 +5,9 @@ import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import type { PlantIntake } from "../plants/intake.ts";
 import type { PlantArchive, TagCount } from "../plants/plant-archive.ts";
+import type { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
+import { fsyncTimes } from "./fsync-times.ts";
 import { HourCounts } from "./hour-counts.ts";
 import type { RefusalHistory } from "./refusal-history.ts";
 
@@ -17,6 +19,7 @@ export interface OverviewParts {
   readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
   readonly startedAtMs: number;
   readonly refusals: RefusalHistory;
+  readonly counters: Counters;
   readonly events: Pick<Events, "figureFailed">;
 }
 
@@ -43,7 +46,7 @@ export const overview = {
     summary: "Totals, creates per minute, the most used tags, and the state of the store.",
     success: { status: 200, description: "The figures now.", content: jsonContent("Overview") },
   },
-  handler({ archive, intake, engine, lastBackup, startedAtMs, refusals, events }) {
+  handler({ archive, intake, engine, lastBackup, startedAtMs, refusals, counters, events }) {
     const tags = new TagCounts(archive);
     const minutes = new MinuteCounts(archive);
     const hours = new HourCounts(archive);
@@ -83,7 +86,7 @@ export const overview = {
         ratePerSecond,
         topTags,
         refusals: refusals.present(),
-        store: { engine, ready, ...diskUsage, lastBackupAt },
+        store: { engine, ready, ...diskUsage, lastBackupAt, fsync: fsyncTimes(counters) },
         version: packageFile.version,
         startedAt: new Date(startedAtMs).toISOString(),
       });

@@ -40,8 +40,9 @@ export const serviceSchemas = {
             description:
               "When the last good backup was started; null before the first. Absent on PostgreSQL.",
           },
+          fsync: object({ wal: ref("FsyncTimes"), data: ref("FsyncTimes") }, ["wal", "data"]),
         },
-        ["bytes", "walBytes", "diskFreeBytes", "lastBackupAt"],
+        ["bytes", "walBytes", "diskFreeBytes", "lastBackupAt", "fsync"],
       ),
       version: string("Of the service."),
       startedAt: time("When the service started."),
@@ -52,6 +53,14 @@ export const serviceSchemas = {
     from: time("The first minute or hour."),
     creates: counts("Plants stored in each, counted from what is stored; the last one is not over."),
     refusals: counts("Error responses of the public listener in each."),
+  }),
+  FsyncTimes: object({
+    count: count("How many fsyncs of the file since the start of the service."),
+    medianMs: {
+      type: "number",
+      description: "Half of them took at most this, in milliseconds; an estimate.",
+    },
+    p99Ms: { type: "number", description: "99 of 100 took at most this." },
   }),
   TagCount: object({ tag: string("The tag."), plants: string("How many plants have it.") }),
   Backups: object(

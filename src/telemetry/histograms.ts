@@ -78,3 +78,15 @@ export function mergeObserved(bounds: readonly number[], threads: readonly Float
   });
   return { buckets, sum: total(bounds.length + 1), count: count + total(bounds.length) };
 }
+
+/** An estimate within its bucket, as Prometheus makes it: the value that this share of the observations is at most. */
+export function quantile({ buckets, count }: Observed, share: number): number {
+  const rank = share * count;
+  let below = { bound: 0, count: 0 };
+  for (const [bound, upTo] of buckets) {
+    if (upTo >= rank && upTo > below.count)
+      return below.bound + ((bound - below.bound) * (rank - below.count)) / (upTo - below.count);
+    below = { bound, count: upTo };
+  }
+  return below.bound;
+}
