@@ -69,18 +69,18 @@ describe("the chart", () => {
   );
 
   test(
-    "shows a minute at the point, and only ranges and refusals that the service counts",
+    "shows a minute at the point, a week, and refusals by reason and token",
     async () => {
       const page = await open("/");
       await page.locator(".chart canvas").waitFor();
-      expect(await page.locator(".choice button").allTextContents()).toEqual(["1 h", "3 h"]);
-      expect(await page.locator(".key-refused").count()).toBe(0);
+      const ranges = ["1 h", "3 h", "24 h", "7 d"];
+      expect(await page.locator(".choice button").allTextContents()).toEqual(ranges);
       const box = await page.locator(".chart-holder").boundingBox();
       if (box === null) throw new Error("there is no chart");
       const xPx = box.x + box.width * 0.8;
       await page.mouse.move(xPx, box.y + box.height / 2);
       await page.locator(".chart-tip").waitFor();
-      expect(await page.locator(".chart-tip").textContent()).toMatch(/^\d\d:\d\d\d+ created$/);
+      expect(await page.locator(".chart-tip").textContent()).toMatch(/^\d\d:\d\d\d+ created0 refused$/);
       const tip = await page.locator(".chart-tip").boundingBox();
       expect(Math.abs((tip?.x ?? 0) + (tip?.width ?? 0) - xPx)).toBeLessThan(40);
 

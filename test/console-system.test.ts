@@ -21,9 +21,9 @@ describe("the system page", () => {
     const page = await open("/system");
     await page.getByText("Disk space left").waitFor();
     expect(await page.locator(".health-facts").textContent()).toMatch(
-      /Storeready.*EngineSQLite.*WAL[\d.]+ \w+/,
+      /Storeready.*EngineSQLite.*WAL[\d.]+ \w+.*Fsync of the WALmedian [\d.]+ ms, p99 [\d.]+ ms/,
     );
-    const settings = page.getByRole("region", { name: "Settings", exact: true });
+    const settings = page.getByRole("table", { name: "Settings in force" });
     const row = settings.getByRole("row", { name: /max-body-bytes/ });
     expect(await row.textContent()).toBe("max-body-bytes65536default");
     expect(await settings.getByRole("row", { name: /OPERATOR_TOKEN/ }).textContent()).toContain("not shown");

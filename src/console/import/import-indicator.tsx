@@ -1,31 +1,43 @@
 import { useEffect, useState } from "preact/hooks";
+import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { useRouter } from "../router.ts";
 import { useSession } from "../session.ts";
+import type { ImportRun } from "./import-run.ts";
 
 const pollMs = 400;
+
+interface Shown {
+  readonly label: string;
+  readonly detail: string;
+  readonly state: "running" | "waiting" | "failed";
+}
 
 /** On every page but its own: that an import is running, or that it needs attention. */
 export function ImportIndicator() {
   const { importRef } = useSession();
   const { path } = useRouter();
-  const [text, setText] = useState<string>();
+  const [shown, setShown] = useState<Shown>();
   useEffect(() => {
-    const update = (): void => {
-      const run = importRef.current;
-      if (run?.state === "running")
-        setText(run.waiting ? "Import waiting" : `Importing, ${Math.floor(run.share * 100)}%`);
-      else if (run?.state === "failed") setText("Import failed");
-      else setText(undefined);
-    };
+    const update = (): void => setShown(shownOf(importRef.current));
     update();
     const timer = setInterval(update, pollMs);
     return () => clearInterval(timer);
   }, [importRef]);
-  if (text === undefined || path === "/import") return null;
+  if (shown === undefined || path === "/import") return null;
+  const { label, detail, state } = shown;
   return (
-    <Link href="/import" class="import-indicator">
-      {text}
+    <Link href="/import" class={`import-indicator ${state}`} title={label}>
+      <Icon name="import" /> <span class="label">{label}</span> <span class="import-share">{detail}</span>
     </Link>
   );
+}
+
+function shownOf(run: ImportRun | undefined): Shown | undefined {
+  if (run?.state === "failed") return { label: "Import failed", detail: "", state: "failed" };
+  if (run?.state !== "running") return undefined;
+  const detail = `${Math.floor(run.share * 100)}%`;
+  return run.waiting
+    ? { label: "Import waiting", detail, state: "waiting" }
+    : { label: "Importing", detail, state: "running" };
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { errorMessage } from "../api.ts";
 import { formatCount, formatPlural } from "../format.ts";
@@ -10,13 +11,15 @@ interface ListProgressProps {
   readonly searching: boolean;
   readonly onContinue: () => void;
   readonly onReload: () => void;
+  readonly children?: ComponentChildren;
 }
 
 // More often, a screen reader would read nothing else.
 const announceEveryMs = 3000;
 
 /** The status below the table, with buttons to stop, continue and retry. */
-export function ListProgress({ list, reloading, searching, onContinue, onReload }: ListProgressProps) {
+export function ListProgress(props: ListProgressProps) {
+  const { list, reloading, searching, onContinue, onReload, children } = props;
   const status = statusText(list, searching, reloading);
   const announced = useThrottled(status, announceEveryMs);
   const loading = reloading || list.state === "loading";
@@ -53,6 +56,7 @@ export function ListProgress({ list, reloading, searching, onContinue, onReload 
           Continue from here
         </button>
       )}
+      {children}
     </div>
   );
 }

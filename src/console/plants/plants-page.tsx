@@ -118,10 +118,9 @@ export function PlantsPage() {
                 scrollToTop();
               }}
               onReload={() => reload()}
-            />
-          )}
-          {list !== undefined && list.state !== "ended" && isFiltered(filter) && (
-            <MatchCount key={filterQuery(filter).toString()} filter={filter} />
+            >
+              {list.state !== "ended" && isFiltered(filter) && <MatchCount key={queryText} filter={filter} />}
+            </ListProgress>
           )}
         </div>
       </div>

@@ -3,6 +3,7 @@ import { errorMessage } from "../api.ts";
 import type { Backups } from "../api-shapes.ts";
 import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
 import { download } from "../parts/download.ts";
+import { Panel } from "../parts/panel.tsx";
 import { useSession } from "../session.ts";
 
 const pollMs = 500;
@@ -34,28 +35,31 @@ export function BackupsCard() {
       setError(errorMessage(reason));
     }
   };
+  const backUpNow = (
+    <button
+      type="button"
+      class="quiet"
+      disabled={busy}
+      onClick={() => void attempt(api.post<Backups>("/api/backups", {}))}
+    >
+      Back up now
+    </button>
+  );
   return (
-    <section class="card system-card" aria-labelledby="backups-title">
-      <div class="card-head">
-        <h2 id="backups-title">Backups</h2>
-        {listed !== undefined && listed.unavailable === undefined && (
-          <button
-            type="button"
-            class="quiet"
-            disabled={busy}
-            onClick={() => void attempt(api.post<Backups>("/api/backups", {}))}
-          >
-            Back up now
-          </button>
-        )}
-      </div>
+    <Panel
+      id="backups-title"
+      title="Backups"
+      class={listed?.backups.length ? "flush" : ""}
+      loading={listed === undefined && error === undefined}
+      aside={listed !== undefined && listed.unavailable === undefined && backUpNow}
+    >
       {error !== undefined && (
         <p class="error-notice" role="alert">
           {error}
         </p>
       )}
-      {listed?.unavailable !== undefined && <p>{listed.unavailable}</p>}
-      <p class="note" role="status">
+      {listed?.unavailable !== undefined && <p class="note">{listed.unavailable}</p>}
+      <p class={listed?.last?.problem === undefined ? "note" : "field-error"} role="status">
         {listed !== undefined && statusText(listed)}
       </p>
       {listed !== undefined && listed.backups.length > 0 && (
@@ -66,7 +70,7 @@ export function BackupsCard() {
           onDownload={(name) => void save(name)}
         />
       )}
-    </section>
+    </Panel>
   );
 }
 
@@ -79,44 +83,41 @@ interface BackupTableProps {
 
 function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-    <section class="scroll-box" tabIndex={0} aria-label="Backups">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Made</th>
-            <th scope="col">File</th>
-            <th scope="col">Size</th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
+    <table class="system-table" aria-labelledby="backups-title">
+      <thead>
+        <tr>
+          <th scope="col">Made</th>
+          <th scope="col">File</th>
+          <th scope="col">Size</th>
+          <th scope="col">
+            <span class="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {backups.map(({ name, at, bytes }) => (
+          <tr key={name}>
+            <th scope="row">
+              <time dateTime={at} title={formatTime(at)}>
+                {formatRelativeTime(at)}
+              </time>
             </th>
+            <td>
+              <code>{name}</code>
+            </td>
+            <td>{formatBytes(bytes)}</td>
+            <td class="row-actions">
+              <button type="button" class="quiet" disabled={busy} onClick={() => onVerify(name)}>
+                Verify<span class="visually-hidden"> {name}</span>
+              </button>
+              <button type="button" class="quiet" onClick={() => onDownload(name)}>
+                Download<span class="visually-hidden"> {name}</span>
+              </button>
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {backups.map(({ name, at, bytes }) => (
-            <tr key={name}>
-              <th scope="row">
-                <time dateTime={at} title={formatTime(at)}>
-                  {formatRelativeTime(at)}
-                </time>
-              </th>
-              <td>
-                <code>{name}</code>
-              </td>
-              <td>{formatBytes(bytes)}</td>
-              <td>
-                <button type="button" class="quiet" disabled={busy} onClick={() => onVerify(name)}>
-                  Verify<span class="visually-hidden"> {name}</span>
-                </button>{" "}
-                <button type="button" class="quiet" onClick={() => onDownload(name)}>
-                  Download<span class="visually-hidden"> {name}</span>
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

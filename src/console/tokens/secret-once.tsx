@@ -24,7 +24,7 @@ export function SecretOnce({
   };
   return (
     <Dialog title={`Secret of “${token.name}”`} onClose={close}>
-      <div ref={content}>
+      <div ref={content} class="secret-once">
         <p>Copy it now. The store keeps only a hash, so it cannot be shown again.</p>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it has the focus where there is no button to copy it */}
         <pre class="code secret" tabIndex={0} data-focus={hasClipboard ? undefined : true}>
