@@ -132,12 +132,13 @@ describe("after a lost session", () => {
     expect(await dialog.getByLabel("Name").inputValue()).toBe("half typed");
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "Overview" }).click();
     await page.getByRole("button", { name: "Add a plant" }).click();
     expect(await dialog.getByLabel("Name").inputValue()).toBe("");
     await dialog.getByLabel("Name").fill("discarded");
     await page.evaluate("document.querySelector('[aria-label=\"Sign out\"]').click()");
     await signIn(page, session.secret);
-    await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
+    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
     expect(await dialog.count()).toBe(0);
   });
 });

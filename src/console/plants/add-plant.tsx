@@ -62,6 +62,8 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       setStored({ id: decimalId, name: plant.name, replayed });
       setErrors({});
       setPlant({ id: "", name: "", tag: plant.tag });
+      // Nothing is typed that could be lost, so the dialog need not open again after a reload.
+      discard();
       focus("id");
     } catch (reason) {
       const found = fieldErrors(reason);
