@@ -1,5 +1,6 @@
 import { afterAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { describe, test } from "./browser.ts";
 import { makeToken, useConsole } from "./console-session.ts";
@@ -76,7 +77,7 @@ describe("adding a plant", () => {
 });
 
 describe("importing a file", () => {
-  async function importFile(page: Page, name: string, text: string): Promise<string[]> {
+  async function importFile(page: Page, name: string, text: string | Uint8Array): Promise<string[]> {
     await page.locator("input[type=file]").setInputFiles({
       name,
       mimeType: "application/octet-stream",
@@ -134,6 +135,26 @@ describe("importing a file", () => {
   );
 
   test(
+    "reads what a spreadsheet saves, also compressed, and says what it detected",
+    async () => {
+      const page = await open("/import");
+      const text = "\ufeffid;name;tag\r\n1191;Árbol;indoor\r\nx;Elm;\r\n1192;Oak;\r\n";
+      const file = gzipSync(Buffer.from(text, "utf16le"));
+      expect(await importFile(page, "sheet.csv.gz", file)).toEqual(["2", "0", "1"]);
+      await see(page, "Read as CSV separated by semicolons, UTF-16LE, gzip.");
+      expect(await download(page, "Download refused rows")).toBe("id;name;tag\nx;Elm;\n");
+      await page.locator("input[type=file]").setInputFiles({
+        name: "cut.csv.gz",
+        mimeType: "application/gzip",
+        buffer: file.subarray(0, 30),
+      });
+      await page.getByRole("button", { name: "Start import" }).click();
+      await see(page, "cut.csv.gz cannot be decompressed.");
+    },
+    testMs,
+  );
+
+  test(
     "is on every page while it runs, and can be stopped and resumed, also in the next session",
     async () => {
       const scopes = ["operator", "plants:create"];
@@ -152,7 +173,7 @@ describe("importing a file", () => {
       await page.getByRole("button", { name: "Start import" }).click();
       await page.getByRole("link", { name: "Tokens" }).click();
       await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
-      await page.getByRole("link", { name: /^Importing, \d+%$/ }).click();
+      await page.getByRole("link", { name: /^Importing \d+%$/ }).click();
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByRole("heading", { name: "Stopped: long.ndjson" }).waitFor();
       await page.getByRole("button", { name: "Resume" }).click();

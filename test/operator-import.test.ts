@@ -98,6 +98,7 @@ function countsOf(outcomes: Slice["outcomes"]) {
 const files: Record<string, string> = {
   "plants.ndjson": `\ufeff{"id": 1, "name": "Árbol"}\n\n{"id": 2, "name": "Two"}\r\n{"id": 1, "name": "Árbol"}\n{"id": 1, "name": "Other"}\n{"id": "x"}\n${"x".repeat(70_000)}\n{"id": 3, "name": "Three`,
   "plants.csv": `id,name,tag\n11,"two\nlines",x\n\n12,"a ""quoted"", name",\n12x,Elm,\n11,"other",x\n13,un"quoted,\n14,last,"never closed\n15,Oak,\n`,
+  "spreadsheet.csv": 'id;name;tag\n231;Oak;tree\n232;"semi;colon";\n3,5;Elm;\n233;Fern;indoor\n',
   "plants.json": `[{"id": 21, "name": "One"},\n {"id": 22,\n  "name": 7}, {"id": 21, "name": "One"},\n{"id": 23, "name": "${"y".repeat(70_000)}"}, {"id": 24, "name": "Four"}]  \nmore`,
 };
 

@@ -1,5 +1,6 @@
 import { ConfigProblem, readConfig, readSecret } from "../config/read-config.ts";
 import { InvalidValue, parseBaseUrl, parseChoice, parseCount, parseDurationMs } from "../config/values.ts";
+import { describeSource } from "../files/detect-source.ts";
 import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { parseFlag } from "./arguments.ts";
@@ -7,7 +8,7 @@ import type { Arguments, Command } from "./command.ts";
 import { openInput } from "./import/input.ts";
 import { progressLine } from "./import/progress-bar.ts";
 import { RefusedFile } from "./import/refused-file.ts";
-import { describeSource, reportJson, reportText } from "./import/report.ts";
+import { reportJson, reportText } from "./import/report.ts";
 import { attemptsToLast, checkRows, type StopRequest, sendRows, type Target } from "./import/send-rows.ts";
 import { Tally } from "./import/tally.ts";
 import { isSameFile } from "./local-files.ts";

@@ -42,9 +42,16 @@ export interface Overview {
     readonly diskFreeBytes?: number;
     /** Null before the first backup. */
     readonly lastBackupAt?: string | null;
+    readonly fsync?: { readonly wal?: FsyncTimes; readonly data?: FsyncTimes };
   };
   readonly version: string;
   readonly startedAt: string;
+}
+
+export interface FsyncTimes {
+  readonly count: number;
+  readonly medianMs: number;
+  readonly p99Ms: number;
 }
 
 /** Consecutive minutes or hours. */
@@ -75,6 +82,7 @@ export interface FeedEvent {
 
 export interface ImportedSlice {
   readonly format: "ndjson" | "json" | "csv";
+  readonly separator?: string;
   /** Of a CSV file, in base64. */
   readonly header?: string;
   /** How many bytes of the slice; the rest must be sent again. */

@@ -140,6 +140,7 @@ async function importBody(parts: ImportSliceParts, body: Bytes, request: SliceRe
   if (failure !== undefined && consumed === 0) throw failure;
   return {
     format: start.format,
+    separator: reader.separator,
     header: reader.header && Buffer.from(reader.header).toString("base64"),
     consumed,
     cursor: cursorOf(start, reached, consumed, reader),

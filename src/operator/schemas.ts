@@ -68,13 +68,14 @@ export const schemas = {
   ImportedSlice: object(
     {
       format: { type: "string", enum: fileFormats },
+      separator: string("What separates the columns of a CSV file."),
       header: string("The header of a CSV file, in base64."),
       consumed: count("How many bytes of the slice were consumed, without the header before it."),
       cursor: string("For the next slice, which starts after these bytes."),
       done: { type: "boolean", description: "Whether the end of the file is reached." },
       outcomes: list("RowOutcome"),
     },
-    ["header"],
+    ["separator", "header"],
   ),
   RowOutcome: object(
     {

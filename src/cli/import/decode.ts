@@ -1,19 +1,17 @@
 import { Readable } from "node:stream";
+import { charsetOf, compressionOf, type SourceEncoding } from "../../files/detect-source.ts";
 import { InputError } from "./input-error.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
 
 /** A file as UTF-8, and what it was before. */
-export interface Decoded {
-  readonly compression: "gzip" | "zstd" | undefined;
-  readonly charset: "UTF-8" | "UTF-16LE" | "UTF-16BE";
+export interface Decoded extends SourceEncoding {
   /** The first bytes, from which the format is detected. */
   readonly opening: Uint8Array<ArrayBuffer>;
   readonly chunks: Chunks;
 }
 
 const openingBytesMin = 4;
-const magicNumbers = { gzip: [0x1f, 0x8b], zstd: [0x28, 0xb5, 0x2f, 0xfd] } as const;
 
 /** Where the bytes come from, for errors. */
 interface Origin {
@@ -25,7 +23,7 @@ interface Origin {
 /** Decompresses gzip and zstd, and converts UTF-16, by the first bytes. */
 export async function decode(source: Chunks, origin: Origin): Promise<Decoded> {
   const raw = await peek(source);
-  const compression = (["gzip", "zstd"] as const).find((kind) => startsWith(raw.opening, magicNumbers[kind]));
+  const compression = compressionOf(raw.opening);
   const plain = compression === undefined ? raw : await peek(decompress(raw.chunks, compression, origin));
   const charset = charsetOf(plain.opening);
   const text = charset === "UTF-8" ? plain : await peek(transcode(plain.chunks, charset, origin));
@@ -65,15 +63,6 @@ async function* decompress(chunks: Chunks, kind: "gzip" | "zstd", { name, stoppe
   }
 }
 
-function charsetOf(opening: Uint8Array): Decoded["charset"] {
-  if (startsWith(opening, [0xff, 0xfe])) return "UTF-16LE";
-  if (startsWith(opening, [0xfe, 0xff])) return "UTF-16BE";
-  // Without a byte order mark: each of our formats begins with an ASCII character.
-  const [first = 1, second = 1] = opening;
-  if (first !== 0 && second === 0) return "UTF-16LE";
-  return first === 0 && second !== 0 ? "UTF-16BE" : "UTF-8";
-}
-
 async function* transcode(chunks: Chunks, charset: "UTF-16LE" | "UTF-16BE", { name, stopped }: Origin) {
   const decoder = new TextDecoder(charset.toLowerCase() as "utf-16le", { fatal: true });
   const encoder = new TextEncoder();
@@ -88,8 +77,4 @@ async function* transcode(chunks: Chunks, charset: "UTF-16LE" | "UTF-16BE", { na
     if (error instanceof InputError) throw error;
     throw new InputError(`${name} is not valid ${charset}.`);
   }
-}
-
-function startsWith(bytes: Uint8Array, magic: readonly number[]): boolean {
-  return magic.every((byte, index) => bytes[index] === byte);
 }

@@ -1,7 +1,5 @@
-import type { FileFormat } from "../../files/read-rows.ts";
 import { formatCount, plural } from "../progress-line.ts";
 import { escapeInvisible } from "../terminal.ts";
-import type { Decoded } from "./decode.ts";
 import type { RefusedRow, Tally } from "./tally.ts";
 
 /** The result of an import as text for the terminal. */
@@ -23,20 +21,6 @@ export function reportText(
   );
   if (tally.dryRun) lines.push("This was a dry run: no rows were sent.");
   return `${lines.join("\n")}\n`;
-}
-
-/** What the file was detected as: `CSV separated by semicolons, UTF-16LE, gzip`. */
-export function describeSource(
-  format: FileFormat,
-  { charset, compression }: Pick<Decoded, "charset" | "compression">,
-  separator: string | undefined,
-): string {
-  const separators: Readonly<Record<string, string>> = {
-    ";": " separated by semicolons",
-    "\t": " separated by tabs",
-  };
-  const rows = `${format.toUpperCase()}${separators[separator ?? ""] ?? ""}`;
-  return [rows, charset, ...(compression === undefined ? [] : [compression])].join(", ");
 }
 
 export function reportJson(tally: Tally, failure: string | undefined) {

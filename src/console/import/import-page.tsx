@@ -90,7 +90,7 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
         class="visually-hidden"
         tabIndex={-1}
         aria-label="File to import"
-        accept=".ndjson,.jsonl,.json,.csv,application/json,text/csv"
+        accept=".ndjson,.jsonl,.json,.csv,.tsv,.gz,.zst,application/json,text/csv"
         onChange={(event) => {
           onChoose(event.currentTarget.files?.[0]);
           // Otherwise the same file could not be chosen again.
@@ -106,7 +106,7 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
           <button type="button" class="primary" onClick={() => input.current?.click()}>
             Choose a file
           </button>
-          <p class="note">NDJSON, a JSON array or CSV, of any size.</p>
+          <p class="note">NDJSON, a JSON array or CSV, of any size; also compressed by gzip, or in UTF-16.</p>
         </>
       ) : (
         <>
@@ -143,7 +143,7 @@ function Formats() {
           <pre class="code">{'[{"id": 1, "name": "Fern"},\n {"id": 2, "name": "Oak", "tag": "tree"}]'}</pre>
         </figure>
         <figure>
-          <figcaption>CSV: the first line names the columns</figcaption>
+          <figcaption>CSV with commas, semicolons or tabs: the first line names the columns</figcaption>
           <pre class="code">{"id,name,tag\n1,Fern,indoor\n2,Oak,"}</pre>
         </figure>
       </div>

@@ -23,6 +23,7 @@ export function ImportProgress({
 }) {
   const { report, seconds, secondsLeft, share } = run;
   const running = run.state === "running";
+  const source = run.text && report.sourceOf(run.text);
   return (
     <section class="card import-run" aria-labelledby="run-title">
       <div class="card-head">
@@ -37,11 +38,13 @@ export function ImportProgress({
       </div>
       <progress aria-label="Progress" max={1} value={share} />
       <p class="note">
-        {formatBytes(run.state === "done" ? run.file.size : run.bytesRead)} of {formatBytes(run.file.size)},{" "}
+        {formatBytes(run.state === "done" ? run.size : run.bytesRead)} of {formatBytes(run.size)},{" "}
         {formatPlural(report.rows, "row")}, {formatCount(report.rows / Math.max(seconds, 0.001))} per second
         {running && secondsLeft !== undefined && `, about ${formatDuration(secondsLeft)} left`}
         {!running && `, ${formatDuration(seconds)} in total`}
       </p>
+      {source && <p class="note">Read as {source}.</p>}
+      {running && run.text === undefined && <p class="note">Reading the file…</p>}
       <dl class="tally">
         <Count name="Created" value={report.created} kind="good" />
         <Count name="Already stored" value={report.replayed} kind="even" />

@@ -1,3 +1,4 @@
+import { describeSource, type SourceEncoding } from "../../files/detect-source.ts";
 import type { ImportedSlice, RowOutcome } from "../api-shapes.ts";
 import { BlobBuilder } from "./blob-builder.ts";
 
@@ -27,13 +28,20 @@ export class ImportReport {
   readonly #refusedRows = new BlobBuilder();
   readonly #lines = new BlobBuilder();
   #format: ImportedSlice["format"] = "ndjson";
+  #separator: string | undefined;
+  #slices = 0;
 
   constructor(fileName: string) {
-    this.#name = fileName.replace(/\.\w+$/, "");
+    this.#name = fileName.replace(/\.(?:gz|zst|zstd)$/i, "").replace(/\.\w+$/, "");
   }
 
   get rows(): number {
     return this.created + this.replayed + this.refused;
+  }
+
+  /** What the file was detected as; undefined before the first answer. */
+  sourceOf(encoding: SourceEncoding): string | undefined {
+    return this.#slices === 0 ? undefined : describeSource(this.#format, encoding, this.#separator);
   }
 
   /** How the position of a row is counted: a JSON array may be on one line. */
@@ -41,8 +49,10 @@ export class ImportReport {
     return this.#format === "json" ? "element" : "line";
   }
 
-  add({ format, header, outcomes }: ImportedSlice): void {
+  add({ format, separator, header, outcomes }: ImportedSlice): void {
+    this.#slices++;
     this.#format = format;
+    this.#separator = separator;
     if (header !== undefined) this.header = fromBase64(header);
     for (const outcome of outcomes) {
       if (outcome.result === "refused") this.#refuse(outcome);

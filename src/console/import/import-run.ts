@@ -1,6 +1,7 @@
 import { ApiError, type OperatorApi } from "../api.ts";
 import type { ImportedSlice } from "../api-shapes.ts";
 import { ImportReport } from "./import-report.ts";
+import { type PlainText, readPlainText } from "./plain-text.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
 
@@ -29,6 +30,8 @@ export class ImportRun {
   error: unknown;
   waiting = false;
   bytesRead = 0;
+  /** Undefined until the file has been decompressed and converted. */
+  text: PlainText | undefined;
   #cursor: string | undefined;
   #sliceBytes = sliceBytesStart;
   #abort = new AbortController();
@@ -47,9 +50,14 @@ export class ImportRun {
     return (this.#spentMs + (this.#endedMs ?? performance.now()) - this.#startedMs) / 1000;
   }
 
+  /** Of what is sent: the text of a compressed file. */
+  get size(): number {
+    return this.text?.blob.size ?? this.file.size;
+  }
+
   /** From 0 to 1. */
   get share(): number {
-    return this.state === "done" ? 1 : this.bytesRead / Math.max(this.file.size, 1);
+    return this.state === "done" ? 1 : this.bytesRead / Math.max(this.size, 1);
   }
 
   /** Undefined until there is something to estimate it by. */
@@ -76,7 +84,8 @@ export class ImportRun {
 
   async #run(api: OperatorApi): Promise<void> {
     try {
-      while (!(await this.#sendNext(api))) this.error = undefined;
+      this.text ??= await readPlainText(this.file, this.#abort.signal);
+      while (!(await this.#sendNext(api, this.text.blob))) this.error = undefined;
       this.state = "done";
     } catch (reason) {
       this.state = this.#abort.signal.aborted ? "stopped" : "failed";
@@ -87,9 +96,9 @@ export class ImportRun {
   }
 
   /** Whether that was the end of the file. */
-  async #sendNext(api: OperatorApi): Promise<boolean> {
+  async #sendNext(api: OperatorApi, text: Blob): Promise<boolean> {
     const startedMs = performance.now();
-    const { answer, bytes } = await this.#sendUntilAnswered(api);
+    const { answer, bytes } = await this.#sendUntilAnswered(api, text);
     this.#cursor = answer.cursor;
     this.bytesRead += answer.consumed;
     this.report.add(answer);
@@ -97,10 +106,10 @@ export class ImportRun {
     return answer.done;
   }
 
-  async #sendUntilAnswered(api: OperatorApi): Promise<{ answer: ImportedSlice; bytes: number }> {
+  async #sendUntilAnswered(api: OperatorApi, text: Blob): Promise<{ answer: ImportedSlice; bytes: number }> {
     const startedMs = performance.now();
     for (let delayMs = retryMsMin; ; delayMs = Math.min(2 * delayMs, retryMsMax)) {
-      const slice = this.file.slice(this.bytesRead, this.bytesRead + this.#sliceBytes);
+      const slice = text.slice(this.bytesRead, this.bytesRead + this.#sliceBytes);
       try {
         const answer = await this.#send(api, slice);
         this.waiting = false;
@@ -121,7 +130,7 @@ export class ImportRun {
   }
 
   async #send(api: OperatorApi, slice: Blob): Promise<ImportedSlice> {
-    const last = this.bytesRead + slice.size >= this.file.size;
+    const last = this.bytesRead + slice.size >= this.size;
     const query = new URLSearchParams({ name: this.file.name.slice(-200), last: String(last) });
     if (this.#cursor !== undefined) query.set("cursor", this.#cursor);
     const { header } = this.report;
