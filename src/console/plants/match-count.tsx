@@ -1,14 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { errorMessage } from "../api.ts";
-import type { MatchCounted } from "../api-shapes.ts";
 import { formatPlural } from "../format.ts";
 import { useSession } from "../session.ts";
+import { type Counted, countMatches } from "./count-matches.ts";
 import { apiFilter, type PlantFilter } from "./plant-filter.ts";
-
-interface Counted {
-  readonly plants: number;
-  readonly done: boolean;
-}
 
 /** How many plants match the filter, counted on request, for a list that has not ended. */
 export function MatchCount({ filter }: { readonly filter: PlantFilter }) {
@@ -24,15 +19,10 @@ export function MatchCount({ filter }: { readonly filter: PlantFilter }) {
     setBusy(true);
     setError(undefined);
     try {
-      let plants = 0;
-      let cursor: string | undefined;
-      do {
-        const query = new URLSearchParams(cursor === undefined ? fixed : { ...fixed, cursor });
-        const part = await api.get<MatchCounted>(`/api/plants/count?${query}`, signal);
-        plants += Number(part.plants);
-        cursor = part.next;
-        setCounted({ plants, done: cursor === undefined });
-      } while (cursor !== undefined);
+      await countMatches(api, fixed, signal, (part) => {
+        setCounted(part);
+        return true;
+      });
     } catch (reason) {
       if (!signal.aborted) setError(errorMessage(reason));
     }

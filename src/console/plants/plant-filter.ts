@@ -11,6 +11,8 @@ export interface PlantFilter {
   /** ISO times; only if `within` is empty. */
   readonly since: string;
   readonly until: string;
+  /** The ISO time at which the list starts: up to it, or from it if the oldest are first. */
+  readonly at: string;
   readonly order: "newest" | "oldest";
 }
 
@@ -22,9 +24,9 @@ export const timeRanges: readonly { readonly value: string; readonly label: stri
     { value: "7d", label: "Last 7 days", ms: 604_800_000 },
   ];
 
-export const noFilter = { name: "", tag: "", id: "", token: "", within: "", since: "", until: "" };
+export const noFilter = { name: "", tag: "", id: "", token: "", within: "", since: "", until: "", at: "" };
 
-const textKeys = ["name", "tag", "id", "token", "within", "since", "until"] as const;
+const textKeys = ["name", "tag", "id", "token", "within", "since", "until", "at"] as const;
 const integer = /^-?\d{1,19}$/;
 
 export function readFilter(query: URLSearchParams): PlantFilter {
@@ -44,9 +46,19 @@ export function filterQuery(filter: PlantFilter): URLSearchParams {
 export function apiFilter(filter: PlantFilter, nowMs: number): Record<string, string> {
   const { name, tag, token } = filter;
   const range = timeRanges.find(({ value }) => value === filter.within);
-  const since = range === undefined ? filter.since : new Date(nowMs - range.ms).toISOString();
-  const all = { name, tag, id: filter.id.trim(), token, since, until: filter.until };
+  const earliest = range === undefined ? filter.since : new Date(nowMs - range.ms).toISOString();
+  const { since, until } = startingAt(filter, earliest);
+  const all = { name, tag, id: filter.id.trim(), token, since, until };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
+}
+
+/** The part of the time range that is after the start of the list, in its order. ISO times compare as text. */
+function startingAt({ at, until, order }: PlantFilter, since: string) {
+  if (at === "") return { since, until };
+  if (order === "oldest") return { since: at > since ? at : since, until };
+  // The end of a range is exclusive, and a time has milliseconds.
+  const afterIt = new Date(Date.parse(at) + 1).toISOString();
+  return { since, until: until !== "" && until < afterIt ? until : afterIt };
 }
 
 export function isFiltered(filter: PlantFilter): boolean {
@@ -66,6 +78,7 @@ export function matchesFilter(plant: Plant, filter: PlantFilter): boolean {
     (filter.id === "" || plant.id === filter.id.trim()) &&
     (filter.token === "" || plant.createdBy === filter.token) &&
     (filter.since === "" || plant.createdAt >= filter.since) &&
-    (filter.until === "" || plant.createdAt < filter.until)
+    (filter.until === "" || plant.createdAt < filter.until) &&
+    (filter.at === "" || (filter.order === "oldest") === plant.createdAt >= filter.at)
   );
 }

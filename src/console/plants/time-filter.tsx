@@ -10,9 +10,9 @@ interface TimeFilterProps {
   readonly onChange: (part: Partial<PlantFilter>) => void;
 }
 
-/** A time range up to now, or one with a start, an end, or both. */
+/** A time range up to now, or one with a start, an end, or both; and the time at which the table starts. */
 export function TimeFilter({ filter, onChange }: TimeFilterProps) {
-  const anyTime = { within: "", since: "", until: "" };
+  const anyTime = { within: "", since: "", until: "", at: "" };
   return (
     <FilterChip name="Created" value={summaryOf(filter)} onClear={() => onChange(anyTime)}>
       {(close) => (
@@ -32,6 +32,12 @@ export function TimeFilter({ filter, onChange }: TimeFilterProps) {
               </button>
             ))}
           </div>
+          <TimeField
+            label="Jump to"
+            hint="The table starts at this time. Its header reverses the direction."
+            iso={filter.at}
+            onPick={(at) => onChange({ at })}
+          />
           <TimeField label="From" iso={filter.since} onPick={(since) => onChange({ since, within: "" })} />
           <TimeField label="Before" iso={filter.until} onPick={(until) => onChange({ until, within: "" })} />
         </>
@@ -40,28 +46,31 @@ export function TimeFilter({ filter, onChange }: TimeFilterProps) {
   );
 }
 
-function summaryOf({ within, since, until }: PlantFilter): string {
+function summaryOf({ within, since, until, at }: PlantFilter): string {
+  const jump = at === "" ? "" : `at ${formatShortTime(at)}`;
   const range = timeRanges.find(({ value }) => value === within);
-  if (range !== undefined) return range.label.toLowerCase();
+  if (range !== undefined) return [range.label.toLowerCase(), jump].filter(Boolean).join(", ");
   const from = since === "" ? "" : `from ${formatShortTime(since)}`;
   const before = until === "" ? "" : `before ${formatShortTime(until)}`;
-  return [from, before].filter(Boolean).join(" ");
+  return [jump, from, before].filter(Boolean).join(" ");
 }
 
 interface TimeFieldProps {
   readonly label: string;
+  readonly hint?: string;
   readonly iso: string;
   readonly onPick: (iso: string) => void;
 }
 
 /** A time as the console writes it everywhere else; a native field would have the format of the browser's language. */
-function TimeField({ label, iso, onPick }: TimeFieldProps) {
+function TimeField({ label, hint, iso, onPick }: TimeFieldProps) {
   const [typed, setTyped] = useState(() => formatTyped(iso));
   const [error, setError] = useState<string>();
   useEffect(() => setTyped(formatTyped(iso)), [iso]);
   return (
     <Field
       label={label}
+      hint={hint}
       placeholder={formatTyped(new Date().toISOString())}
       value={typed}
       error={error}
