@@ -64,6 +64,17 @@ describe("the docs page", () => {
     });
   });
 
+  test("leads back to the console, if that opened it", async () => {
+    const { page } = await openDocs();
+    const back = page.getByRole("button", { name: "Back to the console" });
+    expect(await back.count()).toBe(0);
+    await page.goto(`${running.operatorUrl}/system`);
+    await page.goto(`${running.url}/docs#from-console`);
+    await page.evaluate("location.hash = 'fields'");
+    await back.click();
+    await page.waitForURL(`${running.operatorUrl}/system`);
+  });
+
   test("sends a plant whose id no double can represent, and it is stored exactly", async () => {
     const { page, pageErrors } = await openDocs();
     const response = await send(page, { id: "9007199254740993", name: 'O\'Fern "quoted" 🌱', tag: "indoor" });

@@ -19,8 +19,8 @@ export function SystemPage() {
   return (
     <>
       <PageHead title="System" lead="The health of the service, its backups, and the settings in force.">
-        {/* The same tab: its back button leads here again. */}
-        <a class="button" href={`${me.publicUrl}/docs`}>
+        {/* The same tab: the docs page then has a link back, without knowing an address of this listener. */}
+        <a class="button" href={`${me.publicUrl}/docs#from-console`}>
           API docs
         </a>
       </PageHead>

@@ -144,4 +144,9 @@ copy.addEventListener("click", async () => {
     copy.textContent = "Copy";
   }, 1500);
 });
+// The console opens this page in its own tab. Its address stays unknown here: anyone may read this page.
+const back = document.getElementById("back");
+const lengthAtStart = history.length;
+back.hidden = location.hash !== "#from-console" || lengthAtStart === 1;
+back.addEventListener("click", () => history.go(lengthAtStart - history.length - 1));
 showCommand();
