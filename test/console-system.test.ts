@@ -2,8 +2,8 @@ import { afterAll, expect } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "./browser.ts";
-import { useConsole } from "./console-session.ts";
-import { temporaryFolder } from "./harness.ts";
+import { makeToken, useConsole } from "./console-session.ts";
+import { eventually, post, temporaryFolder } from "./harness.ts";
 
 const folder = temporaryFolder();
 const backupFolder = join(folder.path, "backups");
@@ -29,7 +29,7 @@ describe("the system page", () => {
     expect(await settings.getByRole("row", { name: /OPERATOR_TOKEN/ }).textContent()).toContain("not shown");
     expect(await page.content()).not.toMatch(/test-(?:access|operator)-token/);
     const docs = page.getByRole("link", { name: "API docs" });
-    expect(await docs.getAttribute("href")).toBe(`${session.running.url}/docs`);
+    expect(await docs.getAttribute("href")).toBe(`${session.running.url}/docs#from-console`);
   });
 
   test("makes, verifies and downloads a backup", async () => {
@@ -48,7 +48,42 @@ describe("the system page", () => {
   });
 });
 
+test("each token has a count of its plants", async () => {
+  const token = await makeToken(session.running, "counted", ["plants:create"]);
+  for (let id = 1; id <= 3; id++)
+    await post(session.running.url, `{"id":${-id},"name":"Counted"}`, { Authorization: `Bearer ${token}` });
+  const page = await open("/tokens");
+  await page.getByRole("link", { name: "3 plants" }).click();
+  await page.getByText("Found 3 plants among").first().waitFor();
+});
+
 describe("the plants", () => {
+  test("start at a time that one jumps to, and reversing the order continues from it", async () => {
+    const page = await open("/plants", { timezoneId: "UTC" });
+    const times = async () => {
+      const shown = page.locator(".rows .row time");
+      await shown.nth(5).waitFor();
+      const all = await shown.evaluateAll((times) =>
+        times.map((time) => time.getAttribute("datetime") ?? ""),
+      );
+      return all.slice(0, 5);
+    };
+    const atMs = Math.floor((Date.now() - 3_600_000) / 1000) * 1000;
+    const at = new Date(atMs).toISOString();
+    await page.getByRole("button", { name: "Created", exact: true }).click();
+    await page.getByLabel("Jump to").fill(at.slice(0, 19).replace("T", " "));
+    await page.keyboard.press("Enter");
+    await page.waitForURL(new RegExp(`at=${encodeURIComponent(at)}`));
+    await eventually(async () => ((await times())[0] ?? "9") <= at);
+    const [newest = ""] = await times();
+    expect(atMs - Date.parse(newest)).toBeLessThan(60_000);
+    await page.getByRole("button", { name: "reverse the order" }).click();
+    await eventually(async () => ((await times())[0] ?? "") >= at);
+    const forwards = await times();
+    expect(forwards).toEqual(forwards.toSorted());
+    expect(Date.parse(forwards[0] ?? "") - atMs).toBeLessThan(60_000);
+  });
+
   test("that match are counted on request", async () => {
     const page = await open("/plants?name=e");
     await page.getByRole("button", { name: "Count all" }).click();

@@ -1,6 +1,8 @@
 import type { Token } from "../api-shapes.ts";
-import { formatRelativeTime, formatTime } from "../format.ts";
+import { formatCount, formatPlural, formatRelativeTime, formatTime } from "../format.ts";
 import { Link } from "../parts/link.tsx";
+import type { Counted } from "../plants/count-matches.ts";
+import { usePlantCounts } from "./use-plant-counts.ts";
 
 interface TokenTableProps {
   readonly tokens: readonly Token[];
@@ -12,6 +14,7 @@ const stateLabels = { live: "Live", expired: "Expired", revoked: "Revoked" } as 
 /** Live tokens first. Expired and revoked ones stay, because plants refer to them. */
 export function TokenTable({ tokens, onAction }: TokenTableProps) {
   const sorted = tokens.toSorted((a, b) => Number(a.state !== "live") - Number(b.state !== "live"));
+  const { counts, count } = usePlantCounts(sorted);
   return (
     <div class="card token-card">
       <table class="tokens">
@@ -22,6 +25,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
             <th scope="col">State</th>
             <th scope="col">Created</th>
             <th scope="col">Last used</th>
+            <th scope="col">Plants</th>
             <th scope="col">
               <span class="visually-hidden">Actions</span>
             </th>
@@ -31,7 +35,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
           {sorted.map((token) => (
             <tr key={token.id} class={token.state}>
               <th scope="row">
-                <Link href={`/plants?${new URLSearchParams({ token: token.name })}`} title="Show its plants">
+                <Link href={plantsOf(token.name)} title="Show its plants">
                   {token.name}
                 </Link>{" "}
                 <code class="note">{token.id}</code>
@@ -63,6 +67,13 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                   </time>
                 )}
               </td>
+              <td>
+                <PlantCount
+                  name={token.name}
+                  counted={counts.get(token.name)}
+                  onCount={() => count(token.name)}
+                />
+              </td>
               <td class="row-actions">
                 {token.state === "live" && (
                   <>
@@ -81,6 +92,33 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
       </table>
     </div>
   );
+}
+
+interface PlantCountProps {
+  readonly name: string;
+  readonly counted: Counted | undefined;
+  readonly onCount: () => void;
+}
+
+function PlantCount({ name, counted, onCount }: PlantCountProps) {
+  if (counted?.done)
+    return (
+      <Link href={plantsOf(name)} aria-label={formatPlural(counted.plants, "plant")}>
+        {formatCount(counted.plants)}
+      </Link>
+    );
+  return (
+    <>
+      {counted && <span class="note">over {formatCount(counted.plants)}</span>}{" "}
+      <button type="button" class="bare" onClick={onCount}>
+        Count<span class="visually-hidden"> the plants of {name}</span>
+      </button>
+    </>
+  );
+}
+
+function plantsOf(token: string): string {
+  return `/plants?${new URLSearchParams({ token })}`;
 }
 
 function expiryText({ state, expiresAt, revokedAt }: Token): string {
