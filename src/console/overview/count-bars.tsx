@@ -11,10 +11,17 @@ export interface CountBar {
   readonly kind?: "refused" | "bad";
 }
 
+interface CountBarsProps {
+  readonly bars: readonly CountBar[];
+  readonly whole: number;
+  /** The names are sentences, and get a line of their own. */
+  readonly longNames?: boolean;
+}
+
 /** Counts as bars, each as long as its share of the whole. */
-export function CountBars({ bars, whole }: { readonly bars: readonly CountBar[]; readonly whole: number }) {
+export function CountBars({ bars, whole, longNames = false }: CountBarsProps) {
   return (
-    <ol class="bars">
+    <ol class={longNames ? "bars long-names" : "bars"}>
       {bars.map(({ key, name, count, href, kind = "" }) => {
         const share = whole > 0 ? Math.min(count / whole, 1) : 0;
         const content = (

@@ -22,7 +22,7 @@ export function Refusals({ refusals, staleSince }: RefusalsProps) {
       {whole === 0 ? (
         <p class="note">Nothing was refused. Requests with an error appear here, with their reason.</p>
       ) : (
-        <CountBars bars={reasons.toSorted((a, b) => b.count - a.count).map(barOf)} whole={whole} />
+        <CountBars bars={reasons.toSorted((a, b) => b.count - a.count).map(barOf)} whole={whole} longNames />
       )}
       {tokens.length > 0 && (
         <>

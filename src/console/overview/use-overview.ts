@@ -3,7 +3,7 @@ import type { Overview } from "../api-shapes.ts";
 import { useSession } from "../session.ts";
 
 const refreshMs = 4000;
-// Until the tags have been counted.
+// Until the tags and the hours have been counted.
 const countingMs = 1000;
 
 /** The overview, refreshed every few seconds while the page is visible. */
@@ -23,7 +23,7 @@ export function useOverview() {
     let delayMs = refreshMs;
     try {
       const fresh = await api.get<Overview>("/api/overview", signal);
-      if (fresh.topTags === undefined) delayMs = countingMs;
+      if (fresh.topTags === undefined || fresh.perHour === undefined) delayMs = countingMs;
       setOverview((previous) => withTags(previous, fresh));
       setLoadedAt(new Date().toISOString());
       setError(undefined);
