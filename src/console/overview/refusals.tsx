@@ -45,7 +45,7 @@ export function Refusals({ refusals, staleSince }: RefusalsProps) {
 
 function barOf({ error, reason, count }: RefusalCount) {
   const kind = error >= serverErrorsFrom ? ("bad" as const) : ("refused" as const);
-  return { key: String(error), name: `${error} ${reason}`, count, kind };
+  return { key: String(error), name: `${error} ${reason.replaceAll("`", "")}`, count, kind };
 }
 
 const serverErrorsFrom = 50_000;
