@@ -2,12 +2,17 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
+import { RefusalHistory } from "../src/operator/refusal-history.ts";
+import { openFigures } from "../src/storage/open-store.ts";
+import { recordBackup } from "../src/storage/sqlite/maintenance/last-backup.ts";
 import { openBrowser } from "../test/browser.ts";
 import { operatorToken, startTestService, type TestService, temporaryFolder } from "../test/harness.ts";
 import { seedStore } from "../test/seeded-store.ts";
 
 const plants = 400_000;
-const shownMs = 3 * 3_600_000;
+const hourMs = 3_600_000;
+const hoursShown = 6 * 24;
+const overviewPx = 1064;
 const importedRows = 240;
 const refusedRows = new Set([17, 101, 164]);
 const schemes = ["light", "dark"] as const;
@@ -17,7 +22,9 @@ using temporary = temporaryFolder();
 const database = join(temporary.path, "plants.db");
 const nowMs = Date.now();
 console.log(`Writing ${plants} plants into a temporary store.`);
-await seedStore(database, { plants, fromMs: nowMs - shownMs, untilMs: nowMs });
+await seedStore(database, { plants, fromMs: nowMs - hoursShown * hourMs, untilMs: nowMs });
+await seedRefusals();
+recordBackup(database, nowMs - 3 * hourMs, { plants, sha256: "" });
 await using running = await startTestService({}, database);
 const secret = await makeTokens(running);
 mkdirSync(folder, { recursive: true });
@@ -60,13 +67,15 @@ async function takePictures(
 }
 
 async function takeLooks({ page, take }: Camera): Promise<void> {
-  await take("overview", "/", ".bars a");
+  await page.setViewportSize({ width: 1280, height: overviewPx });
+  await take("overview", "/", ".bars a", () => page.getByRole("button", { name: "7 d" }).click());
+  await page.setViewportSize({ width: 1280, height: 800 });
   await take("plants", "/plants?name=rosa", ".rows .row");
   await take("plant", "/plants", ".rows .row", async () => {
     await page.locator(".rows .row a").nth(3).click();
     await page.locator(".facts").waitFor();
   });
-  await take("tokens", "/tokens", ".tokens");
+  await take("tokens", "/tokens", ".tokens", () => page.locator(".tokens td a").nth(3).waitFor());
 }
 
 async function takeImport({ page, take }: Camera): Promise<void> {
@@ -85,6 +94,26 @@ async function importFile(page: Page): Promise<void> {
   await page.locator("input[type=file]").setInputFiles(file);
   await page.getByRole("button", { name: "Start import" }).click();
   await page.getByRole("heading", { name: "Done: spring.ndjson" }).waitFor();
+}
+
+/** What the public listener refused in each hour, as a service that ran then would have counted it. */
+async function seedRefusals(): Promise<void> {
+  let counts: { error: number; token: string; count: number }[] = [];
+  const sinceMs = nowMs - hoursShown * hourMs;
+  await using history = new RefusalHistory([{ takeRefusals: () => counts.splice(0) }], {
+    read: () => undefined,
+    write: async (text) => openFigures(database)?.write(JSON.stringify({ ...JSON.parse(text), sinceMs })),
+  });
+  for (let hour = hoursShown; hour >= 0; hour--) {
+    const count = 40 + ((hour * 37) % 90) + (hour > 50 && hour < 54 ? 700 : 0);
+    counts = [
+      { error: 40020, token: "nursery", count },
+      { error: 40010, token: "field-team", count: count >> 2 },
+      { error: 42901, token: "greenhouse", count: count >> 3 },
+      { error: 40102, token: "", count: count >> 4 },
+    ];
+    await history.collect(nowMs - hour * hourMs);
+  }
 }
 
 /** The tokens that the plants name, one of them revoked; gives back the secret to sign in with. */
