@@ -44,7 +44,7 @@ export function AuditPage() {
     <>
       <PageHead
         title="Audit trail"
-        lead="Who changed tokens, signed in and exported plants. Entries are never changed; past 100,000 the oldest are removed."
+        lead="Who changed tokens, signed in, imported or exported plants, and made backups. Entries are never changed; past 100,000 the oldest are removed."
       />
       {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
       {entries === undefined && error === undefined && (
