@@ -7,7 +7,7 @@ import type { ImportRun } from "./import-run.ts";
 
 const pollMs = 400;
 
-interface Shown {
+interface Indication {
   readonly label: string;
   readonly detail: string;
   readonly state: "running" | "waiting" | "failed";
@@ -17,15 +17,15 @@ interface Shown {
 export function ImportIndicator() {
   const { importRef } = useSession();
   const { path } = useRouter();
-  const [shown, setShown] = useState<Shown>();
+  const [indication, setIndication] = useState<Indication>();
   useEffect(() => {
-    const update = (): void => setShown(shownOf(importRef.current));
+    const update = (): void => setIndication(indicationOf(importRef.current));
     update();
     const timer = setInterval(update, pollMs);
     return () => clearInterval(timer);
   }, [importRef]);
-  if (shown === undefined || path === "/import") return null;
-  const { label, detail, state } = shown;
+  if (indication === undefined || path === "/import") return null;
+  const { label, detail, state } = indication;
   return (
     <Link href="/import" class={`import-indicator ${state}`} title={label}>
       <Icon name="import" /> <span class="label">{label}</span> <span class="import-share">{detail}</span>
@@ -33,7 +33,7 @@ export function ImportIndicator() {
   );
 }
 
-function shownOf(run: ImportRun | undefined): Shown | undefined {
+function indicationOf(run: ImportRun | undefined): Indication | undefined {
   if (run?.state === "failed") return { label: "Import failed", detail: "", state: "failed" };
   if (run?.state !== "running") return undefined;
   const detail = `${Math.floor(run.share * 100)}%`;
