@@ -66,6 +66,8 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       const ids = Array.from({ length: 50 }, () => nextId++);
       const { text } = await sendRaw(port, [
         ids.map((id) => rawPost(`{"id":${id},"name":"n${id}"}`)).join(""),
+        // Each of them waits for the fsync of the one before.
+        (received) => eventually(() => received().includes(`"name":"n${ids.at(-1)}"`)),
       ]);
       expect([...text.matchAll(/"name":"n(\d+)"/g)].map((match) => Number(match[1]))).toEqual(ids);
     });
