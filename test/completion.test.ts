@@ -17,14 +17,14 @@ const shells: Record<string, string[]> = {
      done`,
     "bash",
   ],
-  // A terminal of its own, in which a tab is pressed. Each match is printed with an equals sign before it; ^U clears the line.
+  // A terminal of its own, in which a tab is pressed. It may echo what is typed until stty runs, so READY is not typed as such. Each match is printed with an equals sign before it; ^U clears the line.
   zsh: [
     "-f",
     "-c",
     `zmodload zsh/zpty; zpty z zsh -f -i; zpty -w z "PS1=; stty -echo; autoload -U compinit; compinit -u -D; source '$1'"
      zpty -w z 'comppostfuncs=(print_end); print_end() { print END; comppostfuncs=(print_end) }'
      zpty -w z 'compadd() { local -a found; builtin compadd -O found "$@"; print -rl -- \${found/#/=}; builtin compadd "$@" }'
-     zpty -w z 'print READY'; zpty -r z text '*READY*'; shift
+     zpty -w z 'print RE""ADY'; zpty -r z text '*READY*'; shift
      for line; do
        zpty -n -w z $'\\025'"$line"$'\\t'; zpty -r z text '*END*'
        print -r -- "$text" | tr -d '\\r' | sed -n 's/^.*=\\(.*\\)$/\\1/p'; print -r -- -
