@@ -14,7 +14,7 @@ import { Checkpointer } from "./writing/checkpointer.ts";
 import { DataFileWatch, type WatchedFile } from "./writing/data-file-watch.ts";
 import { openWriter } from "./writing/open-writer.ts";
 import { SqlitePlants } from "./writing/sqlite-plants.ts";
-import { takeOverSync } from "./writing/sync-wal.ts";
+import { takeOverSync } from "./writing/wal-sync.ts";
 import { Writer } from "./writing/writer.ts";
 
 /** The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others only read. */

@@ -2,6 +2,7 @@ import type { Database, Statement } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "../lock-wait.ts";
+import type { SyncWal } from "./wal-sync.ts";
 
 export interface WriterHooks {
   /** After every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs. */
@@ -9,7 +10,7 @@ export interface WriterHooks {
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
   readonly outcomeUnknown: (reason: OutcomeUnknown) => OutcomeUnknown;
   /** Fsyncs the WAL. Undefined where a COMMIT does that itself. */
-  readonly syncWal?: (() => Promise<void>) | undefined;
+  readonly syncWal?: SyncWal | undefined;
 }
 
 /** The one way to write: a transaction that is durable when it has settled. */
@@ -48,7 +49,8 @@ export class Writer {
     }
     this.#lockedSinceMs = undefined;
     const result = this.#run(work, rolledBack);
-    if (this.#hooks.syncWal !== undefined) await this.#sync(this.#hooks.syncWal);
+    const syncing = this.#hooks.syncWal && this.#startSync(this.#hooks.syncWal);
+    if (syncing !== undefined) await syncing;
     this.#hooks.committed(this.#syncMs);
     return result;
   }
@@ -62,18 +64,30 @@ export class Writer {
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  async #sync(syncWal: () => Promise<void>): Promise<void> {
-    const syncing = Promise.withResolvers<void>();
-    this.#syncing = syncing.promise;
+  // Not asynchronous where the fsync is done already: then nothing else runs between the commit and the outcomes.
+  #startSync(syncWal: SyncWal): Promise<void> | undefined {
     const startedMs = performance.now();
     try {
-      await syncWal();
+      const syncing = syncWal();
+      if (syncing !== undefined) return this.#finishSync(syncing, startedMs);
+    } catch (error) {
+      throw this.#unknown(error);
+    }
+    this.#syncMs = performance.now() - startedMs;
+    return undefined;
+  }
+
+  async #finishSync(syncing: Promise<void>, startedMs: number): Promise<void> {
+    const settled = Promise.withResolvers<void>();
+    this.#syncing = settled.promise;
+    try {
+      await syncing;
       this.#syncMs = performance.now() - startedMs;
     } catch (error) {
       throw this.#unknown(error);
     } finally {
       this.#syncing = undefined;
-      syncing.resolve();
+      settled.resolve();
     }
     if (this.#stopped !== undefined) throw this.#stopped;
   }

@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import { DiskSpeed } from "./wal-sync.ts";
+
+/** Fsyncs of that many milliseconds, one every 20 ms; returns how many of them were waited for. */
+function syncs(disk: DiskSpeed, count: number, tookMs: (index: number) => number, fromMs = 0): number {
+  let waited = 0;
+  for (let index = 0; index < count; index++) {
+    const nowMs = fromMs + index * 20;
+    if (!disk.mayWait(nowMs)) continue;
+    waited++;
+    disk.waited(nowMs, nowMs + tookMs(index));
+  }
+  return waited;
+}
+
+test("an fsync is waited for only on a disk that was found fast, by a store that writes often", () => {
+  const disk = new DiskSpeed();
+  expect(syncs(disk, 32, () => 0.1)).toBe(0);
+  expect(syncs(disk, 100, () => 0.1)).toBe(100);
+});
+
+test("a slow one now and then changes nothing, and a disk that has become slow is noticed after a few", () => {
+  const disk = new DiskSpeed();
+  syncs(disk, 33, () => 0.1);
+  expect(syncs(disk, 1000, (index) => (index % 20 === 0 ? 5 : 0.1))).toBe(1000);
+  expect(syncs(disk, 400, () => 5, 20_000)).toBeLessThan(10);
+});
+
+test("a slow disk is tried once in ten seconds", () => {
+  const disk = new DiskSpeed();
+  // A minute of fsyncs.
+  expect(syncs(disk, 3000, () => 20)).toBe(6);
+  expect(syncs(disk, 1000, () => 0.1, 120_000)).toBeGreaterThan(900);
+});

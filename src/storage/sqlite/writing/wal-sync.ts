@@ -1,0 +1,61 @@
+import type { Database } from "bun:sqlite";
+import { fdatasync, fdatasyncSync } from "node:fs";
+import { platform } from "node:os";
+
+/** An fsync of the WAL. Undefined where it is already done, otherwise it is on its way. */
+export type SyncWal = () => Promise<void> | undefined;
+
+// Handing an fsync to another thread makes batches smaller, which costs more than waiting for one this fast.
+const fastMsMax = 0.3;
+// A store that is not busy gains nothing by waiting.
+const trialAfterSyncs = 32;
+const trialAgainAfterMs = 10_000;
+// So many slow ones more than fast ones, and the disk counts as slow; a slow one now and then does not matter.
+const slowSyncsMax = 8;
+
+/**
+ * Takes over the fsync of a connection's commits. A COMMIT then leaves it to the function that is returned, and checkpoints still
+ * fsync by themselves. Undefined where only SQLite knows the call that reaches the disk: macOS has an fsync that stops at the
+ * drive's cache.
+ */
+export function takeOverSync(database: Database, wal: number): SyncWal | undefined {
+  if (platform() !== "linux") return undefined;
+  database.run("PRAGMA synchronous = NORMAL");
+  const disk = new DiskSpeed();
+  return () => {
+    if (!disk.mayWait(performance.now())) return syncBesideRequests(wal);
+    const startedMs = performance.now();
+    fdatasyncSync(wal);
+    disk.waited(startedMs, performance.now());
+    return undefined;
+  };
+}
+
+/** Whether an fsync is so fast that the thread which answers requests may wait for it; found out by trying. */
+export class DiskSpeed {
+  #fast = false;
+  #slowSyncs = 0;
+  #syncsBeforeTrial = trialAfterSyncs;
+  #noTrialBeforeMs = Number.NEGATIVE_INFINITY;
+
+  mayWait(nowMs: number): boolean {
+    if (this.#fast) return true;
+    return this.#syncsBeforeTrial-- <= 0 && nowMs >= this.#noTrialBeforeMs;
+  }
+
+  /** An fsync was waited for. */
+  waited(fromMs: number, toMs: number): void {
+    const isFast = toMs - fromMs <= fastMsMax;
+    this.#slowSyncs = this.#fast ? Math.max(0, this.#slowSyncs + (isFast ? -1 : 1)) : 0;
+    this.#fast = this.#fast ? this.#slowSyncs < slowSyncsMax : isFast;
+    if (this.#fast) return;
+    this.#syncsBeforeTrial = trialAfterSyncs;
+    this.#noTrialBeforeMs = toMs + trialAgainAfterMs;
+  }
+}
+
+function syncBesideRequests(wal: number): Promise<void> {
+  return new Promise((resolve, reject) =>
+    fdatasync(wal, (error) => (error === null ? resolve() : reject(error))),
+  );
+}
