@@ -5,8 +5,8 @@ import { platform } from "node:os";
 /** An fsync of the WAL. Undefined where it is already done, otherwise it is on its way. */
 export type SyncWal = () => Promise<void> | undefined;
 
-// Handing an fsync to another thread makes batches smaller, which costs more than waiting for one this fast.
-const fastMsMax = 0.3;
+// Beside requests, an fsync covers about half as many plants, and twice as many fsyncs cost more than waiting for one this fast.
+const fastMsMax = 1;
 // A store that is not busy gains nothing by waiting.
 const trialAfterSyncs = 32;
 const trialAgainAfterMs = 10_000;
