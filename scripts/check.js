@@ -23,7 +23,7 @@ const args = process.argv.slice(2);
 const named = args.some((argument) => !argument.startsWith("-"));
 const code = await (named
   ? runTests(args)
-  : runTests(["./src", "./test"], { flags: [...inParallel, ...args] }));
+  : runTests(["./src", "./test"], { flags: [...inParallel, ...args], retryAlone: true }));
 const failed = (await Promise.all(checks)).filter((name) => name !== undefined);
 if (failed.length > 0) console.error(`Failed: ${failed.join(", ")}; see above.`);
 if (noBrowser !== undefined)

@@ -10,14 +10,36 @@ import { bunFlags, bunMissing, findBun } from "../bin/find-bun.js";
 const testMsMax = 60_000;
 // Most tests wait for a timer, a disk or another process, so more files than cores run at a time.
 const filesAtOnce = 5;
+// More than this many files that fail are no accident.
+const retriedFilesMax = 3;
 // How long each file took when this was last written, by `npm test -- --update-timings`: the longest start first.
 const timings = fileURLToPath(new URL("../test/timings.json", import.meta.url));
 
 /**
  * Runs the tests in those files or folders, and settles with the exit code. Under CI the plain line `N passed, N failed` at the
- * end is what is read.
+ * end is what is read. With `retryAlone`, a few files that fail run once more, one after another: beside four others on a busy
+ * machine a test may fail that passes alone. Which ones did is printed.
  */
-export async function runTests(paths, { flags = [], environment = {} } = {}) {
+export async function runTests(paths, { flags = [], environment = {}, retryAlone = false } = {}) {
+  const first = await runOnce(paths, flags, environment);
+  const retried = first.failedFiles;
+  const maySucceed =
+    retryAlone && first.code !== 0 && retried.length > 0 && retried.length <= retriedFilesMax;
+  const second = maySucceed
+    ? await runOnce(
+        retried.map((file) => `./${file}`),
+        ["--only-failures"],
+        environment,
+      )
+    : undefined;
+  const failed = second?.failed ?? first.failed;
+  const skipped = first.skipped > 0 ? `, ${first.skipped} skipped` : "";
+  if (second?.code === 0) console.log(`Failed beside others and passed alone: ${retried.join(", ")}`);
+  console.log(`${first.passed + first.failed - failed} passed, ${failed} failed${skipped}`);
+  return (second ?? first).code;
+}
+
+async function runOnce(paths, flags, environment) {
   const bun = findBun();
   if (bun === undefined) throw new Error(bunMissing);
   // For what the test files of one run share. PostgreSQL, which runs as another user, reads it too.
@@ -38,9 +60,19 @@ export async function runTests(paths, { flags = [], environment = {} } = {}) {
   const code = await new Promise((resolve) => tests.on("close", resolve));
   rmSync(folder, { recursive: true, force: true });
   const count = (word) => Number(new RegExp(`^\\s*(\\d+) ${word}$`, "m").exec(output)?.[1] ?? 0);
-  const skipped = count("skip");
-  console.log(`${count("pass")} passed, ${count("fail")} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
-  return code ?? 1;
+  const counts = { passed: count("pass"), failed: count("fail"), skipped: count("skip") };
+  return { code: code ?? 1, failedFiles: filesThatFailed(output), ...counts };
+}
+
+/** Each failure is printed after the name of its file. */
+function filesThatFailed(output) {
+  const failed = new Set();
+  let file;
+  for (const line of output.split("\n")) {
+    file = /^(\S+\.test\.tsx?):$/.exec(line)?.[1] ?? file;
+    if (line.startsWith("(fail)") && file !== undefined) failed.add(file);
+  }
+  return [...failed];
 }
 
 export const inParallel = [`--parallel=${filesAtOnce}`, `--timings=${timings}`, "--only-failures"];
