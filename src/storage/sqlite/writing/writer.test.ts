@@ -95,6 +95,9 @@ test("a transaction is settled after the fsync that started after its commit, an
   expect(events.slice(1).toSorted()).toEqual(["a reader continues", "first settles", "second runs"]);
   syncs[1]?.reject(Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" }));
   expect(await second.catch((error: Error) => error)).toBeInstanceOf(OutcomeUnknown);
+  // A reader is refused then, as when the store is unavailable.
+  writer.stop(new OutcomeUnknown("an fsync failed"));
+  expect(await writer.synced().catch((error: Error) => error)).toBeInstanceOf(StoreUnavailable);
   database.close();
   lock[Symbol.dispose]();
   rmSync(folder, { recursive: true });

@@ -57,11 +57,12 @@ export class Writer {
 
   /**
    * Resolves once everything is durable that any connection could read when it was called.
-   * @throws OutcomeUnknown
+   * @throws StoreUnavailable that is not known any more.
    */
   async synced(): Promise<void> {
     await this.#syncing;
-    if (this.#stopped !== undefined) throw this.#stopped;
+    if (this.#stopped !== undefined)
+      throw new StoreUnavailable("It is not known what is durable.", { cause: this.#stopped });
   }
 
   // Not asynchronous where the fsync is done already: then nothing else runs between the commit and the outcomes.
