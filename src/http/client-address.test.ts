@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { ClientAddresses, clientNetwork, isLoopback } from "./client-address.ts";
+import { canonicalAddress } from "./wire/canonical-address.ts";
 
 const trustedProxies = ["10.0.0.0/8", "fd00::/8", "::1"];
 
@@ -14,7 +15,7 @@ test.each([
   ["an empty header", "10.0.0.1", "", "10.0.0.1"],
   ["ports", "10.0.0.1", "198.51.100.7:4711, [fd00::1]:80", "198.51.100.7"],
   ["IPv6", "::1", "2001:DB8::1", "2001:db8::1"],
-  ["IPv4 in IPv6", "::ffff:10.0.0.1", "::ffff:198.51.100.7", "198.51.100.7"],
+  ["IPv4 in IPv6", "10.0.0.1", "::ffff:198.51.100.7", "198.51.100.7"],
 ])("X-Forwarded-For with %s", (_, peer, header, address) => {
   const addresses = new ClientAddresses({ trustedProxies, clientAddressHeader: "x-forwarded-for" });
   expect(addresses.of(peer, headers("x-forwarded-for", header))).toBe(address);
@@ -61,3 +62,12 @@ test("loopback is this machine", () => {
 function headers(name: string, value: string | undefined) {
   return { header: (wanted: string) => (wanted === name ? value : undefined) };
 }
+
+test.each([
+  ["127.0.0.1", "127.0.0.1"],
+  ["::ffff:192.0.2.1", "192.0.2.1"],
+  ["2001:DB8::1", "2001:db8::1"],
+  ["fe80::1%eth0", "fe80::1"],
+])("the address of a peer, %s, is %s in all that names it", (address, canonical) => {
+  expect(canonicalAddress(address)).toBe(canonical);
+});

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { canonicalAddress } from "./wire/canonical-address.ts";
 import type { Head } from "./wire/head.ts";
 
 export interface ProxyOptions {
@@ -8,7 +9,6 @@ export interface ProxyOptions {
   readonly clientAddressHeader: string;
 }
 
-const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 // An address, in quotes or brackets where the header's syntax wants them, and a port.
 const hop =
   /^"?(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*))(?::\d{1,5})?"?$/;
@@ -29,7 +29,7 @@ export class ClientAddresses {
    * is not. Whatever is left of that one is the client's own word.
    */
   of(peer: string, head: Pick<Head, "header"> | undefined): string {
-    let address = canonicalAddress(peer);
+    let address = peer;
     if (this.#trusted === undefined) return address;
     const hops = splitOutsideQuotes(head?.header(this.#header) ?? "", ",");
     while (this.#isTrusted(address)) {
@@ -95,12 +95,6 @@ function splitOutsideQuotes(text: string, separator: string): string[] {
     if (quoted && character === "\\") parts[parts.length - 1] += text.charAt(++at);
   }
   return quoted ? [] : parts;
-}
-
-// Without a zone, and IPv4 in its own form where a listener on all addresses sees it as IPv6.
-export function canonicalAddress(address: string): string {
-  const plain = address.replace(/%.*$/, "");
-  return mappedIpv4.exec(plain)?.[1] ?? plain.toLowerCase();
 }
 
 function blockList(ranges: readonly string[]): BlockList {

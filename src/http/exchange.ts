@@ -3,7 +3,7 @@ import type { Scope } from "../access/scopes.ts";
 import { jsonText } from "../plants/json-text.ts";
 import type { RequestOutcome } from "../telemetry/histograms.ts";
 import type { Span } from "../telemetry/tracing/span.ts";
-import { type ClientAddresses, canonicalAddress } from "./client-address.ts";
+import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
 import type { RequestIds } from "./request-ids.ts";
@@ -127,7 +127,7 @@ export class Exchange {
 
   /** The other end of the connection: the client's, or a proxy's. */
   get peerAddress(): string {
-    return canonicalAddress(this.#connection.peerAddress);
+    return this.#connection.peerAddress;
   }
 
   get loggedPath(): string {

@@ -1,5 +1,6 @@
 import type { Socket } from "bun";
 import { type Body, ChunkedBody, isSkippable, SizedBody, SkippedBody } from "./body.ts";
+import { canonicalAddress } from "./canonical-address.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
 import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
@@ -45,7 +46,7 @@ export class Connection implements ResponseConnection {
   constructor(socket: Socket<Connection>, handlers: WireHandlers, limits: WireLimits, clock: CoarseClock) {
     this.#socket = socket;
     // Read now: a socket that its client has reset has none.
-    this.peerAddress = socket.remoteAddress ?? "";
+    this.peerAddress = canonicalAddress(socket.remoteAddress ?? "");
     this.#incoming = new Incoming(socket);
     this.outgoing = new Outgoing(socket);
     this.#handlers = handlers;

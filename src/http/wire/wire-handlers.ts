@@ -12,6 +12,7 @@ export interface WireLimits {
 export interface ResponseConnection {
   /** The connection closes after the current response. */
   readonly closing: boolean;
+  /** In its canonical form. */
   readonly peerAddress: string;
   /** What the client has not read yet. */
   readonly outgoing: { readonly unsentBytes: number };
