@@ -204,7 +204,7 @@ function listenerState(
               ...requestIds(exchange),
               ...requestFields(exchange),
               "http.response.status_code": status,
-              "http.server.request.duration": (performance.now() - exchange.startedMs) / 1000,
+              "http.server.request.duration": roundedSeconds(performance.now() - exchange.startedMs),
             }),
   };
 }
@@ -230,6 +230,11 @@ function respondToError(exchange: Exchange, error: unknown, events: Events): voi
   // Whatever failed may have left the connection between two requests.
   exchange.closeAfterResponse();
   exchange.error("internal-error");
+}
+
+// To the microsecond; more digits mean nothing.
+function roundedSeconds(ms: number): number {
+  return Math.round(ms * 1000) / 1e6;
 }
 
 function faultMessage(fault: WireFault, reason: string, { bodyTimeoutMs }: ListenerOptions): string {
