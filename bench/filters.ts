@@ -1,6 +1,6 @@
 // npm run bench:filters [-- MILLIONS]
-// How long `list` and `export` take with every pair of filters, on a store of so many million plants of mixed names (one unless
-// told), beside how long they take with either filter alone. Whole commands, the three of a round one after the other, so that a
+// How long `list` and `export` take with every pair of filters, on a store of so many million plants of mixed names (one by
+// default), beside how long they take with either filter alone. Whole commands, the three of a round one after the other, so that a
 // slow minute of the machine is one for all. Fails where a pair takes over three times as long as the slower of its parts.
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";

@@ -1,5 +1,5 @@
 // npm run bench:growth [-- MILLIONS …] [--quick] [--write]
-// Creates, latency, memory and file size on stores that already hold so many million plants (0, 1 and 10 unless told).
+// Creates, latency, memory and file size on stores that already hold so many million plants (0, 1 and 10 by default).
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { BlockSummaries } from "../src/storage/sqlite/block-summaries.ts";

@@ -1,5 +1,5 @@
 // npm run bench:operator [-- MILLIONS] [--quick] [--write]
-// How fast the operator's side answers on a store of so many million plants (ten unless told): pages, filters, searches, the
+// How fast the operator's side answers on a store of so many million plants (ten by default): pages, filters, searches, the
 // overview. Fails where an answer takes longer than it may.
 import { rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // npm run bench:pauses [-- MINUTES] [--quick] [--write]
-// The longest pause and the memory in so many minutes (10 unless told) of full load.
+// The longest pause and the memory in so many minutes (10 by default) of full load.
 import { fullLoad } from "./full-load.ts";
 import { ownOptions } from "./options.ts";
 import { saveResults } from "./results.ts";

@@ -1,5 +1,5 @@
 // npm run soak [-- MINUTES] [--quick] [--write]
-// So many minutes (60 unless told) of full load with a worker for each core: the memory must stay flat. An hour
+// So many minutes (60 by default) of full load with a worker for each core: the memory must stay flat. An hour
 // takes 10 GB of disk meanwhile.
 import { fullLoad } from "./full-load.ts";
 import { ownOptions } from "./options.ts";

@@ -31,7 +31,7 @@ export class RequestTraces {
     return span;
   }
 
-  /** The span of the request that the connection is reading, if it has begun; its body came too late, for example. */
+  /** The span of the request that the connection is reading, if it has one; its body came too late, for example. */
   resume(connection: ResponseConnection, head: Head | undefined): Span | undefined {
     const last = this.#last.get(connection);
     return last?.ended === false ? last : this.start(connection, head);

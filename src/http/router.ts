@@ -136,7 +136,7 @@ export class Router<Parts> {
   #noSuchPath(exchange: Exchange, path: string): void {
     const { basePath, home } = this.#options;
     const isRoot = path === `${basePath}/` || path === basePath;
-    // Not a route, so that everyone but a browser is still told that there is nothing here.
+    // Not a route, so that everyone but a browser still gets 40401.
     if (home !== undefined && isRoot && isRead(exchange) && acceptsHtml.test(exchange.header("accept") ?? ""))
       return exchange.redirect(basePath + home);
     exchange.error("no-such-path", `There is nothing at ${path.slice(0, 100)}. ${this.#options.hint}`);

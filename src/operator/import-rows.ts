@@ -36,7 +36,7 @@ export type RowOutcome =
 const rowsInFlight = 1000;
 const busyRetryMs = 20;
 const busyMsMax = 5000;
-// Past this the caller is told to wait instead.
+// Past this the caller has to wait instead.
 const rateWaitMsMax = 10_000;
 
 /**
