@@ -5,14 +5,16 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { RepeatedWhereStolen } from "./noise.ts";
 import { ownOptions } from "./options.ts";
 import type { DiskRatio } from "./report-rates.ts";
 import { saveResults } from "./results.ts";
 import { load, median, oursCommand, type Server, start, startBare, temporaryFolder } from "./servers.ts";
 
 const options = ownOptions();
-const [rounds = options.quick ? "1" : "7", checkout = join(import.meta.dir, "..")] = options.positional;
-const seconds = options.quick ? 0.5 : 3;
+const [rounds = options.quick ? "1" : "11", checkout = join(import.meta.dir, "..")] = options.positional;
+// Short, so that both of a pair run on the same machine, as it were: how fast it is changes within seconds.
+const seconds = options.quick ? 0.5 : 1.5;
 const folder = temporaryFolder();
 const shim = join(folder, "slow-sync.so");
 const canSlow =
@@ -46,23 +48,15 @@ const cases: Case[] = [
   ...(two ? [{ disk: "2 ms", connections: 512, headers: "equal" as const, server: two, ratios: [] }] : []),
 ];
 let nextId = 1;
+const repeated = new RepeatedWhereStolen(Number(rounds) * cases.length);
 for (let round = 0; round <= Number(rounds); round++) {
   const line: string[] = [];
-  for (const { disk, connections, headers, server, ratios } of cases) {
-    // The first alternates, so that neither gains by its place.
-    const order = round % 2 === 0 ? [server, bare] : [bare, server];
-    const rates = new Map<Server, number>();
-    for (const one of order) {
-      const result = await load(one, { connections, headers, seconds, firstId: nextId });
-      nextId = result.nextId;
-      rates.set(one, result.rate);
-      if (one === bare) line.push(`${disk} (load ${result.cores.toFixed(2)} of a core)`);
-    }
-    const ratio = (rates.get(server) ?? 0) / (rates.get(bare) ?? 1);
-    if (round > 0) ratios.push(ratio);
-    line.push(ratio.toFixed(2));
+  for (const one of cases) {
+    const { ratio, loadCores } = await repeated.run(() => measure(one, round));
+    if (round > 0) one.ratios.push(ratio);
+    line.push(`${one.disk} ${ratio.toFixed(2)} (load ${loadCores.toFixed(2)} of a core)`);
   }
-  console.error(`round ${round} of ${rounds}: ${line.join(" ")}`);
+  console.error(`round ${round} of ${rounds}: ${line.join(", ")}`);
 }
 const disks: DiskRatio[] = cases.map(({ disk, connections, headers, ratios }) => ({
   disk,
@@ -77,6 +71,20 @@ for (const { disk, connections, headers, ratio, lowest, highest } of disks)
     `${disk}, ${connections} connections, ${headers} headers: ${ratio.toFixed(2)} of bare (${lowest.toFixed(2)} to ${highest.toFixed(2)})`,
   );
 saveResults({ disks }, options);
+
+async function measure({ connections, headers, server }: Case, round: number) {
+  // The first alternates, so that neither gains by its place.
+  const order = round % 2 === 0 ? [server, bare] : [bare, server];
+  const rates = new Map<Server, number>();
+  let loadCores = 0;
+  for (const one of order) {
+    const result = await load(one, { connections, headers, seconds, firstId: nextId });
+    nextId = result.nextId;
+    rates.set(one, result.rate);
+    loadCores = Math.max(loadCores, result.cores);
+  }
+  return { ratio: (rates.get(server) ?? 0) / (rates.get(bare) ?? 1), loadCores };
+}
 
 function ours(name: string, database: string, syncUs?: number): Promise<Server> {
   const command = (port: number) => oursCommand(port, database, [], resolve(checkout));

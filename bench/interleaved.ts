@@ -1,3 +1,4 @@
+import { RepeatedWhereStolen } from "./noise.ts";
 import { bare, type Contender } from "./peers.ts";
 import type { Row } from "./report-rates.ts";
 import { cpuSeconds, type Load, load, median, memoryMb, type Server } from "./servers.ts";
@@ -39,14 +40,12 @@ export class Interleaved {
       await onStarted(contender, server);
     }
     const measured = new Map<Contender, Measured[]>(contenders.map((contender) => [contender, []]));
+    const repeated = new RepeatedWhereStolen(this.#rounds.count);
     for (let round = 0; round <= this.#rounds.count; round++) {
       const progress = round === 0 ? "warming up" : `round ${round} of ${this.#rounds.count}`;
       console.error(`${shape.connections} connections, ${shape.headers} headers: ${progress}`);
-      // Each round starts with another one, so that none always comes after the same neighbour.
-      for (const [contender, server] of rotated([...servers], round)) {
-        const one = await this.#measure(server, shape, round === 0);
-        if (round > 0) measured.get(contender)?.push(one);
-      }
+      const results = await repeated.run(() => this.#round(servers, shape, round));
+      if (round > 0) for (const [contender, one] of results) measured.get(contender)?.push(one);
     }
     const bareRates = (measured.get(bare) ?? []).map(({ result }) => result.rate);
     const rows: Row[] = [];
@@ -67,6 +66,18 @@ export class Interleaved {
       }
     }
     return p99.map((values) => median(values));
+  }
+
+  // Each round starts with another one, so that none always comes after the same neighbour.
+  async #round(
+    servers: ReadonlyMap<Contender, Server>,
+    shape: LoadShape,
+    round: number,
+  ): Promise<[Contender, Measured][]> {
+    const results: [Contender, Measured][] = [];
+    for (const [contender, server] of rotated([...servers], round))
+      results.push([contender, await this.#measure(server, shape, round === 0)]);
+    return results;
   }
 
   async #measure(server: Server, shape: LoadShape, isWarmUp: boolean): Promise<Measured> {

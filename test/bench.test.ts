@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { flameGraph, mergeStacks } from "../bench/flame-graph.ts";
-import { noiseProblem, parseCpuTimes, relativeSpread } from "../bench/noise.ts";
+import { noiseProblem, parseCpuTimes, RepeatedWhereStolen, relativeSpread } from "../bench/noise.ts";
 import { benchOptions } from "../bench/options.ts";
 import { report } from "../bench/report.ts";
 import type { Row } from "../bench/report-rates.ts";
@@ -54,6 +54,19 @@ describe("the guard", () => {
     expect(relativeSpread([100, 100, 100, 100, 10])).toBe(0);
     expect(relativeSpread([60, 80, 100, 120, 140])).toBeCloseTo(0.4);
   });
+});
+
+test("a measurement is repeated where the hypervisor took too much, a limited number of times in a run", async () => {
+  const steals = [20, 20, 0, 20, 20];
+  let times = { total: 0, idle: 0, steal: 0 };
+  let measured = 0;
+  const measure = async (): Promise<number> => {
+    times = { total: times.total + 100, idle: 0, steal: times.steal + (steals[measured] ?? 0) };
+    return ++measured;
+  };
+  const repeated = new RepeatedWhereStolen(3, () => times);
+  expect(await repeated.run(measure)).toBe(3);
+  expect(await repeated.run(measure)).toBe(5);
 });
 
 describe("the options of the benchmarks", () => {
