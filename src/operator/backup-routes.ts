@@ -3,15 +3,13 @@ import { HttpError } from "../http/http-error.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import type { Backups } from "./backups.ts";
-import { pathParameter } from "./parameters.ts";
-import { readBody } from "./read-body.ts";
+import { pathParameter, readBody } from "./parameters.ts";
 
 interface Parts {
   readonly backups: Backups;
   readonly gate: Gate;
 }
 
-const noFields = { properties: {} };
 const name = pathParameter("name", "The name of the backup's file.");
 const success = (status: number, description: string) => ({
   status,
@@ -48,7 +46,7 @@ const createBackup: Route<Parts> = {
   handler:
     ({ backups }) =>
     async (exchange, caller) => {
-      await readBody(exchange, noFields);
+      await readBody(exchange);
       backups.create(exchange, caller);
       exchange.json(backups.present(), 202);
     },
@@ -70,7 +68,7 @@ const verifyBackup: Route<Parts> = {
   handler:
     ({ backups }) =>
     async (exchange) => {
-      await readBody(exchange, noFields);
+      await readBody(exchange);
       backups.verify(exchange.parameter);
       exchange.json(backups.present(), 202);
     },
@@ -91,7 +89,7 @@ const linkToBackup: Route<Parts> = {
   handler:
     ({ backups, gate }) =>
     async (exchange, caller) => {
-      await readBody(exchange, noFields);
+      await readBody(exchange);
       const isAllowed = gate.watch(exchange.header("authorization"), "operator");
       const secret = backups.createLink(exchange.parameter, caller, isAllowed);
       exchange.json({ url: `/api/backup-files/${secret}` }, 201);

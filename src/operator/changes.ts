@@ -6,7 +6,8 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { StreamedResponse } from "../http/streaming.ts";
 import { jsonText } from "../plants/json-text.ts";
-import { type Change, CursorProblem, type PlantArchive, StaleCursor } from "../plants/plant-archive.ts";
+import { type Change, type PlantArchive, StaleCursor } from "../plants/plant-archive.ts";
+import { orWrongParameter } from "./parameters.ts";
 
 export interface RequestedChanges {
   readonly after: string;
@@ -106,11 +107,9 @@ export class Changes {
   async #read(after: string, limit: number): Promise<readonly Change[]> {
     if (this.#archive.changesAfter === undefined) throw new HttpError("no-change-feed");
     try {
-      return await this.#archive.changesAfter(after, limit);
+      return await orWrongParameter(this.#archive.changesAfter(after, limit));
     } catch (error) {
-      if (error instanceof StaleCursor) throw new HttpError("stale-cursor");
-      if (error instanceof CursorProblem) throw new HttpError("wrong-parameter", error.message);
-      throw error;
+      throw error instanceof StaleCursor ? new HttpError("stale-cursor") : error;
     }
   }
 

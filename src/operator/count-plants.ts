@@ -1,8 +1,14 @@
-import { HttpError } from "../http/http-error.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Parameter, Route } from "../http/route.ts";
-import { CursorProblem, type PlantArchive } from "../plants/plant-archive.ts";
-import { filterParameters, readFilter, readQuery, readText, textParameter } from "./parameters.ts";
+import type { PlantArchive } from "../plants/plant-archive.ts";
+import {
+  filterParameters,
+  orWrongParameter,
+  readFilter,
+  readQuery,
+  readText,
+  textParameter,
+} from "./parameters.ts";
 
 // A count returns what it has after so long, and the caller continues from there.
 const countMsMax = 800;
@@ -29,16 +35,8 @@ export const countPlants: Route<{ readonly archive: PlantArchive }> = {
     ({ archive }) =>
     async (exchange) => {
       const values = readQuery(exchange.query, parameters);
-      try {
-        const { plants, next } = await archive.count(
-          readFilter(values),
-          readText(values, "cursor"),
-          countMsMax,
-        );
-        exchange.json({ plants: String(plants), next });
-      } catch (error) {
-        if (error instanceof CursorProblem) throw new HttpError("wrong-parameter", error.message);
-        throw error;
-      }
+      const counting = archive.count(readFilter(values), readText(values, "cursor"), countMsMax);
+      const { plants, next } = await orWrongParameter(counting);
+      exchange.json({ plants: String(plants), next });
     },
 };

@@ -2,7 +2,7 @@ import type { Gate } from "../access/gate.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import { type Exports, readExport } from "./exports.ts";
-import { readBody } from "./read-body.ts";
+import { readBody } from "./parameters.ts";
 import { schemas } from "./schemas.ts";
 
 /** A browser sends no token with a download, so it gets a link that needs none. */

@@ -4,17 +4,9 @@ import { createToken as create } from "../access/tokens.ts";
 import { HttpError } from "../http/http-error.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
-import { readText } from "./parameters.ts";
-import { readBody } from "./read-body.ts";
+import { orWrongParameter, readBody, readText } from "./parameters.ts";
 import { schemas } from "./schemas.ts";
-import {
-  latestExpiryMs,
-  originOf,
-  orWrongParameter,
-  presentToken,
-  readDuration,
-  type TokenParts,
-} from "./tokens.ts";
+import { latestExpiryMs, originOf, presentToken, readDuration, type TokenParts } from "./tokens.ts";
 
 export const createToken: Route<TokenParts> = {
   method: "POST",

@@ -1,9 +1,7 @@
 import type { AuditTrail } from "../access/audit.ts";
-import { HttpError } from "../http/http-error.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
-import { CursorProblem } from "../plants/plant-archive.ts";
-import { readCount, readQuery, readText, textParameter } from "./parameters.ts";
+import { orWrongParameter, readCount, readQuery, readText, textParameter } from "./parameters.ts";
 import { isoTime } from "./tokens.ts";
 
 export interface AuditParts {
@@ -33,15 +31,10 @@ export const listAudit: Route<AuditParts> = {
     async (exchange) => {
       const values = readQuery(exchange.query, parameters);
       const limit = readCount(values, "limit", limitDefault, limitMax);
-      try {
-        const { entries, next } = await audit.page(limit, readText(values, "cursor"));
-        exchange.json({
-          entries: entries.map(({ atMs, ...entry }) => ({ at: isoTime(atMs), ...entry })),
-          next,
-        });
-      } catch (error) {
-        if (error instanceof CursorProblem) throw new HttpError("wrong-parameter", error.message);
-        throw error;
-      }
+      const { entries, next } = await orWrongParameter(audit.page(limit, readText(values, "cursor")));
+      exchange.json({
+        entries: entries.map(({ atMs, ...entry }) => ({ at: isoTime(atMs), ...entry })),
+        next,
+      });
     },
 };

@@ -1,10 +1,10 @@
 import { presentPlant } from "../files/present-plant.ts";
-import { HttpError } from "../http/http-error.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Parameter, Route } from "../http/route.ts";
-import { CursorProblem, type PlantArchive } from "../plants/plant-archive.ts";
+import type { PlantArchive } from "../plants/plant-archive.ts";
 import {
   filterParameters,
+  orWrongParameter,
   readChoice,
   readCount,
   readFilter,
@@ -55,12 +55,7 @@ export const listPlants: Route<{ readonly archive: PlantArchive }> = {
         limit: readCount(values, "limit", limitDefault, limitMax),
         searchMsMax,
       };
-      try {
-        const { plants, next, searched } = await archive.page(request);
-        exchange.json({ plants: plants.map(presentPlant), next, searched });
-      } catch (error) {
-        if (error instanceof CursorProblem) throw new HttpError("wrong-parameter", error.message);
-        throw error;
-      }
+      const { plants, next, searched } = await orWrongParameter(archive.page(request));
+      exchange.json({ plants: plants.map(presentPlant), next, searched });
     },
 };

@@ -1,7 +1,10 @@
+import { TokenProblem } from "../access/tokens.ts";
+import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Parameter } from "../http/route.ts";
 import { parseInt64 } from "../plants/int64.ts";
-import type { PlantFilter } from "../plants/plant-archive.ts";
+import { parseMembers } from "../plants/json-body.ts";
+import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
 
 /** Parameters or fields by name, as they were sent. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -36,6 +39,28 @@ export function readQuery(query: URLSearchParams, parameters: readonly Parameter
     if (query.getAll(name).length > 1) throw wrong(`Parameter "${name}" is sent more than once.`);
   }
   return Object.fromEntries(query);
+}
+
+/**
+ * The request's body as a JSON object with no other members than the schema's; no body at all counts as an empty object. A
+ * misspelled member must not pass for one that was left out: `expires` would make a token that never expires.
+ * @throws HttpError
+ */
+export async function readBody(
+  exchange: Exchange,
+  schema: { readonly properties: object } = { properties: {} },
+): Promise<Values> {
+  const body = await exchange.body();
+  if (body.length === 0) return {};
+  const members = parseMembers(body);
+  const known = Object.keys(schema.properties);
+  for (const name of members.keys()) {
+    if (known.includes(name)) continue;
+    const expected = known.length === 0 ? "no fields are expected" : `expected ${known.join(", ")}`;
+    const unknown = JSON.stringify(name.slice(0, 50));
+    throw wrong(`There is no field ${unknown} here; ${expected}.`);
+  }
+  return Object.fromEntries(members);
 }
 
 export function readFilter(values: Values): PlantFilter {
@@ -106,6 +131,16 @@ function readTime(name: string, value: string | undefined): number | undefined {
   if (Number.isNaN(timeMs))
     throw wrong(`Parameter "${name}" must be a time such as 2026-11-15T09:30:00Z, but is ${quote(value)}.`);
   return timeMs;
+}
+
+/** Makes a problem with what was requested the caller's error. */
+export async function orWrongParameter<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof TokenProblem || error instanceof CursorProblem) throw wrong(error.message);
+    throw error;
+  }
 }
 
 function quote(value: string): string {

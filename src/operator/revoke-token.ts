@@ -2,11 +2,8 @@ import { findPreset } from "../access/gate.ts";
 import { revokeTokens } from "../access/tokens.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
-import { pathParameter } from "./parameters.ts";
-import { readBody } from "./read-body.ts";
-import { findToken, originOf, orWrongParameter, presentToken, type TokenParts } from "./tokens.ts";
-
-const noFields = { properties: {} };
+import { orWrongParameter, pathParameter, readBody } from "./parameters.ts";
+import { findToken, originOf, presentToken, type TokenParts } from "./tokens.ts";
 
 export const revokeToken: Route<TokenParts> = {
   method: "POST",
@@ -22,7 +19,7 @@ export const revokeToken: Route<TokenParts> = {
   },
   handler: (parts) => async (exchange, caller) => {
     const token = await findToken(parts, exchange.parameter);
-    await readBody(exchange, noFields);
+    await readBody(exchange);
     const [revoked] = await orWrongParameter(
       revokeTokens(parts.tokens, token.id, originOf(exchange, caller), Date.now()),
     );

@@ -2,15 +2,13 @@ import { findPreset } from "../access/gate.ts";
 import { rotateToken as rotate } from "../access/tokens.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
-import { pathParameter, readText } from "./parameters.ts";
-import { readBody } from "./read-body.ts";
+import { orWrongParameter, pathParameter, readBody, readText } from "./parameters.ts";
 import { schemas } from "./schemas.ts";
 import {
   findToken,
   isoTime,
   latestExpiryMs,
   originOf,
-  orWrongParameter,
   presentToken,
   readDuration,
   type TokenParts,

@@ -3,11 +3,9 @@ import { SignIns } from "../access/sign-ins.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import type { AuditParts } from "./list-audit.ts";
-import { readBody } from "./read-body.ts";
+import { readBody } from "./parameters.ts";
 import { originOf } from "./tokens.ts";
 import { presentCaller, type WhoAmIParts } from "./who-am-i.ts";
-
-const noFields = { properties: {} };
 
 /** What whoAmI says, for someone who has just entered a token: the audit trail records it, once a minute. */
 export const signIn: Route<AuditParts & WhoAmIParts> = {
@@ -24,7 +22,7 @@ export const signIn: Route<AuditParts & WhoAmIParts> = {
   handler: ({ audit, publicUrl }) => {
     const signIns = new SignIns();
     return async (exchange, caller: Caller) => {
-      await readBody(exchange, noFields);
+      await readBody(exchange);
       const action = "console.signed-in";
       const origin = originOf(exchange, caller);
       const detail = caller.scopes.join(", ");

@@ -1,7 +1,7 @@
 import type { Origin } from "../access/audit.ts";
 import type { Caller, PresetToken } from "../access/gate.ts";
 import { formatRate } from "../access/rate-limit.ts";
-import { type Token, TokenProblem, type TokenStore, tokenState } from "../access/tokens.ts";
+import { type Token, type TokenStore, tokenState } from "../access/tokens.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 
@@ -43,16 +43,6 @@ export async function findToken({ tokens }: TokenParts, id: string): Promise<Tok
   const token = (await tokens.all()).find((candidate) => candidate.id === id);
   if (token === undefined) throw new HttpError("no-such-token", `No token has the id ${id.slice(0, 50)}.`);
   return token;
-}
-
-/** Makes a TokenProblem the caller's error. */
-export async function orWrongParameter<Result>(work: Promise<Result>): Promise<Result> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof TokenProblem) throw new HttpError("wrong-parameter", error.message);
-    throw error;
-  }
 }
 
 export function readDuration(
