@@ -3,7 +3,7 @@ import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Events } from "../telemetry/events.ts";
-import { isoTime, originOf } from "./tokens.ts";
+import { recordAction } from "./audit.ts";
 
 /** The dated backups of the data file. */
 export interface BackupStore {
@@ -63,7 +63,9 @@ export class Backups {
     if (typeof store === "string") return { unavailable: store, backups: [] };
     const { task, last } = { task: this.#task, last: this.#last };
     try {
-      const backups = store.list().map(({ atMs, ...entry }) => ({ ...entry, at: isoTime(atMs) }));
+      const backups = store
+        .list()
+        .map(({ atMs, ...entry }) => ({ ...entry, at: new Date(atMs).toISOString() }));
       return { folder: store.folder, backups, task, last };
     } catch (error) {
       // The folder is missing, or cannot be read.
@@ -76,7 +78,8 @@ export class Backups {
     const store = this.#store();
     const atMs = Date.now();
     this.#start("create", undefined, async (task) => {
-      await this.#record(exchange, caller, "backup.created", "data file");
+      const entry = { action: "backup.created", subject: "data file", detail: "" } as const;
+      await recordAction(this.#parts.audit, exchange, caller, entry);
       const { path } = await store.create(atMs, (step) => {
         task.step = step;
       });
@@ -113,7 +116,8 @@ export class Backups {
     exchange.caller = link.caller;
     const file = this.#store().read(link.name);
     if (file === undefined) throw noSuchBackup(link.name);
-    await this.#record(exchange, link.caller, "backup.downloaded", link.name);
+    const entry = { action: "backup.downloaded", subject: link.name, detail: "" } as const;
+    await recordAction(this.#parts.audit, exchange, link.caller, entry);
     const headers = { "Content-Disposition": `attachment; filename="${link.name}"` };
     const stream = exchange.stream("application/vnd.sqlite3", headers, link.isAllowed);
     if (stream === undefined) return;
@@ -149,7 +153,7 @@ export class Backups {
         "too-busy",
         "A backup is being made or verified already. Try again when it has ended.",
       );
-    const task: Task = { kind, name, startedAt: isoTime(Date.now()), step: "" };
+    const task: Task = { kind, name, startedAt: new Date().toISOString(), step: "" };
     this.#task = task;
     void work(task)
       .catch((error) => {
@@ -158,18 +162,8 @@ export class Backups {
       })
       .then((result) => {
         this.#task = undefined;
-        this.#last = { kind, endedAt: isoTime(Date.now()), ...result };
+        this.#last = { kind, endedAt: new Date().toISOString(), ...result };
       });
-  }
-
-  #record(
-    exchange: Exchange,
-    caller: Caller,
-    action: "backup.created" | "backup.downloaded",
-    subject: string,
-  ): Promise<void> {
-    const origin = originOf(exchange, caller);
-    return this.#parts.audit.record({ ...origin, atMs: Date.now(), action, subject, detail: "" });
   }
 }
 

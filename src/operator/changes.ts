@@ -7,6 +7,7 @@ import { HttpError } from "../http/http-error.ts";
 import type { StreamedResponse } from "../http/streaming.ts";
 import { jsonText } from "../plants/json-text.ts";
 import { type Change, type PlantArchive, StaleCursor } from "../plants/plant-archive.ts";
+import { recordAction } from "./audit.ts";
 import { orWrongParameter } from "./parameters.ts";
 
 export interface RequestedChanges {
@@ -114,10 +115,10 @@ export class Changes {
   }
 
   /** Only from the beginning: every later read continues one that has an entry, and a follower connects often. */
-  async #record({ address, method }: Exchange, { after, format, caller }: RequestedChanges): Promise<void> {
-    if (after !== beginning || method === "HEAD") return;
-    const entry = { actor: caller.name, address, subject: "plants", detail: `change feed, ${format}` };
-    await this.#audit.record({ ...entry, atMs: Date.now(), action: "export.started" });
+  async #record(exchange: Exchange, { after, format, caller }: RequestedChanges): Promise<void> {
+    if (after !== beginning || exchange.method === "HEAD") return;
+    const entry = { action: "export.started", subject: "plants", detail: `change feed, ${format}` } as const;
+    await recordAction(this.#audit, exchange, caller, entry);
   }
 }
 

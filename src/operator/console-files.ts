@@ -1,7 +1,7 @@
 import { HttpError } from "../http/http-error.ts";
 import type { Route } from "../http/route.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
-import type { ConsoleSignIn, IdentityProviderParts } from "./identity-provider.ts";
+import type { ConsoleSignIn, SignInParts } from "./sign-in.ts";
 
 // Nothing from elsewhere, nothing inline, and no one else's frame: a token typed here can go nowhere else.
 const policy = (connectTo: string): string =>
@@ -35,7 +35,7 @@ export class ConsoleFiles {
   }
 }
 
-interface ConsoleParts extends IdentityProviderParts {
+interface ConsoleParts extends Pick<SignInParts, "consoleSignIn"> {
   readonly consoleFiles: ConsoleFiles;
 }
 

@@ -4,6 +4,7 @@ import { type ExportFormat, exportFormatNames, exportFormats } from "../files/ex
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type PlantArchive, type PlantFilter, type PlantPage, pagesOf } from "../plants/plant-archive.ts";
+import { recordAction } from "./audit.ts";
 import { readChoice, readFilter, textParameter, type Values } from "./parameters.ts";
 
 /** An export that someone may have. */
@@ -97,13 +98,10 @@ export class Exports {
     stream.end();
   }
 
-  #record({ address }: Exchange, { caller, format, filter }: RequestedExport): Promise<void> {
+  #record(exchange: Exchange, { caller, format, filter }: RequestedExport): Promise<void> {
     const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
     const detail = [format, ...chosen.map(([name, value]) => `${name} ${value}`)].join(", ");
-    return this.#audit.record({
-      atMs: Date.now(),
-      actor: caller.name,
-      address,
+    return recordAction(this.#audit, exchange, caller, {
       action: "export.started",
       subject: "plants",
       detail: detail.slice(0, detailCharactersMax),

@@ -8,9 +8,9 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Parameter, Route } from "../http/route.ts";
+import { recordAction } from "./audit.ts";
 import { type ImportParts, importRows, mergeOutcomes, type RowOutcome } from "./import-rows.ts";
 import { readChoice, readQuery, readText, textParameter } from "./parameters.ts";
-import { originOf } from "./tokens.ts";
 
 export interface ImportSliceParts extends ImportParts {
   readonly audit: AuditTrail;
@@ -191,13 +191,12 @@ class KnownImports {
   }
 
   async record(exchange: Exchange, caller: Caller, name: string, start: SliceStart): Promise<void> {
-    const origin = originOf(exchange, caller);
-    const key = JSON.stringify([origin.actor, origin.address, name]);
+    const key = JSON.stringify([caller.name, exchange.address, name]);
     if (start.offset > 0 && this.#known.has(key)) return;
     const from = start.offset === 0 ? "" : `, continued at byte ${start.offset}`;
     const subject = name.slice(0, 200) || "a file";
     const detail = `${start.format}${from}`;
-    await this.#audit.record({ ...origin, atMs: Date.now(), action: "import.started", subject, detail });
+    await recordAction(this.#audit, exchange, caller, { action: "import.started", subject, detail });
     if (this.#known.size >= knownImportsMax) this.#known.clear();
     this.#known.add(key);
   }

@@ -147,6 +147,7 @@ function quote(value: string): string {
   return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
 }
 
-function wrong(message: string): HttpError {
+/** Names the parameter or field, and says what was expected. */
+export function wrong(message: string): HttpError {
   return new HttpError("wrong-parameter", message);
 }

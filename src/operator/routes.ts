@@ -1,44 +1,36 @@
 import { livez, type Readiness, readyz } from "../http/health.ts";
 import { documentRoute } from "../http/openapi.ts";
 import type { Handler, Route } from "../http/route.ts";
+import { listAudit } from "./audit.ts";
 import { backupRoutes } from "./backup-routes.ts";
 import type { Backups } from "./backups.ts";
 import type { Changes } from "./changes.ts";
 import { type ConsoleFiles, consoleRoutes } from "./console-files.ts";
 import { countPlants } from "./count-plants.ts";
 import { createExportLink } from "./create-export-link.ts";
-import { createToken } from "./create-token.ts";
 import { exportPlants } from "./export-plants.ts";
 import type { Exports } from "./exports.ts";
 import { followChanges } from "./follow-changes.ts";
 import { followExportLink } from "./follow-export-link.ts";
-import { type IdentityProviderParts, showIdentityProvider } from "./identity-provider.ts";
 import { type ImportSliceParts, importSlice } from "./import-slice.ts";
-import { type AuditParts, listAudit } from "./list-audit.ts";
 import { listPlants } from "./list-plants.ts";
-import { listTokens } from "./list-tokens.ts";
 import { type MetricsParts, metrics } from "./metrics.ts";
 import { describeOperatorApi } from "./openapi.ts";
 import { type OverviewParts, overview } from "./overview.ts";
-import { revokeToken } from "./revoke-token.ts";
-import { rotateToken } from "./rotate-token.ts";
 import { showPlant } from "./show-plant.ts";
 import { type SettingsParts, showSettings } from "./show-settings.ts";
-import { signIn } from "./sign-in.ts";
-import type { TokenParts } from "./tokens.ts";
+import { type SignInParts, showIdentityProvider, signIn, whoAmI } from "./sign-in.ts";
+import { type TokenParts, tokenRoutes } from "./tokens.ts";
 import { type WatchParts, watchPlants } from "./watch-plants.ts";
-import { type WhoAmIParts, whoAmI } from "./who-am-i.ts";
 
 export interface OperatorRouteParts
   extends Omit<OverviewParts, "events">,
     MetricsParts,
     TokenParts,
-    AuditParts,
     WatchParts,
-    WhoAmIParts,
     SettingsParts,
     Omit<ImportSliceParts, "events">,
-    IdentityProviderParts {
+    SignInParts {
   readonly events: OverviewParts["events"] & ImportSliceParts["events"];
   readonly readiness: Readiness;
   readonly exports: Exports;
@@ -73,10 +65,7 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   createExportLink,
   followExportLink,
   importSlice,
-  listTokens,
-  createToken,
-  revokeToken,
-  rotateToken,
+  ...tokenRoutes,
   listAudit,
   showSettings,
   ...backupRoutes,

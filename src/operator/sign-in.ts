@@ -2,13 +2,40 @@ import type { Caller } from "../access/gate.ts";
 import { SignIns } from "../access/sign-ins.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
-import type { AuditParts } from "./list-audit.ts";
+import { type AuditParts, recordAction } from "./audit.ts";
 import { readBody } from "./parameters.ts";
-import { originOf } from "./tokens.ts";
-import { presentCaller, type WhoAmIParts } from "./who-am-i.ts";
+import { isoTime } from "./tokens.ts";
+
+/** What a browser needs to sign in with the identity provider. Nothing of it is secret. */
+export interface ConsoleSignIn {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly audience: string;
+  readonly scope: string;
+  /** Undefined while the provider has not been reached. */
+  readonly authorizationEndpoint: string | undefined;
+  readonly tokenEndpoint: string | undefined;
+}
+
+export interface SignInParts extends AuditParts {
+  /** Undefined where the console signs in with tokens alone. */
+  readonly consoleSignIn: () => ConsoleSignIn | undefined;
+  /** Where clients reach the public listener, without a slash at the end. */
+  readonly publicUrl: string;
+}
+
+const success = { status: 200, description: "The token's holder.", content: jsonContent("Caller") };
+
+export const whoAmI: Route<SignInParts> = {
+  method: "GET",
+  path: "/api/me",
+  scope: "operator:read",
+  operation: { operationId: "whoAmI", tags: ["tokens"], summary: "Says whose token this is.", success },
+  handler: (parts) => (exchange, caller) => exchange.json(presentCaller(caller, parts)),
+};
 
 /** What whoAmI says, for someone who has just entered a token: the audit trail records it, once a minute. */
-export const signIn: Route<AuditParts & WhoAmIParts> = {
+export const signIn: Route<SignInParts> = {
   method: "POST",
   path: "/api/sign-in",
   scope: "operator:read",
@@ -17,19 +44,39 @@ export const signIn: Route<AuditParts & WhoAmIParts> = {
     tags: ["tokens"],
     summary:
       "Records in the audit trail that someone signed in to the console, and says whose token this is.",
-    success: { status: 200, description: "The token's holder.", content: jsonContent("Caller") },
+    success,
   },
-  handler: ({ audit, publicUrl }) => {
+  handler: (parts) => {
     const signIns = new SignIns();
-    return async (exchange, caller: Caller) => {
+    return async (exchange, caller) => {
       await readBody(exchange);
-      const action = "console.signed-in";
-      const origin = originOf(exchange, caller);
-      const detail = caller.scopes.join(", ");
-      await signIns.once(origin, performance.now(), () =>
-        audit.record({ ...origin, atMs: Date.now(), action, subject: "console", detail }),
+      const { name: actor, scopes } = caller;
+      const entry = { action: "console.signed-in", subject: "console", detail: scopes.join(", ") } as const;
+      await signIns.once({ actor, address: exchange.address }, performance.now(), () =>
+        recordAction(parts.audit, exchange, caller, entry),
       );
-      exchange.json(presentCaller(caller, { publicUrl }));
+      exchange.json(presentCaller(caller, parts));
     };
   },
 };
+
+export const showIdentityProvider: Route<SignInParts> = {
+  method: "GET",
+  path: "/api/identity-provider",
+  scope: "none",
+  operation: {
+    operationId: "showIdentityProvider",
+    tags: ["tokens"],
+    summary: "Says where to sign in.",
+    success: {
+      status: 200,
+      description: "The identity provider; empty where there is none.",
+      content: jsonContent("IdentityProvider"),
+    },
+  },
+  handler: (parts) => (exchange) => exchange.json(parts.consoleSignIn() ?? {}),
+};
+
+function presentCaller({ name, scopes, expiresAtMs }: Caller, { publicUrl }: SignInParts) {
+  return { name, scopes, expiresAt: isoTime(expiresAtMs), publicUrl };
+}

@@ -1,11 +1,22 @@
 import type { Origin } from "../access/audit.ts";
-import type { Caller, PresetToken } from "../access/gate.ts";
-import { formatRate } from "../access/rate-limit.ts";
-import { type Token, type TokenStore, tokenState } from "../access/tokens.ts";
+import { type Caller, findPreset, type PresetToken } from "../access/gate.ts";
+import { formatRate, parseRateText, type Rate } from "../access/rate-limit.ts";
+import { isScope, type Scope, scopes } from "../access/scopes.ts";
+import {
+  createToken as create,
+  revokeTokens,
+  rotateToken as rotate,
+  type Token,
+  type TokenStore,
+  tokenState,
+} from "../access/tokens.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
+import { jsonContent } from "../http/openapi.ts";
+import type { Route } from "../http/route.ts";
+import { orWrongParameter, pathParameter, readBody, readText, wrong } from "./parameters.ts";
+import { schemas } from "./schemas.ts";
 
-/** What the routes of the tokens share. */
 export interface TokenParts {
   readonly tokens: TokenStore;
   /** Applies a change on this node immediately; other nodes see it within a second. */
@@ -14,7 +25,115 @@ export interface TokenParts {
   readonly presets: () => readonly PresetToken[];
 }
 
-export function presentToken(token: Token, nowMs: number) {
+const overlapDefault = "1h";
+const id = pathParameter("id", "The token's id.");
+
+const listTokens: Route<TokenParts> = {
+  method: "GET",
+  path: "/api/tokens",
+  scope: "operator",
+  operation: {
+    operationId: "listTokens",
+    tags: ["tokens"],
+    summary: "Lists the tokens, without their secrets.",
+    success: { status: 200, description: "The tokens, the oldest first.", content: jsonContent("Tokens") },
+  },
+  handler: (parts) => async (exchange) => {
+    const nowMs = Date.now();
+    exchange.json({ tokens: (await parts.tokens.all()).map((token) => presentToken(token, nowMs)) });
+  },
+};
+
+const createToken: Route<TokenParts> = {
+  method: "POST",
+  path: "/api/tokens",
+  scope: "operator",
+  operation: {
+    operationId: "createToken",
+    tags: ["tokens"],
+    summary: "Creates a token. Its secret is in this response and nowhere else.",
+    requestBody: { required: true, content: jsonContent("TokenRequest") },
+    success: { status: 201, description: "The token and its secret.", content: jsonContent("Minted") },
+  },
+  handler: (parts) => async (exchange, caller) => {
+    const values = await readBody(exchange, schemas.TokenRequest);
+    const name = readText(values, "name");
+    if (name === undefined) throw wrong('Field "name" is missing; expected a string.');
+    const lifetimeMs = readDuration(parts, "expiresIn", readText(values, "expiresIn"));
+    const wanted = {
+      name,
+      scopes: readScopes(values["scopes"]),
+      lifetimeMs,
+      rateLimit: readRate(readText(values, "rateLimit")),
+      expiresAtMsMax: latestExpiryMs(caller),
+    };
+    const by = originOf(exchange, caller);
+    const { token, secret } = await orWrongParameter(create(parts.tokens, wanted, by, Date.now()));
+    await parts.tokensChanged();
+    exchange.json({ token: presentToken(token, Date.now()), secret }, 201);
+  },
+};
+
+const revokeToken: Route<TokenParts> = {
+  method: "POST",
+  path: "/api/tokens/{id}/revoke",
+  scope: "operator",
+  operation: {
+    operationId: "revokeToken",
+    tags: ["tokens"],
+    summary: "Revokes a token; every node knows within a second.",
+    parameters: [id],
+    success: { status: 200, description: "The token, revoked.", content: jsonContent("TokenAnswer") },
+    errors: ["no-such-token"],
+  },
+  handler: (parts) => async (exchange, caller) => {
+    const token = await findToken(parts, exchange.parameter);
+    await readBody(exchange);
+    const by = originOf(exchange, caller);
+    const [revoked] = await orWrongParameter(revokeTokens(parts.tokens, token.id, by, Date.now()));
+    await parts.tokensChanged();
+    const alsoPreset = findPreset([token], parts.presets())?.name;
+    exchange.json({ token: presentToken(revoked ?? token, Date.now()), alsoPreset });
+  },
+};
+
+const rotateToken: Route<TokenParts> = {
+  method: "POST",
+  path: "/api/tokens/{id}/rotate",
+  scope: "operator",
+  operation: {
+    operationId: "rotateToken",
+    tags: ["tokens"],
+    summary: "Replaces a token's secret; the old one remains valid for a while.",
+    parameters: [id],
+    requestBody: { required: false, content: jsonContent("RotateRequest") },
+    success: { status: 201, description: "The new token and its secret.", content: jsonContent("Minted") },
+    errors: ["no-such-token"],
+  },
+  handler: (parts) => async (exchange, caller) => {
+    const { id: rotated } = await findToken(parts, exchange.parameter);
+    const overlap = readText(await readBody(exchange, schemas.RotateRequest), "overlap") ?? overlapDefault;
+    const overlapMs = readDuration(parts, "overlap", overlap) ?? 0;
+    const nowMs = Date.now();
+    const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
+    const by = originOf(exchange, caller);
+    const { token, secret, ending } = await orWrongParameter(
+      rotate(parts.tokens, rotated, wanted, by, nowMs),
+    );
+    await parts.tokensChanged();
+    const oldUntil = isoTime(Math.max(...ending.map(({ expiresAtMs }) => expiresAtMs)));
+    const alsoPreset = findPreset(ending, parts.presets())?.name;
+    exchange.json({ token: presentToken(token, nowMs), secret, oldUntil, alsoPreset }, 201);
+  },
+};
+
+export const tokenRoutes = [listTokens, createToken, revokeToken, rotateToken] as const;
+
+export function isoTime(timeMs: number | undefined): string | undefined {
+  return timeMs === undefined ? undefined : new Date(timeMs).toISOString();
+}
+
+function presentToken(token: Token, nowMs: number) {
   const { id, name, scopes, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs } = token;
   return {
     id,
@@ -30,36 +149,44 @@ export function presentToken(token: Token, nowMs: number) {
   };
 }
 
-export function originOf(exchange: Exchange, caller: Caller): Origin {
-  return { actor: caller.name, address: exchange.address };
+function originOf({ address }: Exchange, { name }: Caller): Origin {
+  return { actor: name, address };
 }
 
 /** When a token that this caller creates expires at the latest: none outlives the one that creates it. */
-export function latestExpiryMs({ mintLifetimeMsMax, expiresAtMs }: Caller): number | undefined {
+function latestExpiryMs({ mintLifetimeMsMax, expiresAtMs }: Caller): number | undefined {
   return mintLifetimeMsMax === undefined ? expiresAtMs : Date.now() + mintLifetimeMsMax;
 }
 
-export async function findToken({ tokens }: TokenParts, id: string): Promise<Token> {
-  const token = (await tokens.all()).find((candidate) => candidate.id === id);
-  if (token === undefined) throw new HttpError("no-such-token", `No token has the id ${id.slice(0, 50)}.`);
+async function findToken({ tokens }: TokenParts, wanted: string): Promise<Token> {
+  const token = (await tokens.all()).find((candidate) => candidate.id === wanted);
+  if (token === undefined)
+    throw new HttpError("no-such-token", `No token has the id ${wanted.slice(0, 50)}.`);
   return token;
 }
 
-export function readDuration(
+function readDuration(
   { parseDurationMs }: TokenParts,
   name: string,
   value: string | undefined,
 ): number | undefined {
-  if (value === undefined) return undefined;
   try {
-    return parseDurationMs(value);
+    return value === undefined ? undefined : parseDurationMs(value);
   } catch (error) {
-    throw new HttpError("wrong-parameter", `Field "${name}" ${(error as Error).message}.`);
+    throw wrong(`Field "${name}" ${(error as Error).message}.`);
   }
 }
 
-export function isoTime(timeMs: number): string;
-export function isoTime(timeMs: number | undefined): string | undefined;
-export function isoTime(timeMs: number | undefined): string | undefined {
-  return timeMs === undefined ? undefined : new Date(timeMs).toISOString();
+function readRate(text: string | undefined): Rate | undefined {
+  const rate = text === undefined ? undefined : parseRateText(text);
+  if (text !== undefined && rate === undefined)
+    throw wrong('Field "rateLimit" must be a count per second, minute or hour, such as 100/s.');
+  return rate;
+}
+
+function readScopes(value: unknown): readonly Scope[] {
+  const wanted = value === undefined ? ["plants:create"] : Array.isArray(value) ? [...new Set(value)] : [];
+  if (wanted.length === 0 || !wanted.every((scope) => typeof scope === "string" && isScope(scope)))
+    throw wrong(`Field "scopes" must be a list of at least one of ${scopes.join(", ")}.`);
+  return wanted as Scope[];
 }

@@ -1,8 +1,9 @@
-import type { AuditTrail } from "../access/audit.ts";
+import type { AuditEntry, AuditTrail } from "../access/audit.ts";
+import type { Caller } from "../access/gate.ts";
+import type { Exchange } from "../http/exchange.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import { orWrongParameter, readCount, readQuery, readText, textParameter } from "./parameters.ts";
-import { isoTime } from "./tokens.ts";
 
 export interface AuditParts {
   readonly audit: AuditTrail;
@@ -32,9 +33,17 @@ export const listAudit: Route<AuditParts> = {
       const values = readQuery(exchange.query, parameters);
       const limit = readCount(values, "limit", limitDefault, limitMax);
       const { entries, next } = await orWrongParameter(audit.page(limit, readText(values, "cursor")));
-      exchange.json({
-        entries: entries.map(({ atMs, ...entry }) => ({ at: isoTime(atMs), ...entry })),
-        next,
-      });
+      const presented = entries.map(({ atMs, ...entry }) => ({ at: new Date(atMs).toISOString(), ...entry }));
+      exchange.json({ entries: presented, next });
     },
 };
+
+/** Resolves once it is recorded who does this, and from where. It must not happen before. */
+export function recordAction(
+  audit: AuditTrail,
+  { address }: Exchange,
+  caller: Caller,
+  entry: Pick<AuditEntry, "action" | "subject" | "detail">,
+): Promise<void> {
+  return audit.record({ atMs: Date.now(), actor: caller.name, address, ...entry });
+}
