@@ -13,7 +13,7 @@ import { checkCertificate, checkModes } from "./doctor/check-files.ts";
 import { checkFilesystem, checkFolder, checkFreeSpace, nearestFolder } from "./doctor/check-folder.ts";
 import { checkFsync } from "./doctor/check-fsync.ts";
 import { checkIssuer, checkListeners } from "./doctor/check-network.ts";
-import { type Finding, findingsDocument, formatFindings, ok, warn } from "./doctor/finding.ts";
+import { type Finding, findingsDocument, findingsOf, formatFindings } from "./doctor/finding.ts";
 import { formatCount } from "./progress-line.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
@@ -63,13 +63,14 @@ async function checkAll(config: Config, { environment }: Terminal): Promise<Find
 
 function checkRuntime(): Finding {
   const { name, version } = packageFile;
-  return ok("runtime", `${name} ${version}, ${navigator.userAgent}, ${platform()} ${release()} ${arch()}`);
+  return findingsOf("runtime").ok(
+    `${name} ${version}, ${navigator.userAgent}, ${platform()} ${release()} ${arch()}`,
+  );
 }
 
 function checkVariables(environment: Terminal["environment"]): Finding[] {
   return unknownVariables(environment).map((name) =>
-    warn(
-      "settings",
+    findingsOf("settings").warn(
       `${name} is no setting, and has no effect`,
       "Correct its name; plant-store config lists all.",
     ),
@@ -84,16 +85,15 @@ function checkDisk(dataFile: string, preload: string | undefined): Finding[] {
 
 // Those of this process: a supervisor may set others for the service.
 function checkDescriptors(workers: number): Finding {
-  const check = "descriptors";
+  const { ok, warn } = findingsOf("descriptors");
   const limit = descriptorLimit();
   const { publicMax } = connectionBudget(workers);
   const connections = publicMax * workers;
   const message = `a limit of ${formatCount(limit)} here allows ${formatCount(connections)} client connections`;
   return connections < connectionsFew
     ? warn(
-        check,
         message,
         "Raise the limit: LimitNOFILE= in systemd, ulimits in Docker Compose, ulimit -n in a shell.",
       )
-    : ok(check, message);
+    : ok(message);
 }

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { type Finding, ok, warn } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 
 /** A clock that is further off is worth a warning. */
 export const clockOffMsMax = 5000;
@@ -13,13 +13,13 @@ const setTime = "Start a time service, such as systemd-timesyncd or chrony.";
 
 /** Whether the machine's clock follows a time server, where that can be known. */
 export function checkClock(): Finding {
-  const check = "clock";
+  const { ok, warn } = findingsOf("clock");
   const now = new Date().toISOString();
   const synchronised = isSynchronised();
-  if (synchronised === undefined) return ok(check, `${now}; whether it follows a time server is not known`);
+  if (synchronised === undefined) return ok(`${now}; whether it follows a time server is not known`);
   return synchronised
-    ? ok(check, `${now}, follows a time server`)
-    : warn(check, `${now}, does not follow a time server`, setTime);
+    ? ok(`${now}, follows a time server`)
+    : warn(`${now}, does not follow a time server`, setTime);
 }
 
 /** Undefined where the clock is not before the last plant. */
@@ -29,8 +29,7 @@ export function checkLastPlant({
   readonly lastPlantMs: number | undefined;
 }): Finding | undefined {
   if (lastPlantMs === undefined || lastPlantMs - Date.now() < beforeLastPlantMsMax) return undefined;
-  return warn(
-    "clock",
+  return findingsOf("clock").warn(
     `the last plant is from ${new Date(lastPlantMs).toISOString()}, which is in the future`,
     `The clock is wrong now, or was wrong then. ${setTime}`,
   );

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import type { Config } from "../../config/read-config.ts";
 import { TlsFiles, TlsProblem } from "../../http/tls-files.ts";
 import { exposureWarnings } from "../local-files.ts";
-import { type Finding, fail, ok, warn } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 
 const dayMs = 86_400_000;
 const renewDays = 14;
@@ -13,49 +13,51 @@ const renewDays = 14;
 export function checkModes(paths: readonly string[]): Finding[] {
   return exposureWarnings(paths).map((warning) => {
     const [message = "", advice = ""] = warning.split("; ");
-    return warn("file modes", message, `${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`);
+    return findingsOf("file modes").warn(message, `${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`);
   });
 }
 
 /** The certificate: whether it is valid, for how long, and for which name. */
 export function checkCertificate({ tlsCert, tlsKey, tlsClientCa, baseUrl, listen }: Config): Finding[] {
-  const check = "certificate";
+  const findings = findingsOf("certificate");
   if (tlsCert === undefined || tlsKey === undefined) return [];
   try {
     new TlsFiles({ cert: tlsCert, key: tlsKey, clientCa: tlsClientCa });
   } catch (error) {
     if (!(error instanceof TlsProblem)) throw error;
     return [
-      fail(check, error.message, "The service does not start with it. Fix the file or its permissions."),
+      findings.fail(error.message, "The service does not start with it. Fix the file or its permissions."),
     ];
   }
   const host = (baseUrl?.hostname ?? listen.host).replace(/^\[|\]$/g, "");
-  const own = checkOne(check, tlsCert, host);
-  return tlsClientCa === undefined ? [own] : [own, checkOne("client CA", tlsClientCa, undefined)];
+  const own = checkOne(findings, tlsCert, host);
+  return tlsClientCa === undefined ? [own] : [own, checkOne(findingsOf("client CA"), tlsClientCa, undefined)];
 }
 
-function checkOne(check: string, path: string, host: string | undefined): Finding {
+function checkOne(
+  { fail, ok, warn }: ReturnType<typeof findingsOf>,
+  path: string,
+  host: string | undefined,
+): Finding {
   const certificate = new X509Certificate(readFileSync(path));
   const [fromMs, toMs] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
   const to = new Date(toMs).toISOString();
   const replace = `Replace ${path}; a running service reads it again by itself.`;
-  if (toMs < Date.now()) return fail(check, `${path} expired on ${to}`, replace);
+  if (toMs < Date.now()) return fail(`${path} expired on ${to}`, replace);
   if (fromMs > Date.now())
     return fail(
-      check,
       `${path} is valid only from ${new Date(fromMs).toISOString()}`,
       `${replace} Or fix the clock.`,
     );
   if (host !== undefined && !isWildcard(host) && !names(certificate, host))
     return warn(
-      check,
       `${path} is not for ${host}`,
       "Clients refuse it under that name. Use a certificate with that name, or correct --base-url.",
     );
   const days = Math.floor((toMs - Date.now()) / dayMs);
   if (days < renewDays)
-    return warn(check, `${path} expires in ${days === 1 ? "1 day" : `${days} days`}, on ${to}`, replace);
-  return ok(check, `${path} is valid until ${to}`);
+    return warn(`${path} expires in ${days === 1 ? "1 day" : `${days} days`}, on ${to}`, replace);
+  return ok(`${path} is valid until ${to}`);
 }
 
 function isWildcard(host: string): boolean {

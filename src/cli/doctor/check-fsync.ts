@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readFileSync, realpathSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { describeFileError } from "../local-files.ts";
-import { type Finding, fail, ok, warn } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 import { findMount, isMemoryFilesystem } from "./mounts.ts";
 
 // About what a small batch appends to the WAL.
@@ -34,8 +34,7 @@ export function checkFsync(folder: string, preload: string | undefined): Finding
   try {
     return judgeFsync(measure(folder), conditions(folder, preload));
   } catch (error) {
-    return fail(
-      "fsync",
+    return findingsOf("fsync").fail(
       `no file could be written in ${folder}: ${describeFileError(error)}`,
       "Plants cannot be stored there. Free space, fix the permissions, or name another folder with --database.",
     );
@@ -44,32 +43,28 @@ export function checkFsync(folder: string, preload: string | undefined): Finding
 
 /** The times, and what speaks against believing them. */
 export function judgeFsync(times: SyncTimes, known: SyncConditions): Finding {
-  const check = "fsync";
+  const { fail, ok, warn } = findingsOf("fsync");
   const { medianMs, p99Ms, count } = times;
   const message = `median ${formatMs(medianMs)}, p99 ${formatMs(p99Ms)}, of ${count}`;
   if (known.preloaded !== undefined)
     return fail(
-      check,
       `${message}, but ${known.preloaded} is preloaded and turns fsync off`,
       "Start the service without it (LD_PRELOAD, /etc/ld.so.preload): a power failure would lose acknowledged plants.",
     );
   if (known.filesystem !== undefined && isMemoryFilesystem(known.filesystem))
     return warn(
-      check,
       `${message}, but on ${known.filesystem} an fsync does nothing`,
       "Use a folder on a disk (--database).",
     );
   const rotating = known.rotating === true && known.virtualMachine === undefined;
   if (medianMs < (rotating ? implausibleRotatingMs : implausibleMs))
     return warn(
-      check,
       `${message}: faster than ${rotating ? "a rotating disk" : "most devices"} can flush`,
       "Only a device or controller with power-loss protection may be that fast. Otherwise a volatile write cache " +
         `acknowledges what a power failure loses: turn the cache off${inVirtualMachine(known.virtualMachine)}.`,
     );
   if (medianMs > slowMs)
     return warn(
-      check,
       `${message}: slow`,
       "Each batch waits for one. A faster disk, or one with power-loss protection, answers sooner.",
     );
@@ -77,7 +72,7 @@ export function judgeFsync(times: SyncTimes, known: SyncConditions): Finding {
     known.virtualMachine === undefined
       ? ""
       : `; ${known.virtualMachine} is a virtual machine, whose host decides whether a flush reaches the device`;
-  return ok(check, message + doubt);
+  return ok(message + doubt);
 }
 
 function measure(folder: string): SyncTimes {

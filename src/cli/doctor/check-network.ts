@@ -4,7 +4,7 @@ import type { Config } from "../../config/read-config.ts";
 import { isLoopback } from "../../http/client-address.ts";
 import { formatAddress } from "../../http/listen-address.ts";
 import { clockOffMsMax } from "./check-clock.ts";
-import { type Finding, fail, ok, warn } from "./finding.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 
 const fetchMsMax = 5000;
 
@@ -14,65 +14,57 @@ export function checkListeners(config: Config): Finding[] {
   const exposed = [listen, operatorListen].filter(
     (address) => address !== undefined && !isLoopback(address.host),
   );
-  const findings: Finding[] = [];
-  if (tlsCert === undefined && exposed.length > 0)
-    findings.push(
-      warn(
-        "listeners",
+  const listeners = findingsOf("listeners");
+  const { warn } = findingsOf("proxy");
+  const everyone = trustedProxies.find((network) => network.endsWith("/0"));
+  const findings = [
+    tlsCert === undefined &&
+      exposed.length > 0 &&
+      listeners.warn(
         `${exposed.map((address) => address && formatAddress(address)).join(" and ")} can be reached from other machines, without TLS`,
         "Set --tls-cert and --tls-key, or listen on loopback with a TLS proxy in front.",
       ),
-    );
-  if (operatorListen !== undefined && !isLoopback(operatorListen.host))
-    findings.push(
-      warn(
-        "listeners",
+    operatorListen !== undefined &&
+      !isLoopback(operatorListen.host) &&
+      listeners.warn(
         `the console on ${formatAddress(operatorListen)} can be reached from other machines`,
         "Leave --operator-listen on loopback and use an SSH tunnel, unless a firewall or a private network protects it.",
       ),
-    );
-  if (baseUrl?.protocol === "http:" && !isLoopback(baseUrl.hostname.replace(/^\[|\]$/g, "")))
-    findings.push(
+    baseUrl?.protocol === "http:" &&
+      !isLoopback(baseUrl.hostname.replace(/^\[|\]$/g, "")) &&
       warn(
-        "proxy",
         `--base-url ${baseUrl.href} is not https, so clients send their tokens in plain text`,
         "Use https there.",
       ),
-    );
-  // A TLS certificate of its own means that clients may connect directly.
-  if (baseUrl !== undefined && trustedProxies.length === 0 && tlsCert === undefined)
-    findings.push(
+    // A TLS certificate of its own means that clients may connect directly.
+    baseUrl !== undefined &&
+      trustedProxies.length === 0 &&
+      tlsCert === undefined &&
       warn(
-        "proxy",
         "--base-url suggests a proxy, but --trusted-proxies is not set",
         "Set it to the proxy's address. Otherwise every client has the proxy's address in the log, and one that guesses tokens slows all others.",
       ),
-    );
-  const everyone = trustedProxies.find((network) => network.endsWith("/0"));
-  if (everyone !== undefined)
-    findings.push(
+    everyone !== undefined &&
       warn(
-        "proxy",
         `--trusted-proxies ${everyone} trusts every client to name its own address`,
         "Name the proxies alone.",
       ),
-    );
+  ].filter((finding) => finding !== false);
   if (findings.length > 0) return findings;
   const scheme = tlsCert === undefined ? "plain HTTP" : "TLS";
   const addresses = [listen, operatorListen].flatMap((address) => (address ? [formatAddress(address)] : []));
   const proxy = trustedProxies.length > 0 ? `; behind ${trustedProxies.join(", ")}` : "";
-  return [ok("listeners", `${addresses.join(" and ")}, ${scheme}${proxy}`)];
+  return [listeners.ok(`${addresses.join(" and ")}, ${scheme}${proxy}`)];
 }
 
 /** The identity provider: its metadata, its keys and its clock. */
 export async function checkIssuer(issuer: string): Promise<Finding> {
-  const check = "issuer";
+  const { fail, ok, warn } = findingsOf("issuer");
   try {
     const { jwksUri } = await discoverProvider(issuer, fetchMsMax);
     const keys = await fetchKeys(jwksUri, fetchMsMax);
     if (keys.length === 0)
       return fail(
-        check,
         `${jwksUri} has no public key`,
         "Without one no JWT can be verified; check the provider's configuration.",
       );
@@ -80,14 +72,12 @@ export async function checkIssuer(issuer: string): Promise<Finding> {
     const message = `${issuer} responds, with ${keys.length === 1 ? "1 key" : `${keys.length} keys`}`;
     if (offMs !== undefined && Math.abs(offMs) > clockOffMsMax)
       return warn(
-        check,
         `${message}; its clock differs from ours by ${Math.round(Math.abs(offMs) / 1000)} s`,
         "Have both machines follow a time server, or JWTs are refused as expired or not yet valid.",
       );
-    return ok(check, message);
+    return ok(message);
   } catch (error) {
     return fail(
-      check,
       (error as Error).message,
       "Check --oidc-issuer, the network and the firewall. Until it responds, no JWT is accepted.",
     );

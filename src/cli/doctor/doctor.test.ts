@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { checkFilesystem } from "./check-folder.ts";
 import { judgeFsync, type SyncConditions } from "./check-fsync.ts";
-import { findingsDocument, formatFindings, ok, warn } from "./finding.ts";
+import { findingsDocument, findingsOf, formatFindings } from "./finding.ts";
 import { findMount } from "./mounts.ts";
 
 const table = [
@@ -48,7 +48,7 @@ describe("the speed of an fsync", () => {
     judgeFsync({ count: 200, medianMs, p99Ms: medianMs * 2 }, { ...disk, ...known });
 
   test("is believed where a device can be that fast", () => {
-    expect(judge(1.25)).toEqual(ok("fsync", "median 1.3 ms, p99 2.5 ms, of 200"));
+    expect(judge(1.25)).toEqual(findingsOf("fsync").ok("median 1.3 ms, p99 2.5 ms, of 200"));
     expect(judge(8, { rotating: true }).outcome).toBe("ok");
   });
 
@@ -78,7 +78,7 @@ describe("the speed of an fsync", () => {
 });
 
 test("findings are lines with their mark, coloured on a terminal only, then advice", () => {
-  const findings = [ok("runtime", "Bun"), warn("clock", "wrong", "Set it.")];
+  const findings = [findingsOf("runtime").ok("Bun"), findingsOf("clock").warn("wrong", "Set it.")];
   expect(formatFindings(findings, false)).toBe(
     "ok    runtime  Bun\nwarn  clock    wrong\n\nWhat to do:\n  warn clock: Set it.\n",
   );

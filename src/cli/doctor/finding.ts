@@ -13,16 +13,13 @@ export interface Finding {
   readonly advice?: string;
 }
 
-export function ok(check: string, message: string): Finding {
-  return { check, outcome: "ok", message };
-}
-
-export function warn(check: string, message: string, advice: string): Finding {
-  return { check, outcome: "warn", message, advice };
-}
-
-export function fail(check: string, message: string, advice: string): Finding {
-  return { check, outcome: "fail", message, advice };
+/** Makes the findings of one check. */
+export function findingsOf(check: string) {
+  return {
+    ok: (message: string): Finding => ({ check, outcome: "ok", message }),
+    warn: (message: string, advice: string): Finding => ({ check, outcome: "warn", message, advice }),
+    fail: (message: string, advice: string): Finding => ({ check, outcome: "fail", message, advice }),
+  };
 }
 
 /** One line for each finding, then what to do, the failures first. */
