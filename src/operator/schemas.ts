@@ -9,19 +9,18 @@ const alsoPreset = string(
   "The preset token with the same secret, where there is one. It still works, with its own scope.",
 );
 
+const storedPlant = {
+  id: string("Its id, a decimal int64."),
+  name: string("Its name."),
+  tag: string("Its tag, where it has one."),
+  createdAt: time("When it was stored."),
+  createdBy: string("The name of the token that sent it."),
+};
+
 /** Every schema that the operator API's document refers to. */
 export const schemas = {
   ...serviceSchemas,
-  StoredPlant: object(
-    {
-      id: string("Its id, a decimal int64."),
-      name: string("Its name."),
-      tag: string("Its tag, where it has one."),
-      createdAt: time("When it was stored."),
-      createdBy: string("The name of the token that sent it."),
-    },
-    ["tag"],
-  ),
+  StoredPlant: object(storedPlant, ["tag"]),
   PlantPage: object(
     {
       plants: list("StoredPlant"),
@@ -30,17 +29,7 @@ export const schemas = {
     },
     ["next"],
   ),
-  Change: object(
-    {
-      cursor: string("To resume after this plant."),
-      id: string("Its id, a decimal int64."),
-      name: string("Its name."),
-      tag: string("Its tag, where it has one."),
-      createdAt: time("When it was stored."),
-      createdBy: string("The name of the token that sent it."),
-    },
-    ["tag"],
-  ),
+  Change: object({ cursor: string("To resume after this plant."), ...storedPlant }, ["tag"]),
   MatchCount: object(
     {
       plants: string("How many plants match, of those counted."),
