@@ -1,14 +1,13 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import packageFile from "../../package.json" with { type: "json" };
 import { HttpError } from "../http/http-error.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import type { PlantIntake } from "../plants/intake.ts";
-import type { PlantArchive, TagCount } from "../plants/plant-archive.ts";
+import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
-import { fsyncTimes } from "./fsync-times.ts";
-import { HourCounts } from "./hour-counts.ts";
+import { quantile } from "../telemetry/histograms.ts";
+import { LatestCount } from "./latest-count.ts";
 import type { RefusalHistory } from "./refusal-history.ts";
 
 export interface OverviewParts {
@@ -27,10 +26,10 @@ const minutesReported = 180;
 const minuteMs = 60_000;
 const rateOverMs = 10_000;
 const tagsReported = 10;
-// Counting reads the whole index of tags: rarely enough to use a small share of one core, whatever the store's size.
-const recountAfterMs = 2000;
-const recountShare = 20;
-const firstCountWaitMs = 150;
+const hoursReported = 168;
+const hourMs = 3_600_000;
+const recountTagsAfterMs = 2000;
+const recountHoursAfterMs = 20_000;
 // A plant's time is taken before it is committed, and clocks of nodes differ; past this, a minute gets no more plants.
 const settledAfterMs = 30_000;
 // Except those that are copied from another store, so all minutes are counted again now and then.
@@ -47,9 +46,9 @@ export const overview = {
     success: { status: 200, description: "The figures now.", content: jsonContent("Overview") },
   },
   handler({ archive, intake, engine, lastBackup, startedAtMs, refusals, counters, events }) {
-    const tags = new TagCounts(archive);
+    const tags = new LatestCount(recountTagsAfterMs, () => countTags(archive));
     const minutes = new MinuteCounts(archive);
-    const hours = new HourCounts(archive);
+    const hours = new LatestCount(recountHoursAfterMs, () => countHours(archive));
     const failing = new Set<string>();
     // A figure that cannot be read is left out, and the others are sent.
     const figure = async <Value>(name: string, read: Promise<Value>): Promise<Value | undefined> => {
@@ -154,45 +153,25 @@ export class MinuteCounts {
   }
 }
 
-interface Counted {
-  readonly countedAt: string;
-  readonly tags: readonly { readonly tag: string; readonly plants: string }[];
+async function countTags(archive: PlantArchive) {
+  const countedAt = new Date().toISOString();
+  const tags = await archive.topTags(tagsReported);
+  return { countedAt, tags: tags.map(({ tag, plants }) => ({ tag, plants: String(plants) })) };
 }
 
-/** The most used tags as of the last count: nobody waits for a count of millions. */
-class TagCounts {
-  readonly #archive: PlantArchive;
-  #counted: Counted | undefined;
-  #counting: Promise<void> | undefined;
-  #dueMs = Number.NEGATIVE_INFINITY;
-
-  constructor(archive: PlantArchive) {
-    this.#archive = archive;
-  }
-
-  async latest(): Promise<Counted | undefined> {
-    if (this.#counting === undefined && performance.now() >= this.#dueMs) this.#counting = this.#count();
-    if (this.#counted === undefined) await Promise.race([this.#counting, sleep(firstCountWaitMs)]);
-    return this.#counted;
-  }
-
-  async #count(): Promise<void> {
-    const startMs = performance.now();
-    const countedAtMs = Date.now();
-    try {
-      this.#counted = presentCounts(await this.#archive.topTags(tagsReported), countedAtMs);
-    } catch {
-      // The figures beside it come from the same store, and report that it cannot be read.
-    }
-    const tookMs = performance.now() - startMs;
-    this.#dueMs = performance.now() + Math.max(recountAfterMs, tookMs * recountShare);
-    this.#counting = undefined;
-  }
+/** The current hour is the last. */
+async function countHours(archive: PlantArchive): Promise<CountsOverTime> {
+  const fromMs = (Math.floor(Date.now() / hourMs) + 1 - hoursReported) * hourMs;
+  return { fromMs, creates: await archive.createdPerHour(fromMs, hoursReported) };
 }
 
-function presentCounts(tags: readonly TagCount[], countedAtMs: number): Counted {
-  return {
-    countedAt: new Date(countedAtMs).toISOString(),
-    tags: tags.map(({ tag, plants }) => ({ tag, plants: String(plants) })),
-  };
+/** The median and the 99th percentile of the fsyncs since the start, of each file that had any. */
+function fsyncTimes(counters: Pick<Counters, "observed">) {
+  const times = (["wal", "data"] as const).flatMap((file) => {
+    const observed = counters.observed(`fsync:${file}`);
+    if (observed.count === 0) return [];
+    const millis = (share: number): number => Number((quantile(observed, share) * 1000).toPrecision(2));
+    return [[file, { count: observed.count, medianMs: millis(0.5), p99Ms: millis(0.99) }] as const];
+  });
+  return times.length === 0 ? undefined : Object.fromEntries(times);
 }
