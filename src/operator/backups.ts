@@ -4,6 +4,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Events } from "../telemetry/events.ts";
 import { recordAction } from "./audit.ts";
+import { DownloadLinks } from "./download-links.ts";
 
 /** The dated backups of the data file. */
 export interface BackupStore {
@@ -37,20 +38,18 @@ interface Result {
   readonly problem: string | undefined;
 }
 
-interface Link {
+interface Download {
   readonly name: string;
   readonly caller: Caller;
   readonly isAllowed: () => boolean;
-  readonly expiresMs: number;
 }
 
-const linkMsMax = 60_000;
 const linksMax = 100;
 
 /** Makes and verifies backups in the background, one at a time, and lets browsers download them. */
 export class Backups {
   readonly #parts: BackupParts;
-  readonly #links = new Map<string, Link>();
+  readonly #links = new DownloadLinks<Download>(linksMax, "downloads");
   #task: Task | undefined;
   #last: Result | undefined;
 
@@ -99,19 +98,12 @@ export class Backups {
   /** A secret by which the backup can be downloaded once, within a minute. */
   createLink(name: string, caller: Caller, isAllowed: () => boolean): string {
     this.#existing(name);
-    for (const [secret, { expiresMs }] of this.#links)
-      if (expiresMs < performance.now()) this.#links.delete(secret);
-    if (this.#links.size >= linksMax)
-      throw new HttpError("too-busy", "Too many downloads were requested. Try again in a minute.");
-    const secret = crypto.randomUUID();
-    this.#links.set(secret, { name, caller, isAllowed, expiresMs: performance.now() + linkMsMax });
-    return secret;
+    return this.#links.create({ name, caller, isAllowed });
   }
 
   async send(exchange: Exchange, secret: string): Promise<void> {
-    const link = this.#links.get(secret);
-    this.#links.delete(secret);
-    if (link === undefined || link.expiresMs < performance.now() || !link.isAllowed())
+    const link = this.#links.use(secret);
+    if (link === undefined)
       throw new HttpError("no-such-path", "This link has been used, or has expired after a minute.");
     exchange.caller = link.caller;
     const file = this.#store().read(link.name);

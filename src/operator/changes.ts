@@ -8,6 +8,7 @@ import type { StreamedResponse } from "../http/streaming.ts";
 import { jsonText } from "../plants/json-text.ts";
 import { type Change, type PlantArchive, StaleCursor } from "../plants/plant-archive.ts";
 import { recordAction } from "./audit.ts";
+import { piecesOf } from "./exports.ts";
 import { orWrongParameter } from "./parameters.ts";
 
 export interface RequestedChanges {
@@ -34,8 +35,6 @@ const rowsPerPage = 1000;
 const streamsMax = 16;
 const pollEveryMs = 100;
 const heartbeatEveryMs = 10_000;
-// The pieces that a client must read one by one, or be cut off.
-const pieceCharacters = 262_144;
 
 const formats: Readonly<Record<RequestedChanges["format"], ChangeFormat>> = {
   ndjson: {
@@ -89,7 +88,7 @@ export class Changes {
     // A client, or a proxy, waits for the first byte before it calls the response one.
     if (first.length === 0) await stream.write(heartbeat);
     for (let changes = first; stream.open; ) {
-      for (const piece of piecesOf(changes, row)) {
+      for (const piece of piecesOf(changes.values().map(row))) {
         await stream.write(piece);
         writtenMs = performance.now();
       }
@@ -124,15 +123,4 @@ export class Changes {
 
 function rowText({ cursor, plant }: Change): string {
   return jsonText({ cursor, ...presentPlant(plant) });
-}
-
-function* piecesOf(changes: readonly Change[], row: (change: Change) => string): Generator<string> {
-  let text = "";
-  for (const change of changes) {
-    text += row(change);
-    if (text.length < pieceCharacters) continue;
-    yield text;
-    text = "";
-  }
-  if (text !== "") yield text;
 }

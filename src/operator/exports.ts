@@ -1,11 +1,17 @@
 import type { AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
-import { type ExportFormat, exportFormatNames, exportFormats } from "../files/export-formats.ts";
+import { type ExportFormat, type exportFormatNames, exportFormats } from "../files/export-formats.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { type PlantArchive, type PlantFilter, type PlantPage, pagesOf } from "../plants/plant-archive.ts";
+import {
+  type PlantArchive,
+  type PlantFilter,
+  type PlantPage,
+  pagesOf,
+  type StoredPlant,
+} from "../plants/plant-archive.ts";
 import { recordAction } from "./audit.ts";
-import { readChoice, readFilter, textParameter, type Values } from "./parameters.ts";
+import { DownloadLinks } from "./download-links.ts";
 
 /** An export that someone may have. */
 export interface RequestedExport {
@@ -17,56 +23,22 @@ export interface RequestedExport {
   readonly isAllowed: () => boolean;
 }
 
-export const formatParameter = textParameter("format", "The format of the rows.", {
-  enum: exportFormatNames,
-  default: "ndjson",
-});
-export const exportContent = {
-  "application/x-ndjson": { schema: { type: "string" } },
-  "text/csv": { schema: { type: "string" } },
-};
-
 const rowsPerPage = 1000;
-const linkMsMax = 60_000;
-// Links that nobody follows expire in a minute; this bounds what a runaway script can pile up meanwhile.
 const linksMax = 1000;
 const runningMax = 8;
-// The pieces that a client must read one by one, or be cut off.
 const pieceCharacters = 262_144;
 const detailCharactersMax = 500;
-
-export function readExport(values: Values, caller: Caller, isAllowed: () => boolean): RequestedExport {
-  const format = readChoice(values, "format", exportFormatNames) ?? "ndjson";
-  return { format, filter: readFilter(values), caller, isAllowed };
-}
 
 /** Exports as streams of pages: never more than one page of each is in memory. */
 export class Exports {
   readonly #archive: PlantArchive;
   readonly #audit: AuditTrail;
-  readonly #links = new Map<string, RequestedExport & { readonly expiresMs: number }>();
+  readonly links = new DownloadLinks<RequestedExport>(linksMax, "exports");
   #running = 0;
 
   constructor(archive: PlantArchive, audit: AuditTrail) {
     this.#archive = archive;
     this.#audit = audit;
-  }
-
-  /** A secret by which the export can be downloaded once, within a minute. */
-  createLink(requested: RequestedExport): string {
-    for (const [secret, { expiresMs }] of this.#links)
-      if (expiresMs < performance.now()) this.#links.delete(secret);
-    if (this.#links.size >= linksMax)
-      throw new HttpError("too-busy", "Too many exports were requested. Try again in a minute.");
-    const secret = crypto.randomUUID();
-    this.#links.set(secret, { ...requested, expiresMs: performance.now() + linkMsMax });
-    return secret;
-  }
-
-  useLink(secret: string): RequestedExport | undefined {
-    const link = this.#links.get(secret);
-    this.#links.delete(secret);
-    return link !== undefined && link.expiresMs >= performance.now() && link.isAllowed() ? link : undefined;
   }
 
   /** The audit trail has an entry before the first row is sent. */
@@ -91,7 +63,8 @@ export class Exports {
     if (stream === undefined || !stream.open) return;
     this.#running++;
     stream.onEnd = () => this.#running--;
-    for await (const piece of piecesOf(pagesOf(this.#archive, filter, rowsPerPage), exportFormats[format])) {
+    const pages = pagesOf(this.#archive, filter, rowsPerPage);
+    for await (const piece of formatPages(pages, exportFormats[format])) {
       await stream.write(piece);
       if (!stream.open) return;
     }
@@ -109,23 +82,29 @@ export class Exports {
   }
 }
 
-async function* piecesOf(
+/** Joins rows to pieces, which a client must read one by one, or be cut off. */
+export function* piecesOf(rows: Iterable<string>): Generator<string, void, void> {
+  let text = "";
+  for (const row of rows) {
+    text += row;
+    if (text.length < pieceCharacters) continue;
+    yield text;
+    text = "";
+  }
+  if (text !== "") yield text;
+}
+
+async function* formatPages(
   pages: AsyncIterable<PlantPage>,
   { header, row, separator, footer }: ExportFormat,
 ): AsyncGenerator<string, void, void> {
   if (header !== "") yield header;
-  let isFirst = true;
-  // A page of a search can be empty and not be the last.
-  for await (const { plants } of pages) {
-    let text = "";
-    for (const plant of plants) {
-      text += isFirst ? row(plant) : separator + row(plant);
-      isFirst = false;
-      if (text.length < pieceCharacters) continue;
-      yield text;
-      text = "";
-    }
-    if (text !== "") yield text;
-  }
+  let before = "";
+  const withSeparator = (plant: StoredPlant): string => {
+    const text = before + row(plant);
+    before = separator;
+    return text;
+  };
+  for await (const { plants } of pages) yield* piecesOf(plants.values().map(withSeparator));
   if (footer !== "") yield footer;
 }
