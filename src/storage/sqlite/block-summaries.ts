@@ -54,6 +54,12 @@ export function lastSummarised(database: Database): number {
   return Number(database.query<{ seq: bigint }, []>(`SELECT ${lastSummarisedSql} AS seq`).get()?.seq ?? 0n);
 }
 
+/** Plants are never deleted and each gets the next seq, so this is also their number. */
+export function lastSeq(database: Database): number {
+  const row = database.query<{ seq: bigint }, []>("SELECT ifnull(max(seq), 0) AS seq FROM plants").get();
+  return Number(row?.seq ?? 0n);
+}
+
 /** Writes the summaries of each block that is full, inside the writer's own transactions. */
 export class BlockSummaries {
   readonly #database: Database;
@@ -85,10 +91,7 @@ export class BlockSummaries {
 
   /** To be called when a transaction was rolled back, and what it wrote here with it. */
   reload(): void {
-    const row = this.#database
-      .query<{ last: bigint }, []>("SELECT ifnull(max(seq), 0) AS last FROM plants")
-      .get();
-    this.#last = Number(row?.last ?? 0n);
+    this.#last = lastSeq(this.#database);
     this.#summarised = lastSummarised(this.#database);
   }
 

@@ -40,6 +40,15 @@ export function refuseUnreadable(path: string): void {
   }
 }
 
+export function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** @throws DataFileProblem */
 export function refuseFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)

@@ -37,7 +37,7 @@ export function syncDirectory(folder: string): void {
   // Windows has no such call, and its file systems keep their own order.
   if (platform() === "win32") return;
   try {
-    sync(folder, "r");
+    withFile(folder, "r", fsyncSync);
   } catch (error) {
     if (!noFolderSync.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
@@ -45,7 +45,7 @@ export function syncDirectory(folder: string): void {
 
 /** Not for a database that this process has open: closing the file would drop SQLite's locks on it. */
 export function syncFile(path: string): void {
-  sync(path, "r+");
+  withFile(path, "r+", fsyncSync);
 }
 
 /** Gives a file that root has created to the owner of another one or of its folder, so that the service can open it. */
@@ -59,6 +59,30 @@ export function giveToOwner(file: string, of: string): void {
     // A container's root may lack the capability, and the file system the notion of owners.
     if (!["EPERM", "EINVAL", "ENOTSUP"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
+}
+
+/** Opens a file for as long as the work takes. Not a database that this process has open: closing it would drop SQLite's locks. */
+export function withFile<Result>(
+  path: string,
+  flags: string | number,
+  work: (file: number) => Result,
+): Result {
+  const file = openSync(path, flags);
+  try {
+    return work(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Zero where there is none. */
+export function fileSize(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Before a copy is written to it, so that nobody else can ever read it. SQLite accepts an empty file. */
+export function createEmpty(path: string): void {
+  closeSync(openSync(path, "wx", fileMode));
 }
 
 /** Opens a new file for writing, in place of what an interrupted write left. A symlink with its name is replaced, not followed. */
@@ -79,13 +103,4 @@ export function setWalAside(path: string): void {
   let to = `${path}-wal.left-behind`;
   for (let number = 2; existsSync(to); number++) to = `${path}-wal.left-behind-${number}`;
   renameSync(`${path}-wal`, to);
-}
-
-function sync(path: string, mode: "r" | "r+"): void {
-  const handle = openSync(path, mode);
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }

@@ -1,6 +1,7 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { refuseUnreadable } from "./data-file-path.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
+import { fileSize } from "./durable-files.ts";
 import { readMarker, refuseReplaced } from "./failure-marker.ts";
 import { inspectWal } from "./wal-file.ts";
 import { tryShared, type WriterLock } from "./writer-lock.ts";
@@ -13,7 +14,7 @@ export function refuseDamaged(path: string): void {
   const walPath = `${path}-wal`;
   const wal = inspectWal(walPath);
   if (wal.kind === "empty") return;
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0)
+  if (fileSize(path) === 0)
     throw new DataFileProblem(
       `${walPath} holds plants, but its data file ${path} is missing or empty; no file was changed. Put the data file back, or restore a backup.`,
     );

@@ -1,5 +1,6 @@
-import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { fstatSync, readSync } from "node:fs";
 import { endianness } from "node:os";
+import { fileSize, withFile } from "./durable-files.ts";
 
 /** The state of a WAL file, from its bytes alone, without SQLite. */
 export type WalState =
@@ -23,14 +24,9 @@ const readBytes = 1_048_576;
  * transaction came after: the bad frame was durable once, and is damaged.
  */
 export function inspectWal(path: string): WalState {
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return { kind: "empty" };
-  const file = openSync(path, "r");
-  try {
-    return inspect(file, fstatSync(file).size);
-  } finally {
-    // SQLite holds no lock on the WAL file itself, so closing a handle of it drops none.
-    closeSync(file);
-  }
+  if (fileSize(path) === 0) return { kind: "empty" };
+  // SQLite holds no lock on the WAL file itself, so closing a handle of it drops none.
+  return withFile(path, "r", (file) => inspect(file, fstatSync(file).size));
 }
 
 function inspect(file: number, size: number): WalState {

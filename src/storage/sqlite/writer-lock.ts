@@ -1,10 +1,10 @@
 import { Database } from "bun:sqlite";
-import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { closeOnError } from "./connect.ts";
 import { realDataFile, refuseFolder } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { fileMode, giveToOwner } from "./durable-files.ts";
+import { createEmpty, giveToOwner } from "./durable-files.ts";
 import { isLocked } from "./lock-wait.ts";
 
 /**
@@ -83,7 +83,7 @@ function lockFile(path: string): string {
 function createLockFile(file: string, dataFile: string): void {
   if (existsSync(file)) return;
   try {
-    closeSync(openSync(file, "wx", fileMode));
+    createEmpty(file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
     throw error;

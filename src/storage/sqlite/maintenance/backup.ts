@@ -1,22 +1,14 @@
 import type { Database } from "bun:sqlite";
-import {
-  closeSync,
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  linkSync,
-  openSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { createReadStream, createWriteStream, existsSync, linkSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { readPragma } from "../connect.ts";
 import { realDataFile, refuseUnreadable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import {
+  createEmpty,
   fileMode,
+  fileSize,
   giveToOwner,
   makeDirectory,
   setWalAside,
@@ -60,7 +52,7 @@ export async function backUp(
   putInPlace(partial.path, to);
   checksumText.keep();
   syncDirectory(dirname(resolve(to)));
-  return { path: to, bytes: statSync(to).size, plants, sha256 };
+  return { path: to, bytes: fileSize(to), plants, sha256 };
 }
 
 /**
@@ -73,8 +65,7 @@ export async function copyAndCheck(
   onStep: (step: Step) => void,
 ): Promise<Pick<BackupFile, "plants" | "sha256">> {
   onStep("copying");
-  // Created before it is written to, so that nobody else can ever read it. SQLite accepts an empty file.
-  closeSync(openSync(to, "wx", fileMode));
+  createEmpty(to);
   await copyDatabase(database, to);
   onStep("checking");
   await refuseUnsound(to);
@@ -119,7 +110,7 @@ export async function restore(
   removeMarker(database);
   removeBackupRecord(database);
   for (const folder of folders) syncDirectory(folder);
-  return { path: database, bytes: statSync(database).size, plants, sha256 };
+  return { path: database, bytes: fileSize(database), plants, sha256 };
 }
 
 /** Creates a synced file, which is removed again unless it is to be kept. A symlink with its name is not followed. */
@@ -157,8 +148,8 @@ async function refuseUnsound(path: string): Promise<void> {
 function refuseTruncated(path: string): void {
   using database = connectReadOnly(path);
   const bytes = Number(readPragma(database, "page_count") * readPragma(database, "page_size"));
-  if (statSync(path).size < bytes)
-    throw new DataFileProblem(`The copy is not sound: it has ${statSync(path).size} of ${bytes} bytes.`);
+  if (fileSize(path) < bytes)
+    throw new DataFileProblem(`The copy is not sound: it has ${fileSize(path)} of ${bytes} bytes.`);
 }
 
 function refuseWrongChecksum(path: string, sha256: string): void {

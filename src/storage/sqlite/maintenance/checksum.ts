@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { closeSync, constants, createReadStream, fstatSync, openSync, readFileSync } from "node:fs";
+import { constants, createReadStream, fstatSync, readFileSync } from "node:fs";
+import { withFile } from "../durable-files.ts";
 
 // A SHA-256 and the longest path.
 const checksumBytesMax = 4200;
@@ -16,19 +17,15 @@ export function expectedChecksum(path: string): string | undefined {
 
 /** The file beside it; empty where it is not what `sha256sum` writes: others may have put a pipe or a device there. */
 export function readChecksumFile(path: string): string | undefined {
-  let file: number;
   try {
     // Opening a pipe would otherwise wait for a writer.
-    file = openSync(checksumFile(path), constants.O_RDONLY | constants.O_NONBLOCK);
+    return withFile(checksumFile(path), constants.O_RDONLY | constants.O_NONBLOCK, (file) => {
+      const found = fstatSync(file);
+      return found.isFile() && found.size <= checksumBytesMax ? readFileSync(file, "utf8") : "";
+    });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
-  }
-  try {
-    const found = fstatSync(file);
-    return found.isFile() && found.size <= checksumBytesMax ? readFileSync(file, "utf8") : "";
-  } finally {
-    closeSync(file);
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
-import { closeSync, openSync, renameSync, statfsSync, statSync } from "node:fs";
+import { renameSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { StoreEvents } from "../../store.ts";
 import { readPragma } from "../connect.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { fileMode, syncDirectory, syncFile } from "../durable-files.ts";
+import { createEmpty, fileSize, syncDirectory, syncFile } from "../durable-files.ts";
 import { checkOwner, versionToRewrite } from "../migrate.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 import { partialFile } from "./partial-file.ts";
@@ -15,7 +15,7 @@ import { partialFile } from "./partial-file.ts";
  * @throws DataFileProblem
  */
 export function copyBeforeMigration(path: string, events: StoreEvents): void {
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+  if (fileSize(path) === 0) return;
   try {
     using database = connectReadOnly(path);
     checkOwner(database, path);
@@ -47,8 +47,7 @@ export function refuseWithoutSpace(path: string, bytes: number, freeBytes: numbe
 
 function writeCopy(database: Database, to: string): void {
   using partial = partialFile(to);
-  // Created before it is written to, so that nobody else can ever read it. SQLite accepts an empty file.
-  closeSync(openSync(partial.path, "wx", fileMode));
+  createEmpty(partial.path);
   database.query("VACUUM INTO ?").run(partial.path);
   using copy = connectReadOnly(partial.path);
   const [problem] = copy.query<{ integrity_check: string }, []>("PRAGMA integrity_check(1)").all();

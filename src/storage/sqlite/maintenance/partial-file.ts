@@ -1,6 +1,6 @@
-import { closeSync, lstatSync, openSync, readSync } from "node:fs";
+import { lstatSync, readSync } from "node:fs";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { removeDatabase } from "../durable-files.ts";
+import { removeDatabase, withFile } from "../durable-files.ts";
 
 const sqliteHeader = Buffer.from("SQLite format 3\0");
 
@@ -30,12 +30,7 @@ export function isLeftover(path: string): boolean {
 }
 
 function readStart(path: string, bytes: number): Buffer {
-  const handle = openSync(path, "r");
-  try {
-    const start = Buffer.alloc(bytes);
-    readSync(handle, start);
-    return start;
-  } finally {
-    closeSync(handle);
-  }
+  const start = Buffer.alloc(bytes);
+  withFile(path, "r", (file) => readSync(file, start));
+  return start;
 }

@@ -14,7 +14,7 @@ import { userInfo } from "node:os";
 import { dirname } from "node:path";
 import { connect, setDurable } from "../connect.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { removeDatabase, syncDirectory } from "../durable-files.ts";
+import { removeDatabase, syncDirectory, withFile } from "../durable-files.ts";
 import { truncateWal } from "../truncate-wal.ts";
 
 const chunkBytes = 1_048_576;
@@ -29,20 +29,20 @@ export function rebuild(path: string): void {
   const copy = `${path}.rebuilt`;
   removeDatabase(copy);
   // The data file's handle stays open until the end: closing it would drop the caller's POSIX locks.
-  const file = openSync(path, "r");
-  try {
-    copyBytes(file, copy);
-    copyWal(path, copy);
-    recoverCopy(copy, path);
-    renameSync(copy, path);
-    syncDirectory(dirname(path));
-    // After a crash here, the old WAL would only repeat what the new file has.
-    removeDatabase(path, ["-wal", "-shm"]);
-    syncDirectory(dirname(path));
-  } finally {
-    removeDatabase(copy);
-    closeSync(file);
-  }
+  withFile(path, "r", (file) => {
+    try {
+      copyBytes(file, copy);
+      if (existsSync(`${path}-wal`)) withFile(`${path}-wal`, "r", (wal) => copyBytes(wal, `${copy}-wal`));
+      recoverCopy(copy, path);
+      renameSync(copy, path);
+      syncDirectory(dirname(path));
+      // After a crash here, the old WAL would only repeat what the new file has.
+      removeDatabase(path, ["-wal", "-shm"]);
+      syncDirectory(dirname(path));
+    } finally {
+      removeDatabase(copy);
+    }
+  });
 }
 
 function recoverCopy(copy: string, path: string): void {
@@ -54,16 +54,6 @@ function recoverCopy(copy: string, path: string): void {
     throw new DataFileProblem(
       `${path} is damaged and must be restored from a backup: ${check?.quick_check.replaceAll("\n", " ")}.`,
     );
-}
-
-function copyWal(path: string, copy: string): void {
-  if (!existsSync(`${path}-wal`)) return;
-  const wal = openSync(`${path}-wal`, "r");
-  try {
-    copyBytes(wal, `${copy}-wal`);
-  } finally {
-    closeSync(wal);
-  }
 }
 
 /** Through memory: a copy by the file system could share the extents that cannot be trusted. */

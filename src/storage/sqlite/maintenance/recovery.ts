@@ -1,9 +1,10 @@
 import type { Database } from "bun:sqlite";
-import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, statSync } from "node:fs";
+import { fstatSync, fsyncSync, ftruncateSync } from "node:fs";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import { connect, setDurable } from "../connect.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { fileSize, withFile } from "../durable-files.ts";
 import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure } from "../failure-marker.ts";
 import { refuseDamaged } from "../inspect-files.ts";
 import { codeOf, isLocked, lockWaitMsMax } from "../lock-wait.ts";
@@ -26,12 +27,12 @@ export function recover(path: string, events: StoreEvents = {}): { readonly shar
   const failure = readMarker(path);
   refuseReplaced(path, failure);
   refuseDamaged(path);
-  const isNew = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
+  const isNew = fileSize(path) === 0;
   const isClean = isNew || (failure === undefined && inspectWal(`${path}-wal`).kind === "empty");
   const recoverAlone = (database: Database): void => {
     if (failure === undefined) syncWal(`${path}-wal`);
     else {
-      events.rebuilding?.(statSync(path).size);
+      events.rebuilding?.(fileSize(path));
       rebuild(path);
     }
     database.run("ROLLBACK");
@@ -96,13 +97,10 @@ function tryBegin(database: Database, lockingMode: "EXCLUSIVE" | "NORMAL"): bool
 function syncWal(walPath: string): void {
   const wal = inspectWal(walPath);
   if (wal.kind !== "sound") return;
-  const file = openSync(walPath, "r+");
-  try {
+  withFile(walPath, "r+", (file) => {
     if (fstatSync(file).size > wal.committedBytes) ftruncateSync(file, wal.committedBytes);
     fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  });
 }
 
 function guarded<Result>(path: string, database: Database, work: () => Result): Result {

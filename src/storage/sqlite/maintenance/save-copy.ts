@@ -1,7 +1,7 @@
-import { closeSync, openSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { fileMode, makeDirectory, syncDirectory, syncFile } from "../durable-files.ts";
+import { createEmpty, makeDirectory, syncDirectory, syncFile } from "../durable-files.ts";
 import { writeMarker } from "../failure-marker.ts";
 import { checkDatabase } from "./copy-and-check.ts";
 
@@ -11,8 +11,7 @@ export async function saveCopy(path: string, copyTo: (to: string) => Promise<voi
   // The folder may have been deleted too.
   const folders = [dirname(path), ...makeDirectory(dirname(path))];
   try {
-    // Created first, so that nobody else can ever read it. SQLite accepts an empty file.
-    closeSync(openSync(to, "wx", fileMode));
+    createEmpty(to);
     await copyTo(to);
   } catch (error) {
     rmSync(to, { force: true });

@@ -1,8 +1,9 @@
-import { accessSync, constants, createReadStream, statSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { realDataFile } from "../data-file-path.ts";
+import { mayWrite, realDataFile } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
+import { fileSize } from "../durable-files.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { tryLock } from "../writer-lock.ts";
 import { type BackupFile, copyAndCheck, type Step } from "./backup.ts";
@@ -33,14 +34,5 @@ export async function streamBackup(
   for await (const chunk of createReadStream(partial.path, { highWaterMark: chunkBytes }))
     if (!(await write(chunk)))
       throw new DataFileProblem("Standard output was closed before the whole backup was written.");
-  return { bytes: statSync(partial.path).size, plants, sha256 };
-}
-
-function mayWrite(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return { bytes: fileSize(partial.path), plants, sha256 };
 }

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
+import { isUtf8 } from "node:buffer";
 import { setImmediate as otherWork } from "node:timers/promises";
-import { blockPlants } from "../block-summaries.ts";
+import { blockPlants, lastSeq } from "../block-summaries.ts";
 import { requireDataFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
@@ -66,8 +67,7 @@ async function checkPlants(
   onRows: (checked: number, of: number) => void,
 ): Promise<number> {
   const blocks = new SummaryCheck(database, path);
-  const last = database.query<{ seq: bigint | null }, []>("SELECT max(seq) AS seq FROM plants").get()?.seq;
-  const count = Number(last ?? 0n);
+  const count = lastSeq(database);
   problems.push(...blocks.problems(count));
   const read = database.query<UncheckedRow, [number, number]>(
     "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq > ? AND seq <= ? ORDER BY seq",
@@ -109,11 +109,5 @@ function faultsOf({ name, tag, created_at_ms: createdAtMs, created_by: createdBy
 }
 
 function isText(bytes: Uint8Array): boolean {
-  if (bytes.includes(0)) return false;
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
+  return !bytes.includes(0) && isUtf8(bytes);
 }

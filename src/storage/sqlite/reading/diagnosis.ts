@@ -1,6 +1,7 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { readPragma } from "../connect.ts";
 import { realDataFile, refuseUnreadable } from "../data-file-path.ts";
+import { fileSize } from "../durable-files.ts";
 import { type Failure, readMarker } from "../failure-marker.ts";
 import { tryShared } from "../writer-lock.ts";
 import { openReadOnly } from "./open-read-only.ts";
@@ -30,15 +31,14 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   const hasWriter = isServed(path);
   // Also refuses a file that is damaged, replaced or not ours.
   using database = openReadOnly(path, { older: true });
-  const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   const last = database
     .query<{ at: bigint }, []>("SELECT created_at_ms AS at FROM plants ORDER BY seq DESC LIMIT 1")
     .get();
   return {
     hasWriter,
     failure,
-    bytes: sizeOf(path),
-    walBytes: sizeOf(`${path}-wal`),
+    bytes: fileSize(path),
+    walBytes: fileSize(`${path}-wal`),
     journalMode: String(readPragma(database, "journal_mode")),
     pageBytes: Number(readPragma(database, "page_size")),
     lastPlantMs: last === null ? undefined : Number(last.at),

@@ -1,10 +1,10 @@
 import { Database, SQLiteError, type Statement, constants as sqlite } from "bun:sqlite";
-import { accessSync, constants as modes, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { closeOnError } from "../connect.ts";
-import { openUnmoved, realDataFile, requireDataFile } from "../data-file-path.ts";
+import { mayWrite, openUnmoved, realDataFile, requireDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { fileSize } from "../durable-files.ts";
 import { refuseDamagedUnlessServed } from "../inspect-files.ts";
 import { lockWaitMsMax } from "../lock-wait.ts";
 import { checkOwner, checkSchema } from "../migrate.ts";
@@ -31,7 +31,7 @@ export function openReadOnly(named: string, { older = false } = {}): Database {
 /** Only connects, to any SQLite database. It leaves the WAL unchanged. */
 export function connectReadOnly(named: string): Database {
   const path = realDataFile(named);
-  const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  const walBytes = fileSize(`${path}-wal`);
   // A read-only connection leaves the -wal and -shm files that it had to create; one that may write removes them.
   if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(path)))
     return openUnmoved(path, () =>
@@ -71,13 +71,4 @@ function readable(database: Database): Database {
     database.run(`PRAGMA busy_timeout = ${lockWaitMsMax}`);
     database.query("SELECT count(*) FROM sqlite_schema").get();
   });
-}
-
-function mayWrite(path: string): boolean {
-  try {
-    accessSync(path, modes.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { statfsSync, statSync } from "node:fs";
+import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import {
   type Arrivals,
@@ -14,7 +14,8 @@ import {
   type StoredPlant,
   type TagCount,
 } from "../../../plants/plant-archive.ts";
-import { countTag, createdPerBucket, topTags } from "../block-summaries.ts";
+import { countTag, createdPerBucket, lastSeq, topTags } from "../block-summaries.ts";
+import { fileSize } from "../durable-files.ts";
 import { changesAfter } from "./change-feed.ts";
 import {
   allColumns,
@@ -91,8 +92,7 @@ export class SqliteArchive implements PlantArchive {
   }
 
   async total(): Promise<number> {
-    // Plants are never deleted and each gets the next seq, so the last seq is the count.
-    return this.#lastSeq();
+    return lastSeq(this.#database);
   }
 
   async createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]> {
@@ -105,7 +105,7 @@ export class SqliteArchive implements PlantArchive {
 
   async count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount> {
     const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
-    if (chosen.length === 0) return { plants: this.#lastSeq(), next: undefined };
+    if (chosen.length === 0) return { plants: lastSeq(this.#database), next: undefined };
     const isOnlyTag = chosen.length === 1 && filter.tag !== undefined;
     if (isOnlyTag) return { plants: countTag(this.#database, filter.tag ?? ""), next: undefined };
     const range = this.#range(filter, "oldest-first", cursor, undefined);
@@ -128,7 +128,7 @@ export class SqliteArchive implements PlantArchive {
   }
 
   async arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals> {
-    if (cursor === undefined) return { plants: [], cursor: String(this.#lastSeq()) };
+    if (cursor === undefined) return { plants: [], cursor: String(lastSeq(this.#database)) };
     const rows = this.#database
       .query<PlantRow, [number, number]>(
         `SELECT ${allColumns} FROM plants WHERE seq > ? ORDER BY seq LIMIT ?`,
@@ -143,10 +143,9 @@ export class SqliteArchive implements PlantArchive {
 
   async diskUsage(): Promise<DiskUsage> {
     const { bavail, bsize } = statfsSync(dirname(this.#path));
-    const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     return {
-      bytes: sizeOf(this.#path),
-      walBytes: sizeOf(`${this.#path}-wal`),
+      bytes: fileSize(this.#path),
+      walBytes: fileSize(`${this.#path}-wal`),
       diskFreeBytes: bavail * bsize,
     };
   }
@@ -157,7 +156,7 @@ export class SqliteArchive implements PlantArchive {
     cursor: string | undefined,
     stop: number | undefined,
   ): SeqRange {
-    const range = { low: 1, high: this.#lastSeq() };
+    const range = { low: 1, high: lastSeq(this.#database) };
     if (order === "newest-first") {
       range.low = stop ?? range.low;
       if (cursor !== undefined) range.high = Math.min(range.high, seqOf(cursor) - 1);
@@ -180,12 +179,6 @@ export class SqliteArchive implements PlantArchive {
 
   #row(id: bigint): PlantRow | null {
     return this.#database.query<PlantRow, [bigint]>(`SELECT ${allColumns} FROM plants WHERE id = ?`).get(id);
-  }
-
-  #lastSeq(): number {
-    return Number(
-      this.#database.query<{ seq: bigint | null }, []>("SELECT max(seq) AS seq FROM plants").get()?.seq ?? 0n,
-    );
   }
 }
 

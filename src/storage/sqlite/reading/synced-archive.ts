@@ -1,5 +1,6 @@
-import { closeSync, fdatasyncSync, openSync } from "node:fs";
+import { fdatasyncSync } from "node:fs";
 import type { PlantArchive } from "../../../plants/plant-archive.ts";
+import { withFile } from "../durable-files.ts";
 
 /**
  * An archive for another process than the service's. The service fsyncs a transaction after its commit, so one that can be
@@ -27,13 +28,8 @@ export function syncedArchive(archive: PlantArchive, path: string): PlantArchive
 
 function syncWalIfAny(path: string): void {
   try {
-    const file = openSync(path, "r");
-    try {
-      fdatasyncSync(file);
-    } finally {
-      // SQLite holds no lock on the WAL file itself, so closing a handle of it drops none.
-      closeSync(file);
-    }
+    // SQLite holds no lock on the WAL file itself, so closing a handle of it drops none.
+    withFile(path, "r", fdatasyncSync);
   } catch (error) {
     // No WAL, or one on read-only media, which no service writes.
     if (!["ENOENT", "EROFS", "EINVAL"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
