@@ -10,6 +10,11 @@ export interface Statement {
   readonly text: string;
 }
 
+/** Placeholders for values of these types, such as `$1::text, $2::bigint`; `first` is the number of the first. */
+export function placeholders(types: readonly string[], first: number): string {
+  return types.map((type, index) => `$${first + index}::${type}`).join(", ");
+}
+
 export type Row = readonly (string | null)[];
 
 // Every value as the text that the server sent: an int64 never goes through a double.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, type Row, type Statement, within } from "./connection.ts";
-import { ConnectionLost, kindOf, mayRetry } from "./faults.ts";
+import { ConnectionLost, kindOf, mayRetry, readFailure } from "./faults.ts";
 
 /** Runs one statement, as a transaction of its own, on the borrowed connection. */
 export interface Run {
@@ -57,6 +57,18 @@ export class Connections implements AsyncDisposable {
         if (!mayRetry(error) || this.#closed || performance.now() + waitMs >= retryUntilMs) throw error;
         await sleep(waitMs);
       }
+    }
+  }
+
+  /**
+   * Runs one statement, which must be idempotent.
+   * @throws StoreUnavailable a later attempt may succeed.
+   */
+  async query(timeoutMs: number, statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    try {
+      return await this.use(timeoutMs, (run) => run(statement, values));
+    } catch (error) {
+      throw readFailure(error);
     }
   }
 
@@ -138,6 +150,19 @@ export class Connections implements AsyncDisposable {
       );
       this.#waiting.push(give);
     });
+  }
+}
+
+/** Does the work in one transaction; whatever it throws rolls it back. */
+export async function inTransaction<Result>(run: Run, work: () => Promise<Result>): Promise<Result> {
+  await run({ text: "BEGIN" }, []);
+  try {
+    const result = await work();
+    await run({ text: "COMMIT" }, []);
+    return result;
+  } catch (error) {
+    await run({ text: "ROLLBACK" }, []).catch(() => {});
+    throw error;
   }
 }
 

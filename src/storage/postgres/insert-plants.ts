@@ -1,6 +1,6 @@
 import { differingFields, type NewPlant, type Plant } from "../../plants/plant.ts";
 import { type Arrival, type Outcome, StoreUnavailable } from "../../plants/plant-store.ts";
-import type { Run } from "./connections.ts";
+import { inTransaction, type Run } from "./connections.ts";
 import { isLockTimeout, RowLocked, reasonOf } from "./faults.ts";
 import { citusStatements, postgresStatements } from "./plant-statements.ts";
 import { takeWriteLock } from "./write-probe.ts";
@@ -40,14 +40,12 @@ export async function storeSearching(
   batch: readonly Arrival[],
   createdAtMs: number,
 ): Promise<Outcome[]> {
-  await run({ text: "BEGIN" }, []);
   try {
-    await run(shortenLocks, []);
-    const outcomes = await store(run, batch, createdAtMs);
-    await run({ text: "COMMIT" }, []);
-    return outcomes;
+    return await inTransaction(run, async () => {
+      await run(shortenLocks, []);
+      return store(run, batch, createdAtMs);
+    });
   } catch (error) {
-    await run({ text: "ROLLBACK" }, []).catch(() => {});
     throw isLockTimeout(error) ? new RowLocked(reasonOf(error)) : error;
   }
 }

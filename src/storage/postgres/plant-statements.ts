@@ -1,5 +1,5 @@
 import type { Arrival } from "../../plants/plant-store.ts";
-import type { Row } from "./connection.ts";
+import { placeholders, type Row } from "./connection.ts";
 import type { Run } from "./connections.ts";
 
 /** How a batch is stored on one kind of server. */
@@ -54,7 +54,7 @@ export const citusStatements: PlantStatements = {
     run(
       {
         text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
-               VALUES ${arrivals.map((_, row) => parameters(row)).join(", ")}
+               VALUES ${arrivals.map((_, row) => `(${placeholders(columnTypes, row * columnTypes.length + 1)})`).join(", ")}
                ON CONFLICT (id) DO UPDATE SET tag = plants.tag WHERE false
                RETURNING id`,
       },
@@ -68,8 +68,3 @@ export const citusStatements: PlantStatements = {
     ),
   read: (run, ids) => run(readUnlocked, [ids]),
 };
-
-function parameters(row: number): string {
-  const first = row * columnTypes.length + 1;
-  return `(${columnTypes.map((type, column) => `$${first + column}::${type}`).join(", ")})`;
-}

@@ -12,7 +12,6 @@ import {
 } from "../../plants/plant-archive.ts";
 import type { Row } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { readFailure } from "./faults.ts";
 
 // Counting reads the entire table.
 const archiveMsMax = 30_000;
@@ -166,12 +165,8 @@ export class PostgresArchive implements PlantArchive {
     return (await this.#read(sql, values)).map(fromRow);
   }
 
-  async #read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    try {
-      return await this.#connections.use(archiveMsMax, (run) => run({ text }, values));
-    } catch (error) {
-      throw readFailure(error);
-    }
+  #read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#connections.query(archiveMsMax, { text }, values);
   }
 }
 

@@ -9,9 +9,8 @@ import {
 } from "../../access/audit.ts";
 import { CursorProblem } from "../../plants/plant-archive.ts";
 import { auditColumns, auditPage, auditValues, removalOrder } from "../audit-rows.ts";
-import type { Row, Statement } from "./connection.ts";
-import type { Connections, Run } from "./connections.ts";
-import { readFailure } from "./faults.ts";
+import { placeholders } from "./connection.ts";
+import { type Connections, inTransaction, type Run } from "./connections.ts";
 
 const auditMsMax = 2000;
 const idShape = /^[0-9a-f]{32}$/;
@@ -38,12 +37,10 @@ export function entryValues(entry: AuditEntry): unknown[] {
  * that the first attempt stored. `from` adds the entry only where it has a row; `first` is the number of the first value.
  */
 export function insertEntry(first: number, from = ""): string {
-  const values = ["text", "bigint", "text", "text", "text", "text", "text"].map(
-    (type, index) => `$${first + index}::${type}`,
-  );
+  const types = ["text", "bigint", "text", "text", "text", "text", "text"];
   return `entry AS (
       INSERT INTO audit_trail (id, ${auditColumns})
-      SELECT ${values.join(", ")} ${from} ON CONFLICT (id) DO NOTHING)`;
+      SELECT ${placeholders(types, first)} ${from} ON CONFLICT (id) DO NOTHING)`;
 }
 
 /** The audit trail in PostgreSQL, one for all nodes. */
@@ -55,7 +52,7 @@ export class PostgresAudit implements AuditTrail {
   }
 
   async record(entry: AuditEntry): Promise<void> {
-    await this.#run(insertOne, entryValues(entry));
+    await this.#connections.query(auditMsMax, insertOne, entryValues(entry));
     await this.trim();
   }
 
@@ -70,30 +67,18 @@ export class PostgresAudit implements AuditTrail {
   async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
     if (cursor !== undefined && !idShape.test(cursor))
       throw new CursorProblem("The cursor is not from a page of this audit trail.");
-    return auditPage(await this.#run(selectPage, [cursor ?? afterEveryId, limit + 1]), limit);
-  }
-
-  async #run(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    try {
-      return await this.#connections.use(auditMsMax, (run) => run(statement, values));
-    } catch (error) {
-      throw readFailure(error);
-    }
+    const values = [cursor ?? afterEveryId, limit + 1];
+    return auditPage(await this.#connections.query(auditMsMax, selectPage, values), limit);
   }
 }
 
 async function removeIfTooMany(run: Run): Promise<void> {
   const [row] = await run(countAll, []);
   if (Number(row?.[0]) <= auditRowsMax) return;
-  await run({ text: "BEGIN" }, []);
-  try {
+  await inTransaction(run, async () => {
     const removed = await run(removeOldest, []);
     if (removed.length > 0) await run(insertOne, entryValues(trimEntry(Date.now())));
-    await run({ text: "COMMIT" }, []);
-  } catch (error) {
-    await run({ text: "ROLLBACK" }, []).catch(() => {});
-    throw error;
-  }
+  });
 }
 
 // Without a sequence, which distributed engines do not order. The time since the process started orders entries of the same

@@ -1,9 +1,9 @@
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
 import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
-import type { Row, Statement } from "./connection.ts";
+import { placeholders, type Row, type Statement } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { isMissingColumn, readFailure } from "./faults.ts";
+import { isMissingColumn } from "./faults.ts";
 import { entryValues, insertEntry, type PostgresAudit } from "./postgres-audit.ts";
 
 // Shorter than the plants' deadline: the token watch polls again soon, and keeps the tokens it has.
@@ -25,10 +25,7 @@ const set = (
          revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
     FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms) ${from}
    WHERE tokens.digest = ended.digest`;
-const tokenRow = (first: number) =>
-  ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text", "bigint", "text"]
-    .map((type, index) => `$${first + index}::${type}`)
-    .join(", ");
+const tokenTypes = ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text", "bigint", "text"];
 // Each is one statement, so that it is one transaction. A retry finds the token that the first attempt stored.
 // FOR UPDATE waits for a node that changes one of them, and then looks at what it stored.
 const addOne = `WITH live AS (
@@ -36,7 +33,7 @@ const addOne = `WITH live AS (
        AND (expires_at_ms IS NULL OR expires_at_ms > $8::bigint) FOR UPDATE),
   allowed AS (SELECT 1 WHERE (SELECT count(*) FROM live) = cardinality($1::text[])),
   changed AS (${set(", allowed")}), ${insertEntry(14, "FROM allowed")}
-  INSERT INTO tokens (${tokenColumns}) SELECT ${tokenRow(4)} FROM allowed ON CONFLICT (digest) DO NOTHING RETURNING 1`;
+  INSERT INTO tokens (${tokenColumns}) SELECT ${placeholders(tokenTypes, 4)} FROM allowed ON CONFLICT (digest) DO NOTHING RETURNING 1`;
 const findOne = "SELECT 1 FROM tokens WHERE digest = $1";
 const changeSome = `WITH changed AS (${set()}), ${insertEntry(4)} SELECT 1`;
 // Two nodes may both find no token. The row that both insert makes the second wait, and then insert nothing; it is removed
@@ -45,7 +42,7 @@ const addFirstOne = `WITH claimed AS (
     INSERT INTO plant_store_nodes (node, seen_at_ms)
     SELECT 'first-token', $1::bigint WHERE NOT EXISTS (SELECT 1 FROM tokens)
     ON CONFLICT (node) DO NOTHING RETURNING node), ${insertEntry(12, "FROM claimed")}
-  INSERT INTO tokens (${tokenColumns}) SELECT ${tokenRow(2)} FROM claimed`;
+  INSERT INTO tokens (${tokenColumns}) SELECT ${placeholders(tokenTypes, 2)} FROM claimed`;
 const setUses = `UPDATE tokens SET last_used_at_ms = used.at_ms
     FROM unnest($1::text[], $2::bigint[]) AS used (digest, at_ms)
    WHERE tokens.digest = used.digest AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`;
@@ -94,12 +91,8 @@ export class PostgresTokens implements TokenStore {
     return JSON.stringify(await this.#run(summary, []));
   }
 
-  async #run(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    try {
-      return await this.#connections.use(tokensMsMax, (run) => run(statement, values));
-    } catch (error) {
-      throw readFailure(error);
-    }
+  #run(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#connections.query(tokensMsMax, statement, values);
   }
 }
 
