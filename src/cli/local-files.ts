@@ -15,6 +15,15 @@ const reasons: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",
 };
 
+/** A file cannot be read or written; the message has the reason. */
+export class FileProblem extends Error {
+  override readonly name = "FileProblem";
+}
+
+export function cannotBe(done: "read" | "written", path: string, error: unknown): FileProblem {
+  return new FileProblem(`${path} cannot be ${done}: ${describeFileError(error)}.`);
+}
+
 /** Why a file could not be read or written. */
 export function describeFileError(error: unknown): string {
   const { code = "", message } = error as NodeJS.ErrnoException;

@@ -1,36 +1,29 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
-import { describeFileError } from "./local-files.ts";
-
-/** A file could not be written; the message has the reason. */
-export class OutputError extends Error {
-  override readonly name = "OutputError";
-}
-
-const ownerOnly = 0o600;
+import { closeSync, fsyncSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { openNew } from "../storage/sqlite/durable-files.ts";
+import { cannotBe } from "./local-files.ts";
 
 /** A file that gets its name, and replaces what had it, only once it is complete and on disk. */
 export class OutputFile implements Disposable {
   readonly path: string;
+  readonly #partial: string;
   readonly #file: number;
   #open = true;
   bytes = 0;
 
-  /** @throws OutputError */
+  /** @throws FileProblem */
   constructor(path: string) {
     this.path = path;
-    // One that an interrupted export left is replaced, a symbolic link too.
-    rmSync(this.#partial, { force: true });
-    this.#file = this.#attempt(() => openSync(this.#partial, "wx", ownerOnly));
+    this.#partial = `${path}.partial`;
+    this.#file = this.#attempt(() => openNew(this.#partial));
   }
 
-  /** @throws OutputError */
+  /** @throws FileProblem */
   write(text: string): void {
-    let rest = Buffer.from(text);
-    this.bytes += rest.length;
-    while (rest.length > 0) rest = rest.subarray(this.#attempt(() => writeSync(this.#file, rest)));
+    this.bytes += Buffer.byteLength(text);
+    this.#attempt(() => writeFileSync(this.#file, text));
   }
 
-  /** @throws OutputError */
+  /** @throws FileProblem */
   finish(): void {
     this.#attempt(() => fsyncSync(this.#file));
     this.#close();
@@ -43,10 +36,6 @@ export class OutputFile implements Disposable {
     rmSync(this.#partial, { force: true });
   }
 
-  get #partial(): string {
-    return `${this.path}.partial`;
-  }
-
   #close(): void {
     if (this.#open) closeSync(this.#file);
     this.#open = false;
@@ -56,7 +45,7 @@ export class OutputFile implements Disposable {
     try {
       return work();
     } catch (error) {
-      throw new OutputError(`${this.path} cannot be written: ${describeFileError(error)}.`);
+      throw cannotBe("written", this.path, error);
     }
   }
 }

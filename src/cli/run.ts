@@ -20,12 +20,10 @@ import { exportPlants } from "./export.ts";
 import { FollowProblem } from "./follow/retry.ts";
 import { follow } from "./follow.ts";
 import { commandHelp, generalHelp } from "./help.ts";
-import { InputError } from "./import/input-error.ts";
 import { importPlants } from "./import.ts";
 import { list, show } from "./list.ts";
-import { exposureWarnings } from "./local-files.ts";
+import { exposureWarnings, FileProblem } from "./local-files.ts";
 import { openapi } from "./openapi.ts";
-import { OutputError } from "./output-file.ts";
 import { ready } from "./ready.ts";
 import { serve } from "./serve.ts";
 import { didYouMean } from "./suggestion.ts";
@@ -45,8 +43,7 @@ const expectedErrors = [
   StoreUnavailable,
   OutcomeUnknown,
   WorkerProblem,
-  InputError,
-  OutputError,
+  FileProblem,
   FormatError,
   FollowProblem,
 ];

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { charsetOf, compressionOf, type SourceEncoding } from "../../files/detect-source.ts";
-import { InputError } from "./input-error.ts";
+import { FileProblem } from "../local-files.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
 
@@ -58,8 +58,8 @@ async function* decompress(chunks: Chunks, kind: "gzip" | "zstd", { name, stoppe
     for await (const chunk of stream) yield chunk as Uint8Array<ArrayBuffer>;
   } catch (error) {
     if (stopped()) return;
-    if (error instanceof InputError) throw error;
-    throw new InputError(`${name} cannot be decompressed: ${(error as Error).message}.`);
+    if (error instanceof FileProblem) throw error;
+    throw new FileProblem(`${name} cannot be decompressed: ${(error as Error).message}.`);
   }
 }
 
@@ -74,7 +74,7 @@ async function* transcode(chunks: Chunks, charset: "UTF-16LE" | "UTF-16BE", { na
     yield encoder.encode(decoder.decode());
   } catch (error) {
     if (stopped()) return;
-    if (error instanceof InputError) throw error;
-    throw new InputError(`${name} is not valid ${charset}.`);
+    if (error instanceof FileProblem) throw error;
+    throw new FileProblem(`${name} is not valid ${charset}.`);
   }
 }

@@ -1,8 +1,7 @@
 import { createReadStream, statSync } from "node:fs";
-import { describeFileError } from "../local-files.ts";
+import { cannotBe } from "../local-files.ts";
 import type { Terminal } from "../terminal.ts";
 import { type Decoded, decode } from "./decode.ts";
-import { InputError } from "./input-error.ts";
 
 /** What is imported, decompressed and in UTF-8. */
 export interface Input extends Decoded, Disposable {
@@ -32,7 +31,7 @@ export async function openInput(file: string, terminal: Terminal, stop: Promise<
       }
     } catch (error) {
       // A destroyed stream fails too.
-      if (!stopped) throw new InputError(`${name} cannot be read: ${describeFileError(error)}.`);
+      if (!stopped) throw cannotBe("read", name, error);
     }
   }
   return {

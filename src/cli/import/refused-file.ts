@@ -1,8 +1,7 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import type { InputRow, RowReader } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
-import { describeFileError } from "../local-files.ts";
-import { InputError } from "./input-error.ts";
+import { cannotBe, FileProblem } from "../local-files.ts";
 
 const bufferedBytesMax = 64 * 1024;
 const newline = Buffer.from("\n");
@@ -25,13 +24,13 @@ export class RefusedFile implements Disposable {
     try {
       this.#file = openSync(path, "w", 0o600);
     } catch (error) {
-      throw new InputError(`${path} cannot be written: ${describeFileError(error)}.`);
+      throw cannotBe("written", path, error);
     }
   }
 
   /**
    * Returns false if the row was too long to buffer and is not in the file.
-   * @throws InputError if the file cannot be written.
+   * @throws FileProblem if the file cannot be written.
    */
   add({ source }: InputRow): boolean {
     if (source === undefined) return false;
@@ -49,7 +48,7 @@ export class RefusedFile implements Disposable {
       this.#flush();
       return undefined;
     } catch (error) {
-      if (error instanceof InputError) return error.message;
+      if (error instanceof FileProblem) return error.message;
       throw error;
     }
   }
@@ -70,13 +69,13 @@ export class RefusedFile implements Disposable {
   }
 
   #flush(): void {
-    let rest = Buffer.concat(this.#buffered);
+    const bytes = Buffer.concat(this.#buffered);
     this.#buffered = [];
     this.#bufferedBytes = 0;
     try {
-      while (rest.length > 0) rest = rest.subarray(writeSync(this.#file, rest));
+      writeFileSync(this.#file, bytes);
     } catch (error) {
-      throw new InputError(`${this.path} cannot be written: ${describeFileError(error)}.`);
+      throw cannotBe("written", this.path, error);
     }
   }
 }

@@ -8,7 +8,7 @@ import type { InputRow } from "../../files/input-row.ts";
 import { withRowPosition } from "../../files/row-message.ts";
 import { parseNewPlant } from "../../plants/parse-new-plant.ts";
 import { Refusal } from "../../plants/refusals.ts";
-import { InputError } from "./input-error.ts";
+import { FileProblem } from "../local-files.ts";
 import { KeepAliveTransport } from "./keep-alive-transport.ts";
 import type { Tally } from "./tally.ts";
 
@@ -120,7 +120,7 @@ async function* validRows(rows: AsyncIterable<InputRow>, tally: Tally, stop: Sto
 function describeError(error: unknown): string {
   if (error instanceof RequestAborted)
     return "Stopped on request, without responses to the requests in flight.";
-  if (error instanceof ServiceUnreachable || error instanceof InputError)
+  if (error instanceof ServiceUnreachable || error instanceof FileProblem)
     return `The import ended early. ${error.message}`;
   if (error instanceof ServiceRefused) {
     const what =
