@@ -36,11 +36,9 @@ export const readyz: Route<HealthParts> = {
   method: "GET",
   path: "/readyz",
   scope: "none",
-  handler:
-    ({ readiness }) =>
-    async (exchange) => {
-      const status = await readiness.check();
-      if (status === "ready") exchange.json({ status });
-      else exchange.error(status);
-    },
+  handler: (parts) => async (exchange) => {
+    const status = await parts.readiness.check();
+    if (status === "ready") exchange.json({ status });
+    else exchange.error(status);
+  },
 };

@@ -27,15 +27,13 @@ export const listAudit: Route<AuditParts> = {
     parameters,
     success: { status: 200, description: "A page of the audit trail.", content: jsonContent("AuditPage") },
   },
-  handler:
-    ({ audit }) =>
-    async (exchange) => {
-      const values = readQuery(exchange.query, parameters);
-      const limit = readCount(values, "limit", limitDefault, limitMax);
-      const { entries, next } = await orWrongParameter(audit.page(limit, readText(values, "cursor")));
-      const presented = entries.map(({ atMs, ...entry }) => ({ at: new Date(atMs).toISOString(), ...entry }));
-      exchange.json({ entries: presented, next });
-    },
+  handler: (parts) => async (exchange) => {
+    const values = readQuery(exchange.query, parameters);
+    const limit = readCount(values, "limit", limitDefault, limitMax);
+    const { entries, next } = await orWrongParameter(parts.audit.page(limit, readText(values, "cursor")));
+    const presented = entries.map(({ atMs, ...entry }) => ({ at: new Date(atMs).toISOString(), ...entry }));
+    exchange.json({ entries: presented, next });
+  },
 };
 
 /** Resolves once it is recorded who does this, and from where. It must not happen before. */

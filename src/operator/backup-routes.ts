@@ -27,10 +27,7 @@ const listBackups: Route<Parts> = {
     summary: "Lists the backups in --backup-folder, the newest first, and what is being done with them.",
     success: success(200, "The backups."),
   },
-  handler:
-    ({ backups }) =>
-    (exchange) =>
-      exchange.json(backups.present()),
+  handler: (parts) => (exchange) => exchange.json(parts.backups.present()),
 };
 
 const createBackup: Route<Parts> = {
@@ -43,13 +40,11 @@ const createBackup: Route<Parts> = {
     summary: "Starts a backup of the data file. listBackups says how far it is.",
     success: success(202, "It has started."),
   },
-  handler:
-    ({ backups }) =>
-    async (exchange, caller) => {
-      await readBody(exchange);
-      backups.create(exchange, caller);
-      exchange.json(backups.present(), 202);
-    },
+  handler: (parts) => async (exchange, caller) => {
+    await readBody(exchange);
+    parts.backups.create(exchange, caller);
+    exchange.json(parts.backups.present(), 202);
+  },
 };
 
 const verifyBackup: Route<Parts> = {
@@ -65,13 +60,11 @@ const verifyBackup: Route<Parts> = {
     success: success(202, "It has started."),
     errors: ["no-such-path"],
   },
-  handler:
-    ({ backups }) =>
-    async (exchange) => {
-      await readBody(exchange);
-      backups.verify(exchange.parameter);
-      exchange.json(backups.present(), 202);
-    },
+  handler: (parts) => async (exchange) => {
+    await readBody(exchange);
+    parts.backups.verify(exchange.parameter);
+    exchange.json(parts.backups.present(), 202);
+  },
 };
 
 const linkToBackup: Route<Parts> = {
@@ -86,14 +79,12 @@ const linkToBackup: Route<Parts> = {
     success: { status: 201, description: "The link.", content: jsonContent("ExportLink") },
     errors: ["no-such-path"],
   },
-  handler:
-    ({ backups, gate }) =>
-    async (exchange, caller) => {
-      await readBody(exchange);
-      const isAllowed = gate.watch(exchange.header("authorization"), "operator");
-      const secret = backups.createLink(exchange.parameter, caller, isAllowed);
-      exchange.json({ url: `/api/backup-files/${secret}` }, 201);
-    },
+  handler: (parts) => async (exchange, caller) => {
+    await readBody(exchange);
+    const isAllowed = parts.gate.watch(exchange.header("authorization"), "operator");
+    const secret = parts.backups.createLink(exchange.parameter, caller, isAllowed);
+    exchange.json({ url: `/api/backup-files/${secret}` }, 201);
+  },
 };
 
 const followBackupLink: Route<Parts> = {
@@ -112,14 +103,12 @@ const followBackupLink: Route<Parts> = {
     },
     errors: ["no-such-path"],
   },
-  handler:
-    ({ backups }) =>
-    (exchange) => {
-      // It would use up the link.
-      if (exchange.method === "HEAD")
-        throw new HttpError("no-such-method", "A link to a backup supports GET alone.", { Allow: "GET" });
-      return backups.send(exchange, exchange.parameter);
-    },
+  handler: (parts) => (exchange) => {
+    // It would use up the link.
+    if (exchange.method === "HEAD")
+      throw new HttpError("no-such-method", "A link to a backup supports GET alone.", { Allow: "GET" });
+    return parts.backups.send(exchange, exchange.parameter);
+  },
 };
 
 export const backupRoutes = [

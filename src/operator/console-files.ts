@@ -1,7 +1,7 @@
 import { HttpError } from "../http/http-error.ts";
 import type { Route } from "../http/route.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
-import type { ConsoleSignIn, SignInParts } from "./sign-in.ts";
+import type { SignInParts } from "./sign-in.ts";
 
 // Nothing from elsewhere, nothing inline, and no one else's frame: a token typed here can go nowhere else.
 const policy = (connectTo: string): string =>
@@ -63,7 +63,7 @@ function fileRoute(
           throw new HttpError("no-such-path", `There is nothing at ${exchange.path.slice(0, 100)}.`);
         const compressed = acceptsGzip.test(exchange.header("accept-encoding") ?? "");
         exchange.respond(file.type, compressed ? file.gzip : file.bytes, {
-          "Content-Security-Policy": policy(tokenOrigin(consoleSignIn())),
+          "Content-Security-Policy": policy(tokenOrigin(consoleSignIn()?.tokenEndpoint)),
           "Referrer-Policy": "no-referrer",
           "Cache-Control": cacheControl,
           Vary: "Accept-Encoding",
@@ -74,6 +74,6 @@ function fileRoute(
 }
 
 // Where the browser exchanges the provider's code for a token.
-function tokenOrigin(signIn: ConsoleSignIn | undefined): string {
-  return signIn?.tokenEndpoint === undefined ? "" : ` ${new URL(signIn.tokenEndpoint).origin}`;
+function tokenOrigin(tokenEndpoint: string | undefined): string {
+  return tokenEndpoint === undefined ? "" : ` ${new URL(tokenEndpoint).origin}`;
 }

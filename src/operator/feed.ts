@@ -1,6 +1,8 @@
+import type { Gate } from "../access/gate.ts";
 import { presentPlant } from "../files/present-plant.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
+import type { Route } from "../http/route.ts";
 import type { StreamedResponse } from "../http/streaming.ts";
 import type { PlantArchive, StoredPlant } from "../plants/plant-archive.ts";
 
@@ -13,6 +15,33 @@ const sentIdsMax = 5000;
 const watchersMax = 100;
 const eventCharactersMax = 262_144;
 const unreadBytesMax = 524_288;
+
+export interface WatchParts {
+  readonly archive: PlantArchive;
+  readonly gate: Gate;
+}
+
+export const watchPlants: Route<WatchParts> = {
+  method: "GET",
+  path: "/api/feed",
+  scope: "operator:read",
+  operation: {
+    operationId: "watchPlants",
+    tags: ["plants"],
+    summary: "Sends new plants as they are stored.",
+    description: "Server-sent events named `plants`; the data of each is a NewPlants object.",
+    success: {
+      status: 200,
+      description: "Events, until either side ends the response.",
+      content: { "text/event-stream": { schema: { $ref: "#/components/schemas/NewPlants" } } },
+    },
+    errors: ["too-busy"],
+  },
+  handler({ archive, gate }) {
+    const feed = new Feed(archive);
+    return (exchange) => feed.watch(exchange, gate.watch(exchange.header("authorization"), "operator:read"));
+  },
+};
 
 /** New plants as they are stored. The store is polled only while someone watches, once for all watchers. */
 export class Feed {

@@ -42,18 +42,16 @@ export const followChanges: Route<{ readonly changes: Changes; readonly gate: Ga
     },
     errors: ["stale-cursor", "no-change-feed", "too-busy"],
   },
-  handler:
-    ({ changes, gate }) =>
-    (exchange, caller) => {
-      const values = readQuery(exchange.query, parameters);
-      const follow = (readChoice(values, "follow", ["yes", "no"]) ?? "yes") === "yes";
-      return changes.send(exchange, {
-        after: exchange.header("last-event-id") || (readText(values, "after") ?? beginning),
-        limit: readCount(values, "limit", Number.POSITIVE_INFINITY, limitMax),
-        follow,
-        format: /\btext\/event-stream\b/i.test(exchange.header("accept") ?? "") ? "events" : "ndjson",
-        caller,
-        isAllowed: gate.watch(exchange.header("authorization"), "operator:read"),
-      });
-    },
+  handler: (parts) => (exchange, caller) => {
+    const values = readQuery(exchange.query, parameters);
+    const follow = (readChoice(values, "follow", ["yes", "no"]) ?? "yes") === "yes";
+    return parts.changes.send(exchange, {
+      after: exchange.header("last-event-id") || (readText(values, "after") ?? beginning),
+      limit: readCount(values, "limit", Number.POSITIVE_INFINITY, limitMax),
+      follow,
+      format: /\btext\/event-stream\b/i.test(exchange.header("accept") ?? "") ? "events" : "ndjson",
+      caller,
+      isAllowed: parts.gate.watch(exchange.header("authorization"), "operator:read"),
+    });
+  },
 };

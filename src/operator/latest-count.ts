@@ -4,34 +4,25 @@ import { setTimeout as sleep } from "node:timers/promises";
 const recountShare = 20;
 const firstCountWaitMs = 150;
 
-/** A result as of the last count: nobody waits for a count of millions. */
-export class LatestCount<Counted> {
-  readonly #recountAfterMs: number;
-  readonly #count: () => Promise<Counted>;
-  #counted: Counted | undefined;
-  #counting: Promise<void> | undefined;
-  #dueMs = Number.NEGATIVE_INFINITY;
-
-  constructor(recountAfterMs: number, count: () => Promise<Counted>) {
-    this.#recountAfterMs = recountAfterMs;
-    this.#count = count;
-  }
-
-  async latest(): Promise<Counted | undefined> {
-    if (this.#counting === undefined && performance.now() >= this.#dueMs) this.#counting = this.#recount();
-    if (this.#counted === undefined) await Promise.race([this.#counting, sleep(firstCountWaitMs)]);
-    return this.#counted;
-  }
-
-  async #recount(): Promise<void> {
+/** Returns what reads the result of the last count: nobody waits for a count of millions. */
+export function latestCount<Counted>(recountAfterMs: number, count: () => Promise<Counted>) {
+  let counted: Counted | undefined;
+  let counting: Promise<void> | undefined;
+  let dueMs = Number.NEGATIVE_INFINITY;
+  const recount = async (): Promise<void> => {
     const startMs = performance.now();
     try {
-      this.#counted = await this.#count();
+      counted = await count();
     } catch {
       // The figures beside it come from the same store, and report that it cannot be read.
     }
     const tookMs = performance.now() - startMs;
-    this.#dueMs = performance.now() + Math.max(this.#recountAfterMs, tookMs * recountShare);
-    this.#counting = undefined;
-  }
+    dueMs = performance.now() + Math.max(recountAfterMs, tookMs * recountShare);
+    counting = undefined;
+  };
+  return async (): Promise<Counted | undefined> => {
+    if (counting === undefined && performance.now() >= dueMs) counting = recount();
+    if (counted === undefined) await Promise.race([counting, sleep(firstCountWaitMs)]);
+    return counted;
+  };
 }

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { Exchange } from "../http/exchange.ts";
 import { Readiness } from "../http/health.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -9,7 +10,6 @@ import { type BackupParts, Backups } from "./backups.ts";
 import { Changes } from "./changes.ts";
 import { ConsoleFiles } from "./console-files.ts";
 import { Exports } from "./exports.ts";
-import { isOwnHost } from "./own-host.ts";
 import { type OperatorRouteParts, operatorRoutes } from "./routes.ts";
 
 export type OperatorParts = Omit<
@@ -26,6 +26,8 @@ export interface OperatorOptions
   /** The names that it answers to, besides the one it listens on, in lower case. */
   readonly hosts: readonly string[];
 }
+
+const portMax = 65_535;
 
 export interface OperatorListener extends Listener {
   /** Where operators reach it, without a slash at the end. */
@@ -68,4 +70,16 @@ function checkHost(exchange: Exchange, names: readonly string[]): void {
   if (isOwnHost(host, names)) return;
   const name = host?.slice(0, 100) || "(none)";
   throw new HttpError("wrong-host", `The operator listener does not answer to the name ${name}.`);
+}
+
+/**
+ * Whether a Host header is one that this listener answers to: an IP address, localhost, or one of these names. A page
+ * that a browser loaded from elsewhere could have its own name point here (DNS rebinding), but never one of these.
+ */
+function isOwnHost(header: string | undefined, names: readonly string[]): boolean {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(header ?? "");
+  if (Number(match?.[3] ?? 0) > portMax) return false;
+  const name = (match?.[1] ?? match?.[2] ?? "").toLowerCase();
+  if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0) return true;
+  return name !== "" && names.includes(name);
 }

@@ -7,7 +7,7 @@ import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
 import { quantile } from "../telemetry/histograms.ts";
-import { LatestCount } from "./latest-count.ts";
+import { latestCount } from "./latest-count.ts";
 import type { RefusalHistory } from "./refusal-history.ts";
 
 export interface OverviewParts {
@@ -46,9 +46,9 @@ export const overview = {
     success: { status: 200, description: "The figures now.", content: jsonContent("Overview") },
   },
   handler({ archive, intake, engine, lastBackup, startedAtMs, refusals, counters, events }) {
-    const tags = new LatestCount(recountTagsAfterMs, () => countTags(archive));
+    const tags = latestCount(recountTagsAfterMs, () => countTags(archive));
     const minutes = new MinuteCounts(archive);
-    const hours = new LatestCount(recountHoursAfterMs, () => countHours(archive));
+    const hours = latestCount(recountHoursAfterMs, () => countHours(archive));
     const failing = new Set<string>();
     // A figure that cannot be read is left out, and the others are sent.
     const figure = async <Value>(name: string, read: Promise<Value>): Promise<Value | undefined> => {
@@ -72,8 +72,8 @@ export const overview = {
           figure("diskUsage", archive.diskUsage()),
           figure("lastBackupAt", timeOfLast(lastBackup)),
           intake.ready(),
-          tags.latest(),
-          hours.latest(),
+          tags(),
+          hours(),
           refusals.collect(nowMs),
         ]);
       if (total === undefined && perMinute === undefined && ratePerSecond === undefined)

@@ -8,6 +8,7 @@ import type { Changes } from "./changes.ts";
 import { type ConsoleFiles, consoleRoutes } from "./console-files.ts";
 import { createExportLink, exportPlants, followExportLink } from "./export-routes.ts";
 import type { Exports } from "./exports.ts";
+import { type WatchParts, watchPlants } from "./feed.ts";
 import { followChanges } from "./follow-changes.ts";
 import { type ImportSliceParts, importSlice } from "./import-slice.ts";
 import { type MetricsParts, metrics } from "./metrics.ts";
@@ -17,7 +18,6 @@ import { countPlants, listPlants, showPlant } from "./plants.ts";
 import { type SettingsParts, showSettings } from "./show-settings.ts";
 import { type SignInParts, showIdentityProvider, signIn, whoAmI } from "./sign-in.ts";
 import { type TokenParts, tokenRoutes } from "./tokens.ts";
-import { type WatchParts, watchPlants } from "./watch-plants.ts";
 
 export interface OperatorRouteParts
   extends Omit<OverviewParts, "events">,

@@ -16,8 +16,5 @@ export const showSettings: Route<SettingsParts> = {
     summary: "Lists the settings in force and where each came from. Secrets are listed without their value.",
     success: { status: 200, description: "Every setting.", content: jsonContent("Settings") },
   },
-  handler:
-    ({ settings }) =>
-    (exchange) =>
-      exchange.json({ settings }),
+  handler: (parts) => (exchange) => exchange.json({ settings: parts.settings }),
 };

@@ -1,4 +1,5 @@
 import type { Caller } from "../access/gate.ts";
+import type { consoleSignInAt } from "../access/oidc/identity-provider.ts";
 import { SignIns } from "../access/sign-ins.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
@@ -6,20 +7,9 @@ import { type AuditParts, recordAction } from "./audit.ts";
 import { readBody } from "./parameters.ts";
 import { isoTime } from "./tokens.ts";
 
-/** What a browser needs to sign in with the identity provider. Nothing of it is secret. */
-export interface ConsoleSignIn {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly audience: string;
-  readonly scope: string;
-  /** Undefined while the provider has not been reached. */
-  readonly authorizationEndpoint: string | undefined;
-  readonly tokenEndpoint: string | undefined;
-}
-
 export interface SignInParts extends AuditParts {
   /** Undefined where the console signs in with tokens alone. */
-  readonly consoleSignIn: () => ConsoleSignIn | undefined;
+  readonly consoleSignIn: () => ReturnType<typeof consoleSignInAt>;
   /** Where clients reach the public listener, without a slash at the end. */
   readonly publicUrl: string;
 }

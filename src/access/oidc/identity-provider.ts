@@ -30,7 +30,10 @@ export function createIdentityProvider(
   return { jwt, keys, verifier: new JwtVerifier(jwt, () => keys.refresh()) };
 }
 
-/** What the console needs to sign in there; undefined where it has no client. */
+/**
+ * What a browser needs to sign in to the console there, nothing of it secret; undefined where it has no client. The endpoints are
+ * undefined while the provider has not been reached.
+ */
 export function consoleSignInAt(provider: IdentityProvider | undefined) {
   if (provider?.jwt.clientId === undefined) return undefined;
   const { issuer, clientId, audience } = provider.jwt;
