@@ -1,5 +1,5 @@
 import { ConfigProblem, readConfig, readSecret } from "../config/read-config.ts";
-import { InvalidValue, parseBaseUrl, parseChoice, parseCount, parseDurationMs } from "../config/values.ts";
+import { parseBaseUrl, parseChoice, parseCount, parseDurationWithin } from "../config/values.ts";
 import { describeSource } from "../files/detect-source.ts";
 import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/listen-address.ts";
@@ -110,9 +110,7 @@ function attemptsOf(args: Arguments): number {
 }
 
 function parseWaitMs(text: string): number {
-  const waitMs = parseDurationMs(text);
-  if (waitMs > waitMsMax) throw new InvalidValue("must be a time of at most 1d, such as 1m");
-  return waitMs;
+  return parseDurationWithin(text, 0, waitMsMax, "of at most 1d, such as 1m");
 }
 
 function listenForStop(terminal: Terminal): StopRequest & Disposable {

@@ -5,7 +5,7 @@ import {
   parseBaseUrl,
   parseChoice,
   parseCount,
-  parseDurationMs,
+  parseDurationWithin,
   parseIssuer,
   parseProviderName,
   parseRate,
@@ -220,21 +220,13 @@ function parseDatabase(text: string): string {
 }
 
 function parseBodyTimeout(text: string): number {
-  const timeoutMs = parseDurationMs(text);
-  if (timeoutMs < 1 || timeoutMs > bodyTimeoutMsMax)
-    throw new InvalidValue("must be a time from 1ms to 1h, such as 10s");
-  return timeoutMs;
+  return parseDurationWithin(text, 1, bodyTimeoutMsMax, "from 1ms to 1h, such as 10s");
 }
 
 function parseDrainTime(text: string): number {
-  const timeMs = parseDurationMs(text);
-  if (timeMs > drainMsMax) throw new InvalidValue("must be a time of at most 24d, such as 10s");
-  return timeMs;
+  return parseDurationWithin(text, 0, drainMsMax, "of at most 24d, such as 10s");
 }
 
 function parseTokenLifetimeMax(text: string): number {
-  const lifetimeMs = parseDurationMs(text);
-  if (lifetimeMs < 1000 || lifetimeMs > tokenLifetimeMsMaxMax)
-    throw new InvalidValue("must be a time from 1s to 3650d, such as 90d");
-  return lifetimeMs;
+  return parseDurationWithin(text, 1000, tokenLifetimeMsMaxMax, "from 1s to 3650d, such as 90d");
 }

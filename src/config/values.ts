@@ -27,6 +27,13 @@ export function parseDurationMs(text: string): number {
   return Math.round(Number(match[1]) * unitMs[match[2] as keyof typeof unitMs]);
 }
 
+/** `expected` completes the message, such as `from 1ms to 1h, such as 10s`. */
+export function parseDurationWithin(text: string, minMs: number, maxMs: number, expected: string): number {
+  const durationMs = parseDurationMs(text);
+  if (durationMs < minMs || durationMs > maxMs) throw new InvalidValue(`must be a time ${expected}`);
+  return durationMs;
+}
+
 export function parseRate(text: string): Rate | undefined {
   return text === "none" ? undefined : parseOwnRate(text, ", or none");
 }

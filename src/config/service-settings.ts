@@ -1,3 +1,4 @@
+import { join, resolve } from "node:path";
 import type { Config } from "./read-config.ts";
 
 /** The public listener's settings; plain values, which can be sent to a worker. */
@@ -15,6 +16,15 @@ export function publicSettings(config: Config) {
 /** The operator listener's, but for its address, as it may have none. */
 export function operatorSettings(config: Config) {
   return { ...commonSettings(config), hosts: config.operatorHosts, tls: tlsPaths(config, "operator") };
+}
+
+/** Where the first token is written; undefined where no folder is known for it. */
+export function firstTokenFile(
+  { tokenFolder, database }: Config,
+  engine: "sqlite" | "postgres",
+): { readonly file: string } | undefined {
+  if (tokenFolder !== "") return { file: join(resolve(tokenFolder), "first-token") };
+  return engine === "sqlite" ? { file: `${resolve(database)}.first-token` } : undefined;
 }
 
 function commonSettings(config: Config) {
