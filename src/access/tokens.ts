@@ -233,6 +233,7 @@ function idsOf(tokens: readonly Token[]): string {
   return tokens.map(({ id }) => id).join(", ");
 }
 
-function isoTime(atMs: number): string {
+/** To the second, as people read it. */
+export function isoTime(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -4,6 +4,7 @@ import { formatRate } from "../access/rate-limit.ts";
 import { scopes } from "../access/scopes.ts";
 import {
   createToken,
+  isoTime,
   type Minted,
   revokeTokens,
   rotateToken,
@@ -173,8 +174,4 @@ function cells(token: Token): string[] {
     rateLimit ?? "-",
     lasts,
   ];
-}
-
-function isoTime(atMs: number): string {
-  return new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -1,10 +1,16 @@
 import type { NewPlant } from "./plant.ts";
+import type { Arrival } from "./plant-store.ts";
 
 /** A plant as it is stored. */
 export interface StoredPlant extends NewPlant {
   readonly createdAtMs: number;
   /** The name of the token that sent it. */
   readonly createdBy: string;
+}
+
+/** The plant as one to be stored elsewhere, with its time and sender. */
+export function arrivalOf(plant: StoredPlant): Arrival {
+  return { plant, createdBy: plant.createdBy, createdAtMs: plant.createdAtMs };
 }
 
 /** Selects the plants that match every condition given. */

@@ -1,13 +1,8 @@
 import { type AuditEntry, localOrigin } from "../access/audit.ts";
 import type { Token, TokenStore } from "../access/tokens.ts";
-import { type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
+import { arrivalOf, type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
 import type { Result } from "../plants/plant-store.ts";
 import type { Store } from "./store.ts";
-
-export interface CopySource {
-  readonly archive: PlantArchive;
-  readonly tokens: TokenStore;
-}
 
 export interface CopyCounts {
   created: number;
@@ -26,19 +21,14 @@ const problemsMax = 20;
 
 /** Copies tokens and plants, with when and by whom. What exists in the target stays as it is, so running it again resumes. */
 export async function copyStore(
-  from: CopySource,
+  from: Pick<Store, "archive" | "tokens">,
   to: Store,
   counts: CopyCounts,
   onFailed: (id: bigint, reason: string) => void,
 ): Promise<void> {
   await copyTokens(from.tokens, to.tokens, counts);
   for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
-    const arrivals = plants.map((plant) => ({
-      plant,
-      createdBy: plant.createdBy,
-      createdAtMs: plant.createdAtMs,
-    }));
-    const outcomes = await to.plants.create(arrivals, Date.now());
+    const outcomes = await to.plants.create(plants.map(arrivalOf), Date.now());
     for (const [index, outcome] of outcomes.entries()) {
       const kind = outcome === "store-unavailable" ? outcome : outcome.kind;
       if (kind === "created") counts.created++;
@@ -83,7 +73,7 @@ function earliest(one: number | undefined, other: number | undefined): number | 
 
 /** Compares every plant of the source, except those that failed, with the target's plant of the same id. */
 export async function compareStores(
-  from: CopySource,
+  from: Pick<Store, "archive">,
   to: PlantArchive,
   counts: CopyCounts,
   failed: ReadonlySet<bigint>,

@@ -1,8 +1,5 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AuditTrail } from "../access/audit.ts";
-import type { TokenStore } from "../access/tokens.ts";
-import type { PlantArchive } from "../plants/plant-archive.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
@@ -58,14 +55,11 @@ export async function openServiceStore(
   return store;
 }
 
-export interface OpenArchive extends AsyncDisposable {
-  readonly archive: PlantArchive;
-  readonly tokens: TokenStore;
-  readonly audit: AuditTrail;
-}
-
 /** For reading a store, also while a service runs on it or on read-only media. Older tables have no audit trail. */
-export async function openArchive(setting: StoreSetting, { older = true } = {}): Promise<OpenArchive> {
+export async function openArchive(
+  setting: StoreSetting,
+  { older = true } = {},
+): Promise<Pick<Store, "archive" | "tokens" | "audit"> & AsyncDisposable> {
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, older ? "read" : "tokens");
   const file = openReadOnly(database);
@@ -94,7 +88,7 @@ export function openBackups(database: string, folder: string | undefined): Servi
 export async function openTokens(
   setting: StoreSetting,
   { create }: Pick<OpenOptions, "create">,
-): Promise<{ readonly tokens: TokenStore } & AsyncDisposable> {
+): Promise<Pick<Store, "tokens"> & AsyncDisposable> {
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "tokens");
   const file = openTokenFile(database, { create });

@@ -1,5 +1,6 @@
 import { plantJson } from "../../client/plant.ts";
 import { PlantStoreClient, ServiceRefused } from "../../client/plant-store-client.ts";
+import { arrivalOf } from "../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { openStore, type StoreSetting } from "../../storage/open-store.ts";
 import { KeepAliveTransport } from "../import/keep-alive-transport.ts";
@@ -47,11 +48,7 @@ export async function databaseSink(setting: StoreSetting): Promise<PlantSink> {
   const store = await openStore(setting);
   return {
     async create(changes, settled) {
-      const arrivals = changes.map(({ plant }) => ({
-        plant,
-        createdBy: plant.createdBy,
-        createdAtMs: plant.createdAtMs,
-      }));
+      const arrivals = changes.map(({ plant }) => arrivalOf(plant));
       const results = await store.plants.create(arrivals, Date.now());
       for (const [index, result] of results.entries()) {
         const change = changes[index];
