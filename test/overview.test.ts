@@ -49,9 +49,9 @@ describe("plants per minute", () => {
     const asked: number[] = [];
     const counts = new MinuteCounts(
       changed(store.archive, {
-        createdPerMinute(fromMs, minutes) {
+        createdPerBucket(fromMs, minutes, bucketMs) {
           asked.push(minutes);
-          return store.archive.createdPerMinute(fromMs, minutes);
+          return store.archive.createdPerBucket(fromMs, minutes, bucketMs);
         },
       }),
     );
@@ -128,7 +128,7 @@ describe("the overview", () => {
 
   test("is refused if no figure can be read", async () => {
     await using store = await newStore();
-    const read = reader(changed(store.archive, { total: broken, createdPerMinute: broken }), []);
+    const read = reader(changed(store.archive, { total: broken, createdPerBucket: broken }), []);
     await expect(read()).rejects.toMatchObject({ kind: "store-unavailable" });
   });
 });

@@ -453,8 +453,10 @@ onEveryEngine((engine) => {
 
     test("totals, minutes and tags are counted", async () => {
       for (const _ of [1, 2, 3]) expect(await store.archive.total()).toBe(25);
-      expect(await store.archive.createdPerMinute(startMs - minuteMs, 4)).toEqual([0, 5, 5, 5]);
-      expect(await store.archive.createdPerHour(startMs - 60 * minuteMs, 3)).toEqual([0, 25, 0]);
+      expect(await store.archive.createdPerBucket(startMs - minuteMs, 4, minuteMs)).toEqual([0, 5, 5, 5]);
+      expect(await store.archive.createdPerBucket(startMs - 60 * minuteMs, 3, 60 * minuteMs)).toEqual([
+        0, 25, 0,
+      ]);
       expect(await store.archive.count({}, undefined, 1000)).toEqual({ plants: 25, next: undefined });
       expect(await store.archive.topTags(5)).toEqual([{ tag: "tree", plants: 9 }]);
     });
@@ -478,8 +480,8 @@ onEveryEngine((engine) => {
       expect(await found({ sinceMs: startMs, untilMs: startMs + dayMs })).toEqual([1, 3]);
       expect(await found({ untilMs: startMs })).toEqual([4]);
       expect(await found({ sinceMs: startMs + dayMs, untilMs: startMs + 2 * dayMs })).toEqual([]);
-      expect(await live.archive.createdPerMinute(startMs - minuteMs, 3)).toEqual([0, 2, 0]);
-      expect(await live.archive.createdPerMinute(startMs + 30 * dayMs, 1)).toEqual([1]);
+      expect(await live.archive.createdPerBucket(startMs - minuteMs, 3, minuteMs)).toEqual([0, 2, 0]);
+      expect(await live.archive.createdPerBucket(startMs + 30 * dayMs, 1, minuteMs)).toEqual([1]);
     });
 
     test("totals stay right while plants arrive", async () => {

@@ -117,7 +117,7 @@ function withRefusals(
 }
 
 async function recentRate(archive: PlantArchive, nowMs: number): Promise<number> {
-  const [recent = 0] = await archive.createdPerMinute(nowMs - rateOverMs, 1);
+  const [recent = 0] = await archive.createdPerBucket(nowMs - rateOverMs, 1, minuteMs);
   return recent / (rateOverMs / 1000);
 }
 
@@ -142,7 +142,8 @@ export class MinuteCounts {
       settled.push(count);
     }
     const startMs = fromMs + settled.length * minuteMs;
-    const fresh = await this.#archive.createdPerMinute(startMs, (untilMs - startMs) / minuteMs);
+    const minutes = (untilMs - startMs) / minuteMs;
+    const fresh = await this.#archive.createdPerBucket(startMs, minutes, minuteMs);
     if (all) this.#countedAllAtMs = nowMs;
     for (const [index, count] of fresh.entries()) {
       const minute = startMs + index * minuteMs;
@@ -162,7 +163,7 @@ async function countTags(archive: PlantArchive) {
 /** The current hour is the last. */
 async function countHours(archive: PlantArchive): Promise<CountsOverTime> {
   const fromMs = (Math.floor(Date.now() / hourMs) + 1 - hoursReported) * hourMs;
-  return { fromMs, creates: await archive.createdPerHour(fromMs, hoursReported) };
+  return { fromMs, creates: await archive.createdPerBucket(fromMs, hoursReported, hourMs) };
 }
 
 /** The median and the 99th percentile of the fsyncs since the start, of each file that had any. */

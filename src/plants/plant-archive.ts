@@ -101,10 +101,8 @@ export interface PlantArchive {
    * @throws CursorProblem
    */
   count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount>;
-  /** How many were stored in each of that many minutes, starting at `fromMs`. */
-  createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]>;
-  /** The same for hours. */
-  createdPerHour(fromMs: number, hours: number): Promise<readonly number[]>;
+  /** How many were stored in each of that many spans of `bucketMs`, starting at `fromMs`. */
+  createdPerBucket(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]>;
   /** The most frequent tags. May take seconds on a large store. */
   topTags(limit: number): Promise<readonly TagCount[]>;
   /** What was stored since the cursor, each plant at least once; without a cursor, no plants and the current cursor. */

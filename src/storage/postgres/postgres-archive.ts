@@ -19,8 +19,6 @@ const archiveMsMax = 30_000;
 const rowsPerRead = 500;
 const rowsPerCount = 2000;
 const pageCharactersMax = 4 * 1024 * 1024;
-const minuteMs = 60_000;
-const hourMs = 3_600_000;
 // A plant gets its time before it is committed, and clocks of nodes differ. Older plants may still be committed before those
 // younger than this, so these are read again.
 const settledAfterMs = 7000;
@@ -113,15 +111,7 @@ export class PostgresArchive implements PlantArchive {
     }
   }
 
-  createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]> {
-    return this.#created(fromMs, minutes, minuteMs);
-  }
-
-  createdPerHour(fromMs: number, hours: number): Promise<readonly number[]> {
-    return this.#created(fromMs, hours, hourMs);
-  }
-
-  async #created(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]> {
+  async createdPerBucket(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]> {
     const sql = `SELECT created_at_ms - $1::bigint - (created_at_ms - $1::bigint) % ${bucketMs} AS bucket, count(*)
         FROM plants WHERE created_at_ms >= $1::bigint AND created_at_ms < $2::bigint GROUP BY bucket`;
     const rows = await this.#read(sql, [fromMs, fromMs + buckets * bucketMs]);

@@ -114,7 +114,7 @@ test("tags and minutes are counted, whatever order the times are in", async () =
     const inMinute = (minute: number) => (id: number) =>
       Math.floor((timeOf(id) - fromMs) / minuteMs) === minute;
     const expected = [0, 1, 2, 3, 4].map((minute) => everyId.filter(inMinute(minute)).length);
-    expect(await store.archive.createdPerMinute(fromMs, 5)).toEqual(expected);
+    expect(await store.archive.createdPerBucket(fromMs, 5, minuteMs)).toEqual(expected);
   }
 });
 

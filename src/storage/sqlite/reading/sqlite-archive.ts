@@ -35,8 +35,6 @@ const sliceSeqsMin = 64;
 const sliceSeqsMax = 100_000;
 const sliceMsWanted = 25;
 const countSeqsMin = 4096;
-const minuteMs = 60_000;
-const hourMs = 3_600_000;
 
 /** Reads SQLite, and blocks its thread while it does: the service runs it on threads of its own. */
 export class SqliteArchive implements PlantArchive {
@@ -95,12 +93,8 @@ export class SqliteArchive implements PlantArchive {
     return lastSeq(this.#database);
   }
 
-  async createdPerMinute(fromMs: number, minutes: number): Promise<readonly number[]> {
-    return createdPerBucket(this.#database, fromMs, minutes, minuteMs);
-  }
-
-  async createdPerHour(fromMs: number, hours: number): Promise<readonly number[]> {
-    return createdPerBucket(this.#database, fromMs, hours, hourMs);
+  async createdPerBucket(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]> {
+    return createdPerBucket(this.#database, fromMs, buckets, bucketMs);
   }
 
   async count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount> {

@@ -55,10 +55,8 @@ export class ThreadedArchive implements PlantArchive {
   find = (id: bigint) => this.#use((thread) => thread.ask("find", id));
   findAll = (ids: readonly bigint[]) => this.#use((thread) => thread.ask("findAll", ids));
   total = () => this.#use((thread) => thread.ask("total"));
-  createdPerMinute = (fromMs: number, minutes: number) =>
-    this.#use((thread) => thread.ask("createdPerMinute", fromMs, minutes));
-  createdPerHour = (fromMs: number, hours: number) =>
-    this.#use((thread) => thread.ask("createdPerHour", fromMs, hours));
+  createdPerBucket = (fromMs: number, buckets: number, bucketMs: number) =>
+    this.#use((thread) => thread.ask("createdPerBucket", fromMs, buckets, bucketMs));
   count = (filter: PlantFilter, cursor: string | undefined, msMax: number) =>
     this.#use((thread) => thread.ask("count", filter, cursor, msMax));
   topTags = (limit: number) => this.#use((thread) => thread.ask("topTags", limit));
