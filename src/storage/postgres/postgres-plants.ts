@@ -96,21 +96,6 @@ export class PostgresPlants implements PlantStore, Disposable {
     }
   }
 
-  /** Stores a part of a batch in which some row is refused or locked. */
-  async #store(
-    part: readonly Arrival[],
-    createdAtMs: number,
-    deadlineMs: number,
-    searching: boolean,
-  ): Promise<readonly Result[]> {
-    const work = (run: Run) => (searching ? storeSearching : storeWaiting)(run, part, createdAtMs);
-    try {
-      return await this.#connections.use(deadlineMs - performance.now(), work, extraMsOf(part));
-    } catch (error) {
-      return this.#split(part, createdAtMs, deadlineMs, error, searching);
-    }
-  }
-
   // One row that is refused or locked fails its statement, so the batch is halved, in order, until that row is on its own.
   async #split(
     part: readonly Arrival[],
@@ -130,16 +115,23 @@ export class PostgresPlants implements PlantStore, Disposable {
     return results;
   }
 
-  // Parts that were stored are answered as stored, even if the time is over before the rest.
+  /**
+   * Stores a part of a batch in which some row is refused or locked. Parts that were stored are answered as stored, even if the
+   * time is over before the rest.
+   */
   async #storePart(
     part: readonly Arrival[],
     createdAtMs: number,
     deadlineMs: number,
     searching: boolean,
   ): Promise<readonly Result[]> {
-    if (deadlineMs - performance.now() < partMsMin) return unavailable(part);
+    const leftMs = deadlineMs - performance.now();
+    if (leftMs < partMsMin) return unavailable(part);
+    const work = (run: Run) => (searching ? storeSearching : storeWaiting)(run, part, createdAtMs);
     try {
-      return await this.#store(part, createdAtMs, deadlineMs, searching);
+      return await this.#connections
+        .use(leftMs, work, extraMsOf(part))
+        .catch((error: unknown) => this.#split(part, createdAtMs, deadlineMs, error, searching));
     } catch (error) {
       if (performance.now() < deadlineMs) throw error;
       return unavailable(part);
