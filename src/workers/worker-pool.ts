@@ -38,16 +38,13 @@ const replaceAfterMs = 1000;
 export class WorkerPool {
   readonly #parts: WorkerPoolParts;
   readonly #workers = new Set<Thread<WorkerCalls>>();
-  #tokens: readonly Token[] | undefined;
-  #presets: readonly PresetToken[];
-  #keys: readonly JWK[] | undefined;
+  /** What a worker starts with, up to date. */
+  #setting: WorkerPoolParts["setting"];
   #stopping = false;
 
   constructor(parts: WorkerPoolParts) {
     this.#parts = parts;
-    this.#tokens = parts.setting.tokens;
-    this.#presets = parts.setting.presetTokens;
-    this.#keys = parts.setting.keys;
+    this.#setting = parts.setting;
   }
 
   /**
@@ -59,12 +56,12 @@ export class WorkerPool {
   }
 
   update(tokens: readonly Token[]): void {
-    this.#tokens = tokens;
+    this.#setting = { ...this.#setting, tokens };
     for (const worker of this.#workers) worker.tell("update", tokens);
   }
 
   updatePresets(presets: readonly PresetToken[]): void {
-    this.#presets = presets;
+    this.#setting = { ...this.#setting, presetTokens: presets };
     for (const worker of this.#workers) worker.tell("updatePresets", presets);
   }
 
@@ -82,7 +79,7 @@ export class WorkerPool {
   }
 
   updateKeys(keys: readonly JWK[] | undefined): void {
-    this.#keys = keys;
+    this.#setting = { ...this.#setting, keys };
     for (const worker of this.#workers) worker.tell("updateKeys", keys);
   }
 
@@ -105,13 +102,7 @@ export class WorkerPool {
     let serving = false;
     try {
       const worker: Thread<WorkerCalls> = new Thread("workers/worker-thread", {
-        setting: {
-          ...this.#parts.setting,
-          tokens: this.#tokens,
-          presetTokens: this.#presets,
-          keys: this.#keys,
-          thread,
-        },
+        setting: { ...this.#setting, thread },
         calls: this.#calls(),
         onLost: ({ message }) => {
           this.#workers.delete(worker);
