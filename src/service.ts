@@ -21,8 +21,7 @@ import {
   startPublicListener,
 } from "./public/public-listener.ts";
 import { openBackups, openFigures, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
-import { rescue } from "./storage/rescue.ts";
-import { DataFileReplaced } from "./storage/store.ts";
+import { DataFileReplaced, rescue } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";

@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditTrail } from "../access/audit.ts";
 import type { TokenStore } from "../access/tokens.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { OutcomeUnknown, type PlantStore } from "../plants/plant-store.ts";
+
+const retryAfterMs = 10_000;
 
 /** Everything that is stored, whichever engine stores it. */
 export interface Store extends AsyncDisposable {
@@ -50,5 +53,22 @@ export class DataFileReplaced extends OutcomeUnknown {
   constructor(message: string, rescue: () => Promise<string>) {
     super(message);
     this.rescue = rescue;
+  }
+}
+
+export interface RescueEvents {
+  readonly dataFileSaved: (path: string) => void;
+  readonly dataFileNotSaved: (reason: unknown) => void;
+}
+
+/** Saves what only this process can still read under a new name, however often it has to try. */
+export async function rescue(replaced: DataFileReplaced, events: RescueEvents): Promise<void> {
+  for (;;) {
+    try {
+      return events.dataFileSaved(await replaced.rescue());
+    } catch (error) {
+      events.dataFileNotSaved(error);
+    }
+    await sleep(retryAfterMs);
   }
 }
