@@ -13,7 +13,7 @@ export interface BackupStore {
   list(): readonly { readonly name: string; readonly atMs: number; readonly bytes: number }[];
   create(atMs: number, onStep: (step: string) => void): Promise<{ readonly path: string }>;
   verify(name: string): Promise<readonly string[]>;
-  read(name: string): { readonly bytes: number; readonly pieces: AsyncIterable<Uint8Array> } | undefined;
+  read(name: string): AsyncIterable<Uint8Array> | undefined;
 }
 
 export interface BackupParts {
@@ -106,14 +106,14 @@ export class Backups {
     if (link === undefined)
       throw new HttpError("no-such-path", "This link has been used, or has expired after a minute.");
     exchange.caller = link.caller;
-    const file = this.#store().read(link.name);
-    if (file === undefined) throw noSuchBackup(link.name);
+    const pieces = this.#store().read(link.name);
+    if (pieces === undefined) throw noSuchBackup(link.name);
     const entry = { action: "backup.downloaded", subject: link.name, detail: "" } as const;
     await recordAction(this.#parts.audit, exchange, link.caller, entry);
     const headers = { "Content-Disposition": `attachment; filename="${link.name}"` };
     const stream = exchange.stream("application/vnd.sqlite3", headers, link.isAllowed);
     if (stream === undefined) return;
-    for await (const piece of file.pieces) {
+    for await (const piece of pieces) {
       await stream.write(piece);
       if (!stream.open) return;
     }

@@ -1,7 +1,7 @@
 import type { Gate } from "../access/gate.ts";
 import type { Parameter, Route } from "../http/route.ts";
 import { beginning, type Changes } from "./changes.ts";
-import { readChoice, readCount, readQuery, readText, textParameter } from "./parameters.ts";
+import { countParameter, readChoice, readCount, readQuery, readText, textParameter } from "./parameters.ts";
 
 const limitMax = 1_000_000;
 
@@ -13,12 +13,7 @@ const parameters: readonly Parameter[] = [
     enum: ["yes", "no"],
     default: "yes",
   }),
-  {
-    name: "limit",
-    in: "query",
-    description: "The response ends after so many plants. Without it there is no limit.",
-    schema: { type: "integer", minimum: 1, maximum: limitMax },
-  },
+  countParameter("limit", "The response ends after so many plants. Without it there is no limit.", limitMax),
 ];
 
 export const followChanges: Route<{ readonly changes: Changes; readonly gate: Gate }> = {

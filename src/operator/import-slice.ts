@@ -70,7 +70,7 @@ export const importSlice: Route<ImportSliceParts> = {
   },
   handler(parts) {
     const { gate, rowBytesMax } = parts;
-    const known = new KnownImports(parts.audit);
+    const record = importRecorder(parts.audit);
     const bytesMax = Math.max(sliceBytesMin, sliceRowsMin * rowBytesMax);
     let running = 0;
     return async (exchange, caller) => {
@@ -86,7 +86,7 @@ export const importSlice: Route<ImportSliceParts> = {
       try {
         const body = (await exchange.body(bytesMax)) as Bytes;
         const start = cursor === undefined ? firstStart(name, body) : readCursor(cursor, body);
-        await known.record(exchange, caller, name, start);
+        await record(exchange, caller, name, start);
         exchange.json(await importBody(parts, body, { start, last, caller, isAllowed }));
       } catch (error) {
         if (error instanceof FormatError) throw new HttpError("wrong-parameter", error.message);
@@ -182,22 +182,16 @@ function needReading({ scopes }: Caller): void {
 }
 
 /** Records each import in the audit trail when its first slice arrives, and again where someone else continues it. */
-class KnownImports {
-  readonly #audit: AuditTrail;
-  readonly #known = new Set<string>();
-
-  constructor(audit: AuditTrail) {
-    this.#audit = audit;
-  }
-
-  async record(exchange: Exchange, caller: Caller, name: string, start: SliceStart): Promise<void> {
+function importRecorder(audit: AuditTrail) {
+  const known = new Set<string>();
+  return async (exchange: Exchange, caller: Caller, name: string, start: SliceStart): Promise<void> => {
     const key = JSON.stringify([caller.name, exchange.address, name]);
-    if (start.offset > 0 && this.#known.has(key)) return;
+    if (start.offset > 0 && known.has(key)) return;
     const from = start.offset === 0 ? "" : `, continued at byte ${start.offset}`;
     const subject = name.slice(0, 200) || "a file";
     const detail = `${start.format}${from}`;
-    await recordAction(this.#audit, exchange, caller, { action: "import.started", subject, detail });
-    if (this.#known.size >= knownImportsMax) this.#known.clear();
-    this.#known.add(key);
-  }
+    await recordAction(audit, exchange, caller, { action: "import.started", subject, detail });
+    if (known.size >= knownImportsMax) known.clear();
+    known.add(key);
+  };
 }

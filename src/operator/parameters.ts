@@ -26,6 +26,10 @@ export function textParameter(name: string, description: string, schema: object 
   return { name, in: "query", description, schema: { type: "string", ...schema } };
 }
 
+export function countParameter(name: string, description: string, maximum: number, schema = {}): Parameter {
+  return { name, in: "query", description, schema: { type: "integer", minimum: 1, maximum, ...schema } };
+}
+
 export function pathParameter(name: string, description: string): Parameter {
   return { name, in: "path", required: true, description, schema: { type: "string" } };
 }

@@ -4,6 +4,7 @@ import { jsonContent } from "../http/openapi.ts";
 import type { Parameter, Route } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import {
+  countParameter,
   filterParameters,
   orWrongParameter,
   pathParameter,
@@ -28,12 +29,7 @@ const countMsMax = 800;
 
 const listParameters: readonly Parameter[] = [
   ...filterParameters,
-  {
-    name: "limit",
-    in: "query",
-    description: "Plants on a page.",
-    schema: { type: "integer", minimum: 1, maximum: limitMax, default: limitDefault },
-  },
+  countParameter("limit", "Plants on a page.", limitMax, { default: limitDefault }),
   textParameter("cursor", "The `next` of the page before."),
   textParameter("order", "Which come first.", { enum: ["newest", "oldest"], default: "newest" }),
 ];

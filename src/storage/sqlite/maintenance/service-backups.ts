@@ -48,11 +48,9 @@ export class ServiceBackups {
   }
 
   /** Undefined where there is none of that name. */
-  read(name: string): { readonly bytes: number; readonly pieces: AsyncIterable<Uint8Array> } | undefined {
-    const entry = this.#find(name);
-    if (entry === undefined) return undefined;
-    const pieces = createReadStream(join(this.folder, name), { highWaterMark: pieceBytes });
-    return { bytes: entry.bytes, pieces };
+  read(name: string): AsyncIterable<Uint8Array> | undefined {
+    if (this.#find(name) === undefined) return undefined;
+    return createReadStream(join(this.folder, name), { highWaterMark: pieceBytes });
   }
 
   #find(name: string): BackupEntry | undefined {
