@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
-import { ConfigProblem, readConfig, readSecret } from "../config/read-config.ts";
+import { readConfig, readSecret } from "../config/read-config.ts";
 import { type SecretName, secrets } from "../config/secrets.ts";
-import { parseBaseUrl } from "../config/values.ts";
+import { ConfigProblem, parseBaseUrl } from "../config/values.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { parseFlag, wrongUsage } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";

@@ -1,5 +1,11 @@
-import { ConfigProblem, readConfig, readSecret } from "../config/read-config.ts";
-import { parseBaseUrl, parseChoice, parseCount, parseDurationWithin } from "../config/values.ts";
+import { readConfig, readSecret } from "../config/read-config.ts";
+import {
+  ConfigProblem,
+  parseBaseUrl,
+  parseChoice,
+  parseCount,
+  parseDurationWithin,
+} from "../config/values.ts";
 import { describeSource } from "../files/detect-source.ts";
 import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/listen-address.ts";

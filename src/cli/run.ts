@@ -1,5 +1,6 @@
 import { TokenProblem } from "../access/tokens.ts";
-import { ConfigProblem, secretFiles } from "../config/read-config.ts";
+import { secretFiles } from "../config/read-config.ts";
+import { ConfigProblem } from "../config/values.ts";
 import { FormatError } from "../files/input-row.ts";
 import { ListenProblem } from "../http/listen-address.ts";
 import { TlsProblem } from "../http/tls-files.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { digestOf, mintSecret } from "../access/secret.ts";
-import { ConfigProblem, effectiveSettings, readConfig, unknownVariables } from "./read-config.ts";
+import { effectiveSettings, readConfig, unknownVariables } from "./read-config.ts";
+import { ConfigProblem } from "./values.ts";
 import { withoutPassword } from "./without-password.ts";
 
 const read = (

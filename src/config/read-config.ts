@@ -11,7 +11,7 @@ import { checkOidc, type OidcValues } from "./check-oidc.ts";
 import { isSecretVariable, type OtelConfig, otelVariables, readOtel } from "./otel-variables.ts";
 import { type SecretName, secrets } from "./secrets.ts";
 import { type SettingName, settings } from "./settings.ts";
-import { InvalidValue } from "./values.ts";
+import { ConfigProblem, InvalidValue } from "./values.ts";
 import { withoutPassword } from "./without-password.ts";
 
 export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> } & {
@@ -24,11 +24,6 @@ export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settin
   /** What `plant-store config` prints. */
   readonly effective: readonly EffectiveSetting[];
 };
-
-/** An invalid setting; the message names it. */
-export class ConfigProblem extends Error {
-  override readonly name = "ConfigProblem";
-}
 
 export type Source = "flag" | "environment" | "file" | "default";
 
@@ -137,16 +132,6 @@ function checkTls({
     throw needs("--tls-client-ca", "--tls-cert and --tls-key");
 }
 
-function checkTogether(config: OidcValues, sources: ConfigSources): void {
-  const secretOf = (name: PresetName) => [secrets[name].environment, findSecret(name, sources)?.text];
-  try {
-    checkOidc(config, Object.fromEntries(presetNames.map(secretOf)));
-  } catch (error) {
-    if (error instanceof InvalidValue) throw new ConfigProblem(error.message);
-    throw error;
-  }
-}
-
 // Read here too, so that an unreadable file fails the start.
 function databasePassword(sources: ConfigSources): Config["databasePassword"] {
   const find = () => findSecret("databasePassword", sources);
@@ -191,7 +176,8 @@ function parseFound<Value>({ text, label }: Found, parse: (text: string) => Valu
 }
 
 function readPresets(config: OidcValues, sources: ConfigSources): PresetToken[] {
-  checkTogether(config, sources);
+  const secretOf = (name: PresetName) => [secrets[name].environment, findSecret(name, sources)?.text];
+  checkOidc(config, Object.fromEntries(presetNames.map(secretOf)));
   return mergePresets(presetNames.flatMap((name) => presetToken(name, sources)));
 }
 

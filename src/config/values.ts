@@ -6,6 +6,11 @@ export class InvalidValue extends Error {
   override readonly name = "InvalidValue";
 }
 
+/** An invalid setting; the message names it. */
+export class ConfigProblem extends Error {
+  override readonly name = "ConfigProblem";
+}
+
 export interface Address {
   readonly host: string;
   readonly port: number;
