@@ -1,6 +1,14 @@
 import { jsonText } from "../plants/json-text.ts";
 import { displayWidth, padToWidth, truncateToWidth } from "./display-width.ts";
 
+/** Select Graphic Rendition, by its number, where colours are wanted. */
+const styled = (number: number) => (text: string, colour: boolean) =>
+  colour ? `\u001b[${number}m${text}\u001b[0m` : text;
+export const bold = styled(1);
+export const red = styled(31);
+export const green = styled(32);
+export const yellow = styled(33);
+
 /** The parts of the process that a command may use. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -34,22 +42,6 @@ export class UsageError extends Error {
 
 export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${jsonText(value, 2)}\n`);
-}
-
-export function bold(text: string, colour: boolean): string {
-  return colour ? `\u001b[1m${text}\u001b[0m` : text;
-}
-
-export function green(text: string, colour: boolean): string {
-  return colour ? `\u001b[32m${text}\u001b[0m` : text;
-}
-
-export function yellow(text: string, colour: boolean): string {
-  return colour ? `\u001b[33m${text}\u001b[0m` : text;
-}
-
-export function red(text: string, colour: boolean): string {
-  return colour ? `\u001b[31m${text}\u001b[0m` : text;
 }
 
 /** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
