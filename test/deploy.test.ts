@@ -197,7 +197,10 @@ describe("the deploy files", () => {
 function unknownFlags(line: string): string[] {
   const [name, command] = Object.entries(commands).find(([each]) => `${line} `.startsWith(`${each} `)) ?? [];
   if (command === undefined) return [line];
-  const flags = [...Object.keys(command.flags), ...command.settings.map((setting) => settings[setting].flag)];
+  const flags = [
+    ...Object.keys(command.flags ?? {}),
+    ...(command.settings ?? []).map((setting) => settings[setting].flag),
+  ];
   return [...line.matchAll(/ --([a-z-]+)/g)]
     .map(([, flag = ""]) => flag)
     .filter((flag) => !flags.includes(flag))

@@ -75,7 +75,8 @@ export function parseFlags<Value>(args: Arguments, name: string, parse: (text: s
 
 function parse(args: readonly string[], command: Command) {
   const options: Record<string, { type: "string" | "boolean"; multiple: boolean }> = {};
-  for (const name of command.settings) options[settings[name].flag] = { type: "string", multiple: false };
+  for (const name of command.settings ?? [])
+    options[settings[name].flag] = { type: "string", multiple: false };
   for (const [name, { placeholder, multiple = false }] of Object.entries(flagsOf(command)))
     options[name] = { type: placeholder === undefined ? "boolean" : "string", multiple };
   try {

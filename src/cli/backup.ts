@@ -42,7 +42,6 @@ export const backup: Command = {
     },
     ...flags,
   },
-  settings: [],
   async run(args, terminal) {
     const from = dataFile(args, "pg_dump");
     const keep = parseFlag(args, "keep", (text) => parseCount(text, 1, keepMax));
@@ -71,7 +70,6 @@ export const restore: Command = {
   summary: "restore a missing data file from a backup",
   examples: ["plant-store restore plants-2026-11-15.db --database data/plant-store.db"],
   flags,
-  settings: [],
   async run(args, terminal) {
     const to = dataFile(args, "pg_restore");
     const done = await withProgress(terminal, (onStep) => restoreBackup(args.positional, to, onStep));
@@ -86,7 +84,6 @@ export const verify: Command = {
   summary: "check the data file and every row in it",
   examples: ["plant-store verify", "plant-store verify --database backup.db"],
   flags,
-  settings: [],
   async run(args, terminal) {
     const path = dataFile(args, "pg_amcheck");
     let progress = "checking the database and its indexes";

@@ -26,11 +26,11 @@ export interface Command {
   readonly usage: string;
   readonly summary: string;
   readonly examples: readonly string[];
-  readonly flags: Readonly<Record<string, Flag>>;
+  readonly flags?: Readonly<Record<string, Flag>>;
   /** Whether it has an argument that is not a flag. */
   readonly positional?: "required" | "optional";
   /** The settings that it accepts as flags. */
-  readonly settings: readonly SettingName[];
+  readonly settings?: readonly SettingName[];
   /** The secrets that it reads from the environment, and what for. */
   readonly secrets?: Readonly<Partial<Record<SecretName, string>>>;
   /** Returns the exit code. `run.ts` prints the message of an expected error. */
@@ -41,5 +41,5 @@ export const jsonFlag: Flag = { help: "print JSON" };
 
 /** A command's own flags and those that every command has; the service has --log-level instead of --quiet. */
 export function flagsOf({ usage, flags }: Pick<Command, "usage" | "flags">): Readonly<Record<string, Flag>> {
-  return usage === "serve" ? flags : { ...flags, quiet: { help: "print no messages but errors" } };
+  return usage === "serve" ? { ...flags } : { ...flags, quiet: { help: "print no messages but errors" } };
 }

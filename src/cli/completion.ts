@@ -21,8 +21,6 @@ export function completionOf(commands: () => Readonly<Record<string, Command>>):
       "source <(plant-store completion zsh)    # in ~/.zshrc, after compinit",
       "plant-store completion fish > ~/.config/fish/completions/plant-store.fish",
     ],
-    flags: {},
-    settings: [],
     async run({ positional }, terminal) {
       const script = Object.hasOwn(scripts, positional) ? scripts[positional] : undefined;
       if (script === undefined)
@@ -34,12 +32,12 @@ export function completionOf(commands: () => Readonly<Record<string, Command>>):
 }
 
 function wordsOf(name: string, command: Command): CommandWords {
-  const own = Object.entries(flagsOf(command)).map(([flag, { placeholder, help }]) => ({
+  const own = Object.entries(flagsOf(command)).map(([flag, own]) => ({
+    placeholder: undefined,
+    ...own,
     flag,
-    placeholder,
-    help,
   }));
-  const general = command.settings.map((setting) => settings[setting]);
+  const general = (command.settings ?? []).map((setting) => settings[setting]);
   return {
     name,
     summary: command.summary,

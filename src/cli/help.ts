@@ -46,7 +46,7 @@ export function commandHelp(command: Command, colour: boolean): string {
     `--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`,
     help,
   ]);
-  const flags = [...commandFlags, ...settingRows(command.settings.map((name) => settings[name]))];
+  const flags = [...commandFlags, ...settingRows((command.settings ?? []).map((name) => settings[name]))];
   return [
     `${heading(`plant-store ${command.usage}`)}: ${command.summary}`,
     "",

@@ -21,7 +21,6 @@ export const serve: Command = {
     "plant-store serve",
     "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plant-store/plants.db",
   ],
-  flags: {},
   settings: Object.keys(settings) as SettingName[],
   secrets: {
     accessToken: secrets.accessToken.help,

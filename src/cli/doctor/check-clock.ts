@@ -23,11 +23,7 @@ export function checkClock(): Finding {
 }
 
 /** Undefined where the clock is not before the last plant. */
-export function checkLastPlant({
-  lastPlantMs,
-}: {
-  readonly lastPlantMs: number | undefined;
-}): Finding | undefined {
+export function checkLastPlant(lastPlantMs: number | undefined): Finding | undefined {
   if (lastPlantMs === undefined || lastPlantMs - Date.now() < beforeLastPlantMsMax) return undefined;
   return findingsOf("clock").warn(
     `the last plant is from ${new Date(lastPlantMs).toISOString()}, which is in the future`,

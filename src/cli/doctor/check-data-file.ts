@@ -18,9 +18,12 @@ export function checkDataFile(path: string): Finding[] {
     return [fail(error.message, "docs/operating.md describes recovery, under Crashes and Troubleshooting.")];
   }
   if (found === undefined) return [ok(`${path} does not exist yet; the first start creates it`)];
-  return [describeFile(path, found), checkWal(found), checkDurability(found), checkLastPlant(found)].filter(
-    (finding) => finding !== undefined,
-  );
+  return [
+    describeFile(path, found),
+    checkWal(found),
+    checkDurability(found),
+    checkLastPlant(found.lastPlantMs),
+  ].filter((finding) => finding !== undefined);
 }
 
 function describeFile(path: string, { bytes, hasWriter, failure }: DataFileDiagnosis): Finding {

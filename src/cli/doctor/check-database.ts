@@ -26,7 +26,7 @@ export async function checkDatabase(setting: StoreSetting): Promise<Finding[]> {
     checkStandbys(found),
     checkPrivileges(found),
     clock,
-    checkLastPlant(found),
+    checkLastPlant(found.lastPlantMs),
   ].filter((finding) => finding !== undefined);
 }
 

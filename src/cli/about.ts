@@ -1,0 +1,85 @@
+import packageFile from "../../package.json" with { type: "json" };
+import { effectiveSettings, readConfig, unknownVariables } from "../config/read-config.ts";
+import { type SettingName, settings } from "../config/settings.ts";
+import { catalogue } from "../http/error-catalogue.ts";
+import { publicUrl } from "../http/listen-address.ts";
+import { describeApi } from "../public/openapi.ts";
+import { type Command, jsonFlag } from "./command.ts";
+import { formatColumns, printJson, UsageError } from "./terminal.ts";
+
+export const version: Command = {
+  usage: "version",
+  summary: "print the version",
+  examples: ["plant-store version", "plant-store version --json"],
+  flags: { json: jsonFlag },
+  async run(args, terminal) {
+    const { name, version: number } = packageFile;
+    if (args.has("json")) printJson(terminal, { name, version: number });
+    else terminal.out(`${number}\n`);
+    return 0;
+  },
+};
+
+export const openapi: Command = {
+  usage: "openapi",
+  summary: "print the OpenAPI 3.1 description",
+  examples: [
+    "plant-store openapi > openapi.json",
+    "plant-store openapi --base-url https://example.org/garden/v1",
+  ],
+  settings: ["listen", "baseUrl"],
+  async run(args, terminal) {
+    const { baseUrl, listen, tlsCert } = readConfig(args.sources);
+    terminal.out(`${describeApi(publicUrl(baseUrl, { ...listen, secure: tlsCert !== undefined }))}\n`);
+    return 0;
+  },
+};
+
+export const config: Command = {
+  usage: "config",
+  summary: "print the effective settings and the source of each",
+  examples: ["plant-store config", "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store config --json"],
+  flags: { json: jsonFlag },
+  settings: Object.keys(settings) as SettingName[],
+  async run(args, terminal) {
+    const effective = effectiveSettings(args.sources);
+    if (args.has("json")) printJson(terminal, effective);
+    else {
+      const rows = effective.map(({ name, value, source }) => [name, value || "(none)", source]);
+      terminal.out(`${formatColumns([["SETTING", "VALUE", "FROM"], ...rows])}\n`);
+    }
+    for (const name of unknownVariables(terminal.environment))
+      terminal.err(`plant-store does not know the variable ${name}.\n`);
+    // Validated after the listing, so that an invalid value is listed with its source before the error.
+    for (const warning of readConfig(args.sources).otel.warnings) terminal.err(`${warning}\n`);
+    return 0;
+  },
+};
+
+export const errors: Command = {
+  usage: "errors [CODE]",
+  positional: "optional",
+  summary: "explain all errors, or one of them",
+  examples: ["plant-store errors", "plant-store errors 40020"],
+  flags: { json: jsonFlag },
+  async run(args, terminal) {
+    const code = args.positional;
+    const all = Object.values(catalogue);
+    const selected = code === "" ? all : all.filter(({ error }) => String(error) === code);
+    if (selected.length === 0)
+      throw new UsageError(`there is no error ${code}; \`plant-store errors\` lists them all`);
+    if (args.has("json")) printJson(terminal, selected);
+    else if (code === "")
+      terminal.out(
+        `${formatColumns(all.map(({ error, when }) => [String(error), withoutBackticks(when)]))}\n`,
+      );
+    else
+      for (const { error, when, example, remedy } of selected)
+        terminal.out(`${error}: ${withoutBackticks(when)}\n\n  ${example}\n\n${remedy}\n`);
+    return 0;
+  },
+};
+
+function withoutBackticks(text: string): string {
+  return text.replaceAll("`", "");
+}
