@@ -4,7 +4,7 @@ import { localOrigin } from "./audit.ts";
 import { Gate } from "./gate.ts";
 import { createRateMemory, formatRate, parseRateText, type Rate, RateLimit } from "./rate-limit.ts";
 import { digestOf, isMintedSecret, mintSecret } from "./secret.ts";
-import { TokenUses } from "./token-uses.ts";
+import { TokenUses } from "./token-upkeep.ts";
 import { createToken, type Token, type TokenStore, type TokenUse } from "./tokens.ts";
 
 const secret = mintSecret();

@@ -1,8 +1,5 @@
 import type { FirstToken, FirstTokenIssuer } from "./first-token.ts";
 import { findPreset, type Gate, type PresetToken } from "./gate.ts";
-import { type PresetWatchEvents, watchPresets } from "./preset-watch.ts";
-import { TokenUses, usesFlushEveryMs } from "./token-uses.ts";
-import { type TokenWatchEvents, watchTokens } from "./token-watch.ts";
 import type { Token, TokenStore, TokenUse } from "./tokens.ts";
 
 /** The threads that have a gate of their own. */
@@ -12,7 +9,11 @@ export interface TokenWorkers {
   takeUses(): Promise<readonly TokenUse[]>;
 }
 
-export interface TokenUpkeepEvents extends TokenWatchEvents, PresetWatchEvents {
+export interface TokenUpkeepEvents {
+  readonly tokensChanged: (count: number) => void;
+  readonly tokensUnreadable: (reason: unknown) => void;
+  readonly presetsChanged: (names: string) => void;
+  readonly presetsUnreadable: (reason: string) => void;
   readonly presetIsStored: (preset: string, stored: string) => void;
   readonly usesNotWritten: (reason: unknown) => void;
 }
@@ -30,6 +31,7 @@ export interface TokenUpkeepParts {
 // At this rate a revoked token is refused well within a second.
 const tokensPollEveryMs = 250;
 const presetsPollEveryMs = 500;
+const usesFlushEveryMs = 60_000;
 
 /** Keeps every gate of the service up to date with the store and the preset files, and the store with the uses of tokens. */
 export class TokenUpkeep implements AsyncDisposable {
@@ -95,4 +97,101 @@ export class TokenUpkeep implements AsyncDisposable {
   #every(intervalMs: number, poll: () => unknown): void {
     if (!this.#stopped) this.#timers.push(setInterval(poll, intervalMs));
   }
+}
+
+/** Collects when tokens were last used, on all threads, and writes that in the background. */
+export class TokenUses {
+  readonly #tokens: Pick<TokenStore, "recordUses">;
+  readonly #collect: () => Promise<readonly TokenUse[]>;
+  readonly #onFailed: (reason: unknown) => void;
+  #pending = new Map<string, number>();
+
+  constructor(
+    tokens: Pick<TokenStore, "recordUses">,
+    collect: () => Promise<readonly TokenUse[]>,
+    onFailed: (reason: unknown) => void,
+  ) {
+    this.#tokens = tokens;
+    this.#collect = collect;
+    this.#onFailed = onFailed;
+  }
+
+  /** What cannot be written now is part of the next flush. Never rejects. */
+  async flush(): Promise<void> {
+    try {
+      this.add(await this.#collect());
+      const pending = Array.from(this.#pending, ([digest, atMs]) => ({ digest, atMs }));
+      if (pending.length === 0) return;
+      await this.#tokens.recordUses(pending);
+      for (const { digest, atMs } of pending)
+        if (this.#pending.get(digest) === atMs) this.#pending.delete(digest);
+    } catch (error) {
+      this.#onFailed(error);
+    }
+  }
+
+  add(uses: readonly TokenUse[]): void {
+    for (const { digest, atMs } of uses)
+      this.#pending.set(digest, Math.max(atMs, this.#pending.get(digest) ?? 0));
+  }
+}
+
+/** Returns a poll function, which reports every change of the stored tokens, whoever made it. */
+function watchTokens(
+  tokens: TokenStore,
+  firstSeen: string,
+  onChange: (changed: readonly Token[]) => void,
+  events: TokenUpkeepEvents,
+): () => Promise<void> {
+  let seen = firstSeen;
+  let polling = false;
+  let readable = true;
+  return async () => {
+    // A slow database gets one query at a time, and an outage is logged once.
+    if (polling) return;
+    polling = true;
+    try {
+      // Before the rows: a change in between is then found by the next poll.
+      const version = await tokens.version();
+      if (version !== seen) {
+        const all = await tokens.all();
+        onChange(all);
+        seen = version;
+        events.tokensChanged(all.length);
+      }
+      readable = true;
+    } catch (error) {
+      if (readable) events.tokensUnreadable(error);
+      readable = false;
+    } finally {
+      polling = false;
+    }
+  };
+}
+
+/** Returns a poll function, which reports every change of the files that preset tokens come from. */
+function watchPresets(
+  reread: () => readonly PresetToken[],
+  first: readonly PresetToken[],
+  onChange: (presets: readonly PresetToken[]) => void,
+  events: TokenUpkeepEvents,
+): () => void {
+  let seen = JSON.stringify(first);
+  let lastProblem: string | undefined;
+  return () => {
+    try {
+      const presets = reread();
+      lastProblem = undefined;
+      const now = JSON.stringify(presets);
+      if (now === seen) return;
+      seen = now;
+      onChange(presets);
+      events.presetsChanged(presets.map(({ name }) => name).join(", "));
+    } catch (error) {
+      // A file that is being replaced may be missing or half written; the known tokens stay, and each reason is logged once.
+      const reason = error instanceof Error ? error.message : String(error);
+      if (reason !== lastProblem) events.presetsUnreadable(reason);
+      lastProblem = reason;
+    }
+  };
 }
