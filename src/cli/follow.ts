@@ -8,11 +8,10 @@ import type { Arguments, Command } from "./command.ts";
 import { changesFrom } from "./follow/change-source.ts";
 import { CursorFile } from "./follow/cursor-file.ts";
 import { type FollowCounts, FollowTally, type FollowTarget } from "./follow/follow-target.ts";
-import { databaseSink, serviceSink } from "./follow/plant-sinks.ts";
 import { readAhead } from "./follow/read-ahead.ts";
 import { Retry, Stopped } from "./follow/retry.ts";
 import { SegmentFolder } from "./follow/segment-folder.ts";
-import { StoreTarget } from "./follow/store-target.ts";
+import { databaseSink, StoreTarget, serviceSink } from "./follow/store-target.ts";
 import { formatCount, formatPlants, plural, secondsSince, showProgress } from "./progress-line.ts";
 import { escapeInvisible, printJson, UsageError } from "./terminal.ts";
 
