@@ -4,7 +4,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Events } from "../telemetry/events.ts";
 import { recordAction } from "./audit.ts";
-import { DownloadLinks } from "./download-links.ts";
+import { downloadLinks } from "./download-links.ts";
 
 /** The dated backups of the data file. */
 export interface BackupStore {
@@ -49,7 +49,7 @@ const linksMax = 100;
 /** Makes and verifies backups in the background, one at a time, and lets browsers download them. */
 export class Backups {
   readonly #parts: BackupParts;
-  readonly #links = new DownloadLinks<Download>(linksMax, "downloads");
+  readonly #links = downloadLinks<Download>(linksMax, "downloads");
   #task: Task | undefined;
   #last: Result | undefined;
 

@@ -11,7 +11,7 @@ import {
   type StoredPlant,
 } from "../plants/plant-archive.ts";
 import { recordAction } from "./audit.ts";
-import { DownloadLinks } from "./download-links.ts";
+import { downloadLinks } from "./download-links.ts";
 
 /** An export that someone may have. */
 export interface RequestedExport {
@@ -33,7 +33,7 @@ const detailCharactersMax = 500;
 export class Exports {
   readonly #archive: PlantArchive;
   readonly #audit: AuditTrail;
-  readonly links = new DownloadLinks<RequestedExport>(linksMax, "exports");
+  readonly links = downloadLinks<RequestedExport>(linksMax, "exports");
   #running = 0;
 
   constructor(archive: PlantArchive, audit: AuditTrail) {

@@ -4,30 +4,26 @@ import { realDataFile } from "./data-file-path.ts";
 import { fileMode } from "./durable-files.ts";
 
 /** Figures about the service beside its data file, such as what it refused. They are not worth an fsync, or a failure. */
-export class FiguresFile {
-  readonly #path: string;
-
-  constructor(database: string) {
-    this.#path = `${realDataFile(database)}.figures.json`;
-  }
-
-  read(): string | undefined {
-    try {
-      return readFileSync(this.#path, "utf8");
-    } catch {
-      // There is none yet, or it cannot be read.
-      return undefined;
-    }
-  }
-
-  async write(text: string): Promise<void> {
-    const unfinished = `${this.#path}.new`;
-    try {
-      await rm(unfinished, { force: true });
-      await writeFile(unfinished, text, { mode: fileMode, flag: "wx" });
-      await rename(unfinished, this.#path);
-    } catch {
-      // Such as on a full disk; the next minute has another chance.
-    }
-  }
+export function figuresFile(database: string) {
+  const path = `${realDataFile(database)}.figures.json`;
+  return {
+    read(): string | undefined {
+      try {
+        return readFileSync(path, "utf8");
+      } catch {
+        // There is none yet, or it cannot be read.
+        return undefined;
+      }
+    },
+    async write(text: string): Promise<void> {
+      const unfinished = `${path}.new`;
+      try {
+        await rm(unfinished, { force: true });
+        await writeFile(unfinished, text, { mode: fileMode, flag: "wx" });
+        await rename(unfinished, path);
+      } catch {
+        // Such as on a full disk; the next minute has another chance.
+      }
+    },
+  };
 }
