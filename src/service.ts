@@ -7,10 +7,11 @@ import { TokenUpkeep } from "./access/token-upkeep.ts";
 import type { Config } from "./config/read-config.ts";
 import { firstTokenFile, operatorSettings, publicSettings } from "./config/service-settings.ts";
 import { parseDurationMs } from "./config/values.ts";
+import type { ServingListener } from "./http/health.ts";
 import { warnOfPlainText } from "./http/listener.ts";
 import { connectionBudget } from "./http/wire/connection-limit.ts";
 import { counterNames } from "./operator/metrics.ts";
-import { type OperatorListener, startOperatorListener } from "./operator/operator-listener.ts";
+import { startOperatorListener } from "./operator/operator-listener.ts";
 import { RefusalHistory } from "./operator/refusal-history.ts";
 import { Intake } from "./plants/intake.ts";
 import { StoreUnavailable } from "./plants/plant-store.ts";
@@ -160,7 +161,7 @@ export async function startService(
   );
   const refusals = undo.use(new RefusalHistory([events, workerPool], openFigures(config.database)));
   const closing = new AbortController();
-  let operator: OperatorListener | undefined;
+  let operator: ServingListener | undefined;
   let firstToken: FirstToken | undefined;
   try {
     await workerPool.start(workers - 1);

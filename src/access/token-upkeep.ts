@@ -3,9 +3,7 @@ import { findPreset, type Gate, type PresetToken } from "./gate.ts";
 import type { Token, TokenStore, TokenUse } from "./tokens.ts";
 
 /** The threads that have a gate of their own. */
-export interface TokenWorkers {
-  update(tokens: readonly Token[]): void;
-  updatePresets(presets: readonly PresetToken[]): void;
+export interface TokenWorkers extends Pick<Gate, "update" | "updatePresets"> {
   takeUses(): Promise<readonly TokenUse[]>;
 }
 

@@ -1,5 +1,14 @@
 import type { PlantIntake } from "../plants/intake.ts";
+import type { Listener } from "./listener.ts";
 import type { Route } from "./route.ts";
+
+/** A listener that clients use. */
+export interface ServingListener extends Listener {
+  /** Where they reach it, without a slash at the end. */
+  readonly url: string;
+  /** Answers `readyz` with 503 from now on, and all else as before. */
+  goUnready(): void;
+}
 
 /** Whether plants can be stored now. */
 export class Readiness {

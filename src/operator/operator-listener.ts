@@ -1,9 +1,9 @@
 import { isIP } from "node:net";
 import type { Exchange } from "../http/exchange.ts";
-import { Readiness } from "../http/health.ts";
+import { Readiness, type ServingListener } from "../http/health.ts";
 import { HttpError } from "../http/http-error.ts";
 import { publicUrl } from "../http/listen-address.ts";
-import { type Listener, type ListenerOptions, startListener } from "../http/listener.ts";
+import { type ListenerOptions, startListener } from "../http/listener.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import { type BackupParts, Backups } from "./backups.ts";
@@ -29,14 +29,7 @@ export interface OperatorOptions
 
 const portMax = 65_535;
 
-export interface OperatorListener extends Listener {
-  /** Where operators reach it, without a slash at the end. */
-  readonly url: string;
-  /** Answers `readyz` with 503 from now on, and all else as before. */
-  goUnready(): void;
-}
-
-export function startOperatorListener(parts: OperatorParts, options: OperatorOptions): OperatorListener {
+export function startOperatorListener(parts: OperatorParts, options: OperatorOptions): ServingListener {
   const readiness = new Readiness(parts.intake);
   const routeParts: OperatorRouteParts = {
     ...parts,

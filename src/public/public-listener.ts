@@ -1,7 +1,7 @@
 import type { Gate } from "../access/gate.ts";
-import { Readiness } from "../http/health.ts";
+import { Readiness, type ServingListener } from "../http/health.ts";
 import { publicUrl } from "../http/listen-address.ts";
-import { claimPort, type Listener, type ListenerOptions, startListener } from "../http/listener.ts";
+import { claimPort, type ListenerOptions, startListener } from "../http/listener.ts";
 import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import type { CreatePlantParts } from "./create-plant.ts";
 import { docsPage } from "./docs-page.ts";
@@ -18,17 +18,10 @@ export interface PublicListenerOptions
   readonly baseUrl: string | undefined;
 }
 
-export interface PublicListener extends Listener {
-  /** Where clients reach it, without a slash at the end. */
-  readonly url: string;
-  /** Answers `readyz` with 503 from now on, and all else as before. */
-  goUnready(): void;
-}
-
 export function startPublicListener(
   parts: PublicListenerParts,
   options: PublicListenerOptions,
-): PublicListener {
+): ServingListener {
   const readiness = new Readiness(parts.intake);
   const listener = startListener(
     publicRoutes,

@@ -1,5 +1,5 @@
 import type { JWK } from "jose";
-import type { PresetToken } from "../access/gate.ts";
+import type { Gate, PresetToken } from "../access/gate.ts";
 import type { JwtSettings } from "../access/oidc/jwt-caller.ts";
 import type { Rate, RateMemory } from "../access/rate-limit.ts";
 import type { Token, TokenUse } from "../access/tokens.ts";
@@ -30,12 +30,9 @@ export interface WorkerSetting {
 }
 
 /** What the main thread asks of a worker. */
-export interface WorkerCalls {
-  update(tokens: readonly Token[]): void;
-  updatePresets(presets: readonly PresetToken[]): void;
+export interface WorkerCalls extends Pick<Gate, "update" | "updatePresets" | "updateKeys"> {
   takeUses(): Promise<readonly TokenUse[]>;
   takeRefusals(): Promise<readonly RefusalCount[]>;
-  updateKeys(keys: readonly JWK[] | undefined): void;
   goUnready(): void;
   drain(timeoutMs: number): Promise<void>;
 }
