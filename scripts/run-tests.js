@@ -42,13 +42,14 @@ export async function runTests(paths, { flags = [], environment = {}, retryAlone
 async function runOnce(paths, flags, environment) {
   const bun = findBun();
   if (bun === undefined) throw new Error(bunMissing);
-  // For what the test files of one run share. PostgreSQL, which runs as another user, reads it too.
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-tests-"));
-  chmodSync(folder, 0o755);
+  // The temporary directory of the run: whatever a test leaves there goes with it. Like the system's own, it is open to every
+  // user, since PostgreSQL runs as another. Its name is short: the path of a socket has little more than 100 bytes.
+  const folder = mkdtempSync(join(tmpdir(), "ps-"));
+  chmodSync(folder, 0o1777);
   const args = [...bunFlags, "test", "--timeout", String(testMsMax), ...flags, ...paths];
   const tests = spawn(bun, args, {
     stdio: ["ignore", "inherit", "pipe"],
-    env: { ...process.env, PLANT_STORE_TEST_FOLDER: folder, ...environment },
+    env: { ...process.env, TMPDIR: folder, PLANT_STORE_TEST_FOLDER: folder, ...environment },
   });
   // So that the folder is removed after Ctrl-C too, which is how a watch ends.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => tests.kill(signal));

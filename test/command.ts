@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { findSecrets, printIfWaitFails } from "./harness.ts";
 
@@ -25,9 +26,10 @@ export interface RunOptions {
 }
 
 // Only what a process needs to run: the developer's own variables must not influence a test.
-const bareEnvironment = {
+export const bareEnvironment = {
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? "",
+  TMPDIR: tmpdir(),
   // Free ports: many of these run in parallel, and the default ones may be in use.
   PLANT_STORE_LISTEN: "127.0.0.1:0",
   PLANT_STORE_OPERATOR_LISTEN: "127.0.0.1:0",
