@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { bunMissing, findBun } from "../bin/find-bun.js";
 import { installChromium } from "./chromium.js";
-import { inParallel, runTests } from "./run-tests.js";
+import { inParallel, removeStaleTimings, runTests } from "./run-tests.js";
 
 if (findBun() === undefined) fail(bunMissing);
 
@@ -24,6 +24,7 @@ const named = args.some((argument) => !argument.startsWith("-"));
 const code = await (named
   ? runTests(args)
   : runTests(["./src", "./test"], { flags: [...inParallel, ...args], retryAlone: true }));
+if (args.includes("--update-timings")) removeStaleTimings();
 const failed = (await Promise.all(checks)).filter((name) => name !== undefined);
 if (failed.length > 0) console.error(`Failed: ${failed.join(", ")}; see above.`);
 if (noBrowser !== undefined)

@@ -1,6 +1,6 @@
 // Runs tests under the Bun that npm installed: npm run test:one -- FILE…, npm run test:quick, npm run test:watch.
 import { spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -37,6 +37,15 @@ export async function runTests(paths, { flags = [], environment = {}, retryAlone
   if (second?.code === 0) console.log(`Failed beside others and passed alone: ${retried.join(", ")}`);
   console.log(`${first.passed + first.failed - failed} passed, ${failed} failed${skipped}`);
   return (second ?? first).code;
+}
+
+/** Bun adds the files of a run to the recorded times, and leaves those that no longer exist. */
+export function removeStaleTimings() {
+  const recorded = JSON.parse(readFileSync(timings, "utf8"));
+  const files = Object.entries(recorded.files).filter(([file]) => existsSync(file));
+  const longestFirst = files.sort(([, one], [, other]) => other - one);
+  const text = JSON.stringify({ ...recorded, files: Object.fromEntries(longestFirst) }, null, 2);
+  writeFileSync(timings, `${text}\n`);
 }
 
 async function runOnce(paths, flags, environment) {
