@@ -31,7 +31,6 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
   if (chosen === "citus") return describe("on Citus", () => onServer(tests));
   describe("on SQLite", () => {
     const folder = temporaryFolder();
-    afterAll(() => folder[Symbol.dispose]());
     let files = 0;
     const newDatabase = async () => join(folder.path, `plants-${++files}.db`);
     tests({
@@ -44,6 +43,8 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
         return database.query<Record<string, unknown>, []>(sql).all();
       },
     });
+    // After the tests' own, which stop the services: a service that runs saves its store when the folder goes.
+    afterAll(() => folder[Symbol.dispose]());
   });
 
   if (chosen === "sqlite") return;
@@ -62,7 +63,6 @@ function onServer(tests: (engine: Engine) => void): void {
   beforeAll(async () => {
     server = await startServer();
   });
-  afterAll(() => server[Symbol.asyncDispose]());
   tests({
     name: "postgres",
     newDatabase: () => server.newDatabase(),
@@ -70,4 +70,5 @@ function onServer(tests: (engine: Engine) => void): void {
     stored: (database) => server.stored(database),
     run: (database, sql) => server.run(sql, database),
   });
+  afterAll(() => server[Symbol.asyncDispose]());
 }

@@ -30,8 +30,8 @@ export async function startTestService(
 ): Promise<TestService> {
   if (process.env["PLANT_STORE_TEST_EXECUTABLE"] !== undefined)
     return (await import("./built-service.ts")).startBuiltService(flags, database, environment);
-  const folder = temporaryFolder();
-  const file = database ?? join(folder.path, "plants.db");
+  using cleanUp = new DisposableStack();
+  const file = database ?? join(cleanUp.use(temporaryFolder()).path, "plants.db");
   const logged: string[] = [];
   const leaked: string[] = [];
   const config = readConfig({
@@ -53,7 +53,8 @@ export async function startTestService(
     },
   });
   const service = await startService(config, log);
-  const forget = printIfWaitFails(() => logged.join(""));
+  cleanUp.defer(printIfWaitFails(() => logged.join("")));
+  const whenClosed = cleanUp.move();
   const port = Number(new URL(service.publicUrl).port);
   let closed: Promise<void> | undefined;
   const close = (reason: string, drainTimeoutMs?: number): Promise<void> => {
@@ -70,8 +71,7 @@ export async function startTestService(
     async [Symbol.asyncDispose]() {
       // Without draining: the only connections left are fetch's idle ones.
       await close("test", 0);
-      folder[Symbol.dispose]();
-      forget();
+      whenClosed.dispose();
       if (leaked.length > 0) throw new Error(`The service logged a secret ${leaked.length} times.`);
     },
   };

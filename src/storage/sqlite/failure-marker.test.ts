@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { markerFile, readMarker, removeMarker, writeMarker } from "./failure-mar
 import { saveCopy } from "./maintenance/save-copy.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plant-store-marker-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("a failure is read as it was written, until it is removed", () => {
   const path = join(folder, "plants.db");

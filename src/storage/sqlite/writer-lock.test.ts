@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { lockForWriting, tryLock, tryShared } from "./writer-lock.ts";
 import { openWriter } from "./writing/open-writer.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plant-store-lock-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function isFree(path: string): boolean {
   using lock = tryLock(path);

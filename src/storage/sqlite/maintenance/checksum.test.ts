@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expectedChecksum } from "./checksum.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plant-store-checksum-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const sha256 = "0123456789abcdef".repeat(4);
 
 test("the checksum of a file is in the one beside it, also through a symlink", () => {
