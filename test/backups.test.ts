@@ -21,9 +21,9 @@ import {
   readLastBackup,
   recordBackup,
 } from "../src/storage/sqlite/maintenance/last-backup.ts";
-import { plantStore } from "./command.ts";
 import { operatorToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
+import { runInProcess } from "./terminal.ts";
 
 const folder = temporaryFolder();
 const database = join(folder.path, "plants.db");
@@ -42,7 +42,7 @@ function newFolder(): string {
 }
 
 function backUp(...args: string[]) {
-  return plantStore(["backup", ...args, "--database", database]);
+  return runInProcess(["backup", ...args, "--database", database]);
 }
 
 /** What a backup of that day leaves: the file and its checksum. */
@@ -83,7 +83,7 @@ describe("backup -", () => {
     const digest = spawnSync("sha256sum", [file], { encoding: "utf8" }).stdout.slice(0, 64);
     expect(err).toContain(digest);
     const restored = join(folder.path, "restored.db");
-    expect((await plantStore(["restore", file, "--database", restored])).code).toBe(0);
+    expect((await runInProcess(["restore", file, "--database", restored])).code).toBe(0);
     expect(storedPlants(restored)).toEqual(storedPlants(database));
     expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
   });
@@ -102,7 +102,7 @@ describe("backup -", () => {
     const cut = join(folder.path, "cut.db");
     writeFileSync(cut, bytes.subarray(0, bytes.length - pageBytes / 2));
     const target = join(folder.path, "from-cut.db");
-    expect(await plantStore(["restore", cut, "--database", target])).toMatchObject({
+    expect(await runInProcess(["restore", cut, "--database", target])).toMatchObject({
       code: 1,
       err: expect.stringContaining("The copy is not sound"),
     });
@@ -184,7 +184,7 @@ describe("backup DIR", () => {
     for (let at = 40 * pageBytes; at < bytes.length; at += 10 * pageBytes)
       bytes.fill(0x41, at, at + pageBytes / 2);
     writeFileSync(join(bad, "plants.db"), bytes);
-    const { code } = await plantStore(["backup", to, "--keep", "1", "--database", join(bad, "plants.db")]);
+    const { code } = await runInProcess(["backup", to, "--keep", "1", "--database", join(bad, "plants.db")]);
     expect(code).toBe(1);
     expect(
       readdirSync(to)
@@ -237,7 +237,7 @@ test.skipIf(userInfo().uid !== 0)("what root restores belongs to the owner of it
   const theirs = newFolder();
   chownSync(theirs, owner, owner);
   const restored = join(theirs, "plants.db");
-  expect((await plantStore(["restore", backup, "--database", restored])).code).toBe(0);
+  expect((await runInProcess(["restore", backup, "--database", restored])).code).toBe(0);
   for (const name of readdirSync(theirs)) {
     const { uid, gid } = statSync(join(theirs, name));
     expect([name, uid, gid]).toEqual([name, owner, owner]);
@@ -265,7 +265,7 @@ describe("the record of the last backup", () => {
     expect(modes).toEqual([0o644, 0o644, 0o644]);
     const restored = join(folder.path, "restored-again.db");
     writeFileSync(backupRecordFile(restored), readFileSync(backupRecordFile(database)));
-    expect((await plantStore(["restore", single, "--database", restored])).code).toBe(0);
+    expect((await runInProcess(["restore", single, "--database", restored])).code).toBe(0);
     expect(await readLastBackup(restored)).toBeUndefined();
   });
 

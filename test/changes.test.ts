@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
-import { plantStore, serve } from "./command.ts";
+import { serve } from "./command.ts";
 import {
   accessToken,
   eventually,
@@ -12,6 +12,7 @@ import {
   temporaryFolder,
 } from "./harness.ts";
 import { canRecordSyncs, recordSyncs } from "./syncs.ts";
+import { runInProcess } from "./terminal.ts";
 
 interface Row {
   readonly cursor: string;
@@ -127,12 +128,12 @@ describe("the change feed", () => {
     {
       await using running = await startTestService({}, file);
       await addPlants(running, [1, 2]);
-      expect((await plantStore(["backup", backup, "--database", file])).code).toBe(0);
+      expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
       await addPlants(running, [3]);
       cursor = (await stored(running)).at(-1)?.cursor ?? "";
     }
     const restored = join(folder.path, "restored.db");
-    expect((await plantStore(["restore", backup, "--database", restored])).code).toBe(0);
+    expect((await runInProcess(["restore", backup, "--database", restored])).code).toBe(0);
     const putBack = join(folder.path, "put-back.db");
     copyFileSync(backup, putBack);
     for (const path of [restored, putBack]) {

@@ -12,6 +12,7 @@ import {
   startTestService,
   temporaryFolder,
 } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
 
 const authorization = (secret: string) => ({ Authorization: `Bearer ${secret}` });
 
@@ -32,14 +33,21 @@ onEveryEngine((engine) => {
       expect(created.err).not.toContain(secret);
       await eventually(async () => (await status(secret)) === 200, 1000);
 
-      const rotated = await plantStore(["token", "rotate", "greenhouse", "--overlap", "1500ms", ...database]);
+      const rotated = await runInProcess([
+        "token",
+        "rotate",
+        "greenhouse",
+        "--overlap",
+        "1500ms",
+        ...database,
+      ]);
       const next = rotated.out.trim();
       await eventually(async () => (await status(next)) === 200, 1000);
       expect(await status(secret)).toBe(200);
       await eventually(async () => (await status(secret)) === 401, 3000);
       expect(await status(next)).toBe(200);
 
-      expect((await plantStore(["token", "revoke", "greenhouse", ...database])).code).toBe(0);
+      expect((await runInProcess(["token", "revoke", "greenhouse", ...database])).code).toBe(0);
       await eventually(async () => (await status(next)) === 401, 1000);
       const stored = await engine.stored(path);
       expect(stored.every((plant) => plant.created_by === "greenhouse")).toBe(true);
@@ -47,7 +55,7 @@ onEveryEngine((engine) => {
 
     test("are listed without secrets or digests, as a table and as JSON", async () => {
       const database = ["--database", await engine.newDatabase()];
-      const { out: secret } = await plantStore([
+      const { out: secret } = await runInProcess([
         "token",
         "create",
         "--name",
@@ -60,11 +68,11 @@ onEveryEngine((engine) => {
         "9/m",
         ...database,
       ]);
-      const { out: table } = await plantStore(["token", "list", ...database]);
+      const { out: table } = await runInProcess(["token", "list", ...database]);
       expect(table).toMatch(
         /^ID +NAME +SCOPES +CREATED +CREATED BY +LAST USED +RATE LIMIT +STATE\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +9\/m +live until/,
       );
-      const { out } = await plantStore(["token", "list", "--json", ...database]);
+      const { out } = await runInProcess(["token", "list", "--json", ...database]);
       const [listed] = JSON.parse(out);
       expect(listed).toEqual({
         id: expect.any(String),
@@ -84,25 +92,25 @@ onEveryEngine((engine) => {
     for (const verb of ["revoke", "rotate"]) {
       test(`${verb} refuses an unknown name`, async () => {
         const database = ["--database", await engine.newDatabase()];
-        await plantStore(["token", "create", "--name", "somebody", ...database]);
-        const { code, err } = await plantStore(["token", verb, "nobody", ...database]);
+        await runInProcess(["token", "create", "--name", "somebody", ...database]);
+        const { code, err } = await runInProcess(["token", verb, "nobody", ...database]);
         expect([code, err]).toEqual([1, expect.stringContaining('No live token is called "nobody"')]);
       });
     }
 
     test("rotate does not extend a secret that expires before the overlap ends", async () => {
       const database = ["--database", await engine.newDatabase()];
-      await plantStore(["token", "create", "--name", "short", "--expires", "10m", ...database]);
-      const list = async () => JSON.parse((await plantStore(["token", "list", "--json", ...database])).out);
+      await runInProcess(["token", "create", "--name", "short", "--expires", "10m", ...database]);
+      const list = async () => JSON.parse((await runInProcess(["token", "list", "--json", ...database])).out);
       const [{ expiresAt }] = await list();
-      const { err } = await plantStore(["token", "rotate", "short", "--overlap", "24h", ...database]);
+      const { err } = await runInProcess(["token", "rotate", "short", "--overlap", "24h", ...database]);
       expect(err).toContain(`The old secret is valid until ${expiresAt}.`);
       expect(await list()).toMatchObject([{ expiresAt }, { state: "live" }]);
     });
 
     test("revoke and rotate warn if the secret is also preset and stays valid", async () => {
       const database = ["--database", await engine.newDatabase()];
-      const { out } = await plantStore([
+      const { out } = await runInProcess([
         "token",
         "create",
         "--name",
@@ -113,19 +121,19 @@ onEveryEngine((engine) => {
       ]);
       const environment = { PLANT_STORE_ACCESS_TOKEN: out.trim() };
       for (const verb of ["rotate", "revoke"]) {
-        const { err } = await plantStore(["token", verb, "both", ...database], { environment });
+        const { err } = await runInProcess(["token", verb, "both", ...database], { environment });
         expect(err).toContain("The secret is also preset as preset-access, and allows plants:create");
         expect(err).not.toContain(out.trim());
       }
-      await plantStore(["token", "create", "--name", "other", ...database]);
-      const { err } = await plantStore(["token", "revoke", "other", ...database], { environment });
+      await runInProcess(["token", "create", "--name", "other", ...database]);
+      const { err } = await runInProcess(["token", "revoke", "other", ...database], { environment });
       expect(err).toMatch(/^Revoked other \(\w{8}\)\.\n$/);
     });
 
     test("and their uses reach the list once the service has written them", async () => {
       const database = ["--database", await engine.newDatabase()];
-      const secret = (await plantStore(["token", "create", "--name", "used", ...database])).out.trim();
-      await plantStore(["token", "create", "--name", "unused", ...database]);
+      const secret = (await runInProcess(["token", "create", "--name", "used", ...database])).out.trim();
+      await runInProcess(["token", "create", "--name", "unused", ...database]);
       for (const workers of ["1", "3"]) {
         const sinceMs = Date.now();
         const service = await serve([...database, "--workers", workers]);
@@ -136,7 +144,7 @@ onEveryEngine((engine) => {
         );
         service.child.kill("SIGTERM");
         expect((await service.ended()).code).toBe(0);
-        const [used, unused] = JSON.parse((await plantStore(["token", "list", "--json", ...database])).out);
+        const [used, unused] = JSON.parse((await runInProcess(["token", "list", "--json", ...database])).out);
         expect(Date.parse(used.lastUsedAt)).toBeGreaterThan(sinceMs - 1000);
         expect(unused.lastUsedAt).toBeNull();
       }
@@ -144,12 +152,12 @@ onEveryEngine((engine) => {
 
     test("leave a trail, which audit prints as a table and as JSON", async () => {
       const database = ["--database", await engine.newDatabase()];
-      const { out } = await plantStore(["token", "create", "--name", "traced", ...database]);
-      await plantStore(["token", "rotate", "traced", ...database]);
-      await plantStore(["token", "revoke", "traced", ...database]);
-      const { out: table } = await plantStore(["audit", ...database]);
+      const { out } = await runInProcess(["token", "create", "--name", "traced", ...database]);
+      await runInProcess(["token", "rotate", "traced", ...database]);
+      await runInProcess(["token", "revoke", "traced", ...database]);
+      const { out: table } = await runInProcess(["audit", ...database]);
       expect(table.split("\n")[0]).toMatch(/^AT +ACTOR +ACTION +SUBJECT +ADDRESS +DETAIL$/);
-      const { out: json } = await plantStore(["audit", "--json", "--limit", "2", ...database]);
+      const { out: json } = await runInProcess(["audit", "--json", "--limit", "2", ...database]);
       expect(JSON.parse(json)).toMatchObject([
         { action: "token.revoked", subject: "traced", address: null, actor: expect.stringMatching(/^os:/) },
         { action: "token.rotated", at: expect.stringMatching(/^\d{4}-.*Z$/) },
@@ -159,8 +167,8 @@ onEveryEngine((engine) => {
 
     test("create refuses a name that is in use", async () => {
       const args = ["token", "create", "--name", "x", "--database", await engine.newDatabase()];
-      expect((await plantStore(args)).code).toBe(0);
-      expect((await plantStore(args)).err).toContain("rotate or revoke");
+      expect((await runInProcess(args)).code).toBe(0);
+      expect((await runInProcess(args)).err).toContain("rotate or revoke");
     });
   });
 });
@@ -183,7 +191,7 @@ describe("invalid token commands", () => {
   for (const [args, code, message] of invalid) {
     test(`${args.join(" ")} is refused`, async () => {
       using folder = temporaryFolder();
-      const result = await plantStore(
+      const result = await runInProcess(
         args[0] === "token" && args.length === 1 ? args : [...args, "--database", join(folder.path, "p.db")],
       );
       expect([result.code, result.err]).toEqual([code, expect.stringContaining(message)]);
@@ -194,7 +202,7 @@ describe("invalid token commands", () => {
 
 describe("the other commands", () => {
   test("--help opens with examples and lists every command", async () => {
-    const { code, out, err } = await plantStore(["--help"]);
+    const { code, out, err } = await runInProcess(["--help"]);
     expect([code, err]).toEqual([0, ""]);
     expect(out.indexOf("Examples")).toBeLessThan(out.indexOf("Commands"));
     for (const { usage } of Object.values(commands)) expect(out).toContain(usage);
@@ -204,12 +212,12 @@ describe("the other commands", () => {
 
   test("without a command it prints the help and exits with 2", async () => {
     const { code, out, err } = await plantStore([]);
-    expect([code, out, err]).toEqual([2, "", (await plantStore(["--help"])).out]);
+    expect([code, out, err]).toEqual([2, "", (await runInProcess(["--help"])).out]);
   });
 
   for (const name of Object.keys(commands)) {
     test(`${name} --help`, async () => {
-      const { code, out } = await plantStore([...name.split(" "), "--help"]);
+      const { code, out } = await runInProcess([...name.split(" "), "--help"]);
       expect([code, out]).toEqual([0, expect.stringContaining("Examples")]);
     });
   }
@@ -219,7 +227,7 @@ describe("the other commands", () => {
     ["help", "token"],
   ]) {
     test(`${args.join(" ")} explains all token commands`, async () => {
-      const { code, out } = await plantStore(args);
+      const { code, out } = await runInProcess(args);
       expect(code).toBe(0);
       for (const verb of ["create", "list", "rotate", "revoke"])
         expect(out).toContain(`plant-store token ${verb}`);
@@ -229,7 +237,7 @@ describe("the other commands", () => {
 
   for (const name of ["backup", "restore", "verify"]) {
     test(`${name} --help does not offer a PostgreSQL URL, which it would refuse`, async () => {
-      const { out } = await plantStore([name, "--help"]);
+      const { out } = await runInProcess([name, "--help"]);
       expect(out).toContain("--database PATH ");
       expect(out).not.toContain("postgres://");
     });
@@ -240,7 +248,7 @@ describe("the other commands", () => {
       PLANT_STORE_MAX_PENDING: "77",
       PLANT_STORE_ACCESS_TOKEN: "a-secret-of-twenty-letters",
     };
-    const { out } = await plantStore(["config", "--listen", "[::1]:1", "--json"], { environment });
+    const { out } = await runInProcess(["config", "--listen", "[::1]:1", "--json"], { environment });
     const settings = JSON.parse(out) as { name: string; value: string; source: string }[];
     const find = (name: string) => settings.find((setting) => setting.name === name);
     expect(find("listen")).toEqual({ name: "listen", value: "[::1]:1", source: "flag" });
@@ -252,20 +260,20 @@ describe("the other commands", () => {
 
   test("a password in a flag is warned of, one in a variable is not", async () => {
     const url = "postgres://me:hidden@127.0.0.1:1/plants";
-    const inFlag = await plantStore(["config", "--database", url]);
+    const inFlag = await runInProcess(["config", "--database", url]);
     expect(inFlag.code).toBe(0);
     expect(inFlag.err).toBe(
       "plant-store: every user of this machine can read the password in --database; use PLANT_STORE_DATABASE_PASSWORD_FILE.\n",
     );
-    const inVariable = await plantStore(["config"], { environment: { PLANT_STORE_DATABASE: url } });
+    const inVariable = await runInProcess(["config"], { environment: { PLANT_STORE_DATABASE: url } });
     expect([inVariable.code, inVariable.err]).toEqual([0, ""]);
     expect(inFlag.out + inVariable.out).not.toContain("hidden");
   });
 
   test("errors explains all errors, or one", async () => {
-    expect((await plantStore(["errors"])).out.trim().split("\n").length).toBeGreaterThan(20);
-    expect((await plantStore(["errors", "40020"])).out).toContain("already belongs to a different plant");
-    expect(await plantStore(["errors", "40099"])).toMatchObject({ code: 2 });
+    expect((await runInProcess(["errors"])).out.trim().split("\n").length).toBeGreaterThan(20);
+    expect((await runInProcess(["errors", "40020"])).out).toContain("already belongs to a different plant");
+    expect(await runInProcess(["errors", "40099"])).toMatchObject({ code: 2 });
   });
 
   test("a pipe that is closed early is not an error", () => {
@@ -281,12 +289,12 @@ describe("the other commands", () => {
 describe("plant-store ready", () => {
   test("exits 0 for a service that can store plants, and 1 for none", async () => {
     await using running = await startTestService();
-    const ready = await plantStore(["ready", "--url", running.url]);
+    const ready = await runInProcess(["ready", "--url", running.url]);
     expect([ready.code, ready.out, ready.err]).toEqual([0, "", `${running.url} is ready.\n`]);
     await running.service.close("test", 0);
-    const gone = await plantStore(["ready", "--url", running.url]);
+    const gone = await runInProcess(["ready", "--url", running.url]);
     expect([gone.code, gone.err]).toEqual([1, expect.stringContaining("is not ready: ")]);
-    expect((await plantStore(["ready", "--url", "ftp://example.org"])).code).toBe(2);
+    expect((await runInProcess(["ready", "--url", "ftp://example.org"])).code).toBe(2);
   });
 
   test("finds a service that is configured like itself, under the path of its base URL", async () => {
@@ -294,7 +302,7 @@ describe("plant-store ready", () => {
     await using running = await startTestService({ "base-url": baseUrl });
     const [listen = ""] = running.service.addresses;
     const environment = { PLANT_STORE_LISTEN: listen, PLANT_STORE_BASE_URL: baseUrl };
-    const ready = await plantStore(["ready"], { environment });
+    const ready = await runInProcess(["ready"], { environment });
     expect([ready.code, ready.err]).toEqual([0, `http://${listen}/garden/v1 is ready.\n`]);
   });
 });
@@ -310,13 +318,15 @@ for (const args of [
       PLANT_STORE_ACCESS_TOKEN: accessToken,
     };
     for (const login of ["me:hidden", ":hidden", "me:hidden@hidden"]) {
-      const { code, out, err } = await plantStore([...args, `http://${login}@127.0.0.1:1`], { environment });
+      const { code, out, err } = await runInProcess([...args, `http://${login}@127.0.0.1:1`], {
+        environment,
+      });
       expect([code, out, err]).toEqual([2, "", expect.stringContaining("must be an http or https URL")]);
       expect(err).not.toContain("hidden");
     }
   });
 
 test.each(["version", "--version", "-v"])("plant-store %s prints the version", async (argument) => {
-  const { code, out } = await plantStore([argument]);
+  const { code, out } = await runInProcess([argument]);
   expect([code, out]).toEqual([0, `${packageFile.version}\n`]);
 });

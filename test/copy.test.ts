@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { plantStore } from "./command.ts";
 import { type DatabaseServer, startServer } from "./engines.ts";
 import { operatorToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
 
 describe("copy", () => {
   let server: DatabaseServer;
@@ -15,7 +15,7 @@ describe("copy", () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "first.db");
     const secret = (
-      await plantStore(["token", "create", "--name", "courier", "--database", file])
+      await runInProcess(["token", "create", "--name", "courier", "--database", file])
     ).out.trim();
     const courier = { Authorization: `Bearer ${secret}` };
     {
@@ -32,7 +32,7 @@ describe("copy", () => {
       await post(running.url, '{"id":-9223372036854775808,"name":"last"}');
     }
     const url = await server.newDatabase();
-    const there = await plantStore(["copy", "--from", file, "--to", url]);
+    const there = await runInProcess(["copy", "--from", file, "--to", url]);
     expect([there.code, there.err]).toEqual([
       0,
       "2,501 plants copied, 0 already stored, 1 token copied; 2,501 compared, all identical.\n",
@@ -40,7 +40,7 @@ describe("copy", () => {
     expect(await server.stored(url)).toEqual(storedPlants(file));
 
     const back = join(folder.path, "back.db");
-    expect((await plantStore(["copy", "--from", url, "--to", back])).code).toBe(0);
+    expect((await runInProcess(["copy", "--from", url, "--to", back])).code).toBe(0);
     expect(storedPlants(back)).toEqual(storedPlants(file));
     await using again = await startTestService({}, back);
     const replay = await post(again.url, `{"id":${2n ** 63n - 1n},"name":"n 0 é","tag":"t0"}`, courier);
@@ -53,9 +53,9 @@ describe("copy", () => {
     const url = await server.newDatabase();
     await using running = await startTestService({}, file);
     for (let id = 0; id < 5; id++) await post(running.url, JSON.stringify({ id, name: `n${id}` }));
-    expect((await plantStore(["copy", "--from", file, "--to", url])).code).toBe(0);
+    expect((await runInProcess(["copy", "--from", file, "--to", url])).code).toBe(0);
     await post(running.url, '{"id":5,"name":"n5"}');
-    expect((await plantStore(["copy", "--from", file, "--to", url])).err).toStartWith(
+    expect((await runInProcess(["copy", "--from", file, "--to", url])).err).toStartWith(
       "1 plant copied, 5 already stored",
     );
     {
@@ -63,7 +63,7 @@ describe("copy", () => {
       await post(other.url, '{"id":6,"name":"not that one"}');
     }
     await post(running.url, '{"id":6,"name":"this one"}');
-    const { code, err, out } = await plantStore(["copy", "--from", file, "--to", url, "--json"]);
+    const { code, err, out } = await runInProcess(["copy", "--from", file, "--to", url, "--json"]);
     expect([code, err]).toEqual([
       1,
       expect.stringContaining("the plant with the id 6 has another name and time there"),
@@ -75,8 +75,8 @@ describe("copy", () => {
     using folder = temporaryFolder();
     const file = ["--database", join(folder.path, "first.db")];
     const target = ["--database", await server.newDatabase()];
-    const copy = () => plantStore(["copy", "--from", file[1] ?? "", "--to", target[1] ?? "", "--json"]);
-    const token = (...args: string[]) => plantStore(["token", ...args]);
+    const copy = () => runInProcess(["copy", "--from", file[1] ?? "", "--to", target[1] ?? "", "--json"]);
+    const token = (...args: string[]) => runInProcess(["token", ...args]);
     const states = async () => {
       const { out } = await token("list", "--json", ...target);
       const tokens = JSON.parse(out) as { id: string; name: string; state: string }[];
@@ -118,7 +118,7 @@ describe("copy", () => {
     const url = await server.newDatabase();
     await using source = await startTestService();
     const follow = () =>
-      plantStore(
+      runInProcess(
         ["follow", "--from", source.operatorUrl, "--to", url, "--cursor", join(folder.path, "c"), "--once"],
         { environment: { PLANT_STORE_OPERATOR_TOKEN: operatorToken } },
       );
@@ -131,8 +131,8 @@ describe("copy", () => {
 
   test("needs two different databases", async () => {
     for (const args of [[], ["--from", "a.db"], ["--from", "a.db", "--to", "a.db"]])
-      expect((await plantStore(["copy", ...args])).code).toBe(2);
-    expect((await plantStore(["copy", "--from", "/nowhere/a.db", "--to", "b.db"])).err).toContain(
+      expect((await runInProcess(["copy", ...args])).code).toBe(2);
+    expect((await runInProcess(["copy", "--from", "/nowhere/a.db", "--to", "b.db"])).err).toContain(
       "does not exist",
     );
   });

@@ -30,6 +30,7 @@ import {
   storedPlants,
   temporaryFolder,
 } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const start = (file: string): Promise<Serving> => serve(["--database", file], { environment });
@@ -45,7 +46,7 @@ async function crashed(file: string, plants: number): Promise<void> {
 }
 
 async function refusedStart(file: string): Promise<string> {
-  const { code, err, out } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", file], {
+  const { code, err, out } = await runInProcess(["serve", "--listen", "127.0.0.1:0", "--database", file], {
     environment,
   });
   expect([code, out]).toEqual([1, ""]);
@@ -87,18 +88,18 @@ describe("one data file has one writer", () => {
     await create(service.url, 1);
     expect(await refusedStart(file)).toContain("is in use: another plant-store process writes to it");
     const other = join(folder.path, "other.db");
-    expect((await plantStore(["backup", other, "--database", file])).code).toBe(0);
+    expect((await runInProcess(["backup", other, "--database", file])).code).toBe(0);
     for (const args of [
       ["copy", "--from", other, "--to", file],
       ["restore", other, "--database", file],
     ]) {
-      const { code, err } = await plantStore(args);
+      const { code, err } = await runInProcess(args);
       expect([args[0], code]).toEqual([args[0], 1]);
       expect(err).toMatch(/is in use|exists already/);
     }
-    expect((await plantStore(["token", "create", "--name", "a", "--database", file])).code).toBe(0);
-    expect((await plantStore(["token", "list", "--database", file])).out).toContain("a");
-    expect((await plantStore(["list", "--database", file])).out).toContain("fern");
+    expect((await runInProcess(["token", "create", "--name", "a", "--database", file])).code).toBe(0);
+    expect((await runInProcess(["token", "list", "--database", file])).out).toContain("a");
+    expect((await runInProcess(["list", "--database", file])).out).toContain("fern");
     expect(await create(service.url, 2)).toBe(200);
   });
 
@@ -120,7 +121,7 @@ describe("one data file has one writer", () => {
     const backup = join(folder.path, "backup.db");
     {
       await using service = await start(file);
-      expect((await plantStore(["backup", backup, "--database", file])).code).toBe(0);
+      expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
       await create(service.url, 1);
     }
     const other = join(folder.path, "other.db");
@@ -128,7 +129,7 @@ describe("one data file has one writer", () => {
     holder.run("BEGIN EXCLUSIVE");
     expect((await plantStore(["restore", backup, "--database", other])).err).toContain("is in use");
     holder.run("ROLLBACK");
-    expect((await plantStore(["restore", backup, "--database", other])).code).toBe(0);
+    expect((await runInProcess(["restore", backup, "--database", other])).code).toBe(0);
   });
 });
 
@@ -160,7 +161,7 @@ describe("a data file that is lost while the service runs", () => {
     const refusal = await refusedStart(file);
     expect(refusal).toContain(`plant-store restore ${saved}`);
     rmSync(file, { force: true });
-    expect(await plantStore(["restore", saved, "--database", file])).toMatchObject({ code: 0 });
+    expect(await runInProcess(["restore", saved, "--database", file])).toMatchObject({ code: 0 });
     await using again = await start(file);
     expect((await post(again.url, '{"id":1,"name":"fern"}')).headers.get("idempotent-replayed")).toBe("true");
   });
@@ -178,7 +179,7 @@ describe("a data file that is lost while the service runs", () => {
     for (let id = 1; id <= 5; id++) await create(service.url, id);
     renameSync(other, file);
     await service.ended();
-    expect((await plantStore(["list", "--database", file])).err).toContain("was deleted or replaced");
+    expect((await runInProcess(["list", "--database", file])).err).toContain("was deleted or replaced");
     rmSync(`${file}.failure.json`);
     await using again = await start(file);
     expect(storedPlants(file).map(({ name }) => name)).toEqual(Array(30).fill("of the other file"));
@@ -287,7 +288,7 @@ describe("a symbolic link", () => {
     flipped[wal.length / 2] = (flipped[wal.length / 2] ?? 0) ^ 1;
     writeFileSync(`${file}-wal`, flipped);
     for (const args of [["list"], ["token", "list"], ["verify"]]) {
-      const { code, err } = await plantStore([...args, "--database", link]);
+      const { code, err } = await runInProcess([...args, "--database", link]);
       expect([args[0], code, err]).toEqual([args[0], 1, expect.stringContaining("is damaged at frame")]);
     }
     expect(await refusedStart(link)).toContain("is damaged at frame");
@@ -310,7 +311,7 @@ describe("at the start", () => {
     const before = bytesOf(folder.path);
     expect(await refusedStart(file)).toContain("is missing or empty");
     for (const args of [["token", "create", "--name", "a"], ["list"], ["verify"]])
-      expect((await plantStore([...args, "--database", file])).code).toBe(1);
+      expect((await runInProcess([...args, "--database", file])).code).toBe(1);
     expect(bytesOf(folder.path)).toEqual(before);
   });
 
@@ -331,7 +332,7 @@ describe("at the start", () => {
       ["backup", join(folder.path, "backup.db")],
       ["verify"],
     ]) {
-      const { code, err } = await plantStore([...args, "--database", file]);
+      const { code, err } = await runInProcess([...args, "--database", file]);
       expect([args[0], code, err]).toEqual([args[0], 1, expect.stringContaining("damaged")]);
     }
     expect(bytesOf(folder.path)).toEqual(before);

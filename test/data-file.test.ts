@@ -15,9 +15,9 @@ import { fileURLToPath } from "node:url";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { migrations } from "../src/storage/sqlite/migrations.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { plantStore } from "./command.ts";
 import { storedPlants, temporaryFolder } from "./harness.ts";
 import { idOf, seedStore } from "./seeded-store.ts";
+import { runInProcess } from "./terminal.ts";
 
 const plants = 3000;
 const folder = temporaryFolder();
@@ -93,8 +93,8 @@ describe("verify", () => {
 
   test("compares the file with the checksum beside it", async () => {
     const file = join(folder.path, "summed.db");
-    expect((await plantStore(["backup", file, "--database", sound])).code).toBe(0);
-    expect(await plantStore(["verify", "--database", file])).toMatchObject({
+    expect((await runInProcess(["backup", file, "--database", sound])).code).toBe(0);
+    expect(await runInProcess(["verify", "--database", file])).toMatchObject({
       code: 0,
       err: expect.stringContaining("checksum correct"),
     });
@@ -103,7 +103,7 @@ describe("verify", () => {
       using database = new Database(file);
       database.run("UPDATE plants SET created_by = 'someone else' WHERE seq = 3000");
     }
-    const { code, err } = await plantStore(["verify", "--database", file]);
+    const { code, err } = await runInProcess(["verify", "--database", file]);
     expect([code, err]).toEqual([
       1,
       expect.stringMatching(/is damaged:\n {2}its checksum is not the one in .*\.sha256/),
@@ -113,7 +113,7 @@ describe("verify", () => {
   test("says in one sentence that the file does not exist, even if there is a checksum for it", async () => {
     const file = join(folder.path, "gone.db");
     writeFileSync(`${file}.sha256`, `${"0".repeat(64)}  gone.db\n`);
-    expect(await plantStore(["verify", "--database", file])).toMatchObject({
+    expect(await runInProcess(["verify", "--database", file])).toMatchObject({
       code: 1,
       err: `plant-store: The data file ${file} does not exist.\n`,
     });
@@ -143,13 +143,13 @@ describe("verify", () => {
       const { problems } = await verify(file, () => {});
       expect([what, problems.length > 0]).toEqual([what, true]);
     }
-    const { code, err } = await plantStore(["verify", "--database", file]);
+    const { code, err } = await runInProcess(["verify", "--database", file]);
     expect([code, err]).toEqual([
       1,
       expect.stringMatching(/^.*damaged\.db is damaged:\n(?: {2}.+\n)+Restore it from a backup\.\n$/),
     ]);
     writeFileSync(file, Buffer.from(bytes).fill(0, 0, 100));
-    expect(await plantStore(["verify", "--database", file])).toMatchObject({
+    expect(await runInProcess(["verify", "--database", file])).toMatchObject({
       code: 1,
       err: expect.stringContaining("is damaged"),
     });
@@ -235,8 +235,8 @@ describe("commands that only read", () => {
     const file = join(folder.path, "crashed.db");
     await leaveWal(join(folder.path, "crashing.db"), file);
     const wal = readFileSync(`${file}-wal`);
-    expect((await plantStore(["list", "--database", file])).out).toContain("in the WAL");
-    expect((await plantStore(["verify", "--database", file])).err).toContain("is intact: 1 plant,");
+    expect((await runInProcess(["list", "--database", file])).out).toContain("in the WAL");
+    expect((await runInProcess(["verify", "--database", file])).err).toContain("is intact: 1 plant,");
     expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
   });
 
@@ -245,7 +245,7 @@ describe("commands that only read", () => {
     mkdirSync(place);
     copyFileSync(sound, join(place, "plants.db"));
     for (const command of ["list", "verify"])
-      expect((await plantStore([command, "--database", join(place, "plants.db")])).code).toBe(0);
+      expect((await runInProcess([command, "--database", join(place, "plants.db")])).code).toBe(0);
     expect(readdirSync(place)).toEqual(["plants.db"]);
   });
 
@@ -259,7 +259,7 @@ describe("commands that only read", () => {
   for (const command of [["list"], ["export"], ["token", "list"], ["token", "create", "--name", "x"]]) {
     test(`${command.join(" ")} never migrates an older file`, async () => {
       const { file, bytes } = older();
-      const { code, err } = await plantStore([...command, "--database", file]);
+      const { code, err } = await runInProcess([...command, "--database", file]);
       expect([code, err]).toEqual([
         1,
         `plant-store: ${file} was written by an older plant-store (schema 2, this one has 5): start the service on it once to migrate it.\n`,
@@ -270,19 +270,19 @@ describe("commands that only read", () => {
 
   test("verify and backup accept an older file unchanged", async () => {
     const { file, bytes } = older();
-    expect((await plantStore(["verify", "--database", file])).err).toContain("is intact: 3,000 plants");
+    expect((await runInProcess(["verify", "--database", file])).err).toContain("is intact: 3,000 plants");
     const backup = join(folder.path, "older-backup.db");
-    expect((await plantStore(["backup", backup, "--database", file])).code).toBe(0);
+    expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
     expect(readFileSync(file).equals(bytes)).toBe(true);
     const restored = join(folder.path, "restored-from-older.db");
-    expect((await plantStore(["restore", backup, "--database", restored])).code).toBe(0);
-    expect((await plantStore(["list", "--database", restored])).code).toBe(0);
+    expect((await runInProcess(["restore", backup, "--database", restored])).code).toBe(0);
+    expect((await runInProcess(["list", "--database", restored])).code).toBe(0);
   });
 });
 
 test("serve refuses a file with unknown tables in one sentence", async () => {
   const file = changed("unknown.db", "ALTER TABLE plants ADD COLUMN colour TEXT");
-  const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", file]);
+  const { code, err } = await runInProcess(["serve", "--listen", "127.0.0.1:0", "--database", file]);
   expect([code, err]).toEqual([
     1,
     expect.stringMatching(
@@ -295,13 +295,13 @@ describe("backup and restore", () => {
   test("a copy that fails SQLite's integrity check is neither kept as a backup nor restored", async () => {
     const file = changedToBlob("unsound.db");
     const backup = join(folder.path, "unsound-backup.db");
-    const { code, err } = await plantStore(["backup", backup, "--database", file]);
+    const { code, err } = await runInProcess(["backup", backup, "--database", file]);
     expect([code, err]).toEqual([
       1,
       expect.stringContaining("The copy is not sound: non-TEXT value in plants.name"),
     ]);
     const restored = join(folder.path, "unsound-restored.db");
-    expect((await plantStore(["restore", file, "--database", restored])).err).toContain(
+    expect((await runInProcess(["restore", file, "--database", restored])).err).toContain(
       "The copy is not sound",
     );
     for (const path of [backup, `${backup}.partial`, `${backup}.sha256`, restored])
@@ -314,10 +314,10 @@ describe("backup and restore", () => {
     rmSync(target);
     const wal = readFileSync(`${target}-wal`);
     const backup = join(folder.path, "before-the-loss.db");
-    expect((await plantStore(["backup", backup, "--database", sound])).code).toBe(0);
-    expect((await plantStore(["restore", backup, "--database", target])).code).toBe(0);
+    expect((await runInProcess(["backup", backup, "--database", sound])).code).toBe(0);
+    expect((await runInProcess(["restore", backup, "--database", target])).code).toBe(0);
     expect(storedPlants(target)).toEqual(storedPlants(sound));
     expect(readFileSync(`${target}-wal.left-behind`).equals(wal)).toBe(true);
-    expect((await plantStore(["verify", "--database", target])).code).toBe(0);
+    expect((await runInProcess(["verify", "--database", target])).code).toBe(0);
   });
 });

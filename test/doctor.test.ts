@@ -30,7 +30,7 @@ async function examine(
   args: readonly string[],
   environment: Record<string, string> = {},
 ): Promise<{ code: number | null; find(check: string): Finding[] }> {
-  const { code, out } = await runInProcess(["doctor", "--json", ...args], environment);
+  const { code, out } = await runInProcess(["doctor", "--json", ...args], { environment });
   const findings = parse({ out });
   return { code, find: (check) => findings.filter((finding) => finding.check === check) };
 }
@@ -144,7 +144,7 @@ describe("what is broken in the folder", () => {
     expect([foreign.code, foreign.find("data file")]).toMatchObject([1, [{ outcome: "fail" }]]);
 
     const own = join(folder.path, "own.db");
-    await plantStore(["token", "create", "--name", "a", "--database", own]);
+    await runInProcess(["token", "create", "--name", "a", "--database", own]);
     writeFileSync(`${own}.failure.json`, '{"reason":"sync-failed"}');
     const failed = await examine(["--database", own]);
     expect(failed.code).toBe(0);
@@ -259,7 +259,7 @@ test("PostgreSQL's unsafe settings, absent standbys and missing privileges are f
   expect(unsafe.find("privileges")[0]?.message).toContain("no tables yet");
   expect(unsafe.find("standbys")).toMatchObject([{ outcome: "ok" }]);
 
-  await plantStore([
+  await runInProcess([
     "token",
     "create",
     "--name",

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { plantStore, startPlantStore } from "./command.ts";
+import { startPlantStore } from "./command.ts";
 import { followThroughKills } from "./follow-rounds.ts";
 import {
   accessToken,
@@ -23,6 +23,7 @@ import {
   temporaryFolder,
 } from "./harness.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
+import { runInProcess } from "./terminal.ts";
 
 const environment = {
   PLANT_STORE_OPERATOR_TOKEN: operatorToken,
@@ -35,7 +36,7 @@ async function addPlants(service: TestService, from: number, to: number): Promis
 }
 
 function followOnce(service: TestService, to: string, ...more: string[]) {
-  return plantStore(["follow", "--from", service.operatorUrl, "--to", to, "--once", ...more], {
+  return runInProcess(["follow", "--from", service.operatorUrl, "--to", to, "--once", ...more], {
     environment,
   });
 }
@@ -122,7 +123,7 @@ describe("follow", () => {
     await using restored = await startTestService();
     for (const name of ["plants-000000000001.ndjson", "plants-000000000002.ndjson"]) {
       const args = ["import", join(copies, name), "--url", restored.url];
-      expect((await plantStore(args, { environment })).code).toBe(0);
+      expect((await runInProcess(args, { environment })).code).toBe(0);
     }
     expect(contents(restored.database)).toEqual(contents(source.database));
     appendFileSync(join(copies, "plants-000000000002.ndjson"), "changed\n");
@@ -164,9 +165,9 @@ describe("follow", () => {
       await addPlants(source, 0, 5);
       await followOnce(source, path("copy.db"));
       await followOnce(source, `${path("segments")}/`);
-      await plantStore(["backup", path("backup.db"), "--database", path("source.db")]);
+      await runInProcess(["backup", path("backup.db"), "--database", path("source.db")]);
     }
-    await plantStore(["restore", path("backup.db"), "--database", path("restored.db")]);
+    await runInProcess(["restore", path("backup.db"), "--database", path("restored.db")]);
     await using restored = await startTestService({}, path("restored.db"));
     const toFile = await followOnce(restored, path("copy.db"));
     expect([toFile.code, toFile.err]).toEqual([
@@ -194,7 +195,7 @@ describe("follow", () => {
     using folder = temporaryFolder();
     await using source = await startTestService();
     const args = ["follow", "--from", source.url, "--to", `${folder.path}/a/`, "--once"];
-    expect(await plantStore(args, { environment })).toMatchObject({
+    expect(await runInProcess(args, { environment })).toMatchObject({
       code: 1,
       err: expect.stringContaining("Check --from: it must be the operator listener (--operator-listen)."),
     });
@@ -202,7 +203,7 @@ describe("follow", () => {
 
   test("needs its tokens and a place for the cursor, and is refused without the scope", async () => {
     const run = (to: string, variables: Record<string, string>) =>
-      plantStore(["follow", "--from", "http://127.0.0.1:9", "--to", to, "--once"], {
+      runInProcess(["follow", "--from", "http://127.0.0.1:9", "--to", to, "--once"], {
         environment: variables,
       });
     expect(await run("x/", {})).toMatchObject({
@@ -214,12 +215,12 @@ describe("follow", () => {
       "ACCESS_TOKEN is not",
     );
     expect((await run("http://127.0.0.1:9", environment)).err).toContain("--cursor FILE");
-    expect((await plantStore(["follow", "--from", "x"], { environment })).code).toBe(2);
+    expect((await runInProcess(["follow", "--from", "x"], { environment })).code).toBe(2);
     using folder = temporaryFolder();
     await using source = await startTestService();
     const asClient = { environment: { ...environment, PLANT_STORE_OPERATOR_TOKEN: accessToken } };
     const args = ["follow", "--from", source.operatorUrl, "--to", `${folder.path}/`];
-    expect(await plantStore(args, asClient)).toMatchObject({
+    expect(await runInProcess(args, asClient)).toMatchObject({
       code: 1,
       err: expect.stringContaining("lacks the scope operator:read"),
     });
@@ -270,7 +271,7 @@ describe("follow", () => {
     const runs = Object.entries(responses).map(async ([name, [, reason]], index) => {
       const copy = join(folder.path, `copy-${index}.db`);
       const from = `http://127.0.0.1:${source.port}/${encodeURIComponent(name)}`;
-      const { code, err } = await plantStore(["follow", "--from", from, "--to", copy, "--once"], {
+      const { code, err } = await runInProcess(["follow", "--from", from, "--to", copy, "--once"], {
         environment,
       });
       expect([name, code, err]).toEqual([name, 1, expect.stringContaining(reason)]);

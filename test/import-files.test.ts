@@ -75,7 +75,7 @@ test("what was compressed and in UTF-16 is stored exactly", async () => {
   const file = join(folder.path, "plants.csv.gz");
   writeFileSync(file, gzipSync(utf16(csv.replaceAll(",", ";"))));
   const { code } = await runInProcess(["import", file, "--url", service.url], {
-    PLANT_STORE_ACCESS_TOKEN: accessToken,
+    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
   });
   expect(code).toBe(0);
   expect(storedPlants(service.database)).toMatchObject([
@@ -104,7 +104,7 @@ test("refused rows are saved in the order of the file, whatever the order of the
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { code } = await runInProcess(["import", file, "--url", url, "--refused", refused], {
-    PLANT_STORE_ACCESS_TOKEN: accessToken,
+    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
   });
   server.closeAllConnections();
   server.close();
@@ -130,9 +130,9 @@ describe("--wait", () => {
 
   test("excludes --attempts, and has a limit", async () => {
     const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-    const both = await runInProcess(["import", "x", "--wait", "1m", "--attempts", "2"], environment);
+    const both = await runInProcess(["import", "x", "--wait", "1m", "--attempts", "2"], { environment });
     expect([both.code, both.err]).toEqual([2, expect.stringContaining("exclude each other")]);
-    const long = await runInProcess(["import", "x", "--wait", "2d"], environment);
+    const long = await runInProcess(["import", "x", "--wait", "2d"], { environment });
     expect([long.code, long.err]).toEqual([2, expect.stringContaining("at most 1d")]);
   });
 });

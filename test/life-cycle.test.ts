@@ -15,6 +15,7 @@ import {
   temporaryFolder,
   untilContinue,
 } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
 
 const preset = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const head = `POST /plants HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n`;
@@ -133,7 +134,7 @@ describe("the first run", () => {
 });
 
 async function tokenCount(database: string): Promise<number> {
-  return JSON.parse((await plantStore(["token", "list", "--json", "--database", database])).out).length;
+  return JSON.parse((await runInProcess(["token", "list", "--json", "--database", database])).out).length;
 }
 
 onEveryEngine((engine) => {
@@ -313,7 +314,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
       "--database",
       join(folder.path, "p.db"),
     ];
-    const { code, err } = await plantStore(args);
+    const { code, err } = await runInProcess(args);
     expect([code, err]).toEqual([1, expect.stringContaining("is in use by another process")]);
     oneSentence(err);
   });
@@ -341,7 +342,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
       using folder = temporaryFolder();
       const path = join(folder.path, "p.db");
       make(path);
-      const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", path]);
+      const { code, err } = await runInProcess(["serve", "--listen", "127.0.0.1:0", "--database", path]);
       expect([code, err]).toEqual([1, expect.stringContaining(message)]);
       oneSentence(err);
     });
@@ -356,14 +357,14 @@ describe("a start that cannot succeed says why in one sentence", () => {
       "-e",
       `new (require("bun:sqlite").Database)(${JSON.stringify(path)}).run("PRAGMA user_version = 999")`,
     ]);
-    const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", path]);
+    const { code, err } = await runInProcess(["serve", "--listen", "127.0.0.1:0", "--database", path]);
     expect([code, err]).toEqual([1, expect.stringContaining("newer plant-store")]);
   });
 
   test("when the folder cannot be created", async () => {
     using folder = temporaryFolder();
     writeFileSync(join(folder.path, "file"), "");
-    const { code, err } = await plantStore([
+    const { code, err } = await runInProcess([
       "serve",
       "--listen",
       "127.0.0.1:0",
@@ -375,7 +376,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
   });
 
   test("when the data file cannot be written, even by root", async () => {
-    const { code, err } = await plantStore([
+    const { code, err } = await runInProcess([
       "serve",
       "--listen",
       "127.0.0.1:0",
@@ -411,7 +412,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
   ];
   for (const [args, environment, message] of misused) {
     test(`when used as ${JSON.stringify([...args, ...Object.keys(environment)])}`, async () => {
-      const { code, err } = await plantStore(args, { environment });
+      const { code, err } = await runInProcess(args, { environment });
       expect([code, err]).toEqual([2, expect.stringContaining(message)]);
       oneSentence(err);
     });
@@ -435,7 +436,7 @@ test("a stored token whose secret is preset has the preset's scope, and revoking
   using folder = temporaryFolder();
   const database = join(folder.path, "p.db");
   const args = ["token", "create", "--name", "both", "--scope", "operator", "--scope", "plants:create"];
-  const secret = (await plantStore([...args, "--database", database])).out.trim();
+  const secret = (await runInProcess([...args, "--database", database])).out.trim();
   await using service = await serve(["--database", database], {
     environment: { PLANT_STORE_OPERATOR_TOKEN: secret },
   });

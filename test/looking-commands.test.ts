@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { plantStore } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
 import { post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
 
 const plants = [
   '{"id":9007199254740993,"name":"Fern","tag":"indoor"}',
@@ -44,29 +45,29 @@ onEveryEngine((engine) => {
 
     test("list filters, and says if there are more", async () => {
       const json = async (...args: string[]) =>
-        JSON.parse((await plantStore(["list", "--json", ...args, ...database])).out).map(
+        JSON.parse((await runInProcess(["list", "--json", ...args, ...database])).out).map(
           ({ id }: { id: string }) => id,
         );
       expect(await json("--tag", "indoor")).toEqual(["9007199254740993"]);
       expect(await json("--name", "MOSS")).toEqual(["7"]);
       expect(await json("--oldest", "--limit", "1")).toEqual(["9007199254740993"]);
       expect(await json("--until", "2020-01-01")).toEqual([]);
-      expect((await plantStore(["list", "--limit", "1", ...database])).err).toContain(
+      expect((await runInProcess(["list", "--limit", "1", ...database])).err).toContain(
         "This is the first one.",
       );
-      expect((await plantStore(["list", "--tag", "none", ...database])).err).toBe("No plants match.\n");
+      expect((await runInProcess(["list", "--tag", "none", ...database])).err).toBe("No plants match.\n");
     });
 
     test("show prints one plant, even with a negative id", async () => {
-      const { code, out } = await plantStore(["show", "-5", "--json", ...database]);
+      const { code, out } = await runInProcess(["show", "-5", "--json", ...database]);
       expect([code, JSON.parse(out)]).toMatchObject([
         0,
         { id: "-5", name: "Oak\u001b[31m red\nline\u009b32m" },
       ]);
-      expect((await plantStore(["show", "9007199254740993", ...database])).out).toMatch(
+      expect((await runInProcess(["show", "9007199254740993", ...database])).out).toMatch(
         /^id +9007199254740993\nname +Fern\ntag +indoor\n/,
       );
-      expect(await plantStore(["show", "9007199254740992", ...database])).toMatchObject({
+      expect(await runInProcess(["show", "9007199254740992", ...database])).toMatchObject({
         code: 1,
         err: "plant-store: no plant has the id 9007199254740992.\n",
       });
@@ -80,21 +81,21 @@ onEveryEngine((engine) => {
         ["show", "-5", "--json"],
         ["export"],
       ]) {
-        const { out } = await plantStore([...args, ...database]);
+        const { out } = await runInProcess([...args, ...database]);
         expect(out).toContain("Oak\\u");
         expect(out.replaceAll("\n", "")).toMatch(/^\P{Cc}+$/u);
       }
     });
 
     test("export prints what import reads", async () => {
-      const { out } = await plantStore(["export", ...database]);
+      const { out } = await runInProcess(["export", ...database]);
       expect(out.split("\n")[0]).toStartWith(
         '{"id":9007199254740993,"name":"Fern","tag":"indoor","createdAt":',
       );
-      const { out: csv } = await plantStore(["export", "--format", "csv", ...database]);
+      const { out: csv } = await runInProcess(["export", "--format", "csv", ...database]);
       expect(csv).toContain('\r\n7,"Moss, ""soft""","",');
       expect(csv).toStartWith("id,name,tag,created_at,created_by\r\n9007199254740993,Fern,indoor,");
-      const { out: safe } = await plantStore(["export", "--format", "csv-safe", ...database]);
+      const { out: safe } = await runInProcess(["export", "--format", "csv-safe", ...database]);
       expect(safe).toStartWith(
         'id,safe_name,safe_tag,created_at,safe_created_by\r\n9007199254740993,"Fern","indoor",',
       );
@@ -109,7 +110,7 @@ onEveryEngine((engine) => {
       [["export", "--format", "xml"], "--format must be ndjson, json, csv or csv-safe"],
     ] as const) {
       test(`${args.join(" ")} is refused`, async () => {
-        const { code, err } = await plantStore([...args, ...database]);
+        const { code, err } = await runInProcess([...args, ...database]);
         expect([code, err]).toEqual([2, expect.stringContaining(message)]);
       });
     }
@@ -145,9 +146,9 @@ describe("backup, restore and verify", () => {
     expect(existsSync(`${file}.partial`)).toBe(false);
 
     const restored = join(folder.path, "new", "plants.db");
-    expect((await plantStore(["restore", file, "--database", restored])).code).toBe(0);
+    expect((await runInProcess(["restore", file, "--database", restored])).code).toBe(0);
     expect(storedPlants(restored)).toEqual(expect.arrayContaining(before));
-    expect((await plantStore(["verify", "--database", restored])).err).toContain("is intact");
+    expect((await runInProcess(["verify", "--database", restored])).err).toContain("is intact");
     await using again = await startTestService({}, restored);
     for (const plant of plants)
       expect((await post(again.url, plant)).headers.get("idempotent-replayed")).toBe("true");
@@ -161,11 +162,11 @@ describe("backup, restore and verify", () => {
       await using running = await startTestService({}, database);
       await post(running.url, plants[0] ?? "");
     }
-    expect((await plantStore(["backup", file, "--database", database])).code).toBe(0);
-    expect((await plantStore(["backup", file, "--database", database])).err).toContain(
+    expect((await runInProcess(["backup", file, "--database", database])).code).toBe(0);
+    expect((await runInProcess(["backup", file, "--database", database])).err).toContain(
       "a backup never overwrites",
     );
-    expect((await plantStore(["restore", file, "--database", database])).err).toContain(
+    expect((await runInProcess(["restore", file, "--database", database])).err).toContain(
       "restoring never overwrites",
     );
     const bytes = readFileSync(file);
@@ -173,16 +174,16 @@ describe("backup, restore and verify", () => {
     chmodSync(file, 0o600);
     writeFileSync(file, bytes);
     const elsewhere = join(folder.path, "elsewhere.db");
-    expect((await plantStore(["restore", file, "--database", elsewhere])).err).toContain(
+    expect((await runInProcess(["restore", file, "--database", elsewhere])).err).toContain(
       "does not match its checksum",
     );
     expect(existsSync(elsewhere)).toBe(false);
     expect(
-      (await plantStore(["restore", join(folder.path, "none.db"), "--database", elsewhere])).err,
+      (await runInProcess(["restore", join(folder.path, "none.db"), "--database", elsewhere])).err,
     ).toContain("does not exist");
-    expect((await plantStore(["backup", join(folder.path, "b2.db"), "--database", elsewhere])).err).toContain(
-      "does not exist",
-    );
+    expect(
+      (await runInProcess(["backup", join(folder.path, "b2.db"), "--database", elsewhere])).err,
+    ).toContain("does not exist");
   }, 20_000);
 
   test("a backup follows no symlink, and replaces nothing but what an interrupted one left", async () => {
@@ -191,7 +192,7 @@ describe("backup, restore and verify", () => {
     const database = path("plants.db");
     await (await startTestService({}, database))[Symbol.asyncDispose]();
     const precious = path("precious");
-    const backUp = (name: string) => plantStore(["backup", path(name), "--database", database]);
+    const backUp = (name: string) => runInProcess(["backup", path(name), "--database", database]);
 
     for (const ending of ["", ".sha256", ".partial"]) {
       writeFileSync(precious, "precious");
@@ -223,11 +224,11 @@ describe("backup, restore and verify", () => {
       await using running = await startTestService({}, database);
       await post(running.url, plants[0] ?? "");
     }
-    await plantStore(["backup", file, "--database", database]);
+    await runInProcess(["backup", file, "--database", database]);
     const target = join(folder.path, "restored.db");
     writeFileSync(`${target}-wal`, "the WAL of a deleted file");
     writeFileSync(`${target}-shm`, "its index");
-    expect((await plantStore(["restore", file, "--database", target])).code).toBe(0);
+    expect((await runInProcess(["restore", file, "--database", target])).code).toBe(0);
     expect(storedPlants(target)).toEqual(storedPlants(database));
   }, 20_000);
 
@@ -245,13 +246,13 @@ describe("backup, restore and verify", () => {
       file.run("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE id = 7");
       file.run("DELETE FROM plants WHERE id = 9");
     }
-    const { code, err } = await plantStore(["verify", "--database", database]);
+    const { code, err } = await runInProcess(["verify", "--database", database]);
     expect(code).toBe(1);
     expect(err).toContain("the plant with the id 7: its name is not text");
     expect(err).toContain("1 of the plants 1 to 300 are missing");
     const bytes = readFileSync(database);
     bytes.fill(0xff, 3 * 4096 + 8, 3 * 4096 + 600);
     writeFileSync(database, bytes);
-    expect((await plantStore(["verify", "--database", database])).code).toBe(1);
+    expect((await runInProcess(["verify", "--database", database])).code).toBe(1);
   }, 20_000);
 });

@@ -3,9 +3,10 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { executable, plantStore } from "./command.ts";
+import { executable } from "./command.ts";
 import { temporaryFolder } from "./harness.ts";
 import { asUser } from "./postgres-files.ts";
+import { runInProcess } from "./terminal.ts";
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const [command, ...first] = executable === undefined ? [process.execPath, main] : [executable];
@@ -28,7 +29,7 @@ describe.skipIf(!canRun)("a user who may not enter the data folder", () => {
   beforeAll(async () => {
     chmodSync(folder.path, 0o755);
     mkdirSync(closed);
-    await plantStore(["token", "create", "--name", "a", "--database", file]);
+    await runInProcess(["token", "create", "--name", "a", "--database", file]);
     chmodSync(closed, 0);
   });
   afterAll(() => {

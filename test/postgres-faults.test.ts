@@ -6,9 +6,9 @@ import { Connections } from "../src/storage/postgres/connections.ts";
 import { parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
 import { openConnection } from "../src/storage/postgres/open-connection.ts";
 import { WriteProbe } from "../src/storage/postgres/write-probe.ts";
-import { plantStore } from "./command.ts";
 import { eventually, operatorToken, post, startTestService, type TestService } from "./harness.ts";
 import { canMount, type PostgresServer, startPostgres } from "./postgres.ts";
+import { runInProcess } from "./terminal.ts";
 
 let server: PostgresServer;
 let database: string;
@@ -294,7 +294,7 @@ describe("a server that can lose acknowledged writes", () => {
     test(`(${setting}=off) is refused at the start, unless the operator allows it`, async () => {
       await configure(`SET ${setting} = off`);
       try {
-        const refused = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", database]);
+        const refused = await runInProcess(["serve", "--listen", "127.0.0.1:0", "--database", database]);
         expect([refused.code, refused.err]).toEqual([2, expect.stringContaining(`has ${setting}=off`)]);
         expect(refused.err.trim().split("\n")).toHaveLength(1);
         await using running = await startTestService({ "allow-unsafe-database": "yes" }, database);

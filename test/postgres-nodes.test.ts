@@ -3,9 +3,10 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { creationEntry, mintToken } from "../src/access/tokens.ts";
 import { openStore } from "../src/storage/open-store.ts";
-import { plantStore, serve } from "./command.ts";
+import { serve } from "./command.ts";
 import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { runInProcess } from "./terminal.ts";
 
 const password = "pass@word/with:signs";
 let server: PostgresServer;
@@ -101,11 +102,11 @@ describe("several nodes on one database", () => {
   test("see each other's tokens within a second", async () => {
     const database = ["--database", await server.newDatabase()];
     await using service = await serve(database, { environment: { PLANT_STORE_ACCESS_TOKEN: accessToken } });
-    const secret = (await plantStore(["token", "create", "--name", "x", ...database])).out.trim();
+    const secret = (await runInProcess(["token", "create", "--name", "x", ...database])).out.trim();
     await Bun.sleep(1000);
     const headers = { Authorization: `Bearer ${secret}` };
     expect((await post(service.url, '{"id":1,"name":"a"}', headers)).status).toBe(200);
-    await plantStore(["token", "revoke", "x", ...database]);
+    await runInProcess(["token", "revoke", "x", ...database]);
     await Bun.sleep(1000);
     expect((await post(service.url, '{"id":1,"name":"a"}', headers)).status).toBe(401);
   }, 20_000);
@@ -182,7 +183,7 @@ describe("connecting", () => {
   for (const [exitCode, what, host, by, options, says] of refused) {
     test(`with ${what} is refused in one sentence, without the password`, async () => {
       const args = ["serve", "--listen", "127.0.0.1:0", "--database", await address(host, by, options)];
-      const { code, err } = await plantStore(args);
+      const { code, err } = await runInProcess(args);
       expect([code, err]).toEqual([exitCode, expect.stringContaining(says)]);
       expect(err.trim().split("\n")).toHaveLength(1);
       expect(err).not.toMatch(/pass@word|pass%40|not-it-at-all/);
@@ -240,7 +241,7 @@ describe("connecting", () => {
     ];
     const database = await address("127.0.0.1", "gardener", "");
     for (const environment of sources) {
-      const listed = await plantStore(["token", "list", "--database", database], { environment });
+      const listed = await runInProcess(["token", "list", "--database", database], { environment });
       expect(listed).toEqual({ code: 0, out: "", err: expect.stringContaining("There are no tokens yet") });
       expect(listed.err.trim().split("\n")).toHaveLength(1);
     }
@@ -249,7 +250,7 @@ describe("connecting", () => {
   test("is shown in the greeting and by config, without the password", async () => {
     const database = await address("127.0.0.1", login, "");
     await using service = await serve(["--database", database]);
-    const configured = await plantStore(["config", "--database", database]);
+    const configured = await runInProcess(["config", "--database", database]);
     for (const text of [service.out(), configured.out])
       expect(text).toContain("postgres://gardener:***@127.0.0.1");
     for (const text of [service.out(), service.err(), configured.out, configured.err])
@@ -260,7 +261,7 @@ describe("connecting", () => {
   test("to a database with an unrelated table plants fails, and changes nothing", async () => {
     const database = await server.newDatabase();
     await server.run("CREATE TABLE plants (leaf text)", database);
-    const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", database]);
+    const { code, err } = await runInProcess(["serve", "--listen", "127.0.0.1:0", "--database", database]);
     expect([code, err]).toEqual([1, expect.stringContaining('relation "plants" already exists')]);
     expect(await server.run("SELECT * FROM plants", database)).toEqual([]);
   });
@@ -269,7 +270,7 @@ describe("connecting", () => {
     const database = await server.newDatabase();
     await (await open(database))[Symbol.asyncDispose]();
     await server.run("UPDATE plant_store_schema SET version = 999", database);
-    const { code, err } = await plantStore(["serve", "--listen", "127.0.0.1:0", "--database", database]);
+    const { code, err } = await runInProcess(["serve", "--listen", "127.0.0.1:0", "--database", database]);
     expect([code, err]).toEqual([1, expect.stringContaining("newer plant-store")]);
   });
 });

@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { openStore } from "../src/storage/open-store.ts";
-import { plantStore } from "./command.ts";
 import { eventually, kindsOf, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
+import { runInProcess } from "./terminal.ts";
 
 let server: PostgresServer;
 let database: string;
@@ -97,7 +97,7 @@ describe("a plant that the database rejects", () => {
     }
     await (await open())[Symbol.asyncDispose]();
     await server.run(refuseWeeds, database);
-    const { code, err, out } = await plantStore(["copy", "--from", file, "--to", database, "--json"]);
+    const { code, err, out } = await runInProcess(["copy", "--from", file, "--to", database, "--json"]);
     expect(code).toBe(1);
     expect(err.match(/the plant with the id 5/gi)).toHaveLength(1);
     expect(err).toContain("no_weeds");
@@ -279,7 +279,7 @@ describe("a database of the second version", () => {
   }, 30_000);
 
   test("is not upgraded by read and token commands", async () => {
-    const listed = await plantStore([
+    const listed = await runInProcess([
       "list",
       "--tag",
       "tag 3",
@@ -291,10 +291,10 @@ describe("a database of the second version", () => {
     ]);
     expect([listed.code, listed.err]).toEqual([0, expect.any(String)]);
     await server.run("INSERT INTO tokens VALUES ('d', 'i', 'earlier', 'operator', 1)", database);
-    const tokens = await plantStore(["token", "list", "--database", database]);
+    const tokens = await runInProcess(["token", "list", "--database", database]);
     expect([tokens.code, tokens.out]).toEqual([0, expect.stringContaining("earlier")]);
     for (const args of [["token", "create", "--name", "x"], ["token", "revoke", "earlier"], ["audit"]])
-      expect(await plantStore([...args, "--database", database])).toMatchObject({
+      expect(await runInProcess([...args, "--database", database])).toMatchObject({
         code: 1,
         err: expect.stringContaining("older plant-store: start the service on it once"),
       });

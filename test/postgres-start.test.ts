@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Finished, plantStore, type Serving, serve } from "./command.ts";
+import { type Finished, type Serving, serve } from "./command.ts";
 import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
 import { startLossyProxy } from "./lossy-proxy.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startSharingPooler } from "./sharing-pooler.ts";
+import { runInProcess } from "./terminal.ts";
 
 let server: PostgresServer;
 // Started first and awaited last, since it retries for ten seconds.
 let toNowhere: Promise<Finished>;
 beforeAll(async () => {
   const environment = { PLANT_STORE_DATABASE: "postgres://me:secret@127.0.0.1:1/plants" };
-  toNowhere = plantStore(["token", "list"], { environment });
+  toNowhere = runInProcess(["token", "list"], { environment });
   server = await startPostgres({ access: ["host all gardener 127.0.0.1/32 scram-sha-256"] });
   await server.run("CREATE ROLE gardener LOGIN SUPERUSER PASSWORD 'right'; CREATE ROLE helper LOGIN");
 });
@@ -30,7 +31,7 @@ async function expectUnavailable(service: Serving, headers: Record<string, strin
 
 /** Expects the start to fail with one sentence. */
 async function expectRefused(args: readonly string[], code: number, says: string): Promise<void> {
-  const refused = await plantStore(["serve", "--listen", "127.0.0.1:0", ...args]);
+  const refused = await runInProcess(["serve", "--listen", "127.0.0.1:0", ...args]);
   expect([refused.code, refused.err]).toEqual([code, expect.stringContaining(says)]);
   expect(refused.err.trim().split("\n")).toHaveLength(1);
 }
@@ -59,7 +60,7 @@ describe("a database that is unreachable at the start", () => {
 
   test("is used once it is reachable, and every worker learns its tokens", async () => {
     const database = ["--database", await server.newDatabase()];
-    const secret = (await plantStore(["token", "create", "--name", "x", ...database])).out.trim();
+    const secret = (await runInProcess(["token", "create", "--name", "x", ...database])).out.trim();
     await server.stop("fast");
     await using service = await serve([...database, "--workers", "2"]);
     await expectUnavailable(service, bearer(secret));
@@ -138,7 +139,7 @@ describe("the first token", () => {
 
 test("losing the database just after opening it does not stop the service", async () => {
   const database = await server.newDatabase();
-  const secret = (await plantStore(["token", "create", "--name", "x", "--database", database])).out.trim();
+  const secret = (await runInProcess(["token", "create", "--name", "x", "--database", database])).out.trim();
   using proxy = await startLossyProxy(server.port, "FROM tokens");
   await using running = await startTestService({}, database.replace(`:${server.port}/`, `:${proxy.port}/`));
   expect(running.logged.join("")).toContain("database unavailable, retrying");
@@ -171,7 +172,7 @@ describe("a password", () => {
     address.username = "gardener";
     const args = ["--listen", "127.0.0.1:0", "--database", address.href];
     const environment = { PLANT_STORE_DATABASE_PASSWORD: "wrong" };
-    expect((await plantStore(args, { environment })).code).toBe(2);
+    expect((await runInProcess(args, { environment })).code).toBe(2);
     address.password = "wrong";
     await expectRefused(["--database", address.href], 2, "password authentication failed");
   }, 20_000);
@@ -189,7 +190,7 @@ describe("refused at the start", () => {
     const database = await server.newDatabase();
     const asHelper = database.replace("postgres@", "helper@");
     await expectRefused(["--database", asHelper], 2, "permission denied for schema public");
-    expect((await plantStore(["token", "create", "--name", "x", "--database", database])).code).toBe(0);
+    expect((await runInProcess(["token", "create", "--name", "x", "--database", database])).code).toBe(0);
     await server.run(
       `GRANT SELECT ON plant_store_schema TO helper; GRANT SELECT, INSERT, UPDATE ON plants TO helper;
        GRANT SELECT, INSERT ON tokens TO helper; GRANT ALL ON plant_store_nodes, audit_trail TO helper`,

@@ -6,9 +6,9 @@ import { CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts"
 import type { Arrival } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
 import type { Store } from "../src/storage/store.ts";
-import { plantStore } from "./command.ts";
 import { type Engine, onEveryEngine } from "./engines.ts";
 import { kindsOf } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
 
 const arrival = (id: bigint | number, name: string, tag?: string, createdBy = "test"): Arrival => ({
   plant: { id: BigInt(id), name, tag },
@@ -306,7 +306,7 @@ onEveryEngine((engine) => {
     // By commands, since a SQLite store is not used any more after a failed write.
     test("has an entry for each change of a token, and without one the token does not change", async () => {
       const database = await engine.newDatabase();
-      const run = (...args: string[]) => plantStore(["token", ...args, "--database", database]);
+      const run = (...args: string[]) => runInProcess(["token", ...args, "--database", database]);
       expect((await run("create", "--name", "old")).code).toBe(0);
       const refuse =
         engine.name === "sqlite"

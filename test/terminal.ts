@@ -1,12 +1,17 @@
 import { readFileSync } from "node:fs";
 import { runCommand } from "../src/cli/run.ts";
-import type { Finished } from "./command.ts";
+import { bareEnvironment, executable, type Finished, plantStore } from "./command.ts";
+import { findSecrets } from "./harness.ts";
 
-/** Runs a command in this process, which takes a tenth of the time of one of its own. */
+/**
+ * Runs a command in this process, which takes a tenth of the time of one of its own. For what a command does and says; what its
+ * process does is for `plantStore`, which runs it also where the tests are of the single executable.
+ */
 export async function runInProcess(
   args: readonly string[],
-  environment: Record<string, string> = {},
+  { environment = {} }: { readonly environment?: Record<string, string> } = {},
 ): Promise<Finished> {
+  if (executable !== undefined) return plantStore(args, { environment });
   const written = { out: "", err: "" };
   const collect = (stream: "out" | "err") => (text: string) => {
     written[stream] += text;
@@ -15,7 +20,7 @@ export async function runInProcess(
     throw new Error("no test that runs in this process needs this");
   };
   const code = await runCommand(args, {
-    environment: { PATH: process.env["PATH"], ...environment },
+    environment: { ...bareEnvironment, ...environment },
     readFile: (path) => readFileSync(path, "utf8"),
     input: unused,
     out: collect("out"),
@@ -33,5 +38,7 @@ export async function runInProcess(
     stopSignal: () => new Promise(() => {}),
     exitWithoutClosing: unused,
   });
+  // Secrets are data, for standard output.
+  if (findSecrets(written.err).length > 0) throw new Error("A secret was written to standard error.");
   return { code, ...written };
 }

@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { Authority, replaceFile } from "./certificates.ts";
-import { plantStore, serve } from "./command.ts";
+import { serve } from "./command.ts";
 import { eventually, rawPost, startTestService, type TestService, temporaryFolder } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
 
 interface Handshake {
   readonly socket: TLSSocket;
@@ -144,7 +145,12 @@ describe("the command line", () => {
       "does not belong to",
     ],
   ])("refuses %s", async (_, args, message) => {
-    const { code, err } = await plantStore(["serve", "--database", join(folder.path, "none.db"), ...args()]);
+    const { code, err } = await runInProcess([
+      "serve",
+      "--database",
+      join(folder.path, "none.db"),
+      ...args(),
+    ]);
     expect([code, err]).toEqual([2, expect.stringContaining(message)]);
   });
 

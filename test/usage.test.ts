@@ -63,12 +63,12 @@ describe("a command that needs a token", () => {
     const [token, plants] = [join(folder.path, "token"), join(folder.path, "plants.ndjson")];
     writeFileSync(token, "a-token-of-twenty-characters\n", { mode: 0o644 });
     writeFileSync(plants, "");
-    const variables = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
+    const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
     const warning = `plant-store: other users can read or write ${token}, which has mode 644; run chmod 600 on it.\n`;
-    expect((await runInProcess(["import", plants], variables)).err).toContain(warning);
-    expect((await runInProcess(["config"], variables)).err).toBe("");
+    expect((await runInProcess(["import", plants], { environment })).err).toContain(warning);
+    expect((await runInProcess(["config"], { environment })).err).toBe("");
     chmodSync(token, 0o600);
-    expect((await runInProcess(["import", plants], variables)).err).not.toContain("chmod");
+    expect((await runInProcess(["import", plants], { environment })).err).not.toContain("chmod");
   });
 });
 
