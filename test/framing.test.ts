@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { Authority } from "./certificates.ts";
 import {
   accessToken,
@@ -18,6 +19,13 @@ const head = `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer 
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => Number(match[1]));
 const errors = (text: string) => [...text.matchAll(/"error":(\d+)/g)].map((match) => Number(match[1]));
 let nextId = 1000;
+
+async function open(target: Target): Promise<Socket> {
+  const connected = Promise.withResolvers<void>();
+  const socket = connectTo(target, false, connected.resolve);
+  await connected.promise;
+  return socket;
+}
 
 // Both listeners run on the same HTTP stack, and both serve POST /plants.
 describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,", (listener) => {
@@ -329,31 +337,28 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
     });
 
     test("does not hold up others by what it sends ahead", async () => {
-      const floodStartMs = performance.now();
-      const flood = sendRaw(
-        port,
-        [
-          "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(4999),
-          "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
-        ],
-        20_000,
-      );
-      await Bun.sleep(5);
-      let longestMs = 0;
-      for (let round = 0; round < 20; round++) {
-        const startMs = performance.now();
-        await livez();
-        longestMs = Math.max(longestMs, performance.now() - startMs);
-      }
-      expect(statuses((await flood).text)).toHaveLength(5000);
-      // Whoever is held up waits for all of it.
-      expect(longestMs).toBeLessThan(Math.max(500, (performance.now() - floodStartMs) / 2));
-    }, 60_000);
+      const pipelined = 1000;
+      const ask = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+      const [flood, other] = await Promise.all([open(port), open(port)]);
+      let answers = "";
+      flood.on("data", (bytes: Buffer) => {
+        answers += bytes;
+      });
+      const before = new Promise<number>((resolve) => {
+        other.once("data", () => resolve(statuses(answers).length));
+      });
+      flood.write(ask.repeat(pipelined));
+      // On the service's own thread: it reads neither before both are written, and then the flood first.
+      other.write(ask);
+      // A turn of the event loop handles 64 of one connection; without that limit some 300 answers and more come first.
+      expect(await before).toBeLessThan(200);
+      await eventually(() => statuses(answers).length === pipelined);
+      flood.destroy();
+      other.destroy();
+    });
 
     test("without reading its answers is not fed for ever", async () => {
-      const connected = Promise.withResolvers<void>();
-      const socket = connectTo(port, false, connected.resolve);
-      await connected.promise;
+      const socket = await open(port);
       socket.pause();
       const before = process.memoryUsage.rss();
       const requests = `GET ${page} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(2000);
