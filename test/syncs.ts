@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -16,11 +16,7 @@ export interface Sync {
 
 /** Records the syncs of a process that is started with this environment, and makes some of them fail, or hang, on demand. */
 export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "main thread" | "hang") {
-  const library = join(folder, "syncs.so");
-  const built = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], {
-    encoding: "utf8",
-  });
-  if (built.status !== 0) throw new Error(built.stderr);
+  const library = buildShim(process.env["PLANT_STORE_TEST_FOLDER"] ?? folder);
   const limit = { once: { FAIL_ONCE: "1" }, "main thread": { FAIL_MAIN: "1" }, hang: { HANG: "1" }, all: {} }[
     how ?? "all"
   ];
@@ -38,4 +34,17 @@ export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "
     failFromNowOn: () => writeFileSync(when, ""),
     failNoMore: () => rmSync(when, { force: true }),
   };
+}
+
+/** Once for a run of the tests, whose folder scripts/run-tests.js creates; several files may do it at the same time. */
+function buildShim(folder: string): string {
+  const library = join(folder, "syncs.so");
+  if (existsSync(library)) return library;
+  const made = `${library}.${process.pid}`;
+  const built = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", made, source, "-ldl"], {
+    encoding: "utf8",
+  });
+  if (built.status !== 0) throw new Error(built.stderr);
+  renameSync(made, library);
+  return library;
 }
