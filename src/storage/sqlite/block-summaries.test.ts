@@ -61,7 +61,7 @@ async function idsFound(filter: PlantFilter, order: PageRequest["order"]): Promi
   const ids: number[] = [];
   let cursor: string | undefined;
   do {
-    const page = await store.archive.page({ filter, order, cursor, limit: 97, searchMsMax: 1000 });
+    const page = await store.archive.page({ filter, order, cursor, limit: 397, searchMsMax: 1000 });
     ids.push(...page.plants.map(({ id }) => Number(id)));
     cursor = page.next;
   } while (cursor !== undefined);
