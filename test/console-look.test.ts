@@ -101,6 +101,15 @@ test(
   testMs,
 );
 
+test("the console loads in a browser whose language is not a language tag", async () => {
+  const page = await open("/", { token: "" });
+  await page.addInitScript(
+    'Object.defineProperty(Navigator.prototype, "language", { get: () => "C", configurable: true })',
+  );
+  await page.reload();
+  await page.getByLabel("Token").waitFor();
+});
+
 describe("the table", () => {
   test(
     "has whole rows that neither overlap nor stop short of the frame, at any width",

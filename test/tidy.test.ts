@@ -21,7 +21,7 @@ const files: File[] = readdirSync(source, { recursive: true, encoding: "utf8" })
   .filter((name) => /\.tsx?$/.test(name) && !name.endsWith(".d.ts"))
   .map((name) => {
     const text = readFileSync(join(source, name), "utf8");
-    const imports = [...text.matchAll(/^(?:import|export) .*?from "(\.[^"]+)"|^} from "(\.[^"]+)"/gm)].map(
+    const imports = [...text.matchAll(/^(?:import|(?:import|export) .*?from) "(\.[^"]+)"|^} from "(\.[^"]+)"/gm)].map(
       (match) => relative(source, join(source, dirname(name), match[1] ?? match[2] ?? "")),
     );
     return { path: name, module: moduleOf(name), text, imports };

@@ -1,3 +1,5 @@
+// First: the other modules need it when they load.
+import "./valid-language.ts";
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { takeSignInResponse } from "./identity-provider.ts";
