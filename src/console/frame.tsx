@@ -94,7 +94,7 @@ function FeedIndicator() {
   const state = useFeedState();
   return (
     <p class={`light ${state}`} title="Live feed of new plants">
-      {feedLabels[state]}
+      <span class="label">{feedLabels[state]}</span>
     </p>
   );
 }
