@@ -306,6 +306,30 @@ describe("the plants table", () => {
   );
 
   test(
+    "announces a flood if the table is scrolled down before it is reloaded",
+    async () => {
+      const page = await open("/plants");
+      await rows(page).first().waitFor();
+      await page.locator(".light.live").waitFor();
+      await Bun.sleep(feedStartsMs);
+      await page.clock.install();
+      await page.clock.pauseAt(Date.now() + testMs);
+      const headers = { Authorization: `Bearer ${session.secret}` };
+      const stop = new AbortController();
+      const feed = await fetch(`${session.running.operatorUrl}/api/feed`, { headers, signal: stop.signal });
+      const flood = Array.from({ length: 300 }, (_, row) => `{"id":${710_000 + row},"name":"Late ${row}"}`);
+      await Promise.all(flood.map((body) => post(session.running.url, body)));
+      // The page has got the same event, or gets it while it is scrolled down.
+      for await (const chunk of feed.body ?? []) if (Buffer.from(chunk).includes('"more":')) break;
+      await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 900));
+      stop.abort();
+      await page.clock.resume();
+      await page.locator(".pill").waitFor();
+    },
+    testMs,
+  );
+
+  test(
     "shows one plant, copies its exact id, and closes with Escape",
     async () => {
       await post(session.running.url, `{"id":${unsafeId},"name":"Beyond doubles","tag":"exact"}`);

@@ -125,10 +125,12 @@ export class Feed {
     this.#cursor = present.cursor;
   }
 
+  // The cursor is read last: what is stored between the two is counted, and never sent after a newer plant.
   async #newest(): Promise<readonly StoredPlant[]> {
-    this.#cursor = (await this.#archive.arrivedSince(undefined, 1)).cursor;
     const request = { filter: {}, order: "newest-first", cursor: undefined, limit: newestSent } as const;
-    return (await this.#archive.page({ ...request, searchMsMax: pollEveryMs })).plants.toReversed();
+    const { plants } = await this.#archive.page({ ...request, searchMsMax: pollEveryMs });
+    this.#cursor = (await this.#archive.arrivedSince(undefined, 1)).cursor;
+    return plants.toReversed();
   }
 
   #unsent(plants: readonly StoredPlant[]): readonly StoredPlant[] {

@@ -131,13 +131,18 @@ export class PlantList {
   }
 
   #append(cursor: string | undefined, plants: readonly Plant[]): void {
-    // Plants from the feed during the first request may also be in its response.
-    const fresh = this.#pages.length === 0 ? plants.filter(({ id }) => !this.#knownIds.has(id)) : plants;
-    if (this.#pages.length === 0) for (const { id } of fresh) this.#knownIds.add(id);
-    if (fresh.length === 0) return;
-    const page = { cursor, start: this.#pagedRows, length: fresh.length, plants: fresh, fetching: false };
-    this.#pages.push(page);
-    this.#pagedRows += fresh.length;
+    if (this.#pages.length === 0) this.#dropLiveRowsIn(plants);
+    if (plants.length === 0) return;
+    this.#pages.push({ cursor, start: this.#pagedRows, length: plants.length, plants, fetching: false });
+    this.#pagedRows += plants.length;
+  }
+
+  // The feed may be later than the first response: only live rows above the first that is in both are newer than it.
+  #dropLiveRowsIn(firstPage: readonly Plant[]): void {
+    const ids = new Set(firstPage.map(({ id }) => id));
+    const newer = this.#liveRows.findIndex(({ id }) => ids.has(id));
+    if (newer >= 0) this.#liveRows = this.#liveRows.slice(0, newer);
+    for (const id of ids) this.#knownIds.add(id);
   }
 
   async #reload(page: LoadedPage): Promise<void> {

@@ -84,11 +84,17 @@ export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
     // A search scans the store, so it is not repeated unless the user asks for it.
     const searching = filter.name !== "" || filter.token !== "";
     const isAtTop = (): boolean => top.isAtTop() && latest.current?.isTop !== false;
-    const reloadSoon = (): void => {
+    let missed = 0;
+    const reloadSoon = (plants: number): void => {
+      mustReload.current = true;
+      missed += plants;
       timer ??= setTimeout(
         () => {
+          const unseen = missed;
           timer = undefined;
+          missed = 0;
           if (isAtTop()) reload();
+          else if (mustReload.current) setWaiting((previous) => previous + unseen);
         },
         Math.max(0, reloadedMs.current + reloadMs - performance.now()),
       );
@@ -108,11 +114,12 @@ export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
           setWaiting(0);
           top.onPrepend(added);
           redraw(undefined);
-        } else if (isAtTop() && !searching) reloadSoon();
-        else {
-          pending.current = mustReload.current ? [] : [...pending.current, ...matching];
-          setWaiting((previous) => previous + matching.length + (isFiltered(filter) ? 0 : more));
+          return;
         }
+        const unseen = matching.length + (isFiltered(filter) ? 0 : more);
+        if (isAtTop() && !searching) return reloadSoon(unseen);
+        pending.current = mustReload.current ? [] : [...pending.current, ...matching];
+        setWaiting((previous) => previous + unseen);
       },
       onReconnect() {
         mustReload.current = true;
