@@ -45,6 +45,20 @@ describe("export", () => {
     expect(missing.err).toContain("cannot be written: no such file or directory");
   });
 
+  test("--output that is stopped leaves the earlier file, and no partial one", async () => {
+    const inner = join(folder.path, "stopped");
+    const output = join(inner, "plants.csv");
+    mkdirSync(inner);
+    writeFileSync(output, "an earlier export");
+    const stop = async () => "SIGINT";
+    const { code, err } = await runInProcess(["export", "--output", output, ...database], {
+      stopSignal: stop,
+    });
+    expect([code, err]).toEqual([1, `Stopped on request. ${output} was not written.\n`]);
+    expect(readdirSync(inner)).toEqual(["plants.csv"]);
+    expect(readFileSync(output, "utf8")).toBe("an earlier export");
+  });
+
   test("a JSON array is valid, also when it is empty, and import reads it back", async () => {
     const output = join(folder.path, "plants.json");
     await runInProcess(["export", "--output", output, "--tag", "indoor", ...database]);

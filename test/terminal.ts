@@ -9,7 +9,10 @@ import { findSecrets } from "./harness.ts";
  */
 export async function runInProcess(
   args: readonly string[],
-  { environment = {} }: { readonly environment?: Record<string, string> } = {},
+  {
+    environment = {},
+    stopSignal = () => new Promise(() => {}),
+  }: { readonly environment?: Record<string, string>; readonly stopSignal?: () => Promise<string> } = {},
 ): Promise<Finished> {
   if (executable !== undefined) return plantStore(args, { environment });
   const written = { out: "", err: "" };
@@ -35,7 +38,7 @@ export async function runInProcess(
     outIsTerminal: false,
     errIsTerminal: false,
     errColumns: 80,
-    stopSignal: () => new Promise(() => {}),
+    stopSignal,
     exitWithoutClosing: unused,
   });
   // Secrets are data, for standard output.

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { readConfig } from "../config/read-config.ts";
 import { parseChoice } from "../config/values.ts";
 import { exportFormatNames, exportFormats, formatRows } from "../files/export-formats.ts";
@@ -37,6 +38,11 @@ export const exportPlants: Command = {
     await using opened = await openArchive(readConfig(args.sources));
     using file = path === undefined ? undefined : new OutputFile(path);
     const write = writerTo(file, terminal);
+    let stopped = false;
+    if (file !== undefined)
+      void terminal.stopSignal().then(() => {
+        stopped = true;
+      });
     const total = await opened.archive.total();
     let exported = 0;
     let searchedRows = 0;
@@ -54,6 +60,14 @@ export const exportPlants: Command = {
       if (!isRead) break;
       exported += plants.length;
       searchedRows += searched;
+      // A signal is received between two turns of the event loop only, and the pages of a data file need none.
+      await setImmediate();
+      if (stopped) break;
+    }
+    if (stopped && file !== undefined) {
+      progress?.[Symbol.dispose]();
+      terminal.err(`Stopped on request. ${file.path} was not written.\n`);
+      return 1;
     }
     if (isRead) await write(format.footer);
     file?.finish();
