@@ -114,6 +114,29 @@ test("refused rows are saved in the order of the file, whatever the order of the
   );
 });
 
+test("refused rows stay in order while one row waits for its response, however many are refused after it", async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "plants.csv");
+  const refused = join(folder.path, "refused.csv");
+  // Only the first is sent: the others have a field too many.
+  const rows = ["id,name", "0,slow", ...Array.from({ length: 10_500 }, (_, id) => `${id + 1},a,b`)];
+  writeFileSync(file, rows.join("\n"));
+  const server = createServer(async (request, response) => {
+    await text(request);
+    // Long enough for all other rows to be read, if nothing holds them back.
+    await Bun.sleep(700);
+    response.writeHead(400).end('{"error":40020,"message":"A conflict."}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await runInProcess(["import", file, "--url", url, "--refused", refused], {
+    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+  });
+  server.closeAllConnections();
+  server.close();
+  expect(readFileSync(refused, "utf8") === `${rows.join("\n")}\n`).toBe(true);
+});
+
 describe("--wait", () => {
   test("lasts at least that long, even if every delay is as short as it can be", () => {
     const lastsMs = (attempts: number) =>

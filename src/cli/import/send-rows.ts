@@ -108,7 +108,7 @@ async function* started(rows: AsyncIterable<InputRow>, tally: Tally) {
 async function* validRows(rows: AsyncIterable<InputRow>, tally: Tally, stop: StopRequest) {
   for await (const row of rows) {
     // Checked before the row: a stop ends the input, so the last row may be truncated.
-    if (stop.requested) return;
+    if (stop.requested || (tally.isFull && !(await tally.hasRoom()))) return;
     tally.lastLine = row.line;
     if (row.error === undefined) yield row;
     else tally.refuse(row, row.error);

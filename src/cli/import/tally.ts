@@ -11,7 +11,7 @@ export interface RefusedRow {
 }
 
 const listedMax = 20;
-// A row that waits for the service holds back later refusals, up to this many.
+// A row that waits for the service holds back later refusals. With this many, no more rows are read until it has its outcome.
 const heldMax = 10_000;
 
 /** The outcomes so far. It lists the first refused rows by their position in the file, and counts the rest. */
@@ -23,6 +23,8 @@ export class Tally {
   readonly #open = new Set<InputRow>();
   /** Refused rows that come after one of those. */
   #held: InputRow[] = [];
+  #released = Promise.withResolvers<void>();
+  #finished = false;
   listed: readonly RefusedRow[] = [];
   /** The line of the last row that was read, and whether it is the last of the file. */
   lastLine = 0;
@@ -61,8 +63,17 @@ export class Tally {
     const [first] = this.#open;
     this.#open.delete(row);
     // Only the outcome of the first open row can release others.
-    const releases = first === undefined || first === row || this.#held.length > heldMax;
-    if (releases && this.#held.length > 0) this.#saveHeld();
+    if ((first === undefined || first === row) && this.#held.length > 0) this.#saveHeld();
+  }
+
+  get isFull(): boolean {
+    return this.#held.length >= heldMax;
+  }
+
+  /** Waits until it is not full. Resolves with false if the import has ended. */
+  async hasRoom(): Promise<boolean> {
+    while (this.isFull && !this.#finished) await this.#released.promise;
+    return !this.#finished;
   }
 
   refuse(row: InputRow, message: string, error?: number): void {
@@ -78,17 +89,19 @@ export class Tally {
   /** Saves what is left, also where rows before it never had an outcome. */
   finish(): void {
     this.#open.clear();
+    this.#finished = true;
     this.#saveHeld();
   }
 
   #saveHeld(): void {
     const [firstOpen] = this.#open;
-    const isNext = (row: InputRow) =>
-      firstOpen === undefined || this.#held.length > heldMax || byPosition(row, firstOpen) < 0;
+    const isNext = (row: InputRow) => firstOpen === undefined || byPosition(row, firstOpen) < 0;
     const ready = this.#held.filter(isNext).sort(byPosition);
     if (ready.length === 0) return;
     this.#held = this.#held.filter((row) => !isNext(row));
     for (const row of ready) if (this.#refusedFile?.add(row) === false) this.notSaved++;
+    this.#released.resolve();
+    this.#released = Promise.withResolvers();
   }
 }
 
