@@ -1,4 +1,5 @@
 import { afterAll, expect } from "bun:test";
+import { zstdCompressSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { describe, newPage, test } from "./browser.ts";
 import { makeToken, useConsole } from "./console-session.ts";
@@ -239,6 +240,39 @@ test(
     await page.getByRole("link", { name: "ops" }).waitFor();
     await eventually(async () => (await page.locator(".offline, .error-notice").count()) === 0);
     await page.close();
+  },
+  testMs,
+);
+
+test(
+  "a refused row of an import and its file are shown as what they are",
+  async () => {
+    const page = await open("/import");
+    const buffer = Buffer.from('{"name": "Rosa \u202eevil"}\n');
+    await page
+      .locator("input[type=file]")
+      .setInputFiles({ name: "gnp\u202e.ndjson", mimeType: "text/plain", buffer });
+    await page.getByText("gnpU+202E.ndjson").waitFor();
+    await page.getByRole("button", { name: "Start import" }).click();
+    await page.getByRole("heading", { name: "Done: gnpU+202E.ndjson" }).waitFor();
+    expect(await page.locator(".scroll-box td code").textContent()).toBe('{"name": "Rosa U+202Eevil"}');
+  },
+  testMs,
+);
+
+test(
+  "a file that the browser cannot decompress is refused with what to do, and cannot be resumed",
+  async () => {
+    const page = await open("/import");
+    const buffer = zstdCompressSync('{"id": 1, "name": "One"}\n');
+    await page.locator("input[type=file]").setInputFiles({ name: "p.zst", mimeType: "text/plain", buffer });
+    await page.getByRole("button", { name: "Start import" }).click();
+    const notice = page.locator(".import-run .error-notice");
+    await notice.waitFor();
+    expect(await notice.textContent()).toBe(
+      "This browser cannot decompress zstd: decompress the file first, or import it with “plant-store import”.",
+    );
+    expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
   },
   testMs,
 );

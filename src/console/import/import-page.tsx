@@ -2,6 +2,7 @@ import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { formatBytes } from "../format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { PlantText } from "../parts/plant-text.tsx";
 import { useSession } from "../session.ts";
 import { ImportProgress } from "./import-progress.tsx";
 import { ImportRun } from "./import-run.ts";
@@ -111,7 +112,10 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
       ) : (
         <>
           <p>
-            <strong>{chosen.name}</strong> <span class="note">{formatBytes(chosen.size)}</span>
+            <strong>
+              <PlantText text={chosen.name} />
+            </strong>{" "}
+            <span class="note">{formatBytes(chosen.size)}</span>
           </p>
           <div class="actions">
             <button ref={startButton} type="button" class="primary" onClick={() => onStart(chosen)}>

@@ -1,11 +1,13 @@
 import { errorMessage } from "../api.ts";
 import { formatBytes, formatCount, formatDuration, formatPlural } from "../format.ts";
 import { download } from "../parts/download.ts";
+import { PlantText } from "../parts/plant-text.tsx";
 import { type ImportReport, refusedListedMax } from "./import-report.ts";
 import type { ImportRun } from "./import-run.ts";
 
 // The browser needs the URL until it starts to save the file.
 const urlLifetimeMs = 60_000;
+const reasonCharactersMax = 1000;
 const titles = {
   running: "Importing",
   done: "Done",
@@ -28,7 +30,7 @@ export function ImportProgress({
     <section class="card import-run" aria-labelledby="run-title">
       <div class="card-head">
         <h2 id="run-title">
-          {titles[run.state]}: {run.file.name}
+          {titles[run.state]}: <PlantText text={run.file.name} />
         </h2>
         {running && (
           <button type="button" class="quiet" onClick={() => run.stop()}>
@@ -61,10 +63,11 @@ export function ImportProgress({
       )}
       {run.state === "failed" && (
         <p class="error-notice" role="alert">
-          {errorMessage(run.error)} Rows that are already stored are not stored twice.
+          {errorMessage(run.error)}
+          {run.text !== undefined && " Rows that are already stored are not stored twice."}
         </p>
       )}
-      {(run.state === "failed" || run.state === "stopped") && (
+      {(run.state === "stopped" || (run.state === "failed" && run.text !== undefined)) && (
         <div class="actions">
           <button type="button" class="primary" onClick={onResume}>
             Resume
@@ -124,9 +127,13 @@ function Refused({ report }: { readonly report: ImportReport }) {
             {report.listed.map(({ position, reason, excerpt }) => (
               <tr key={position}>
                 <th scope="row">{formatCount(position)}</th>
-                <td>{reason}</td>
                 <td>
-                  <code>{excerpt}</code>
+                  <PlantText text={reason} charactersMax={reasonCharactersMax} />
+                </td>
+                <td>
+                  <code>
+                    <PlantText text={excerpt} empty="" />
+                  </code>
                 </td>
               </tr>
             ))}

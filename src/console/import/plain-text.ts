@@ -38,7 +38,7 @@ function decompressor(compression: "gzip" | "zstd"): Conversion {
     return new DecompressionStream(compression as "gzip") as Conversion;
   } catch {
     throw new Error(
-      `This browser cannot decompress ${compression}. Decompress the file first, or use plant-store import.`,
+      `This browser cannot decompress ${compression}: decompress the file first, or import it with “plant-store import”.`,
     );
   }
 }
