@@ -245,6 +245,69 @@ test(
 );
 
 test(
+  "large numbers, long names and commands fit at every width",
+  async () => {
+    await makeToken(session.running, "a-name-that-someone-made-as-long-as-a-name-may-be-and-longer-123", [
+      "plants:create",
+      "operator:read",
+      "metrics",
+    ]);
+    const page = await open("/");
+    await page.addInitScript(recordLabels);
+    await reloadWith(page, (overview) => {
+      overview.total = "1234567890";
+    });
+    await page.getByText("1,234,567,890").first().waitFor();
+    await expectAtEveryWidth(
+      page,
+      `[...document.querySelectorAll(".kpi")].every((kpi) => kpi.scrollWidth <= kpi.clientWidth)`,
+    );
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.locator(".tokens").waitFor();
+    await expectAtEveryWidth(
+      page,
+      `(() => {
+        const card = document.querySelector(".token-card");
+        const names = [...document.querySelectorAll(".tokens tbody th")];
+        return card.scrollWidth <= card.clientWidth && names.every((name) => name.clientHeight < 100);
+      })()`,
+    );
+    await page.getByRole("link", { name: "Plants", exact: true }).click();
+    await page.getByRole("button", { name: "Export", exact: true }).click();
+    await expectAtEveryWidth(
+      page,
+      `(({ left, right }) => left >= 0 && right <= innerWidth)(document.querySelector(".popover-panel").getBoundingClientRect())`,
+    );
+    const signIn = await open("/", { token: "" });
+    await signIn.locator(".how .code").waitFor();
+    await expectAtEveryWidth(
+      signIn,
+      `(() => {
+        const nodes = document.createTreeWalker(document.querySelector(".how .code"), NodeFilter.SHOW_TEXT);
+        for (let node = nodes.nextNode(); node; node = nodes.nextNode())
+          for (const { 0: word, index } of node.data.matchAll(/[^ ]+/g)) {
+            const range = new Range();
+            range.setStart(node, index);
+            range.setEnd(node, index + word.length);
+            if (range.getClientRects().length > 1) return false;
+          }
+        return document.documentElement.scrollWidth <= innerWidth;
+      })()`,
+    );
+  },
+  testMs,
+);
+
+async function expectAtEveryWidth(page: Page, condition: string): Promise<void> {
+  const wrong: number[] = [];
+  for (const width of [360, 768, 1024, 1280, 1440, 2560]) {
+    await page.setViewportSize({ width, height: 800 });
+    if (!(await page.evaluate<boolean>(condition))) wrong.push(width);
+  }
+  expect({ condition, wrong }).toEqual({ condition, wrong: [] });
+}
+
+test(
   "a refused row of an import and its file are shown as what they are",
   async () => {
     const page = await open("/import");

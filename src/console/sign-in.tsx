@@ -104,7 +104,13 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
             The service creates a token when it starts for the first time, and its greeting says where. To
             create another, run this on its host:
           </p>
-          <pre class="code">{createTokenCommand}</pre>
+          <pre class="code">
+            {createTokenCommand.split(" ").map((word) => (
+              <>
+                <span class="word">{word}</span>{" "}
+              </>
+            ))}
+          </pre>
           <CopyButton text={createTokenCommand} label="Copy command" />
           <p class="hint">The token is stored in this tab only, until you close it.</p>
         </section>

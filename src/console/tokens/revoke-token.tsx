@@ -28,7 +28,7 @@ export function RevokeToken({ token, onRevoked, onClose }: RevokeTokenProps) {
     <Dialog title={`Revoke “${token.name}”?`} onClose={onClose}>
       <p>
         The token <strong>{token.name}</strong> (<code>{token.id}</code>) stops working within a second. This
-        cannot be undone. Its plants are kept.
+        cannot be undone. Its plants stay stored.
       </p>
       {token.name === me.name && <p>If you are signed in with this token, you will be signed out.</p>}
       {error !== undefined && (
