@@ -339,3 +339,28 @@ test(
   },
   testMs,
 );
+
+test(
+  "every page requests its content without waiting for a frame to be painted",
+  async () => {
+    const page = await newPage(session.browser);
+    await page.addInitScript(`sessionStorage.setItem("plant-store-token", "${session.secret}")`);
+    // No frame and no timer: what is requested is requested while the page renders.
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + testMs);
+    for (const [path, content] of [
+      ["/", "/api/overview"],
+      ["/plants", "/api/plants"],
+      ["/tokens", "/api/tokens"],
+      ["/audit", "/api/audit"],
+      ["/system", "/api/settings"],
+    ] as const) {
+      const isContent = (url: string) => new URL(url).pathname === content;
+      const requested = page.waitForRequest((request) => isContent(request.url()), { timeout: 10_000 });
+      await page.goto(session.running.operatorUrl + path);
+      await requested;
+    }
+    await page.close();
+  },
+  testMs,
+);

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, errorMessage, OperatorApi } from "./api.ts";
 import type { Me } from "./api-shapes.ts";
 import type { SignInResponse } from "./identity-provider.ts";
@@ -53,7 +53,8 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
       input.current?.focus();
     }
   };
-  useEffect(() => {
+  // Without waiting for a frame: every page waits for this.
+  useLayoutEffect(() => {
     document.title = "Sign in · Plant Store";
     if (storedToken !== undefined) void signIn(storedToken);
     else input.current?.focus();

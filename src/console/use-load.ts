@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, isNoResponse } from "./api.ts";
 import { useSession } from "./session.ts";
 
@@ -33,7 +33,8 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>): Loaded<T>
       (reason: unknown) => current.signal.aborted || setError(reason),
     );
   }, [load]);
-  useEffect(() => {
+  // A layout effect does not wait for a frame, so the request starts earlier.
+  useLayoutEffect(() => {
     reload();
     return () => loading.current?.abort();
   }, [reload]);

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
 import { useSession } from "../session.ts";
 
@@ -34,7 +34,8 @@ export function useOverview() {
     if (!document.hidden) timer.current = setTimeout(refresh, delayMs);
   }, [api]);
 
-  useEffect(() => {
+  // Without waiting for a frame.
+  useLayoutEffect(() => {
     const refreshIfVisible = (): void => {
       if (!document.hidden) void refresh();
     };

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Plant } from "../api-shapes.ts";
 import { useSession } from "../session.ts";
 import { apiFilter, filterQuery, isFiltered, matchesFilter, type PlantFilter } from "./plant-filter.ts";
@@ -63,7 +63,8 @@ export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
     },
     [api, filterKey],
   );
-  useEffect(() => reload(), [reload]);
+  // Without waiting for a frame.
+  useLayoutEffect(() => reload(), [reload]);
   useEffect(() => () => latest.current?.close(), []);
 
   // In any order of the table: an outage that is over leaves no error.
