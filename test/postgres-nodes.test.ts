@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { creationEntry, mintToken } from "../src/access/tokens.ts";
 import { openStore } from "../src/storage/open-store.ts";
-import { serve } from "./command.ts";
+import { plantStore, serve } from "./command.ts";
 import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { runInProcess } from "./terminal.ts";
@@ -241,7 +241,7 @@ describe("connecting", () => {
     ];
     const database = await address("127.0.0.1", "gardener", "");
     for (const environment of sources) {
-      const listed = await runInProcess(["token", "list", "--database", database], { environment });
+      const listed = await plantStore(["token", "list", "--database", database], { environment });
       expect(listed).toEqual({ code: 0, out: "", err: expect.stringContaining("There are no tokens yet") });
       expect(listed.err.trim().split("\n")).toHaveLength(1);
     }

@@ -117,10 +117,13 @@ describe("the first token", () => {
     const nodes = await Promise.all(
       folders.map((folder) => serve(["--database", database, "--token-folder", folder])),
     );
-    const created = folders.filter((folder) => existsSync(join(folder, "first-token")));
-    expect(created).toHaveLength(1);
+    // A service may listen before its database is open. Whoever is second removes its file again.
+    for (const { url } of nodes) await eventually(async () => (await status(url, "/readyz")) === 200);
+    const created = () => folders.filter((folder) => existsSync(join(folder, "first-token")));
+    await eventually(() => created().length === 1);
+    await eventually(() => nodes.some((node) => node.out().includes("first token")));
     expect(nodes.filter((node) => node.out().includes("first token"))).toHaveLength(1);
-    const secret = readFileSync(join(created[0] ?? "", "first-token"), "utf8").trim();
+    const secret = readFileSync(join(created()[0] ?? "", "first-token"), "utf8").trim();
     expect(await server.run("SELECT name FROM tokens", database)).toEqual([{ name: "first" }]);
     for (const { url } of nodes)
       await eventually(async () => (await post(url, '{"id":1,"name":"a"}', bearer(secret))).status === 200);
@@ -130,8 +133,9 @@ describe("the first token", () => {
   test("is not created where nothing could keep it, and the service says how to create one", async () => {
     const database = await server.newDatabase();
     await using service = await serve(["--database", database]);
-    for (const text of [service.out(), service.err()])
-      expect(text).toContain("There is no token yet, and no --token-folder to write one to.");
+    // It may listen before its database is open.
+    const message = "There is no token yet, and no --token-folder to write one to.";
+    await eventually(() => [service.out(), service.err()].every((text) => text.includes(message)));
     expect(service.out()).toContain("plant-store token create --name NAME");
     expect(await server.run("SELECT name FROM tokens", database)).toEqual([]);
   });

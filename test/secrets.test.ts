@@ -6,6 +6,7 @@ import { mintSecret } from "../src/access/secret.ts";
 import { operatorRoutes } from "../src/operator/routes.ts";
 import { plantStore, serve } from "./command.ts";
 import { eventually, post, sendRaw, temporaryFolder } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
 
 interface Minted {
   readonly token: { readonly id: string };
@@ -98,7 +99,7 @@ test("no token is in anything that the service or a command writes, but for the 
     ["config"],
     ["backup", path("backup.db")],
   ]) {
-    const finished = await plantStore([...args, ...database], { environment });
+    const finished = await runInProcess([...args, ...database], { environment });
     expect([args, finished.code]).toEqual([args, 0]);
     written[args.join(" ")] = finished.out + finished.err;
   }
