@@ -34,7 +34,11 @@ const sqliteAlone = { PLANT_STORE_TEST_ENGINES: "sqlite" };
 
 const [kind, ...files] = process.argv.slice(2);
 if (kind === "one" && files.length > 0) process.exit(await runTests(files));
-if (kind === "quick") process.exit(await runTests(quick, { flags: inParallel, environment: sqliteAlone }));
+if (kind === "quick") {
+  // Unit tests share no state, and loading the modules again for each file takes a third of the time.
+  const flags = [...inParallel, "--no-isolate"];
+  process.exit(await runTests(quick, { flags, environment: sqliteAlone }));
+}
 if (kind === "built") {
   const built = spawnSync(process.execPath, ["scripts/with-bun.js", "scripts/build.ts"], {
     stdio: "inherit",
