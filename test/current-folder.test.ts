@@ -36,7 +36,7 @@ function hostileFolder() {
 }
 
 describe("in a folder with an untrusted bunfig.toml, tsconfig.json and .env files", () => {
-  let folder = hostileFolder();
+  let folder: ReturnType<typeof hostileFolder>;
   beforeEach(() => {
     folder = hostileFolder();
   });
