@@ -27,9 +27,15 @@ export function RateChart({ range }: { readonly range: ChartRange }) {
     const onHover = (plot: UPlot): void => setHovered(hoveredPoint(plot));
     const plot = new UPlot(chartOptions(element, hasRefusals, onHover), dataOf(latest.current), element);
     chart.current = plot;
-    const observer = new ResizeObserver(() => plot.setSize(chartSize(element)));
+    let frame = 0;
+    const observer = new ResizeObserver(() => {
+      cancelAnimationFrame(frame);
+      // Not now: on a phone the height changes too, which a browser reports as an error of the observer.
+      frame = requestAnimationFrame(() => plot.setSize(chartSize(element)));
+    });
     observer.observe(element);
     return () => {
+      cancelAnimationFrame(frame);
       observer.disconnect();
       plot.destroy();
     };
