@@ -2,10 +2,12 @@
 // npm run test:quick          unit tests and the contract on SQLite, in seconds
 // npm run test:built          the tests of a running service, against the single executable that npm run build makes
 // npm run test:citus          contract, races, replays, operator reads, tokens, copy and the loss of a worker on Citus, if installed
+// npm run test:browsers       the console in Firefox and WebKit, which it installs as root on Debian
 // npm run test:watch          the same again whenever a file changes
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { installBrowsers } from "./browsers.js";
 import { inParallel, runTests } from "./run-tests.js";
 
 const quick = ["./src", "./test/contract.test.ts", "./test/tidy.test.ts"];
@@ -55,6 +57,10 @@ if (kind === "citus") {
     process.exit(0);
   }
   process.exit(await runTests(onCitus, { environment: { PLANT_STORE_TEST_ENGINES: "citus" } }));
+}
+if (kind === "browsers") {
+  installBrowsers();
+  process.exit(await runTests(["./test/browsers.ts"]));
 }
 if (kind === "watch")
   process.exit(

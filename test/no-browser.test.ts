@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { browsers, installBrowsers } from "../scripts/browsers.js";
 import { installChromium } from "../scripts/chromium.js";
 import { temporaryFolder } from "./harness.ts";
 
@@ -76,5 +77,26 @@ describe("a browser is installed", () => {
     expect(problem).toBe("apt-get update failed: E: Temporary failure resolving the mirror");
     expect(called).toHaveLength(1);
     expect(installChromium({ named: "", places: [], isRoot: false })).toContain("only root on Debian");
+  });
+
+  test("for each of the other browsers too, or a sentence says which one is missing", () => {
+    const said: string[] = [];
+    installBrowsers({ path: "", isRoot: false, say: (line) => said.push(line) });
+    expect(said).toEqual([
+      expect.stringMatching(/^Firefox is skipped: firefox-esr is missing \(.*only root on Debian/),
+      expect.stringMatching(
+        /^WebKit is skipped: WebKitWebDriver and Xvfb are missing \(.*only root on Debian/,
+      ),
+    ]);
+    using folder = temporaryFolder();
+    const apt = join(folder.path, "apt-get");
+    const programs = Object.values(browsers).flatMap(({ programs }) => programs);
+    const create = programs.map((program) => `: > ${join(folder.path, program)}`).join("\n");
+    writeFileSync(apt, `#!/bin/sh\n[ "$1" = install ] || exit 0\n${create}\n`);
+    chmodSync(apt, 0o755);
+    said.length = 0;
+    const environment = { PATH: `${folder.path}:/usr/bin:/bin` };
+    installBrowsers({ path: folder.path, isRoot: true, environment, say: (line) => said.push(line) });
+    expect(said).toEqual([expect.stringContaining("Installing firefox-esr from Debian's packages")]);
   });
 });

@@ -190,7 +190,7 @@ function certificate(folder: string): Record<string, string> {
   return { ssl_cert_file: place("localhost.pem"), ssl_key_file: place("localhost.key") };
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
       const address = server.address();
