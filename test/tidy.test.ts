@@ -21,8 +21,8 @@ const files: File[] = readdirSync(source, { recursive: true, encoding: "utf8" })
   .filter((name) => /\.tsx?$/.test(name) && !name.endsWith(".d.ts"))
   .map((name) => {
     const text = readFileSync(join(source, name), "utf8");
-    const imports = [...text.matchAll(/^(?:import|(?:import|export) .*?from) "(\.[^"]+)"|^} from "(\.[^"]+)"/gm)].map(
-      (match) => relative(source, join(source, dirname(name), match[1] ?? match[2] ?? "")),
+    const imports = [...text.matchAll(/^(?:(?:import|export) .*?from |} from |import )"(\.[^"]+)"/gm)].map(
+      ([, path = ""]) => relative(source, join(source, dirname(name), path)),
     );
     return { path: name, module: moduleOf(name), text, imports };
   });
