@@ -29,7 +29,7 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
         id="rate"
         title="Created per second"
         value={ratePerSecond === undefined ? undefined : formatRate(ratePerSecond)}
-        note={recent && `peak ${formatCount(Math.max(...recent.creates))} per minute`}
+        note={recent && `peak ${formatRate(Math.max(...recent.creates) / 60)} in ${recent.label}`}
       >
         {recent && <Trend values={recent.creates} />}
       </Kpi>
