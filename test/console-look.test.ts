@@ -254,13 +254,20 @@ test(
     ]);
     const page = await open("/");
     await page.addInitScript(recordLabels);
+    await page.route("**/api/plants?limit=10", async (route) => {
+      const { plants } = (await (await route.fetch()).json()) as { plants: object[] };
+      const json = { plants: plants.map((plant) => ({ ...plant, createdAt: "2025-11-15T23:59:00Z" })) };
+      await route.fulfill({ json });
+    });
     await reloadWith(page, (overview) => {
       overview.total = "1234567890";
     });
     await page.getByText("1,234,567,890").first().waitFor();
+    // The longest time: of a plant of another year.
+    await page.locator(".latest time").first().waitFor();
     await expectAtEveryWidth(
       page,
-      `[...document.querySelectorAll(".kpi")].every((kpi) => kpi.scrollWidth <= kpi.clientWidth)`,
+      `[...document.querySelectorAll(".kpi, .latest time")].every((one) => one.scrollWidth <= one.clientWidth)`,
     );
     await page.getByRole("link", { name: "Tokens" }).click();
     await page.locator(".tokens").waitFor();
