@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
+import { networkInterfaces } from "node:os";
 import {
   accessToken,
   eventually,
@@ -11,6 +12,10 @@ import {
 } from "./harness.ts";
 
 type Line = Record<string, unknown>;
+
+const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ family }) => family === "IPv6"),
+);
 
 let direct: TestService;
 let proxied: TestService;
@@ -24,6 +29,20 @@ afterAll(async () => {
 });
 
 describe("an access-log line", () => {
+  test.skipIf(!hasIpv6)(
+    "names an IPv4 peer in its own form where the listener is on all addresses",
+    async () => {
+      await using all = await startTestService({ "log-requests": "all", listen: "[::]:0" });
+      await post(`http://127.0.0.1:${new URL(all.url).port}`, '{"id":1,"name":"a"}', {
+        "X-Request-Id": "mapped",
+      });
+      expect(line(all, "mapped")).toMatchObject({
+        "client.address": "127.0.0.1",
+        "network.peer.address": "127.0.0.1",
+      });
+    },
+  );
+
   test("has the peer's address and the token's name, on both listeners", async () => {
     await post(direct.url, '{"id":1,"name":"a"}', { "X-Request-Id": "created" });
     await post(direct.url, "{", { "X-Request-Id": "refused" });
