@@ -37,7 +37,7 @@ onEveryEngine((engine) => {
       const next = rotated.out.trim();
       await eventually(async () => (await status(next)) === 200, 1000);
       expect(await status(secret)).toBe(200);
-      await eventually(async () => (await status(secret)) === 401, 8000);
+      await eventually(async () => (await status(secret)) === 401, 5500);
       expect(await status(next)).toBe(200);
 
       expect((await runInProcess(["token", "revoke", "greenhouse", ...database])).code).toBe(0);
