@@ -188,24 +188,16 @@ function listenerState(
       if (exchange.span !== undefined) traces?.end(exchange.span, exchange, status, error);
       if (logRequests === "none") return;
       const log = status >= 500 ? events.failed : events.refused;
-      log(() => ({
-        ...requestIds(exchange),
-        ...requestFields(exchange),
-        "http.response.status_code": status,
-        "error.type": String(error),
-      }));
+      log(() => requestFields(exchange, { status, error }));
     },
     onTraced: (span, exchange, status) => traces?.end(span, exchange, status),
     onSuccess:
       logRequests !== "all"
         ? undefined
         : (exchange, status) =>
-            events.answered({
-              ...requestIds(exchange),
-              ...requestFields(exchange),
-              "http.response.status_code": status,
-              "http.server.request.duration": roundedSeconds(performance.now() - exchange.startedMs),
-            }),
+            events.answered(
+              requestFields(exchange, { status, tookMs: performance.now() - exchange.startedMs }),
+            ),
   };
 }
 
@@ -230,11 +222,6 @@ function respondToError(exchange: Exchange, error: unknown, events: Events): voi
   // Whatever failed may have left the connection between two requests.
   exchange.closeAfterResponse();
   exchange.error("internal-error");
-}
-
-// To the microsecond; more digits mean nothing.
-function roundedSeconds(ms: number): number {
-  return Math.round(ms * 1000) / 1e6;
 }
 
 function faultMessage(fault: WireFault, reason: string, { bodyTimeoutMs }: ListenerOptions): string {

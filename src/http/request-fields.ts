@@ -1,5 +1,5 @@
 import type { Fields } from "../telemetry/log.ts";
-import { parseTraceparent } from "../telemetry/trace-context.ts";
+import { parseTraceparent, type TraceContext } from "../telemetry/trace-context.ts";
 import type { Exchange } from "./exchange.ts";
 
 const methodCharactersMax = 20;
@@ -19,7 +19,7 @@ const knownMethods = new Set([
 
 /** Identifies the request, in the log and in the caller's trace. */
 export function requestIds(exchange: Exchange): Fields {
-  const trace = exchange.span?.context ?? parseTraceparent(exchange.header("traceparent"));
+  const trace = traceOf(exchange);
   return {
     "plant_store.request_id": exchange.requestId,
     trace_id: trace?.traceId,
@@ -28,16 +28,42 @@ export function requestIds(exchange: Exchange): Fields {
   };
 }
 
-/** Who sent the request, and what it asks for. Without method and path where what arrived was no HTTP request. */
-export function requestFields(exchange: Exchange): Fields {
+/**
+ * Who sent the request, what it asked for and what became of it. Without method and path where what arrived was no HTTP request.
+ * One literal with every field: where every request is logged, two objects copied into one cost a third of the line.
+ */
+export function requestFields(exchange: Exchange, { status, error, tookMs }: RequestEnd): Fields {
+  const trace = traceOf(exchange);
   const { method } = exchange.head ?? {};
   const known = method === undefined || knownMethods.has(method);
   return {
+    "plant_store.request_id": exchange.requestId,
+    trace_id: trace?.traceId,
+    span_id: trace?.spanId,
+    trace_flags: trace?.flags,
     "client.address": exchange.address,
     "network.peer.address": exchange.peerAddress,
     "plant_store.token": exchange.caller?.name,
     "http.request.method": known ? method : "_OTHER",
     "http.request.method_original": known ? undefined : method.slice(0, methodCharactersMax),
     "url.path": exchange.head && exchange.loggedPath.slice(0, pathCharactersMax),
+    "http.response.status_code": status,
+    "error.type": error === undefined ? undefined : String(error),
+    "http.server.request.duration": tookMs === undefined ? undefined : roundedSeconds(tookMs),
   };
+}
+
+export interface RequestEnd {
+  readonly status: number;
+  readonly error?: number | undefined;
+  readonly tookMs?: number;
+}
+
+function traceOf(exchange: Exchange): TraceContext | undefined {
+  return exchange.span?.context ?? parseTraceparent(exchange.header("traceparent"));
+}
+
+// To the microsecond; more digits mean nothing.
+function roundedSeconds(ms: number): number {
+  return Math.round(ms * 1000) / 1e6;
 }

@@ -39,17 +39,18 @@ export class RequestTraces {
 
   end(span: Span, exchange: Exchange, status: number, error?: number): void {
     const { host, port, secure, routeOf } = this.#listener;
-    const fields = requestFields(exchange);
+    const fields = requestFields(exchange, { status, error });
     const route = exchange.head && routeOf(exchange.head.path);
     const method = fields["http.request.method"];
     span.end({
       name: `${method === undefined || method === "_OTHER" ? "HTTP" : method}${route === undefined ? "" : ` ${route}`}`,
       attributes: {
         ...fields,
-        "plant_store.request_id": exchange.requestId,
+        // The span has these itself.
+        trace_id: undefined,
+        span_id: undefined,
+        trace_flags: undefined,
         "http.route": route,
-        "http.response.status_code": status,
-        "error.type": error?.toString(),
         "url.scheme": secure ? "https" : "http",
         "server.address": host,
         "server.port": port(),

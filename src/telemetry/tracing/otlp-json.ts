@@ -54,9 +54,9 @@ function keyValues(fields: Fields): object[] {
   return all;
 }
 
-function anyValue(value: string | number | bigint | boolean): object {
+function anyValue(value: string | number | boolean): object {
   if (typeof value === "string") return { stringValue: value };
   if (typeof value === "boolean") return { boolValue: value };
-  if (typeof value === "bigint" || Number.isInteger(value)) return { intValue: String(value) };
+  if (Number.isInteger(value)) return { intValue: String(value) };
   return { doubleValue: value };
 }
