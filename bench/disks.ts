@@ -5,15 +5,14 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { RepeatedWhereStolen } from "./noise.ts";
 import { ownOptions } from "./options.ts";
+import { measurePairs } from "./pairs.ts";
 import type { DiskRatio } from "./report-rates.ts";
 import { saveResults } from "./results.ts";
-import { load, median, oursCommand, type Server, start, startBare, temporaryFolder } from "./servers.ts";
+import { median, oursCommand, type Server, start, startBare, temporaryFolder } from "./servers.ts";
 
 const options = ownOptions();
 const [rounds = options.quick ? "1" : "11", checkout = join(import.meta.dir, "..")] = options.positional;
-// Short, so that both of a pair run on the same machine, as it were: how fast it is changes within seconds.
 const seconds = options.quick ? 0.5 : 1.5;
 const folder = temporaryFolder();
 const shim = join(folder, "slow-sync.so");
@@ -26,65 +25,41 @@ mkdirSync(memory);
 await using folders = new AsyncDisposableStack();
 for (const used of [memory, folder]) folders.defer(() => rmSync(used, { recursive: true, force: true }));
 
-interface Case {
-  readonly disk: string;
-  readonly connections: number;
-  readonly headers: "equal" | "differing";
-  readonly server: Server;
-  readonly ratios: number[];
-}
-
 await using bare = await startBare();
 await using free = await ours("free", join(memory, "free.db"));
 await using own = await ours("own", join(folder, "own.db"));
 await using half = canSlow ? await ours("half", join(memory, "half.db"), 500) : undefined;
 await using two = canSlow ? await ours("two", join(memory, "two.db"), 2000) : undefined;
-const cases: Case[] = [
-  { disk: "free", connections: 64, headers: "equal", server: free, ratios: [] },
-  { disk: "free", connections: 64, headers: "differing", server: free, ratios: [] },
-  { disk: "own disk", connections: 64, headers: "equal", server: own, ratios: [] },
-  { disk: "own disk", connections: 64, headers: "differing", server: own, ratios: [] },
-  ...(half ? [{ disk: "0.5 ms", connections: 64, headers: "equal" as const, server: half, ratios: [] }] : []),
-  ...(two ? [{ disk: "2 ms", connections: 512, headers: "equal" as const, server: two, ratios: [] }] : []),
+const cases: (readonly [
+  disk: string,
+  server: Server,
+  connections: number,
+  headers: "equal" | "differing",
+])[] = [
+  ["free", free, 64, "equal"],
+  ["free", free, 64, "differing"],
+  ["own disk", own, 64, "equal"],
+  ["own disk", own, 64, "differing"],
+  ...(half ? [["0.5 ms", half, 64, "equal"] as const] : []),
+  ...(two ? [["2 ms", two, 512, "equal"] as const] : []),
 ];
-let nextId = 1;
-const repeated = new RepeatedWhereStolen(Number(rounds) * cases.length);
-for (let round = 0; round <= Number(rounds); round++) {
-  const line: string[] = [];
-  for (const one of cases) {
-    const { ratio, loadCores } = await repeated.run(() => measure(one, round));
-    if (round > 0) one.ratios.push(ratio);
-    line.push(`${one.disk} ${ratio.toFixed(2)} (load ${loadCores.toFixed(2)} of a core)`);
-  }
-  console.error(`round ${round} of ${rounds}: ${line.join(", ")}`);
-}
-const disks: DiskRatio[] = cases.map(({ disk, connections, headers, ratios }) => ({
+const pairs = cases.map(([disk, server, connections, headers]) => ({
+  name: `${disk}, ${headers} headers`,
+  server,
+  other: bare,
+  load: { connections, headers },
   disk,
-  connections,
-  headers,
-  ratio: median(ratios),
-  lowest: Math.min(...ratios),
-  highest: Math.max(...ratios),
 }));
+const measured = await measurePairs(pairs, { rounds: Number(rounds), seconds });
+const disks = pairs.map(({ disk, load }, index): DiskRatio => {
+  const { rates = [] } = measured[index] ?? {};
+  return { disk, ...load, ratio: median(rates), lowest: Math.min(...rates), highest: Math.max(...rates) };
+});
 for (const { disk, connections, headers, ratio, lowest, highest } of disks)
   console.log(
     `${disk}, ${connections} connections, ${headers} headers: ${ratio.toFixed(2)} of bare (${lowest.toFixed(2)} to ${highest.toFixed(2)})`,
   );
 saveResults({ disks }, options);
-
-async function measure({ connections, headers, server }: Case, round: number) {
-  // The first alternates, so that neither gains by its place.
-  const order = round % 2 === 0 ? [server, bare] : [bare, server];
-  const rates = new Map<Server, number>();
-  let loadCores = 0;
-  for (const one of order) {
-    const result = await load(one, { connections, headers, seconds, firstId: nextId });
-    nextId = result.nextId;
-    rates.set(one, result.rate);
-    loadCores = Math.max(loadCores, result.cores);
-  }
-  return { ratio: (rates.get(server) ?? 0) / (rates.get(bare) ?? 1), loadCores };
-}
 
 function ours(name: string, database: string, syncUs?: number): Promise<Server> {
   const command = (port: number) => oursCommand(port, database, [], resolve(checkout));

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { flameGraph, mergeStacks } from "../bench/flame-graph.ts";
 import { noiseProblem, parseCpuTimes, RepeatedWhereStolen, relativeSpread } from "../bench/noise.ts";
 import { benchOptions } from "../bench/options.ts";
+import { medianInterval } from "../bench/pairs.ts";
 import { report } from "../bench/report.ts";
 import type { Row } from "../bench/report-rates.ts";
 import { knownResults, saveResults } from "../bench/results.ts";
@@ -54,6 +55,16 @@ describe("the guard", () => {
     expect(relativeSpread([100, 100, 100, 100, 10])).toBe(0);
     expect(relativeSpread([60, 80, 100, 120, 140])).toBeCloseTo(0.4);
   });
+});
+
+test.each([
+  [6, [1, 6]],
+  [10, [2, 9]],
+  [30, [10, 21]],
+  [3, [1, 3]],
+])("the 95%% interval of the median of %i values is between ranks %j", (count, ranks) => {
+  const values = Array.from({ length: count }, (_, index) => count - index);
+  expect(medianInterval(values)).toEqual(ranks as [number, number]);
 });
 
 test("a measurement is repeated where the hypervisor took too much, a limited number of times in a run", async () => {
