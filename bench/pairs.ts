@@ -22,6 +22,7 @@ interface Measured {
   readonly rate: number;
   readonly cpuUs: number;
   readonly loadCores: number;
+  readonly nextId: number;
 }
 
 /**
@@ -53,18 +54,62 @@ export async function measurePairs(
 
   async function measurePair(pair: Pair, round: number): Promise<readonly [Measured, Measured]> {
     // The first alternates, so that neither gains by its position.
-    if (round % 2 === 0) return [await measure(pair.server, pair), await measure(pair.other, pair)];
-    const theirs = await measure(pair.other, pair);
-    return [await measure(pair.server, pair), theirs];
+    if (round % 2 === 0) return [await run(pair.server, pair), await run(pair.other, pair)];
+    const theirs = await run(pair.other, pair);
+    return [await run(pair.server, pair), theirs];
   }
 
-  async function measure(server: Server, pair: Pair): Promise<Measured> {
-    const before = await cpuSeconds(server.pid);
-    const result = await load(server, { connections: 64, ...pair.load, seconds, firstId: nextId });
-    nextId = result.nextId;
-    const cpuUs = (((await cpuSeconds(server.pid)) - before) * 1e6) / Math.max(1, result.answered);
-    return { rate: result.rate, cpuUs, loadCores: result.cores };
+  async function run(server: Server, pair: Pair): Promise<Measured> {
+    const measured = await measure(server, { connections: 64, ...pair.load, seconds, firstId: nextId });
+    nextId = measured.nextId;
+    return measured;
   }
+}
+
+/**
+ * One ratio, with both servers started again in each round: two processes of the same program can differ by a tenth for as long as
+ * they run. In a round, each is loaded first and last, so that a machine that becomes slower costs both the same.
+ */
+export async function measureFreshPair(
+  name: string,
+  starts: { readonly server: () => Promise<Server>; readonly other: () => Promise<Server> },
+  { rounds, seconds }: { rounds: number; seconds: number },
+): Promise<Pick<PairRatios, "rates" | "costs">> {
+  const all: Pick<PairRatios, "rates" | "costs"> = { rates: [], costs: [] };
+  const repeated = new RepeatedWhereStolen(rounds);
+  for (let round = 1; round <= rounds; round++) {
+    const [ours, theirs] = await repeated.run(measureRound);
+    all.rates.push(ours.rate / theirs.rate);
+    all.costs.push(ours.cpuUs / theirs.cpuUs);
+    const [rate = 0, cost = 0] = [all.rates.at(-1), all.costs.at(-1)];
+    console.error(`round ${round} of ${rounds}: ${name} ${rate.toFixed(2)}, CPU ${cost.toFixed(2)}`);
+  }
+  return all;
+
+  async function measureRound(): Promise<readonly [Measured, Measured]> {
+    await using server = await starts.server();
+    await using other = await starts.other();
+    let nextId = 1;
+    const run = async (one: Server): Promise<Measured> => {
+      const measured = await measure(one, { connections: 64, seconds, firstId: nextId });
+      nextId = measured.nextId;
+      return measured;
+    };
+    for (const one of [server, other]) await run(one);
+    const results = [await run(server), await run(other), await run(other), await run(server)] as const;
+    return [meanOf(results[0], results[3]), meanOf(results[1], results[2])];
+  }
+}
+
+function meanOf(one: Measured, other: Measured): Measured {
+  return { ...other, rate: (one.rate + other.rate) / 2, cpuUs: (one.cpuUs + other.cpuUs) / 2 };
+}
+
+async function measure(server: Server, options: LoadOptions): Promise<Measured> {
+  const before = await cpuSeconds(server.pid);
+  const { rate, answered, nextId, cores } = await load(server, options);
+  const cpuUs = (((await cpuSeconds(server.pid)) - before) * 1e6) / Math.max(1, answered);
+  return { rate, cpuUs, nextId, loadCores: cores };
 }
 
 /** The median with its 95% confidence interval: the values between which the true median is in 95 of 100 such runs. */
