@@ -1,6 +1,7 @@
 // npm run bench:disks [-- ROUNDS] [CHECKOUT] [--quick] [--write]
 // Durable creates against a bare Bun.serve, in interleaved rounds: with an fsync that costs nothing, on this machine's own disk, and
-// with fsyncs of 0.5 and 2 ms; with equal headers and with headers that differ in each request. The slower disks need a C compiler.
+// with fsyncs of 0.5 and 2 ms; with equal headers and with headers that differ in each request. Then how long /livez takes under full
+// load with fsyncs of 20 ms. The slower disks need a C compiler.
 // CHECKOUT is the folder of another version of this project, measured instead of this one.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
@@ -9,7 +10,7 @@ import { ownOptions } from "./options.ts";
 import { measurePairs } from "./pairs.ts";
 import type { DiskRatio } from "./report-rates.ts";
 import { saveResults } from "./results.ts";
-import { median, oursCommand, type Server, start, startBare, temporaryFolder } from "./servers.ts";
+import { load, median, oursCommand, type Server, start, startBare, temporaryFolder } from "./servers.ts";
 
 const options = ownOptions();
 const [rounds = options.quick ? "1" : "11", checkout = join(import.meta.dir, "..")] = options.positional;
@@ -30,6 +31,7 @@ await using free = await ours("free", join(memory, "free.db"));
 await using own = await ours("own", join(folder, "own.db"));
 await using half = canSlow ? await ours("half", join(memory, "half.db"), 500) : undefined;
 await using two = canSlow ? await ours("two", join(memory, "two.db"), 2000) : undefined;
+await using slow = canSlow ? await ours("slow", join(memory, "slow.db"), 20_000) : undefined;
 const cases: (readonly [
   disk: string,
   server: Server,
@@ -59,7 +61,27 @@ for (const { disk, connections, headers, ratio, lowest, highest } of disks)
   console.log(
     `${disk}, ${connections} connections, ${headers} headers: ${ratio.toFixed(2)} of bare (${lowest.toFixed(2)} to ${highest.toFixed(2)})`,
   );
+if (slow !== undefined) {
+  const p99Ms = await livezP99Ms(slow, options.quick ? 2 : 20);
+  console.log(`/livez under full load, with fsyncs of 20 ms and 256 connections: p99 ${p99Ms.toFixed(1)} ms`);
+}
 saveResults({ disks }, options);
+
+/** On one connection, a hundred times a second. */
+async function livezP99Ms(server: Server, seconds: number): Promise<number> {
+  const loading = load(server, { connections: 256, seconds, firstId: 1 }).then(() => "done" as const);
+  const times: number[] = [];
+  // The load needs a moment to start.
+  await Bun.sleep(500);
+  while ((await Promise.race([loading, Bun.sleep(10)])) !== "done") {
+    const startMs = performance.now();
+    const response = await fetch(`http://127.0.0.1:${server.port}/livez`);
+    await response.arrayBuffer();
+    times.push(performance.now() - startMs);
+    if (!response.ok) throw new Error(`/livez responded with ${response.status}`);
+  }
+  return times.sort((one, other) => one - other)[Math.floor(times.length * 0.99)] ?? 0;
+}
 
 function ours(name: string, database: string, syncUs?: number): Promise<Server> {
   const command = (port: number) => oursCommand(port, database, [], resolve(checkout));
