@@ -48,7 +48,6 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
   // Linux reports a failed write-back once; the next sync succeeds.
   test.each([
     ["of the data file, by the checkpoint thread", ".db", largeName, "once"],
-    ["of the data file, by the writer", ".db", largeName, "main thread"],
     ["of the WAL", "-wal", "fern", "once"],
   ] as const)(
     "%s and no other stops the service immediately, with its WAL",
@@ -67,6 +66,21 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
       expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
     },
   );
+
+  test("of the data file is never one of the thread that answers requests", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    const syncs = recordSyncs(folder.path, ".db", "main thread");
+    await using service = await serve(["--database", file], {
+      environment: { ...withToken, ...syncs.environment },
+    });
+    syncs.failFromNowOn();
+    const ofDataFile = () => syncs.seen().filter(({ path }) => path === file).length;
+    const before = ofDataFile();
+    for (let id = 1; ofDataFile() < before + 6; id++)
+      expect((await post(service.url, JSON.stringify({ id, name: largeName }))).status).toBe(200);
+    syncs.failNoMore();
+  });
 
   test("in a start after a crash keeps the WAL, and the start after that does not trust the page cache", async () => {
     using folder = temporaryFolder();

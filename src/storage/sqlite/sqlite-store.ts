@@ -49,6 +49,7 @@ export class SqliteStore implements AsyncDisposable {
       walGrown: (bytes) => events.walGrown?.(bytes),
       synced: (tookMs) => events.synced?.("data", tookMs),
       checkpointed: (succeeded) => events.checkpointed?.(succeeded),
+      whilePaused: (work) => this.#writer.whilePaused(work),
     });
     this.#writer = new Writer(database, {
       committed: (tookMs) => {

@@ -21,6 +21,7 @@ function opened(walBytesWarn: number) {
   const grown: number[] = [];
   const failed: string[] = [];
   const checkpoints: boolean[] = [];
+  const paused: string[] = [];
   const checkpointer = new Checkpointer(
     database,
     path,
@@ -30,6 +31,12 @@ function opened(walBytesWarn: number) {
       walGrown: (bytes) => grown.push(bytes),
       synced: () => {},
       checkpointed: (succeeded) => checkpoints.push(succeeded),
+      async whilePaused(work) {
+        paused.push("begin");
+        const result = await work();
+        paused.push("end");
+        return result;
+      },
     },
     walBytesWarn,
   );
@@ -43,6 +50,7 @@ function opened(walBytesWarn: number) {
     grown,
     failed,
     checkpoints,
+    paused,
     checkpointer,
     /** One commit, large enough for a checkpoint or not. */
     commit(size: "huge" | "small"): void {
@@ -170,6 +178,24 @@ describe("a checkpoint thread", () => {
       thread.end();
     });
   }
+
+  test("whose writer does not stop writing gets a pause for the rest", async () => {
+    using thread = cuedThread();
+    await using store = opened(1_000_000_000);
+    store.commit("huge");
+    // Frames are left after each round, as if they had been written meanwhile.
+    for (const round of [0, 1, 2, 3]) {
+      expect(store.paused).toEqual([]);
+      await thread.answer(round);
+    }
+    expect(store.paused).toEqual(["begin"]);
+    expect(store.checkpoints).toEqual([]);
+    await thread.answer(4);
+    expect(store.paused).toEqual(["begin", "end"]);
+    expect(store.checkpoints).toEqual([true]);
+    expect(thread.calls).toHaveLength(5);
+    thread.end();
+  });
 
   test("that ends leaves its work to the writer", async () => {
     using thread = cuedThread();

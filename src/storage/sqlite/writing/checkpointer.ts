@@ -30,6 +30,8 @@ export interface CheckpointHooks {
   /** The thread has fsynced the data file. */
   readonly synced: (tookMs: number) => void;
   readonly checkpointed: (succeeded: boolean) => void;
+  /** Runs the work while no transaction begins. */
+  readonly whilePaused: (work: () => Promise<number>) => Promise<number>;
 }
 
 // The WAL is checkpointed at this many frames. Four times SQLite's default: pages that change often are written to the data
@@ -37,7 +39,7 @@ export interface CheckpointHooks {
 const walFramesMax = 4000;
 // Without the thread, the writer checkpoints after this many commits.
 const commitsMaxAlone = 64;
-// What was written during a checkpoint is left to the writer once it is this little, or after this many rounds.
+// What was written during a checkpoint is checkpointed while the writer pauses, once it is this little or after this many rounds.
 const tailFramesMax = 150;
 const roundsMax = 4;
 // The WAL file shrinks to this when it restarts, after a long reader such as a backup.
@@ -48,8 +50,8 @@ const sqliteMin = "3.51.3";
 
 /**
  * Checkpoints the WAL from a thread of its own. With random ids nearly every frame is another page, and writing a thousand
- * pages with their fsync took the writer 20 ms at a time, a third of all its time. Now only the last few are left to it,
- * which lets the WAL restart.
+ * pages with their fsync took the writer 20 ms at a time, a third of all its time. Transactions wait only for the last few, which
+ * lets the WAL restart, and requests do not: on a disk that takes 20 ms for an fsync, those few take 60 ms.
  */
 export class Checkpointer {
   readonly #database: Database;
@@ -132,28 +134,50 @@ export class Checkpointer {
 
   #ask(): void {
     this.#rounds++;
-    void this.#thread?.ask("checkpoint").then(
+    this.#askThread((checkpoint) => checkpoint());
+  }
+
+  #askThread(how: (checkpoint: () => Promise<number>) => Promise<number>, isLast = false): void {
+    const thread = this.#thread;
+    if (thread === undefined) return;
+    void how(() => thread.ask("checkpoint")).then(
       (syncMs) => {
         this.#hooks.synced(syncMs);
-        this.#checkpointed();
+        this.#checkpointed(isLast);
       },
-      (error: Error) => this.#checkpointed(error),
+      (error: Error) => this.#notCheckpointed(error),
     );
   }
 
-  #checkpointed(error?: Error): void {
+  #checkpointed(isLast: boolean): void {
+    if (this.#stopped) return;
+    const left = this.#framesLeft();
+    if (isLast || left === 0) {
+      this.#hooks.checkpointed(true);
+      this.#finish(left);
+    } else if (left > tailFramesMax && this.#rounds < roundsMax) this.#ask();
+    else this.#askThread(this.#hooks.whilePaused, true);
+  }
+
+  #notCheckpointed(error: Error): void {
     if (this.#stopped || error instanceof ThreadLost) return;
-    if (error !== undefined) this.#hooks.checkpointed(false);
-    if (error !== undefined && !isFullOrBusy(codeOf(error))) return this.#fail(error);
-    const { log, checkpointed } = this.#length?.get() ?? { log: 0n, checkpointed: 0n };
-    if (error === undefined && log - checkpointed > tailFramesMax && this.#rounds < roundsMax)
-      return this.#ask();
-    const left = this.#checkpointRest();
+    this.#hooks.checkpointed(false);
+    if (!isFullOrBusy(codeOf(error))) return this.#fail(error);
+    this.#finish(this.#checkpointRest());
+  }
+
+  #finish(left: number): void {
+    const log = Number(this.#length?.get()?.log ?? 0n);
     // A reader in the middle of a transaction keeps the WAL from restarting; another checkpoint right away would not help.
-    this.#checkpointAtFrames = left === 0 ? walFramesMax : Number(log) + walFramesMax;
-    this.#lastFrames = Number(log);
+    this.#checkpointAtFrames = left === 0 ? walFramesMax : log + walFramesMax;
+    this.#lastFrames = log;
     this.#rounds = 0;
     this.#warnIfLarge(left);
+  }
+
+  #framesLeft(): number {
+    const { log, checkpointed } = this.#length?.get() ?? { log: 0n, checkpointed: 0n };
+    return Number(log - checkpointed);
   }
 
   /** Without the thread, the writer checkpoints in small steps. An old SQLite cannot report frames, so commits are counted. */

@@ -6,7 +6,10 @@ function syncs(disk: DiskSpeed, count: number, tookMs: (index: number) => number
   let waited = 0;
   for (let index = 0; index < count; index++) {
     const nowMs = fromMs + index * 20;
-    if (!disk.mayWait(nowMs)) continue;
+    if (!disk.mayWait(nowMs)) {
+      disk.syncedBesideRequests(tookMs(index));
+      continue;
+    }
     waited++;
     disk.waited(nowMs, nowMs + tookMs(index));
   }
@@ -29,6 +32,14 @@ test("a slow one now and then changes nothing, and a disk that has become slow i
 test("a slow disk is tried once in ten seconds", () => {
   const disk = new DiskSpeed();
   // A minute of fsyncs.
-  expect(syncs(disk, 3000, () => 20)).toBe(6);
+  expect(syncs(disk, 3000, () => 5)).toBe(6);
   expect(syncs(disk, 1000, () => 0.1, 120_000)).toBeGreaterThan(900);
+});
+
+test("a disk whose every fsync takes long is not tried until one of them was shorter", () => {
+  const disk = new DiskSpeed();
+  expect(syncs(disk, 3000, () => 20)).toBe(0);
+  expect(syncs(disk, 3000, (index) => (index % 100 === 0 ? 5 : 20), 60_000)).toBe(6);
+  // Ten seconds, in which it is found to be fast, at most.
+  expect(syncs(disk, 1000, () => 0.1, 120_000)).toBeGreaterThan(400);
 });

@@ -10,6 +10,9 @@ const fastMsMax = 1;
 // A store that is not busy gains nothing by waiting.
 const trialAfterSyncs = 32;
 const trialAgainAfterMs = 10_000;
+// Where even the shortest fsync beside requests took longer, a trial would only keep the requests waiting. Not less: a busy thread
+// hears of a fast one after some milliseconds.
+const trialMsMax = 10;
 // So many slow ones more than fast ones, and the disk counts as slow; a slow one now and then does not matter.
 const slowSyncsMax = 8;
 
@@ -23,8 +26,9 @@ export function takeOverSync(database: Database, wal: number): SyncWal | undefin
   database.run("PRAGMA synchronous = NORMAL");
   const disk = new DiskSpeed();
   return () => {
-    if (!disk.mayWait(performance.now())) return syncBesideRequests(wal);
     const startedMs = performance.now();
+    if (!disk.mayWait(startedMs))
+      return syncBesideRequests(wal).then(() => disk.syncedBesideRequests(performance.now() - startedMs));
     fdatasyncSync(wal);
     disk.waited(startedMs, performance.now());
     return undefined;
@@ -37,10 +41,19 @@ export class DiskSpeed {
   #slowSyncs = 0;
   #syncsBeforeTrial = trialAfterSyncs;
   #noTrialBeforeMs = Number.NEGATIVE_INFINITY;
+  #shortestMs = Number.POSITIVE_INFINITY;
 
   mayWait(nowMs: number): boolean {
     if (this.#fast) return true;
-    return this.#syncsBeforeTrial-- <= 0 && nowMs >= this.#noTrialBeforeMs;
+    if (this.#syncsBeforeTrial-- > 0 || nowMs < this.#noTrialBeforeMs) return false;
+    const isWorthIt = this.#shortestMs <= trialMsMax;
+    this.#shortestMs = Number.POSITIVE_INFINITY;
+    if (!isWorthIt) this.#planTrial(nowMs);
+    return isWorthIt;
+  }
+
+  syncedBesideRequests(tookMs: number): void {
+    this.#shortestMs = Math.min(this.#shortestMs, tookMs);
   }
 
   /** An fsync was waited for. */
@@ -48,9 +61,12 @@ export class DiskSpeed {
     const isFast = toMs - fromMs <= fastMsMax;
     this.#slowSyncs = this.#fast ? Math.max(0, this.#slowSyncs + (isFast ? -1 : 1)) : 0;
     this.#fast = this.#fast ? this.#slowSyncs < slowSyncsMax : isFast;
-    if (this.#fast) return;
+    if (!this.#fast) this.#planTrial(toMs);
+  }
+
+  #planTrial(nowMs: number): void {
     this.#syncsBeforeTrial = trialAfterSyncs;
-    this.#noTrialBeforeMs = toMs + trialAgainAfterMs;
+    this.#noTrialBeforeMs = nowMs + trialAgainAfterMs;
   }
 }
 

@@ -102,3 +102,21 @@ test("a transaction is settled after the fsync that started after its commit, an
   lock[Symbol.dispose]();
   rmSync(folder, { recursive: true });
 });
+
+test("no transaction begins during a pause, and those that waited begin after it, also if it failed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
+  const { database, lock } = openWriter(join(folder, "plants.db"));
+  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
+  const events: string[] = [];
+  const pause = Promise.withResolvers<void>();
+  const paused = writer.whilePaused(() => pause.promise).catch(() => events.push("the pause ends"));
+  const waiting = writer.transaction(() => void events.push("a transaction runs"));
+  await Bun.sleep(10);
+  expect(events).toEqual([]);
+  pause.reject(new Error("the thread is gone"));
+  await Promise.all([paused, waiting]);
+  expect(events.toSorted()).toEqual(["a transaction runs", "the pause ends"]);
+  database.close();
+  lock[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
+});

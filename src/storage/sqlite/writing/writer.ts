@@ -24,6 +24,7 @@ export class Writer {
   #syncMs = 0;
   #stopped: OutcomeUnknown | undefined;
   #syncing: Promise<void> | undefined;
+  #paused: Promise<void> | undefined;
 
   constructor(database: Database, hooks: WriterHooks) {
     this.#database = database;
@@ -41,7 +42,7 @@ export class Writer {
     for (;;) {
       // One transaction at a time is committed and not yet synced. So a crash tears only the last one, which is how the next
       // start tells damage from a crash.
-      while (this.#syncing !== undefined) await this.#syncing;
+      while (this.#syncing !== undefined || this.#paused !== undefined) await (this.#syncing ?? this.#paused);
       if (this.#tryBegin()) break;
       // Waiting inside SQLite would stall every request, so its connection has no busy_timeout, and the wait is here.
       this.#checkWait();
@@ -63,6 +64,18 @@ export class Writer {
     await this.#syncing;
     if (this.#stopped !== undefined)
       throw new StoreUnavailable("It is not known what is durable.", { cause: this.#stopped });
+  }
+
+  /** Runs the work while no transaction begins. */
+  async whilePaused<Result>(work: () => Promise<Result>): Promise<Result> {
+    const settled = Promise.withResolvers<void>();
+    this.#paused = settled.promise;
+    try {
+      return await work();
+    } finally {
+      this.#paused = undefined;
+      settled.resolve();
+    }
   }
 
   // Not asynchronous where the fsync is done already: then nothing else runs between the commit and the outcomes.
