@@ -1,4 +1,4 @@
-// The inner loop of load.ts: closed-loop POST /plants over keep-alive connections, compiled by Bun's own C compiler, so that it
+// The inner loop of load.ts: POST /plants over keep-alive connections, each after its last answer and no more often than it should, compiled by Bun's own C compiler, so that it
 // needs none on the machine. In TypeScript it used 0.7 of a core, which on two cores the server lost. Linux only, and without
 // headers, since those need not be installed either.
 typedef unsigned char u8;
@@ -32,7 +32,7 @@ unsigned long strlen(const char *);
 int memcmp(const void *, const void *, unsigned long);
 
 enum { responseBytesMax = 16384, eventsMax = 256, bucketUs = 10, bucketsMax = 200000 };
-typedef struct { int socket; u32 received; u64 sentUs; char response[responseBytesMax]; } Client;
+typedef struct { int socket; u32 received; u64 sentUs, dueUs; char response[responseBytesMax]; } Client;
 
 static const char *tags[] = {"indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"};
 static u64 mixed;
@@ -114,8 +114,8 @@ static u64 quantileUs(const u32 *buckets, u64 count, double share) {
   return (u64)bucketsMax * bucketUs;
 }
 
-// `open`: the body up to the id. `result`: answered, refused, next id, elapsed, p50, p99, p99.9, maximum and longest silence, the times in µs. Returns 0, or what failed.
-int run(int port, int connections, double seconds, const char *head, const char *open, i64 nextId, int isRandom, int differing, double *result) {
+// `open`: the body up to the id. `pauseUs`: between the requests of a connection, or 0. `result`: answered, refused, next id, elapsed, p50, p99, p99.9, maximum and longest silence, the times in µs. Returns 0, or what failed.
+int run(int port, int connections, double seconds, const char *head, const char *open, i64 nextId, int isRandom, int differing, double pauseUs, double *result) {
   Client *clients = calloc(connections, sizeof(Client));
   u32 *buckets = calloc(bucketsMax, sizeof(u32));
   Event events[eventsMax];
@@ -126,10 +126,12 @@ int run(int port, int connections, double seconds, const char *head, const char 
     if (!openClient(&clients[at], port) || epoll_ctl(epoll, 1, clients[at].socket, &event) != 0) failed = 1;
   }
   u64 startUs = nowUs(), endUs = startUs + (u64)(seconds * 1e6), lastUs = startUs, silenceUs = 0, maxUs = 0, answered = 0, refused = 0, atUs = startUs;
-  for (int at = 0; at < connections && !failed; at++)
-    if (!sendPlant(&clients[at], head, open, nextId++, isRandom, differing, startUs)) failed = 2;
+  for (int at = 0; at < connections && !failed; at++) {
+    clients[at].dueUs = startUs + (u64)(pauseUs * at / connections);
+    if (pauseUs == 0 && !sendPlant(&clients[at], head, open, nextId++, isRandom, differing, startUs)) failed = 2;
+  }
   while (!failed && atUs < endUs) {
-    int count = epoll_wait(epoll, events, eventsMax, 100);
+    int count = epoll_wait(epoll, events, eventsMax, pauseUs == 0 ? 100 : 1);
     atUs = nowUs();
     for (int index = 0; index < count && !failed; index++) {
       Client *client = &clients[events[index].client];
@@ -145,7 +147,13 @@ int run(int port, int connections, double seconds, const char *head, const char 
       if (tookUs > maxUs) maxUs = tookUs;
       if (atUs - lastUs > silenceUs) silenceUs = atUs - lastUs;
       lastUs = atUs;
-      if (!sendPlant(client, head, open, nextId++, isRandom, differing, atUs)) failed = 2;
+      client->dueUs = client->sentUs + (u64)pauseUs;
+      if (pauseUs == 0 && !sendPlant(client, head, open, nextId++, isRandom, differing, atUs)) failed = 2;
+    }
+    for (int at = 0; at < connections && !failed && pauseUs > 0; at++) {
+      if (clients[at].dueUs == 0 || clients[at].dueUs > atUs) continue;
+      clients[at].dueUs = 0;
+      if (!sendPlant(&clients[at], head, open, nextId++, isRandom, differing, atUs)) failed = 2;
     }
   }
   u64 all = answered + refused;

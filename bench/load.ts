@@ -1,10 +1,10 @@
 // A load of POST /plants over keep-alive connections, as a process of its own; prints what it measured as JSON.
 // bun bench/load.ts PORT CONNECTIONS SECONDS TOKEN FIRST_ID [sequential|random] [equal|differing] [RATE] [CA] [PATH] [ID_FIELD]
 // Random ids are spread over all of int64. Differing headers are an X-Request-Id and a traceparent, new in each request. With a rate,
-// that many are sent each second, evenly over the connections. With the file of a certificate authority, the connections use TLS.
+// that many are sent each second, evenly over the connections, to the millisecond. With the file of a certificate authority, the connections use TLS.
 import { cc, ptr } from "bun:ffi";
 import { join } from "node:path";
-import { pacedLoad } from "./paced-load.ts";
+import { tlsLoad } from "./tls-load.ts";
 
 const [port, connections, seconds, token, firstId, order, headers, rate = "0", ca = "", ...other] =
   process.argv.slice(2);
@@ -23,17 +23,19 @@ const common = {
 };
 const startCpu = process.cpuUsage();
 const startMs = performance.now();
-const report =
-  rate === "0" && ca === "" ? fullLoad() : await pacedLoad({ ...common, rate: Number(rate), caFile: ca });
+const report = ca === "" ? plainLoad() : await tlsLoad({ ...common, caFile: ca });
 const { user, system } = process.cpuUsage(startCpu);
 console.log(JSON.stringify({ ...report, cores: (user + system) / 1000 / (performance.now() - startMs) }));
 process.exit(0);
 
-function fullLoad() {
+function plainLoad() {
   const { symbols } = cc({
     source: join(import.meta.dir, "load.c"),
     symbols: {
-      run: { args: ["int", "int", "double", "ptr", "ptr", "i64", "int", "int", "ptr"], returns: "int" },
+      run: {
+        args: ["int", "int", "double", "ptr", "ptr", "i64", "int", "int", "double", "ptr"],
+        returns: "int",
+      },
     },
   });
   const result = new Float64Array(9);
@@ -49,6 +51,7 @@ function fullLoad() {
     BigInt(common.firstId),
     Number(isRandom),
     Number(headers === "differing"),
+    Number(rate) > 0 ? (1e6 * common.connections) / Number(rate) : 0,
     ptr(result),
   );
   if (failed !== 0)

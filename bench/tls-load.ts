@@ -1,6 +1,6 @@
 import type { Socket } from "bun";
 
-export interface PacedLoadOptions {
+export interface TlsLoadOptions {
   readonly port: number;
   readonly connections: number;
   readonly seconds: number;
@@ -8,9 +8,7 @@ export interface PacedLoadOptions {
   readonly isRandom: boolean;
   /** The request line and the headers but for the length. */
   readonly head: string;
-  /** Requests each second; as many as there can be where it is 0. */
-  readonly rate: number;
-  /** The file of a certificate authority for TLS, or empty. */
+  /** The file of a certificate authority. */
   readonly caFile: string;
 }
 
@@ -24,10 +22,9 @@ const okStatus = Buffer.from("HTTP/1.1 20");
 const tags = ["indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"];
 const endOfHead = Buffer.from("\r\n\r\n");
 
-/** A load at a given rate, or over TLS. It costs far more of the machine than the one in load.c. */
-export async function pacedLoad(options: PacedLoadOptions) {
-  const { port, connections, seconds, isRandom, head, rate, caFile } = options;
-  const pauseMs = rate > 0 ? (1000 * connections) / rate : 0;
+/** A load over TLS. It costs far more of the machine than the one in load.c. */
+export async function tlsLoad(options: TlsLoadOptions) {
+  const { port, connections, seconds, isRandom, head, caFile } = options;
   const latenciesUs: number[] = [];
   let nextId = options.firstId;
   let answered = 0;
@@ -35,7 +32,7 @@ export async function pacedLoad(options: PacedLoadOptions) {
   let running = true;
   let longestSilenceMs = 0;
 
-  const tls = caFile === "" ? undefined : { ca: await Bun.file(caFile).text() };
+  const tls = { ca: await Bun.file(caFile).text() };
   const open: Socket<Client>[] = [];
   for (let index = 0; index < connections; index++) {
     const handshake = Promise.withResolvers<void>();
@@ -43,16 +40,15 @@ export async function pacedLoad(options: PacedLoadOptions) {
       hostname: "127.0.0.1",
       port,
       data: { sentMs: 0, partial: undefined },
-      ...(tls && { tls }),
+      tls,
       socket: { data: received, handshake: () => handshake.resolve() },
     });
-    if (tls !== undefined) await handshake.promise;
+    await handshake.promise;
     open.push(socket);
   }
   const startMs = performance.now();
   let lastAnswerMs = startMs;
-  for (const [index, socket] of open.entries())
-    setTimeout(() => send(socket), (pauseMs * index) / open.length);
+  for (const socket of open) send(socket);
   await Bun.sleep(seconds * 1000);
   running = false;
   const elapsedSeconds = (performance.now() - startMs) / 1000;
@@ -80,10 +76,7 @@ export async function pacedLoad(options: PacedLoadOptions) {
     latenciesUs.push((nowMs - client.data.sentMs) * 1000);
     if (all.subarray(0, okStatus.length).equals(okStatus)) answered++;
     else refused++;
-    if (!running) return;
-    const waitMs = pauseMs - (nowMs - client.data.sentMs);
-    if (waitMs > 0) setTimeout(() => send(client), waitMs);
-    else send(client);
+    if (running) send(client);
   }
 
   function send(client: Socket<Client>): void {
