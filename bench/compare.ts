@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { measureFreshPair, medianWithInterval } from "./pairs.ts";
 import { startOurs } from "./servers.ts";
 
-const [checkout, count = "24"] = process.argv.slice(2);
+const [checkout, count = "20"] = process.argv.slice(2);
 if (checkout === undefined) {
   console.error("Name the folder of the checkout to compare with: npm run bench:compare -- ../before");
   process.exit(2);
@@ -13,7 +13,7 @@ if (checkout === undefined) {
 const starts = { server: () => startOurs(), other: () => startOurs([], resolve(checkout)) };
 const { rates, costs } = await measureFreshPair("this version", starts, {
   rounds: Number(count),
-  seconds: 0.8,
+  seconds: 2,
 });
 console.log(
   `rate ${medianWithInterval(rates)}; CPU for each create ${medianWithInterval(costs)} of the other checkout`,

@@ -31,7 +31,7 @@ void *memmem(const void *, unsigned long, const void *, unsigned long);
 unsigned long strlen(const char *);
 int memcmp(const void *, const void *, unsigned long);
 
-enum { responseBytesMax = 16384, eventsMax = 256, bucketUs = 10, bucketsMax = 200000 };
+enum { responseBytesMax = 16384, eventsMax = 256, bucketUs = 10, bucketsMax = 200000, drainUsMax = 60000000 };
 typedef struct { int socket; u32 received; u64 sentUs, dueUs; char response[responseBytesMax]; } Client;
 
 static const char *tags[] = {"indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"};
@@ -114,25 +114,46 @@ static u64 quantileUs(const u32 *buckets, u64 count, double share) {
   return (u64)bucketsMax * bucketUs;
 }
 
-// `open`: the body up to the id. `pauseUs`: between the requests of a connection, or 0. `result`: answered, refused, next id, elapsed, p50, p99, p99.9, maximum and longest silence, the times in µs. Returns 0, or what failed.
-int run(int port, int connections, double seconds, const char *head, const char *open, i64 nextId, int isRandom, int differing, double pauseUs, double *result) {
-  Client *clients = calloc(connections, sizeof(Client));
+typedef struct { int epoll, connections; Client *clients; } Load;
+
+// Returns 0 where a connection failed.
+Load *openLoad(int port, int connections) {
+  Load *load = calloc(1, sizeof(Load));
+  load->clients = calloc(connections, sizeof(Client));
+  load->connections = connections;
+  load->epoll = epoll_create1(0);
+  mixed = nowUs();
+  for (int at = 0; at < connections; at++) {
+    Event event = {1, (u64)at};
+    if (!openClient(&load->clients[at], port) || epoll_ctl(load->epoll, 1, load->clients[at].socket, &event) != 0) return 0;
+  }
+  return load;
+}
+
+void closeLoad(Load *load) {
+  for (int at = 0; at < load->connections; at++) close(load->clients[at].socket);
+  close(load->epoll);
+  free(load->clients);
+  free(load);
+}
+
+// Ends when everything sent is answered. `open`: the body up to the id. `pauseUs`: between the requests of a connection, or 0. `result`: answered, refused, next id, elapsed, p50, p99, p99.9, maximum and longest silence, the times in µs. Returns 0, or what failed.
+int run(Load *load, double seconds, const char *head, const char *open, i64 nextId, int isRandom, int differing, double pauseUs, double *result) {
+  Client *clients = load->clients;
   u32 *buckets = calloc(bucketsMax, sizeof(u32));
   Event events[eventsMax];
-  int failed = 0, epoll = epoll_create1(0);
-  mixed = nowUs();
-  for (int at = 0; at < connections && !failed; at++) {
-    Event event = {1, (u64)at};
-    if (!openClient(&clients[at], port) || epoll_ctl(epoll, 1, clients[at].socket, &event) != 0) failed = 1;
-  }
+  int failed = 0, connections = load->connections, waiting = 0;
   u64 startUs = nowUs(), endUs = startUs + (u64)(seconds * 1e6), lastUs = startUs, silenceUs = 0, maxUs = 0, answered = 0, refused = 0, atUs = startUs;
   for (int at = 0; at < connections && !failed; at++) {
     clients[at].dueUs = startUs + (u64)(pauseUs * at / connections);
-    if (pauseUs == 0 && !sendPlant(&clients[at], head, open, nextId++, isRandom, differing, startUs)) failed = 2;
+    if (pauseUs > 0) continue;
+    if (!sendPlant(&clients[at], head, open, nextId++, isRandom, differing, startUs)) failed = 2;
+    waiting++;
   }
-  while (!failed && atUs < endUs) {
-    int count = epoll_wait(epoll, events, eventsMax, pauseUs == 0 ? 100 : 1);
+  while (!failed && (atUs < endUs || waiting > 0)) {
+    int count = epoll_wait(load->epoll, events, eventsMax, pauseUs == 0 ? 100 : 1);
     atUs = nowUs();
+    if (atUs > endUs + drainUsMax) failed = 4;
     for (int index = 0; index < count && !failed; index++) {
       Client *client = &clients[events[index].client];
       long bytes = recv(client->socket, client->response + client->received, responseBytesMax - client->received, 0);
@@ -142,26 +163,27 @@ int run(int port, int connections, double seconds, const char *head, const char 
       if (memcmp(client->response, "HTTP/1.1 20", 11) == 0) answered++;
       else refused++;
       client->received = 0;
+      waiting--;
       u64 tookUs = atUs - client->sentUs, bucket = tookUs / bucketUs;
       buckets[bucket < bucketsMax ? bucket : bucketsMax - 1]++;
       if (tookUs > maxUs) maxUs = tookUs;
       if (atUs - lastUs > silenceUs) silenceUs = atUs - lastUs;
       lastUs = atUs;
       client->dueUs = client->sentUs + (u64)pauseUs;
-      if (pauseUs == 0 && !sendPlant(client, head, open, nextId++, isRandom, differing, atUs)) failed = 2;
+      if (pauseUs > 0 || atUs >= endUs) continue;
+      if (!sendPlant(client, head, open, nextId++, isRandom, differing, atUs)) failed = 2;
+      waiting++;
     }
-    for (int at = 0; at < connections && !failed && pauseUs > 0; at++) {
+    for (int at = 0; at < connections && !failed && pauseUs > 0 && atUs < endUs; at++) {
       if (clients[at].dueUs == 0 || clients[at].dueUs > atUs) continue;
       clients[at].dueUs = 0;
       if (!sendPlant(&clients[at], head, open, nextId++, isRandom, differing, atUs)) failed = 2;
+      waiting++;
     }
   }
   u64 all = answered + refused;
   double values[] = {answered, refused, nextId, atUs - startUs, quantileUs(buckets, all, 0.5), quantileUs(buckets, all, 0.99), quantileUs(buckets, all, 0.999), maxUs, silenceUs};
   memcpy(result, values, sizeof values);
-  for (int at = 0; at < connections; at++) close(clients[at].socket);
-  close(epoll);
-  free(clients);
   free(buckets);
   return failed;
 }

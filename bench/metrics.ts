@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { measureFreshPair, medianInterval, medianWithInterval } from "./pairs.ts";
 import { oursCommand, start, temporaryFolder } from "./servers.ts";
 
-const rounds = Number(process.argv[2] ?? 24);
+const rounds = Number(process.argv[2] ?? 20);
 const root = join(import.meta.dir, "..");
 // Every clock that is read and every number that is counted for the metrics alone.
 const removals: [file: string, text: string, replacement: string][] = [
@@ -40,7 +40,7 @@ const ours = (checkout: string) => () => {
   return start("plant-store", { command: (port) => oursCommand(port, database, [], checkout) });
 };
 const starts = { server: ours(root), other: ours(copy) };
-const { rates, costs } = await measureFreshPair("with metrics", starts, { rounds, seconds: 0.8 });
+const { rates, costs } = await measureFreshPair("with metrics", starts, { rounds, seconds: 2 });
 console.log(
   `with metrics: rate ${medianWithInterval(rates)}, CPU for each create ${medianWithInterval(costs)} of that without`,
 );

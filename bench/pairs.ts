@@ -1,5 +1,13 @@
 import { RepeatedWhereStolen } from "./noise.ts";
-import { cpuSeconds, type LoadOptions, load, median, type Server } from "./servers.ts";
+import {
+  cpuSeconds,
+  type LoadOptions,
+  load,
+  loadPair,
+  median,
+  type PairLoad,
+  type Server,
+} from "./servers.ts";
 
 /** A server and the one that it is compared with. */
 export interface Pair {
@@ -18,57 +26,50 @@ export interface PairRatios {
   readonly costs: number[];
 }
 
+/** Rate and CPU time for each create, as shares of the other server's. */
 interface Measured {
   readonly rate: number;
-  readonly cpuUs: number;
+  readonly cost: number;
   readonly loadCores: number;
   readonly nextId: number;
 }
 
-/**
- * Loads the servers of each pair one right after the other, in interleaved rounds after one to warm up: how fast a machine is
- * changes within seconds, and a ratio is only as good as its two parts are close.
- */
+const warmUpSeconds = 1.5;
+
+/** Loads the servers of each pair by turns, in interleaved rounds after one to warm up. */
 export async function measurePairs(
   pairs: readonly Pair[],
   { rounds, seconds }: { rounds: number; seconds: number },
 ): Promise<PairRatios[]> {
   const all = pairs.map((pair): PairRatios => ({ pair, rates: [], costs: [] }));
   const repeated = new RepeatedWhereStolen(rounds * pairs.length);
-  let nextId = 1;
+  let firstId = 1;
   for (let round = 0; round <= rounds; round++) {
     const line: string[] = [];
     for (const { pair, rates, costs } of all) {
-      const [ours, theirs] = await repeated.run(() => measurePair(pair, round));
-      const [rate, cost] = [ours.rate / theirs.rate, ours.cpuUs / theirs.cpuUs];
+      const options = { connections: 64, ...pair.load, seconds };
+      const measured = await repeated.run(async () => {
+        const result = await measure([pair.server, pair.other], { ...options, firstId });
+        firstId = result.nextId;
+        return result;
+      });
+      const { rate, cost, loadCores } = measured;
       if (round > 0) {
         rates.push(rate);
         costs.push(cost);
       }
-      const loadCores = Math.max(ours.loadCores, theirs.loadCores).toFixed(2);
-      line.push(`${pair.name} ${rate.toFixed(2)}, CPU ${cost.toFixed(2)} (load ${loadCores} of a core)`);
+      line.push(
+        `${pair.name} ${rate.toFixed(2)}, CPU ${cost.toFixed(2)} (load ${loadCores.toFixed(2)} of a core)`,
+      );
     }
     console.error(`${round === 0 ? "warming up" : `round ${round} of ${rounds}`}: ${line.join("; ")}`);
   }
   return all;
-
-  async function measurePair(pair: Pair, round: number): Promise<readonly [Measured, Measured]> {
-    // The first alternates, so that neither gains by its position.
-    if (round % 2 === 0) return [await run(pair.server, pair), await run(pair.other, pair)];
-    const theirs = await run(pair.other, pair);
-    return [await run(pair.server, pair), theirs];
-  }
-
-  async function run(server: Server, pair: Pair): Promise<Measured> {
-    const measured = await measure(server, { connections: 64, ...pair.load, seconds, firstId: nextId });
-    nextId = measured.nextId;
-    return measured;
-  }
 }
 
 /**
  * One ratio, with both servers started again in each round: two processes of the same program can differ by a tenth for as long as
- * they run. In a round, each is loaded first and last, so that a machine that becomes slower costs both the same.
+ * they run.
  */
 export async function measureFreshPair(
   name: string,
@@ -78,38 +79,35 @@ export async function measureFreshPair(
   const all: Pick<PairRatios, "rates" | "costs"> = { rates: [], costs: [] };
   const repeated = new RepeatedWhereStolen(rounds);
   for (let round = 1; round <= rounds; round++) {
-    const [ours, theirs] = await repeated.run(measureRound);
-    all.rates.push(ours.rate / theirs.rate);
-    all.costs.push(ours.cpuUs / theirs.cpuUs);
-    const [rate = 0, cost = 0] = [all.rates.at(-1), all.costs.at(-1)];
-    console.error(`round ${round} of ${rounds}: ${name} ${rate.toFixed(2)}, CPU ${cost.toFixed(2)}`);
+    const { rate, cost } = await repeated.run(async () => {
+      await using server = await starts.server();
+      await using other = await starts.other();
+      const warm = await measure([server, other], { connections: 64, seconds: warmUpSeconds, firstId: 1 });
+      return await measure([server, other], { connections: 64, seconds, firstId: warm.nextId });
+    });
+    all.rates.push(rate);
+    all.costs.push(cost);
+    console.error(`round ${round} of ${rounds}: ${name} ${rate.toFixed(3)}, CPU ${cost.toFixed(3)}`);
   }
   return all;
-
-  async function measureRound(): Promise<readonly [Measured, Measured]> {
-    await using server = await starts.server();
-    await using other = await starts.other();
-    let nextId = 1;
-    const run = async (one: Server): Promise<Measured> => {
-      const measured = await measure(one, { connections: 64, seconds, firstId: nextId });
-      nextId = measured.nextId;
-      return measured;
-    };
-    for (const one of [server, other]) await run(one);
-    const results = [await run(server), await run(other), await run(other), await run(server)] as const;
-    return [meanOf(results[0], results[3]), meanOf(results[1], results[2])];
-  }
 }
 
-function meanOf(one: Measured, other: Measured): Measured {
-  return { ...other, rate: (one.rate + other.rate) / 2, cpuUs: (one.cpuUs + other.cpuUs) / 2 };
+async function measure(servers: readonly [Server, Server], options: LoadOptions): Promise<Measured> {
+  const cpu = () => Promise.all(servers.map(({ pid }) => cpuSeconds(pid)));
+  const before = await cpu();
+  const { ours, theirs, nextId, cores } = servers.some(({ ca }) => ca !== undefined)
+    ? await loadOverTls(servers, options)
+    : await loadPair(servers, options);
+  const [oursUs = 0, theirsUs = 1] = (await cpu()).map((seconds, index) => seconds - (before[index] ?? 0));
+  const cost = oursUs / Math.max(1, ours.answered) / (theirsUs / Math.max(1, theirs.answered));
+  return { rate: ours.rate / theirs.rate, cost, nextId, loadCores: cores };
 }
 
-async function measure(server: Server, options: LoadOptions): Promise<Measured> {
-  const before = await cpuSeconds(server.pid);
-  const { rate, answered, nextId, cores } = await load(server, options);
-  const cpuUs = (((await cpuSeconds(server.pid)) - before) * 1e6) / Math.max(1, answered);
-  return { rate, cpuUs, nextId, loadCores: cores };
+/** One after the other: only the load that is not in C can do TLS. */
+async function loadOverTls([one, other]: readonly [Server, Server], options: LoadOptions): Promise<PairLoad> {
+  const ours = await load(one, options);
+  const theirs = await load(other, { ...options, firstId: ours.nextId });
+  return { ours, theirs, nextId: theirs.nextId, cores: Math.max(ours.cores, theirs.cores) };
 }
 
 /** The median with its 95% confidence interval: the values between which the true median is in 95 of 100 such runs. */

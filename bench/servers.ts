@@ -153,6 +153,30 @@ export async function load(
   return result;
 }
 
+/** What loading two servers by turns measured; see load-pair.ts. */
+export interface PairLoad {
+  readonly ours: Pick<Load, "rate" | "answered">;
+  readonly theirs: Pick<Load, "rate" | "answered">;
+  readonly nextId: number;
+  readonly cores: number;
+}
+
+/** Loads both by turns, each for so many seconds. Neither may use TLS. */
+export async function loadPair(
+  [ours, theirs]: readonly [Server, Server],
+  { connections, seconds, firstId, headers = "equal" }: LoadOptions,
+): Promise<PairLoad> {
+  const args = [ours.port, theirs.port, connections, seconds, token, firstId, headers].map(String);
+  const ran = Bun.spawn([process.execPath, join(here, "load-pair.ts"), ...args], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const result = JSON.parse(await new Response(ran.stdout).text()) as PairLoad & { refused: number };
+  if (result.refused > 0)
+    throw new Error(`${ours.name} or ${theirs.name} refused ${result.refused} requests`);
+  return result;
+}
+
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "plant-store-bench-"));
 }

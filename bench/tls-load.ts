@@ -1,13 +1,9 @@
 import type { Socket } from "bun";
+import type { PlainLoadOptions } from "./plain-load.ts";
 
-export interface TlsLoadOptions {
+export interface TlsLoadOptions extends Pick<PlainLoadOptions, "seconds" | "firstId" | "isRandom" | "head"> {
   readonly port: number;
   readonly connections: number;
-  readonly seconds: number;
-  readonly firstId: number;
-  readonly isRandom: boolean;
-  /** The request line and the headers but for the length. */
-  readonly head: string;
   /** The file of a certificate authority. */
   readonly caFile: string;
 }

@@ -6,7 +6,7 @@ import { startReceiver } from "../test/otlp-receiver.ts";
 import { measureFreshPair, medianWithInterval } from "./pairs.ts";
 import { median, oursCommand, start } from "./servers.ts";
 
-const [rounds = 24, ratio = 0.01] = process.argv.slice(2).map(Number);
+const [rounds = 20, ratio = 0.01] = process.argv.slice(2).map(Number);
 const costMax = 1.05;
 await using receiver = startReceiver();
 const ours = (environment: Record<string, string>) => () =>
@@ -20,7 +20,7 @@ const traced = ours({
   OTEL_TRACES_SAMPLER_ARG: String(ratio),
 });
 const starts = { server: traced, other: ours({}) };
-const { rates, costs } = await measureFreshPair("with traces", starts, { rounds, seconds: 0.8 });
+const { rates, costs } = await measureFreshPair("with traces", starts, { rounds, seconds: 2 });
 const requests = receiver.spans.filter(({ name }) => name === "POST /plants").length;
 console.log(
   `with ${ratio} sampled: rate ${medianWithInterval(rates)}, CPU for each create ${medianWithInterval(costs)} of that without`,
