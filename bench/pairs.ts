@@ -98,8 +98,10 @@ async function measure(servers: readonly [Server, Server], options: LoadOptions)
   const { ours, theirs, nextId, cores } = servers.some(({ ca }) => ca !== undefined)
     ? await loadOverTls(servers, options)
     : await loadPair(servers, options);
-  const [oursUs = 0, theirsUs = 1] = (await cpu()).map((seconds, index) => seconds - (before[index] ?? 0));
-  const cost = oursUs / Math.max(1, ours.answered) / (theirsUs / Math.max(1, theirs.answered));
+  const [oursSeconds = 0, theirsSeconds = 1] = (await cpu()).map(
+    (seconds, index) => seconds - (before[index] ?? 0),
+  );
+  const cost = oursSeconds / Math.max(1, ours.answered) / (theirsSeconds / Math.max(1, theirs.answered));
   return { rate: ours.rate / theirs.rate, cost, nextId, loadCores: cores };
 }
 
