@@ -33,9 +33,8 @@ function opened(walBytesWarn: number) {
       checkpointed: (succeeded) => checkpoints.push(succeeded),
       async whilePaused(work) {
         paused.push("begin");
-        const result = await work();
-        paused.push("end");
-        return result;
+        await work();
+        paused.push(failed.length === 0 ? "end" : "end after a failure");
       },
     },
     walBytesWarn,
@@ -194,6 +193,17 @@ describe("a checkpoint thread", () => {
     expect(store.paused).toEqual(["begin", "end"]);
     expect(store.checkpoints).toEqual([true]);
     expect(thread.calls).toHaveLength(5);
+    thread.end();
+  });
+
+  test("that fails during a pause has failed before the pause ends", async () => {
+    using thread = cuedThread();
+    await using store = opened(1_000_000_000);
+    store.commit("huge");
+    for (const round of [0, 1, 2, 3]) await thread.answer(round);
+    await thread.answer(4, "SQLITE_IOERR_FSYNC", "disk I/O error");
+    expect(store.failed).toEqual(["A checkpoint failed: SQLITE_IOERR_FSYNC."]);
+    expect(store.paused).toEqual(["begin", "end after a failure"]);
     thread.end();
   });
 

@@ -31,7 +31,7 @@ export interface CheckpointHooks {
   readonly synced: (tookMs: number) => void;
   readonly checkpointed: (succeeded: boolean) => void;
   /** Runs the work while no transaction begins. */
-  readonly whilePaused: (work: () => Promise<number>) => Promise<number>;
+  readonly whilePaused: (work: () => Promise<void>) => Promise<void>;
 }
 
 // The WAL is checkpointed at this many frames. Four times SQLite's default: pages that change often are written to the data
@@ -134,13 +134,12 @@ export class Checkpointer {
 
   #ask(): void {
     this.#rounds++;
-    this.#askThread((checkpoint) => checkpoint());
+    void this.#askThread();
   }
 
-  #askThread(how: (checkpoint: () => Promise<number>) => Promise<number>, isLast = false): void {
-    const thread = this.#thread;
-    if (thread === undefined) return;
-    void how(() => thread.ask("checkpoint")).then(
+  // Its outcome is dealt with before the pause ends: after a failed fsync no transaction may begin.
+  async #askThread(isLast = false): Promise<void> {
+    await this.#thread?.ask("checkpoint").then(
       (syncMs) => {
         this.#hooks.synced(syncMs);
         this.#checkpointed(isLast);
@@ -156,7 +155,7 @@ export class Checkpointer {
       this.#hooks.checkpointed(true);
       this.#finish(left);
     } else if (left > tailFramesMax && this.#rounds < roundsMax) this.#ask();
-    else this.#askThread(this.#hooks.whilePaused, true);
+    else void this.#hooks.whilePaused(() => this.#askThread(true));
   }
 
   #notCheckpointed(error: Error): void {

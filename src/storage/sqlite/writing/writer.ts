@@ -67,11 +67,11 @@ export class Writer {
   }
 
   /** Runs the work while no transaction begins. */
-  async whilePaused<Result>(work: () => Promise<Result>): Promise<Result> {
+  async whilePaused(work: () => Promise<void>): Promise<void> {
     const settled = Promise.withResolvers<void>();
     this.#paused = settled.promise;
     try {
-      return await work();
+      await work();
     } finally {
       this.#paused = undefined;
       settled.resolve();
