@@ -45,7 +45,8 @@ function jsonLines(): (...entry: Entry) => string {
     formattedMs = nowMs;
     // The fields as they are: copying them into one object with the rest costs as much as formatting them.
     const members = jsonText(fields).slice(1, -1);
-    return `{"time":"${time}","level":"${level}","message":${jsonText(message)}${members && ","}${members}}\n`;
+    const comma = members === "" ? "" : ",";
+    return `{"time":"${time}","level":"${level}","message":${jsonText(message)}${comma}${members}}\n`;
   };
 }
 
