@@ -4,13 +4,22 @@
 // load with fsyncs of 20 ms. The slower disks need a C compiler.
 // CHECKOUT is the folder of another version of this project, measured instead of this one.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ownOptions } from "./options.ts";
 import { measurePairs } from "./pairs.ts";
 import type { DiskRatio } from "./report-rates.ts";
 import { saveResults } from "./results.ts";
-import { load, median, oursCommand, type Server, start, startBare, temporaryFolder } from "./servers.ts";
+import {
+  load,
+  median,
+  memoryFolder,
+  oursCommand,
+  type Server,
+  start,
+  startBare,
+  temporaryFolder,
+} from "./servers.ts";
 
 const options = ownOptions();
 const [rounds = options.quick ? "1" : "11", checkout = join(import.meta.dir, "..")] = options.positional;
@@ -20,8 +29,7 @@ const shim = join(folder, "slow-sync.so");
 const canSlow =
   spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", shim, join(import.meta.dir, "slow-sync.c")]).status === 0;
 // The data is in memory, so that an fsync costs what the shim makes it cost, and nothing without it.
-const memory = join("/dev/shm", `plant-store-bench-${process.pid}`);
-mkdirSync(memory);
+const memory = memoryFolder();
 // Disposed last: a service whose data file disappears saves a copy of it.
 await using folders = new AsyncDisposableStack();
 for (const used of [memory, folder]) folders.defer(() => rmSync(used, { recursive: true, force: true }));

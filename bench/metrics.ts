@@ -1,10 +1,10 @@
 // npm run bench:metrics -- [ROUNDS]
 // Durable creates with metrics against a copy of the source without them, in interleaved pairs. The data is in memory, so that no
 // fsync hides the difference. Fails where the 95% confidence interval of the rates says that the metrics cost something.
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { measureFreshPair, medianInterval, medianWithInterval } from "./pairs.ts";
-import { oursCommand, start, temporaryFolder } from "./servers.ts";
+import { memoryFolder, oursCommand, start, temporaryFolder } from "./servers.ts";
 
 const rounds = Number(process.argv[2] ?? 20);
 const root = join(import.meta.dir, "..");
@@ -28,8 +28,7 @@ const removals: [file: string, text: string, replacement: string][] = [
     "set(name: string, value: number): void {\n    return;",
   ],
 ];
-const memory = join("/dev/shm", `plant-store-bench-${process.pid}`);
-mkdirSync(memory);
+const memory = memoryFolder();
 const copy = temporaryFolder();
 await using folders = new AsyncDisposableStack();
 for (const used of [memory, copy]) folders.defer(() => rmSync(used, { recursive: true, force: true }));

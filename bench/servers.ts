@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -179,6 +179,11 @@ export async function loadPair(
 
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "plant-store-bench-"));
+}
+
+/** In memory, so that an fsync costs nothing; on disk where the system has no such folder. */
+export function memoryFolder(): string {
+  return mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "plant-store-bench-"));
 }
 
 export function median(values: readonly number[]): number {

@@ -1,22 +1,19 @@
 // npm run bench:stages [-- --quick] [--write]
 // CPU time of each stage of a create, by calling the service's own functions in a loop; and a flame graph of a service under load.
 // With --write, docs/benchmarks.md gets both.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CpuProfile, flameGraph, mergeStacks } from "./flame-graph.ts";
 import { ownOptions } from "./options.ts";
 import type { Stages } from "./report-create-path.ts";
 import { saveResults } from "./results.ts";
-import { cpuSeconds, load, oursCommand, start, startOursOn, temporaryFolder } from "./servers.ts";
+import { cpuSeconds, load, memoryFolder, oursCommand, start, startOursOn } from "./servers.ts";
 import { batch, measureStages } from "./stage-loops.ts";
 
 const options = ownOptions();
 const seconds = options.quick ? 1 : 10;
 // In memory, so that a commit costs what it costs the processor.
-const folder = existsSync("/dev/shm")
-  ? join("/dev/shm", `plant-store-bench-${process.pid}`)
-  : temporaryFolder();
-mkdirSync(folder, { recursive: true });
+const folder = memoryFolder();
 
 try {
   const measured = await measureStages(folder, options.quick ? 20_000 : 500_000);

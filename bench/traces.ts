@@ -2,16 +2,15 @@
 // Durable creates with a share of the requests traced, 1% unless given, against creates without traces, in interleaved pairs: the
 // rate, and the CPU time of the server for each create. The data is in memory, so that no fsync hides the difference. Fails above its
 // limit.
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { startReceiver } from "../test/otlp-receiver.ts";
 import { measureFreshPair, medianWithInterval } from "./pairs.ts";
-import { median, oursCommand, start } from "./servers.ts";
+import { median, memoryFolder, oursCommand, start } from "./servers.ts";
 
 const [rounds = 20, ratio = 0.01] = process.argv.slice(2).map(Number);
 const costMax = 1.05;
-const memory = join("/dev/shm", `plant-store-bench-${process.pid}`);
-mkdirSync(memory);
+const memory = memoryFolder();
 await using folders = new AsyncDisposableStack();
 folders.defer(() => rmSync(memory, { recursive: true, force: true }));
 await using receiver = startReceiver();
