@@ -1,39 +1,59 @@
-// Loads two servers by turns, a quarter of a second each, as a process of its own; prints what it measured as JSON. How fast a machine
-// is changes within seconds, and so short turns give both the same share of it.
-// bun bench/load-pair.ts PORT OTHER_PORT CONNECTIONS SECONDS TOKEN FIRST_ID [equal|differing]
+// Loads two servers by turns, as a process of its own; prints what it measured as JSON. How fast a machine is changes within seconds,
+// and so short turns give both the same share of it.
+// bun bench/load-pair.ts PairLoadArguments, as JSON
+import { openSync, writeSync } from "node:fs";
 import { compilePlainLoad, requestHead } from "./plain-load.ts";
+import { cpuSeconds, median, type PairLoad, type PairLoadArguments } from "./servers.ts";
 
-const [port, otherPort, connections, seconds, token = "", firstId, headers] = process.argv.slice(2);
-const turnSeconds = 0.25;
+const options = JSON.parse(process.argv[2] ?? "") as PairLoadArguments;
+const { connections, token, turns } = options;
 const open = compilePlainLoad();
-const measured = [port, otherPort].map((one) => ({
-  load: open(Number(one), Number(connections)),
+const switchFd = turns.switchFile === undefined ? undefined : openSync(turns.switchFile, "r+");
+const servers = options.servers.map(({ port, pid }, index) => ({
+  pid,
+  load: open(port, connections),
+  isOn: index === 0,
   answered: 0,
   seconds: 0,
+  cpuSeconds: 0,
+  rates: [] as number[],
 }));
-let nextId = Number(firstId);
+let nextId = options.firstId;
 let refused = 0;
+let loadSeconds = 0;
 const startCpu = process.cpuUsage();
-const startMs = performance.now();
-for (let turn = 0; turn < Number(seconds) / turnSeconds; turn++)
+for (let turn = 0; turn < options.seconds / turns.seconds; turn++)
   // The first alternates, so that neither gains by its position.
-  for (const one of turn % 2 === 0 ? measured : measured.toReversed()) {
-    const result = one.load.run({
-      seconds: turnSeconds,
+  for (const server of turn % 2 === 0 ? servers : servers.toReversed()) {
+    if (switchFd !== undefined) writeSync(switchFd, Uint8Array.of(Number(server.isOn)), 0, 1, 0);
+    const cpuBefore = await cpuSeconds(server.pid);
+    const startMs = performance.now();
+    const result = server.load.run({
+      seconds: turns.seconds,
       firstId: nextId,
       isRandom: false,
       head: requestHead("/plants", token),
       bodyOpen: '{"id":',
-      differing: headers === "differing",
+      differing: options.headers === "differing",
       rate: 0,
     });
+    loadSeconds += (performance.now() - startMs) / 1000;
+    if (turns.pauseMs > 0) await Bun.sleep(turns.pauseMs);
     nextId = result.nextId;
     refused += result.refused;
-    one.answered += result.answered;
-    one.seconds += result.answered / result.rate;
+    server.answered += result.answered;
+    server.seconds += result.answered / result.rate;
+    server.cpuSeconds += (await cpuSeconds(server.pid)) - cpuBefore;
+    server.rates.push(result.rate);
   }
 const { user, system } = process.cpuUsage(startCpu);
-const cores = (user + system) / 1000 / (performance.now() - startMs);
-const [ours, theirs] = measured.map(({ answered, seconds }) => ({ answered, rate: answered / seconds }));
-console.log(JSON.stringify({ ours, theirs, nextId, refused, cores }));
+const [ours, theirs] = servers.map(({ answered, seconds, cpuSeconds }) => ({
+  answered,
+  rate: answered / seconds,
+  cpuUs: (cpuSeconds * 1e6) / answered,
+}));
+const [oursRates = [], theirsRates = []] = servers.map(({ rates }) => rates);
+const turnRatio = median(oursRates.map((rate, turn) => rate / (theirsRates[turn] ?? 1)));
+const cores = (user + system) / 1e6 / loadSeconds;
+console.log(JSON.stringify({ ours, theirs, turnRatio, nextId, refused, cores } as PairLoad));
 process.exit(0);

@@ -1,12 +1,14 @@
 import { RepeatedWhereStolen } from "./noise.ts";
 import {
   cpuSeconds,
+  type Load,
   type LoadOptions,
   load,
   loadPair,
   median,
   type PairLoad,
   type Server,
+  type Turns,
 } from "./servers.ts";
 
 /** A server and the one that it is compared with. */
@@ -92,24 +94,58 @@ export async function measureFreshPair(
   return all;
 }
 
+/**
+ * What a part of the service costs: a process in which it is switched on and off by turns, another one in each round. Two processes
+ * of the same program differ too much to show a cost of a few percent. The server is a switched copy; see switched.ts.
+ */
+export async function measureSwitched(
+  name: string,
+  startServer: () => Promise<Server>,
+  { rounds, seconds, turns }: { rounds: number; seconds: number; turns: Turns },
+): Promise<Pick<PairRatios, "rates" | "costs">> {
+  const all: Pick<PairRatios, "rates" | "costs"> = { rates: [], costs: [] };
+  const repeated = new RepeatedWhereStolen(rounds);
+  for (let round = 1; round <= rounds; round++) {
+    const {
+      ours,
+      theirs,
+      turnRatio: rate,
+    } = await repeated.run(async () => {
+      await using server = await startServer();
+      const options = { connections: 64, seconds: warmUpSeconds, firstId: 1 };
+      const { nextId } = await loadPair([server, server], options, turns);
+      return await loadPair([server, server], { ...options, seconds, firstId: nextId }, turns);
+    });
+    const cost = ours.cpuUs / theirs.cpuUs;
+    all.rates.push(rate);
+    all.costs.push(cost);
+    console.error(`round ${round} of ${rounds}: ${name} ${rate.toFixed(3)}, CPU ${cost.toFixed(3)}`);
+  }
+  return all;
+}
+
 async function measure(servers: readonly [Server, Server], options: LoadOptions): Promise<Measured> {
-  const cpu = () => Promise.all(servers.map(({ pid }) => cpuSeconds(pid)));
-  const before = await cpu();
   const { ours, theirs, nextId, cores } = servers.some(({ ca }) => ca !== undefined)
     ? await loadOverTls(servers, options)
     : await loadPair(servers, options);
-  const [oursSeconds = 0, theirsSeconds = 1] = (await cpu()).map(
-    (seconds, index) => seconds - (before[index] ?? 0),
-  );
-  const cost = oursSeconds / Math.max(1, ours.answered) / (theirsSeconds / Math.max(1, theirs.answered));
-  return { rate: ours.rate / theirs.rate, cost, nextId, loadCores: cores };
+  return { rate: ours.rate / theirs.rate, cost: ours.cpuUs / theirs.cpuUs, nextId, loadCores: cores };
 }
 
 /** One after the other: only the load that is not in C can do TLS. */
-async function loadOverTls([one, other]: readonly [Server, Server], options: LoadOptions): Promise<PairLoad> {
-  const ours = await load(one, options);
-  const theirs = await load(other, { ...options, firstId: ours.nextId });
+async function loadOverTls(
+  [one, other]: readonly [Server, Server],
+  options: LoadOptions,
+): Promise<Omit<PairLoad, "turnRatio" | "refused">> {
+  const ours = await loadOnce(one, options);
+  const theirs = await loadOnce(other, { ...options, firstId: ours.nextId });
   return { ours, theirs, nextId: theirs.nextId, cores: Math.max(ours.cores, theirs.cores) };
+}
+
+async function loadOnce(server: Server, options: LoadOptions): Promise<Load & { cpuUs: number }> {
+  const before = await cpuSeconds(server.pid);
+  const result = await load(server, options);
+  const seconds = (await cpuSeconds(server.pid)) - before;
+  return { ...result, cpuUs: (seconds * 1e6) / Math.max(1, result.answered) };
 }
 
 /** The median with its 95% confidence interval: the values between which the true median is in 95 of 100 such runs. */

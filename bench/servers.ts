@@ -153,27 +153,53 @@ export async function load(
   return result;
 }
 
-/** What loading two servers by turns measured; see load-pair.ts. */
+/** How two servers are loaded by turns; see load-pair.ts. */
+export interface Turns {
+  readonly seconds: number;
+  /** What a server does after its responses, such as exporting spans, then belongs to the turn that caused it. */
+  readonly pauseMs: number;
+  /** Both are the same server then: the file's one byte is 1 in the turns of the first, and 0 in those of the other. */
+  readonly switchFile?: string;
+}
+
+export interface PairLoadArguments extends LoadOptions {
+  readonly servers: readonly { readonly port: number; readonly pid: number }[];
+  readonly token: string;
+  readonly turns: Turns;
+}
+
 export interface PairLoad {
-  readonly ours: Pick<Load, "rate" | "answered">;
-  readonly theirs: Pick<Load, "rate" | "answered">;
+  readonly ours: TurnsLoad;
+  readonly theirs: TurnsLoad;
+  /** Of the rates in each pair of turns, their median. */
+  readonly turnRatio: number;
+  readonly refused: number;
   readonly nextId: number;
   readonly cores: number;
 }
 
+interface TurnsLoad extends Pick<Load, "rate" | "answered"> {
+  /** CPU time of the server for each create. */
+  readonly cpuUs: number;
+}
+
+const quarterSeconds: Turns = { seconds: 0.25, pauseMs: 0 };
+
 /** Loads both by turns, each for so many seconds. Neither may use TLS. */
 export async function loadPair(
-  [ours, theirs]: readonly [Server, Server],
-  { connections, seconds, firstId, headers = "equal" }: LoadOptions,
+  servers: readonly [Server, Server],
+  options: LoadOptions,
+  turns = quarterSeconds,
 ): Promise<PairLoad> {
-  const args = [ours.port, theirs.port, connections, seconds, token, firstId, headers].map(String);
-  const ran = Bun.spawn([process.execPath, join(here, "load-pair.ts"), ...args], {
+  const addresses = servers.map(({ port, pid }) => ({ port, pid }));
+  const args: PairLoadArguments = { token, ...options, servers: addresses, turns };
+  const ran = Bun.spawn([process.execPath, join(here, "load-pair.ts"), JSON.stringify(args)], {
     stdout: "pipe",
     stderr: "inherit",
   });
-  const result = JSON.parse(await new Response(ran.stdout).text()) as PairLoad & { refused: number };
+  const result = JSON.parse(await new Response(ran.stdout).text()) as PairLoad;
   if (result.refused > 0)
-    throw new Error(`${ours.name} or ${theirs.name} refused ${result.refused} requests`);
+    throw new Error(`${servers.map(({ name }) => name).join(" or ")} refused ${result.refused} requests`);
   return result;
 }
 

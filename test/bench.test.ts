@@ -10,6 +10,7 @@ import { medianInterval } from "../bench/pairs.ts";
 import { report } from "../bench/report.ts";
 import type { Row } from "../bench/report-rates.ts";
 import { knownResults, saveResults } from "../bench/results.ts";
+import { metricsSwitch, tracesSwitch, writeSwitchedCopy } from "../bench/switched.ts";
 import { verdict } from "../bench/verdict.ts";
 import { countFrames, expectedLeaves } from "../bench/wal-frames.ts";
 
@@ -214,4 +215,22 @@ test("the frames of a WAL are counted by page", () => {
 test("a batch of random ids is expected to change nearly a leaf each where there are many", () => {
   expect(expectedLeaves(1, 64)).toBeCloseTo(1 / 64);
   expect(expectedLeaves(100_000, 64)).toBeGreaterThan(0.999);
+});
+
+test.each([
+  ["metrics", metricsSwitch],
+  ["traces", tracesSwitch],
+])("the source still has what the benchmark of %s switches", (_, edits) => {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-switched-"));
+  try {
+    const { checkout, switchFile } = writeSwitchedCopy(folder, edits);
+    expect([...readFileSync(switchFile)]).toEqual([1]);
+    for (const [file] of edits)
+      expect(readFileSync(join(checkout, "src", file), "utf8")).toContain("import { isOn }");
+    expect(() => writeSwitchedCopy(folder, [["service.ts", "text that nobody wrote", ""]])).toThrow(
+      'src/service.ts no longer has "text that nobody wrote"',
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

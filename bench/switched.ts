@@ -1,0 +1,73 @@
+import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** A text of a file below src/, and what is in its place in the copy. `isOn()` says whether the switch is on. */
+export type Edit = readonly [file: string, text: string, replacement: string];
+
+// Every clock that is read and every number that is counted for the metrics alone.
+export const metricsSwitch: readonly Edit[] = [
+  ["http/exchange.ts", "this.#listener.onResponse?.(", "if (isOn()) this.#listener.onResponse?.("],
+  ["http/exchange.ts", "startedMs = performance.now();", "startedMs = isOn() ? performance.now() : 0;"],
+  [
+    "telemetry/histograms.ts",
+    "observe(value: number): void {",
+    "observe(value: number): void {\n    if (!isOn()) return;",
+  ],
+  [
+    "telemetry/counters.ts",
+    "add(name: string, count = 1): void {",
+    "add(name: string, count = 1): void {\n    if (!isOn()) return;",
+  ],
+  [
+    "telemetry/counters.ts",
+    "set(name: string, value: number): void {",
+    "set(name: string, value: number): void {\n    if (!isOn()) return;",
+  ],
+];
+
+export const tracesSwitch: readonly Edit[] = [
+  [
+    "http/listener.ts",
+    "traces?.start(connection, head)",
+    "isOn() ? traces?.start(connection, head) : undefined",
+  ],
+  [
+    "plants/intake.ts",
+    "this.#options.traceCommit?.(batch)",
+    "isOn() ? this.#options.traceCommit?.(batch) : undefined",
+  ],
+  // So that the spans of a turn are exported in the pause after it.
+  ["telemetry/tracing/exporter.ts", "const exportEveryMs = 5000;", "const exportEveryMs = 110;"],
+];
+
+const root = join(import.meta.dir, "..");
+
+/**
+ * Copies the source into the folder, with a switch that another process sets: a file whose one byte is 1 or 0, mapped into memory,
+ * so that to ask it costs a nanosecond. Returns the file and the copy.
+ */
+export function writeSwitchedCopy(
+  folder: string,
+  edits: readonly Edit[],
+): { readonly switchFile: string; readonly checkout: string } {
+  const checkout = mkdtempSync(join(folder, "switched-"));
+  const switchFile = join(checkout, "switch");
+  writeFileSync(switchFile, Uint8Array.of(1));
+  for (const path of ["src", "package.json"])
+    cpSync(join(root, path), join(checkout, path), { recursive: true });
+  symlinkSync(join(root, "node_modules"), join(checkout, "node_modules"));
+  const switchModule = join(checkout, "switch.ts");
+  writeFileSync(
+    switchModule,
+    `const byte = Bun.mmap(${JSON.stringify(switchFile)});\nexport const isOn = () => byte[0] === 1;\n`,
+  );
+  for (const [file, text, replacement] of edits) {
+    const path = join(checkout, "src", file);
+    const source = readFileSync(path, "utf8");
+    if (!source.includes(text)) throw new Error(`src/${file} no longer has "${text}"; adapt the benchmark`);
+    const switched = source.replace(text, replacement);
+    const isImported = switched.includes(switchModule);
+    writeFileSync(path, isImported ? switched : `import { isOn } from "${switchModule}";\n${switched}`);
+  }
+  return { switchFile, checkout };
+}
