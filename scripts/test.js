@@ -25,6 +25,7 @@ const ofBuilt = [
   "failed-syncs",
   "import",
   "looking-commands",
+  "standby",
 ].map((name) => `./test/${name}.test.ts`);
 const onCitus = [
   "citus.ts",

@@ -27,6 +27,8 @@ import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 import { createTracer } from "./telemetry/tracing/tracer.ts";
+import { DiskWait } from "./workers/disk-wait.ts";
+import { startStandby } from "./workers/standby.ts";
 import { WorkerPool } from "./workers/worker-pool.ts";
 
 export interface Service {
@@ -59,14 +61,15 @@ export async function startService(
   { printsFirstToken }: ServiceOptions = { printsFirstToken: false },
 ): Promise<Service> {
   await using undo = new AsyncDisposableStack();
-  const counterMemory = createCounterMemory(config.workers);
+  // One part more than workers, for the standby.
+  const counterMemory = createCounterMemory(config.workers + 1);
   const counters = new Counters(counterNames, counterMemory);
   const events = createEvents(log, counters, Date.now);
   // Before all else, so that it is closed after everything that makes spans.
   const tracer = undo.use(createTracer(config.otel.traces, events));
   const failed = Promise.withResolvers<Error>();
   let broken = false;
-
+  const diskWait = new DiskWait();
   let lastReason = "";
   const store = undo.use(
     await openServiceStore(config, {
@@ -76,6 +79,7 @@ export async function startService(
         lastReason = reason;
       },
       onWarning: events.databaseWarning,
+      waitsForDisk: diskWait.set,
     }),
   );
   const identity = createIdentityProvider(config, {
@@ -128,7 +132,8 @@ export async function startService(
     connectionsMax: connections.publicMax,
   };
   if (workers > 1) await claimPublicPort(publicOptions);
-  const listener = startPublicListener({ gate, rateLimit, intake, events, tracer }, publicOptions);
+  const onSocket = diskWait.socketSetter("public");
+  const listener = startPublicListener({ gate, rateLimit, intake, events, tracer, onSocket }, publicOptions);
   const workerPool = new WorkerPool({
     intake,
     events,
@@ -170,6 +175,7 @@ export async function startService(
       startOperatorListener(
         {
           ...{ gate, intake, rateLimit, refusals, events, tracer, counters, parseDurationMs },
+          onSocket: diskWait.socketSetter("operator"),
           rowBytesMax: config.bodyBytesMax,
           settings: config.effective,
           backupStore: openBackups(config.database, config.backupFolder),
@@ -205,9 +211,10 @@ export async function startService(
     });
   // While closing, the store itself ends what is under way.
   laterToken?.catch((error) => closing.signal.aborted || failed.resolve(error));
-
   const bound = [listener, operator].flatMap((one) => one ?? []);
   for (const one of bound) warnOfPlainText(one, events);
+  const part = { counterNames, counterMemory, thread: workers };
+  undo.use(startStandby(store.engine, { diskWait, listeners: bound, counters: part, events, log }));
   const owned = undo.move();
   return {
     publicUrl: listener.url,

@@ -168,6 +168,14 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "exception.message": reason,
       }),
     providerAvailable: () => log.info("identity provider available again"),
+    diskWaited: (tookMs: number) =>
+      log.warn("the disk did not finish a write for a while; other requests were refused meanwhile", {
+        "plant_store.seconds": Math.round(tookMs / 100) / 10,
+      }),
+    standbyLost: (reason: string) =>
+      log.error("the thread that answers while the disk hangs died and is being replaced", {
+        "exception.message": reason,
+      }),
     workerLost: (reason: string) =>
       log.error("a worker died and is being replaced; requests it had not answered are safe to retry", {
         "exception.message": reason,

@@ -5,10 +5,9 @@ import { RateLimit } from "../access/rate-limit.ts";
 import { startPublicListener } from "../public/public-listener.ts";
 import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
-import { type Log, levels } from "../telemetry/log.ts";
 import { createTracer } from "../telemetry/tracing/tracer.ts";
-import type { Channel } from "../threads/channel.ts";
 import { serveThread } from "../threads/serve-thread.ts";
+import { mainThreadLog } from "./main-thread-log.ts";
 import type { MainCalls, WorkerCalls, WorkerSetting } from "./messages.ts";
 import { RemoteIntake } from "./remote-intake.ts";
 
@@ -37,11 +36,3 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
   };
   return { calls };
 });
-
-function mainThreadLog(main: Channel<MainCalls>): Log {
-  const entries = levels.map((level) => {
-    const write: Log["info"] = (message, fields = {}) => main.tell("log", level, message, fields);
-    return [level, write] as const;
-  });
-  return Object.fromEntries(entries) as unknown as Log;
-}

@@ -1,6 +1,7 @@
 import type { Socket, TCPSocketListener, TCPSocketListenOptions } from "bun";
 import { Connection } from "./connection.ts";
 import type { CoarseClock } from "./connection-state.ts";
+import { duplicate } from "./duplicate.ts";
 import type { WireHandlers, WireLimits } from "./wire-handlers.ts";
 
 /** The connection that was closed at the limit: the newest only if all others have a request in progress. */
@@ -17,6 +18,8 @@ export interface WireServerOptions extends WireLimits {
   readonly host: string;
   readonly port: number;
   readonly sharePort: boolean;
+  /** The listening socket of another thread, to accept from as well; host and port are that one's. */
+  readonly sharedSocket?: number | undefined;
   /** Undefined for plain text. */
   readonly tls?: TlsMaterial | undefined;
   /** With one more than this, the longest idle connection is closed. */
@@ -24,6 +27,8 @@ export interface WireServerOptions extends WireLimits {
   readonly onLimitReached?: (closed: ClosedAtLimit) => void;
   /** Called with the number of open connections whenever it changes. */
   readonly onConnections?: (open: number) => void;
+  /** Called with the listening socket whenever that changes; undefined once it no longer listens. */
+  readonly onSocket?: ((socket: number | undefined) => void) | undefined;
   /** Milliseconds that never go back; the platform's own unless given. */
   readonly now?: () => number;
 }
@@ -60,13 +65,14 @@ export class WireServer implements CoarseClock {
     this.nowMs = this.#now();
     this.#handlers = handlers;
     // The operator's mistake of using a port twice would go unnoticed where the port can be shared.
-    if (options.tls !== undefined && !options.sharePort) this.#claimPort();
+    if (options.tls !== undefined && !options.sharePort && options.sharedSocket === undefined)
+      this.#claimPort();
     this.#listener = this.#listen(options.port, options.tls);
     this.#sweeper = setInterval(() => this.#sweep(), sweepEveryMs);
   }
 
   get port(): number {
-    return this.#listener.port;
+    return this.#options.sharedSocket === undefined ? this.#listener.port : this.#options.port;
   }
 
   /**
@@ -75,7 +81,7 @@ export class WireServer implements CoarseClock {
    */
   useTls(tls: TlsMaterial): void {
     const former = this.#listener;
-    this.#listener = this.#listen(former.port, tls);
+    this.#listener = this.#listen(this.port, tls);
     // Stopping resets what it has not accepted yet, of which there is least right after the events of a turn.
     setImmediate(() => former.stop(false));
   }
@@ -85,6 +91,7 @@ export class WireServer implements CoarseClock {
    * connections are given a second, too. What is left is cut off. True where no request was.
    */
   async drain(timeoutMs: number): Promise<boolean> {
+    this.#options.onSocket?.(undefined);
     this.#listener.stop(false);
     const startMs = performance.now();
     for (const connection of this.#connections) connection.drain();
@@ -106,11 +113,13 @@ export class WireServer implements CoarseClock {
 
   #listen(port: number, tls: TlsMaterial | undefined): TCPSocketListener<Connection> {
     const options = this.#options;
-    // Bun supports reusePort here, though its types do not say so.
-    const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean } = {
+    // Bun supports reusePort and fd here, though its types do not say so.
+    const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean; fd?: number } = {
       hostname: options.host,
       port,
       reusePort: options.sharePort || tls !== undefined,
+      // A duplicate: stopping closes it.
+      ...(options.sharedSocket !== undefined && { fd: duplicate(options.sharedSocket) }),
       // A client may close its half and still wait for the answer.
       allowHalfOpen: true,
       ...(tls && { tls: tlsOptions(tls) }),
@@ -140,7 +149,9 @@ export class WireServer implements CoarseClock {
         error: () => {},
       },
     };
-    return Bun.listen(listen);
+    const listener = Bun.listen(listen);
+    options.onSocket?.((listener as TCPSocketListener<Connection> & { fd: number }).fd);
+    return listener;
   }
 
   // There always is one: the connection that has just been opened.

@@ -61,6 +61,7 @@ export class SqliteStore implements AsyncDisposable {
         return reason;
       },
       syncWal: takeOverSync(database, this.#watch.wal),
+      waitsForDisk: events.waitsForDisk,
     });
     this.plants = new SqlitePlants(database, this.#writer, events);
     this.audit = new SqliteAudit(database, this.#writer);

@@ -120,3 +120,30 @@ test("no transaction begins during a pause, and those that waited begin after it
   lock[Symbol.dispose]();
   rmSync(folder, { recursive: true });
 });
+
+test("whoever watches for a disk that hangs hears of each wait on this thread, also of one that failed", async () => {
+  const heard: (boolean | string)[] = [];
+  using database = new Database(":memory:");
+  const fsync = Promise.withResolvers<void>();
+  const writer = new Writer(database, {
+    committed: () => heard.push("committed"),
+    outcomeUnknown: (reason) => reason,
+    syncWal() {
+      heard.push("fsync started");
+      return fsync.promise;
+    },
+    waitsForDisk: (waits) => heard.push(waits),
+  });
+  const stored = writer.transaction(() => heard.push("work"));
+  await Bun.sleep(1);
+  // This one is beside the requests, so nobody waits for it here.
+  expect(heard).toEqual([true, "work", "fsync started", false]);
+  fsync.resolve();
+  await stored;
+  heard.length = 0;
+  const failing = writer.transaction(() => {
+    throw new Error("it failed");
+  });
+  await expect(failing).rejects.toBeInstanceOf(OutcomeUnknown);
+  expect(heard).toEqual([true, false]);
+});

@@ -1,0 +1,84 @@
+import { platform } from "node:os";
+import type { Listener, ListenerOptions } from "../http/listener.ts";
+import type { Events } from "../telemetry/events.ts";
+import type { Log } from "../telemetry/log.ts";
+import { Thread } from "../threads/thread.ts";
+import type { DiskWait } from "./disk-wait.ts";
+import type { MainCalls, WorkerSetting } from "./messages.ts";
+
+/** Its part of the memory of all counters. */
+type CounterPart = Pick<WorkerSetting, "counterNames" | "counterMemory" | "thread">;
+
+/** What the thread starts with. */
+export interface StandbySetting extends CounterPart {
+  /** Of a DiskWait. */
+  readonly memory: SharedArrayBuffer;
+  readonly listeners: readonly ListenerOptions[];
+}
+
+/** What the thread asks of the main thread. */
+export interface StandbyCalls extends Pick<MainCalls, "log"> {
+  /** How long it responded in the main thread's place. */
+  answered(tookMs: number): void;
+}
+
+export interface StandbyParts {
+  readonly diskWait: DiskWait;
+  readonly listeners: readonly Listener[];
+  readonly counters: CounterPart;
+  readonly events: Pick<Events, "diskWaited" | "standbyLost">;
+  readonly log: Log;
+}
+
+// So that a service which starts, or a short-lived one, does not pay for it.
+const startAfterMs = 5000;
+
+/**
+ * Starts a thread that responds on the same sockets while this one waits for the disk: without it, health checks get no response
+ * while an fsync hangs, and a restart would not help. Undefined where no thread of ours waits for a disk, and where the system is not
+ * known to share sockets so.
+ */
+export function startStandby(
+  engine: "sqlite" | "postgres",
+  parts: StandbyParts,
+): AsyncDisposable | undefined {
+  return engine === "sqlite" && platform() === "linux" ? new Standby(parts) : undefined;
+}
+
+class Standby implements AsyncDisposable {
+  readonly #parts: StandbyParts;
+  #timer: NodeJS.Timeout;
+  #thread: Thread<object> | undefined;
+
+  constructor(parts: StandbyParts) {
+    this.#parts = parts;
+    this.#timer = this.#startLater();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#thread?.stop();
+  }
+
+  #startLater(): NodeJS.Timeout {
+    return setTimeout(() => this.#start(), startAfterMs).unref();
+  }
+
+  #start(): void {
+    const { diskWait, listeners, counters, events, log } = this.#parts;
+    const setting: StandbySetting = {
+      ...counters,
+      memory: diskWait.memory,
+      listeners: listeners.map(({ options }) => options),
+    };
+    const calls: StandbyCalls = {
+      answered: events.diskWaited,
+      log: (level, message, fields) => log[level](message, fields),
+    };
+    const onLost = ({ message }: Error): void => {
+      events.standbyLost(message);
+      this.#timer = this.#startLater();
+    };
+    this.#thread = new Thread("workers/standby-thread", { setting, calls, onLost, keepsProcessAlive: false });
+  }
+}
