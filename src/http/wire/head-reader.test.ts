@@ -24,6 +24,17 @@ describe("the heads of one connection", () => {
     expect(second.header("authorization")).toBe("Bearer b");
   });
 
+  test("are remembered again once they no longer differ, after many that did", () => {
+    const reader = new HeadReader();
+    const head = (id: number, length: number) =>
+      `${line}\r\nX-Request-Id: ${id}\r\nContent-Length: ${length}`;
+    for (let id = 1000; id < 1050; id++)
+      expect(read(reader, head(id, id)).header("x-request-id")).toBe(String(id));
+    const heads = Array.from({ length: 70 }, () => read(reader, head(1, 9)));
+    expect(heads[69]).toBe(heads[68] as Head);
+    expect(read(reader, head(1, 10)).contentLength).toBe(10);
+  });
+
   test("are read as each would be by itself, whatever came before", () => {
     // Pieces that, put together, are nearly the same head again and again: the digits of a length in every place that
     // could be taken for another, and lengths that are none.

@@ -2,6 +2,12 @@ import { type Head, lengthShape, parseHead } from "./head.ts";
 import { NotHttp } from "./not-http.ts";
 
 const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
+// No head starts with it.
+const nothing = "\n";
+// Where each head has an id of its own, remembering them gains nothing and costs a quarter of reading them. So after this many that
+// differ in a row, one in so many is remembered.
+const differingMax = 4;
+const rememberedOneIn = 64;
 
 /**
  * Reads the heads of one connection. A client's next head mostly differs from its last in the content-length alone, and
@@ -9,6 +15,7 @@ const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
  */
 export class HeadReader {
   #head: Head | undefined;
+  #differing = 0;
   /** The text before and after the digits of the length; all of it is before where there is no length. */
   #before = "";
   #after = "";
@@ -16,7 +23,10 @@ export class HeadReader {
   /** The head from `start` to `end` of the bytes, where the empty line begins. */
   read(bytes: Buffer, start: number, end: number): Head | NotHttp {
     const text = bytes.toString("latin1", start, end);
-    return this.#reuse(text) ?? this.#parse(text, bytes, start);
+    const reused = this.#reuse(text);
+    if (reused === undefined) return this.#parse(text, bytes, start);
+    this.#differing = 0;
+    return reused;
   }
 
   #reuse(text: string): Head | undefined {
@@ -32,10 +42,15 @@ export class HeadReader {
   #parse(text: string, bytes: Buffer, start: number): Head | NotHttp {
     const head = parseHead(text, bytes, start, this.#head);
     if (head instanceof NotHttp) return head;
+    this.#head = head;
+    this.#differing++;
+    if (this.#differing > differingMax && this.#differing % rememberedOneIn !== 0) {
+      this.#before = nothing;
+      return head;
+    }
     const line = lengthLine.exec(text);
     const digits = line?.[1]?.length ?? 0;
     const end = line === null ? text.length : line.index + line[0].length;
-    this.#head = head;
     this.#before = text.slice(0, end - digits);
     this.#after = text.slice(end);
     return head;
