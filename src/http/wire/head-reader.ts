@@ -15,6 +15,8 @@ const rememberedOneIn = 64;
  */
 export class HeadReader {
   #head: Head | undefined;
+  /** The text of that head. */
+  #text = nothing;
   #differing = 0;
   /** The text before and after the digits of the length; all of it is before where there is no length. */
   #before = "";
@@ -31,12 +33,13 @@ export class HeadReader {
 
   #reuse(text: string): Head | undefined {
     const head = this.#head;
+    if (text === this.#text) return head;
     if (head === undefined || !text.startsWith(this.#before) || !text.endsWith(this.#after)) return undefined;
     const between = text.slice(this.#before.length, text.length - this.#after.length);
-    if (head.contentLength === undefined) return between === "" ? head : undefined;
-    if (!lengthShape.test(between)) return undefined;
-    const contentLength = Number(between);
-    return contentLength === head.contentLength ? head : head.withContentLength(contentLength);
+    if (head.contentLength === undefined || !lengthShape.test(between)) return undefined;
+    this.#head = head.withContentLength(Number(between));
+    this.#text = text;
+    return this.#head;
   }
 
   #parse(text: string, bytes: Buffer, start: number): Head | NotHttp {
@@ -45,9 +48,11 @@ export class HeadReader {
     this.#head = head;
     this.#differing++;
     if (this.#differing > differingMax && this.#differing % rememberedOneIn !== 0) {
+      this.#text = nothing;
       this.#before = nothing;
       return head;
     }
+    this.#text = text;
     const line = lengthLine.exec(text);
     const digits = line?.[1]?.length ?? 0;
     const end = line === null ? text.length : line.index + line[0].length;
