@@ -14,6 +14,7 @@ const created: Outcome = { kind: "created" };
 class CuedStore implements PlantStore {
   batchesInFlightMax = 1;
   canBecomeUnreachable = false;
+  batchArrivalsIdeal: number | undefined;
   readonly batches: number[] = [];
   next: () => Promise<void> = async () => {};
 
@@ -55,6 +56,23 @@ describe("the intake", () => {
     expect(outcomes).toEqual(Array(50).fill(created));
     expect(store.batches).toEqual([50]);
   });
+
+  test.each([
+    [undefined, 512, [512]],
+    [231, 300, [300]],
+    [231, 512, [256, 256]],
+    [100, 512, [103, 103, 103, 102, 101]],
+    [5000, 1500, [1000, 500]],
+  ])(
+    "where a batch should have about %p of %i, they are stored in equal ones",
+    async (ideal, count, batches) => {
+      const { store, create } = setUp(2000);
+      store.batchArrivalsIdeal = ideal;
+      // All arrive in one turn; those that are settled stay away.
+      await Promise.all(Array.from({ length: count }, (_, id) => create(id)));
+      expect(store.batches).toEqual(batches);
+    },
+  );
 
   test("traces a commit with the requests that are traced, to its end or its failure", async () => {
     const { store, heard, intake, create } = setUp();

@@ -150,10 +150,19 @@ export class Intake implements PlantIntake {
   }
 
   #nextBatch(): Waiting[] {
-    if (this.#queue.length > batchArrivalsMax) return this.#queue.splice(0, batchArrivalsMax);
+    const arrivalsMax = this.#arrivalsMax();
+    if (this.#queue.length > arrivalsMax) return this.#queue.splice(0, arrivalsMax);
     const batch = this.#queue;
     this.#queue = [];
     return batch;
+  }
+
+  // Batches of the same size, so that no small one is left over for a whole fsync.
+  #arrivalsMax(): number {
+    const ideal = this.#options.store.batchArrivalsIdeal;
+    if (ideal === undefined) return batchArrivalsMax;
+    const batches = Math.max(1, Math.round(this.#pending / ideal));
+    return Math.min(batchArrivalsMax, Math.ceil(this.#pending / batches));
   }
 
   /** Returns the function that settles the batch. */

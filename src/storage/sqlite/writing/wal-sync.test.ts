@@ -36,6 +36,19 @@ test("a slow disk is tried once in ten seconds", () => {
   expect(syncs(disk, 1000, () => 0.1, 120_000)).toBeGreaterThan(900);
 });
 
+test("one fsync covers a part of many plants where it is slow, more the slower it is, and all where it is waited for", () => {
+  const disk = new DiskSpeed();
+  expect(disk.plantsPerSync).toBeUndefined();
+  const besideRequests = (tookMs: number): number => {
+    for (let count = 0; count < 100; count++) disk.syncedBesideRequests(tookMs);
+    return Math.round(disk.plantsPerSync ?? 0);
+  };
+  expect([3, 10, 0.1].map(besideRequests)).toEqual([225, 749, 64]);
+  disk.mayWait(0);
+  syncs(disk, 40, () => 0.1);
+  expect(disk.plantsPerSync).toBeUndefined();
+});
+
 test("a disk whose every fsync takes long is not tried until one of them was shorter", () => {
   const disk = new DiskSpeed();
   expect(syncs(disk, 3000, () => 20)).toBe(0);

@@ -13,6 +13,11 @@ const trialAgainAfterMs = 10_000;
 // Where even the shortest fsync beside requests took longer, a trial would only keep the requests waiting. Not less: a busy thread
 // hears of a fast one after some milliseconds.
 const trialMsMax = 10;
+// In two milliseconds the thread stores and answers about a hundred plants.
+const plantsPerSyncMs = 75;
+const plantsPerSyncMin = 64;
+// Of the fsyncs beside requests: the last few dozen count.
+const meanWeight = 1 / 16;
 // So many slow ones more than fast ones, and the disk counts as slow; a slow one now and then does not matter.
 const slowSyncsMax = 8;
 
@@ -21,10 +26,9 @@ const slowSyncsMax = 8;
  * fsync by themselves. Undefined where only SQLite knows the call that reaches the disk: macOS has an fsync that stops at the
  * drive's cache.
  */
-export function takeOverSync(database: Database, wal: number): SyncWal | undefined {
+export function takeOverSync(database: Database, wal: number, disk: DiskSpeed): SyncWal | undefined {
   if (platform() !== "linux") return undefined;
   database.run("PRAGMA synchronous = NORMAL");
-  const disk = new DiskSpeed();
   return () => {
     const startedMs = performance.now();
     if (!disk.mayWait(startedMs))
@@ -42,6 +46,17 @@ export class DiskSpeed {
   #syncsBeforeTrial = trialAfterSyncs;
   #noTrialBeforeMs = Number.NEGATIVE_INFINITY;
   #shortestMs = Number.POSITIVE_INFINITY;
+  #besideMeanMs: number | undefined;
+
+  /**
+   * About how many plants one fsync should cover, however many wait; undefined where it should be all. Beside it, those of the batch before are answered and their clients' next ones
+   * parsed: where all clients are in one batch, there are none, and the thread waits. But a batch whose work is shorter than the
+   * fsync would only make more fsyncs.
+   */
+  get plantsPerSync(): number | undefined {
+    if (this.#fast || this.#besideMeanMs === undefined) return undefined;
+    return Math.max(plantsPerSyncMin, this.#besideMeanMs * plantsPerSyncMs);
+  }
 
   mayWait(nowMs: number): boolean {
     if (this.#fast) return true;
@@ -54,6 +69,8 @@ export class DiskSpeed {
 
   syncedBesideRequests(tookMs: number): void {
     this.#shortestMs = Math.min(this.#shortestMs, tookMs);
+    this.#besideMeanMs ??= tookMs;
+    this.#besideMeanMs += (tookMs - this.#besideMeanMs) * meanWeight;
   }
 
   /** An fsync was waited for. */
