@@ -125,20 +125,21 @@ export async function measureSwitched(
 }
 
 async function measure(servers: readonly [Server, Server], options: LoadOptions): Promise<Measured> {
-  const { ours, theirs, nextId, cores } = servers.some(({ ca }) => ca !== undefined)
+  const { ours, theirs, turnRatio, nextId, cores } = servers.some(({ ca }) => ca !== undefined)
     ? await loadOverTls(servers, options)
     : await loadPair(servers, options);
-  return { rate: ours.rate / theirs.rate, cost: ours.cpuUs / theirs.cpuUs, nextId, loadCores: cores };
+  return { rate: turnRatio, cost: ours.cpuUs / theirs.cpuUs, nextId, loadCores: cores };
 }
 
 /** One after the other: only the load that is not in C can do TLS. */
 async function loadOverTls(
   [one, other]: readonly [Server, Server],
   options: LoadOptions,
-): Promise<Omit<PairLoad, "turnRatio" | "refused">> {
+): Promise<Omit<PairLoad, "refused">> {
   const ours = await loadOnce(one, options);
   const theirs = await loadOnce(other, { ...options, firstId: ours.nextId });
-  return { ours, theirs, nextId: theirs.nextId, cores: Math.max(ours.cores, theirs.cores) };
+  const turnRatio = ours.rate / theirs.rate;
+  return { ours, theirs, turnRatio, nextId: theirs.nextId, cores: Math.max(ours.cores, theirs.cores) };
 }
 
 async function loadOnce(server: Server, options: LoadOptions): Promise<Load & { cpuUs: number }> {

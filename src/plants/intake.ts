@@ -47,6 +47,8 @@ interface Waiting extends Arrival {
 
 // Far above what arrives in one turn of the event loop, small enough not to delay the next batch.
 const batchArrivalsMax = 1000;
+// Into so many batches is what is pending divided at most, whatever the store calls ideal.
+const partsMax = 3;
 const probeEveryMs = 500;
 
 /**
@@ -157,12 +159,10 @@ export class Intake implements PlantIntake {
     return batch;
   }
 
-  // Batches of the same size, so that no small one is left over for a whole fsync.
   #arrivalsMax(): number {
     const ideal = this.#options.store.batchArrivalsIdeal;
     if (ideal === undefined) return batchArrivalsMax;
-    const batches = Math.max(1, Math.round(this.#pending / ideal));
-    return Math.min(batchArrivalsMax, Math.ceil(this.#pending / batches));
+    return Math.min(batchArrivalsMax, Math.ceil(Math.max(ideal, this.#pending / partsMax)));
   }
 
   /** Returns the function that settles the batch. */

@@ -27,7 +27,7 @@ export type Result = Outcome | "store-unavailable";
 export interface PlantStore {
   /** How many batches may be written concurrently. */
   readonly batchesInFlightMax: number;
-  /** About how many arrivals a batch should have where more are pending; undefined where more are better. */
+  /** How many arrivals a batch should have where more are pending; undefined where more are better. */
   readonly batchArrivalsIdeal?: number | undefined;
   /** Whether it can become unreachable while nobody writes, so that only a probe can find out. */
   readonly canBecomeUnreachable: boolean;

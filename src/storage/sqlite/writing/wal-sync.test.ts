@@ -43,7 +43,12 @@ test("one fsync covers a part of many plants where it is slow, more the slower i
     for (let count = 0; count < 100; count++) disk.syncedBesideRequests(tookMs);
     return Math.round(disk.plantsPerSync ?? 0);
   };
-  expect([3, 10, 0.1].map(besideRequests)).toEqual([225, 749, 64]);
+  for (const [tookMs, plants] of [
+    [3, 225],
+    [10, 750],
+    [0.1, 64],
+  ] as const)
+    expect(Math.abs(besideRequests(tookMs) / plants - 1)).toBeLessThan(0.06);
   disk.mayWait(0);
   syncs(disk, 40, () => 0.1);
   expect(disk.plantsPerSync).toBeUndefined();

@@ -16,8 +16,7 @@ const trialMsMax = 10;
 // In two milliseconds the thread stores and answers about a hundred plants.
 const plantsPerSyncMs = 75;
 const plantsPerSyncMin = 64;
-// Of the fsyncs beside requests: the last few dozen count.
-const meanWeight = 1 / 16;
+const medianStep = 1.05;
 // So many slow ones more than fast ones, and the disk counts as slow; a slow one now and then does not matter.
 const slowSyncsMax = 8;
 
@@ -46,16 +45,17 @@ export class DiskSpeed {
   #syncsBeforeTrial = trialAfterSyncs;
   #noTrialBeforeMs = Number.NEGATIVE_INFINITY;
   #shortestMs = Number.POSITIVE_INFINITY;
-  #besideMeanMs: number | undefined;
+  // Of the fsyncs beside requests. Not their mean: a busy thread hears of some of them late, and the later, the larger its batches are.
+  #medianMs: number | undefined;
 
   /**
-   * About how many plants one fsync should cover, however many wait; undefined where it should be all. Beside it, those of the batch before are answered and their clients' next ones
+   * How many plants one fsync should cover, however many wait; undefined where it should be all. Beside it, those of the batch before are answered and their clients' next ones
    * parsed: where all clients are in one batch, there are none, and the thread waits. But a batch whose work is shorter than the
    * fsync would only make more fsyncs.
    */
   get plantsPerSync(): number | undefined {
-    if (this.#fast || this.#besideMeanMs === undefined) return undefined;
-    return Math.max(plantsPerSyncMin, this.#besideMeanMs * plantsPerSyncMs);
+    if (this.#fast || this.#medianMs === undefined) return undefined;
+    return Math.max(plantsPerSyncMin, this.#medianMs * plantsPerSyncMs);
   }
 
   mayWait(nowMs: number): boolean {
@@ -69,8 +69,9 @@ export class DiskSpeed {
 
   syncedBesideRequests(tookMs: number): void {
     this.#shortestMs = Math.min(this.#shortestMs, tookMs);
-    this.#besideMeanMs ??= tookMs;
-    this.#besideMeanMs += (tookMs - this.#besideMeanMs) * meanWeight;
+    this.#medianMs ??= tookMs;
+    // As many are above it as below it, once it no longer moves.
+    this.#medianMs *= tookMs > this.#medianMs ? medianStep : 1 / medianStep;
   }
 
   /** An fsync was waited for. */
