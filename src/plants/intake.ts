@@ -58,7 +58,7 @@ const probeEveryMs = 500;
 export class Intake implements PlantIntake {
   readonly #options: IntakeOptions;
   readonly #drainsMax: number;
-  readonly #fullBatch: number;
+  #fullBatch: number;
   #queue: Waiting[] = [];
   #pending = 0;
   #drains = 0;
@@ -153,6 +153,7 @@ export class Intake implements PlantIntake {
 
   #nextBatch(): Waiting[] {
     const arrivalsMax = this.#arrivalsMax();
+    this.#fullBatch = Math.min(arrivalsMax, this.#options.pendingMax);
     if (this.#queue.length > arrivalsMax) return this.#queue.splice(0, arrivalsMax);
     const batch = this.#queue;
     this.#queue = [];
