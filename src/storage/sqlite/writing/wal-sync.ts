@@ -13,9 +13,10 @@ const trialAgainAfterMs = 10_000;
 // Where even the shortest fsync beside requests took longer, a trial would only keep the requests waiting. Not less: a busy thread
 // hears of a fast one after some milliseconds.
 const trialMsMax = 10;
-// In two milliseconds the thread stores and answers about a hundred plants.
+// For each millisecond of an fsync. A plant takes the thread 20 to 30 microseconds, so the work of a batch is longer than its fsync.
 const plantsPerSyncMs = 75;
 const plantsPerSyncMin = 64;
+// Follows a disk that changes within some dozen fsyncs.
 const medianStep = 1.05;
 // So many slow ones more than fast ones, and the disk counts as slow; a slow one now and then does not matter.
 const slowSyncsMax = 8;
@@ -49,9 +50,9 @@ export class DiskSpeed {
   #medianMs: number | undefined;
 
   /**
-   * How many plants one fsync should cover, however many wait; undefined where it should be all. Beside it, those of the batch before are answered and their clients' next ones
-   * parsed: where all clients are in one batch, there are none, and the thread waits. But a batch whose work is shorter than the
-   * fsync would only make more fsyncs.
+   * How many plants one fsync should cover, however many wait; undefined where it should be all. Beside it, those of the batch
+   * before are answered and their clients' next ones parsed: where all clients are in one batch, there are none, and the thread
+   * waits. But a batch whose work is shorter than the fsync would only make more fsyncs.
    */
   get plantsPerSync(): number | undefined {
     if (this.#fast || this.#medianMs === undefined) return undefined;
