@@ -2,6 +2,9 @@ import { cc, type Pointer, ptr } from "bun:ffi";
 import { join } from "node:path";
 import type { Load } from "./servers.ts";
 
+// As load.c has it.
+const silencesMax = 4000;
+
 /** Open connections to a server. */
 export interface PlainLoad extends Disposable {
   /** Meanwhile nothing else runs in this process. */
@@ -36,7 +39,7 @@ export function compilePlainLoad(): (port: number, connections: number) => Plain
       openLoad: { args: ["int", "int"], returns: "ptr" },
       closeLoad: { args: ["ptr"], returns: "void" },
       run: {
-        args: ["ptr", "double", "ptr", "ptr", "i64", "int", "int", "double", "ptr"],
+        args: ["ptr", "double", "ptr", "ptr", "i64", "int", "int", "double", "ptr", "ptr"],
         returns: "int",
       },
     },
@@ -58,6 +61,7 @@ function runLoad(
   { head, bodyOpen, rate, ...options }: PlainLoadOptions,
 ): Omit<Load, "cores"> {
   const result = new Float64Array(9);
+  const silent = new Float64Array(2 * silencesMax);
   // Named, so that neither is collected before the call.
   const headText = Buffer.from(`${head}\0`);
   const bodyText = Buffer.from(`${bodyOpen}\0`);
@@ -71,6 +75,7 @@ function runLoad(
     Number(options.differing),
     rate > 0 ? (1e6 * connections) / rate : 0,
     ptr(result),
+    ptr(silent),
   );
   if (failed !== 0)
     throw new Error(["", "", "could not send", "the server closed a connection", "no answer"][failed]);
@@ -83,7 +88,7 @@ function runLoad(
     p99Us = 0,
     p999Us = 0,
     maxUs = 0,
-    silenceUs = 0,
+    silences = 0,
   ] = result;
   const perSecond = answered / (elapsedUs / 1e6);
   return {
@@ -95,6 +100,9 @@ function runLoad(
     p99Us,
     p999Us,
     maxUs,
-    longestSilenceMs: silenceUs / 1000,
+    silences: Array.from({ length: silences }, (_, index) => ({
+      startUs: silent[2 * index] ?? 0,
+      us: silent[2 * index + 1] ?? 0,
+    })),
   };
 }

@@ -20,6 +20,10 @@ export interface FullLoad {
   readonly minutes: number;
   readonly plants: number;
   readonly longestSilenceMs: number;
+  /** The longest silence without what of it was a wait for the disk; where that could be told apart. */
+  readonly withoutDiskMs?: number;
+  /** And without the times in which the hypervisor did not run a core. */
+  readonly withoutDiskAndStallsMs?: number;
   readonly slowestAnswerMs: number;
   /** Sampled during the run. */
   readonly memoryMb: readonly number[];
@@ -119,8 +123,13 @@ once; in a large index nearly all are different. Then it is flat: the inner page
 cache, and an id costs one leaf page. A separate thread checkpoints the WAL (records 10 and 14 in
 \`docs/adr/\`). The start-up time does not depend on the size.`;
 
-function underLoad({ longestSilenceMs, slowestAnswerMs, memoryMb }: FullLoad): string {
-  return `The longest time without any\nresponse was ${whole(longestSilenceMs)} ms, the slowest response took ${whole(slowestAnswerMs)} ms. Memory during the run, in MB: ${memoryMb.map(whole).join(", ")}.`;
+function underLoad(load: FullLoad): string {
+  const { longestSilenceMs, withoutDiskMs, withoutDiskAndStallsMs, slowestAnswerMs, memoryMb } = load;
+  const parts =
+    withoutDiskMs === undefined || withoutDiskAndStallsMs === undefined
+      ? ""
+      : ` Without the waits\nfor the disk it was ${whole(withoutDiskMs)} ms, and without the times in which the hypervisor did not run\na core ${whole(withoutDiskAndStallsMs)} ms.`;
+  return `The longest time without any\nresponse was ${whole(longestSilenceMs)} ms, the slowest response took ${whole(slowestAnswerMs)} ms.${parts} Memory during the run, in MB: ${memoryMb.map(whole).join(", ")}.`;
 }
 
 function growthTable(growth: NonNullable<Results["growth"]>): string {

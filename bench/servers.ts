@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Span } from "./waits.ts";
 
 /** What a load measured; see load.ts. */
 export interface Load {
@@ -12,7 +13,8 @@ export interface Load {
   readonly p99Us: number;
   readonly p999Us: number;
   readonly maxUs: number;
-  readonly longestSilenceMs: number;
+  /** Times without any answer, of over 5 ms; not known of a load over TLS. */
+  readonly silences: readonly Span[];
   /** Of the processor, that the load itself used. */
   readonly cores: number;
 }
@@ -65,9 +67,14 @@ export function startBare(workers = 1): Promise<Server> {
 }
 
 /** `checkout`: the folder of another version of this project, to compare with. */
-export function startOurs(flags: readonly string[] = [], checkout = join(here, "..")): Promise<Server> {
+export function startOurs(
+  flags: readonly string[] = [],
+  checkout = join(here, ".."),
+  environment: Record<string, string> = {},
+): Promise<Server> {
   return start("plant-store", {
     command: (port, folder) => oursCommand(port, join(folder, "plants.db"), flags, checkout),
+    environment,
   });
 }
 

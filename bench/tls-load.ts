@@ -26,7 +26,6 @@ export async function tlsLoad(options: TlsLoadOptions) {
   let answered = 0;
   let refused = 0;
   let running = true;
-  let longestSilenceMs = 0;
 
   const tls = { ca: await Bun.file(caFile).text() };
   const open: Socket<Client>[] = [];
@@ -43,7 +42,6 @@ export async function tlsLoad(options: TlsLoadOptions) {
     open.push(socket);
   }
   const startMs = performance.now();
-  let lastAnswerMs = startMs;
   for (const socket of open) send(socket);
   await Bun.sleep(seconds * 1000);
   running = false;
@@ -59,7 +57,7 @@ export async function tlsLoad(options: TlsLoadOptions) {
     p99Us: quantile(0.99),
     p999Us: quantile(0.999),
     maxUs: Math.round(latenciesUs.at(-1) ?? 0),
-    longestSilenceMs,
+    silences: [],
   };
 
   function received(client: Socket<Client>, bytes: Buffer): void {
@@ -67,8 +65,6 @@ export async function tlsLoad(options: TlsLoadOptions) {
     client.data.partial = isWhole(all) ? undefined : all;
     if (client.data.partial !== undefined) return;
     const nowMs = performance.now();
-    longestSilenceMs = Math.max(longestSilenceMs, nowMs - lastAnswerMs);
-    lastAnswerMs = nowMs;
     latenciesUs.push((nowMs - client.data.sentMs) * 1000);
     if (all.subarray(0, okStatus.length).equals(okStatus)) answered++;
     else refused++;

@@ -12,6 +12,7 @@ import type { Row } from "../bench/report-rates.ts";
 import { knownResults, saveResults } from "../bench/results.ts";
 import { metricsSwitch, tracesSwitch, writeSwitchedCopy } from "../bench/switched.ts";
 import { verdict } from "../bench/verdict.ts";
+import { restUs, type Span } from "../bench/waits.ts";
 import { countFrames, expectedLeaves } from "../bench/wal-frames.ts";
 
 const docs = join(import.meta.dir, "../docs");
@@ -79,6 +80,21 @@ test("a measurement is repeated where the hypervisor took too much, a limited nu
   const repeated = new RepeatedWhereStolen(3, () => times);
   expect(await repeated.run(measure)).toBe(3);
   expect(await repeated.run(measure)).toBe(5);
+});
+
+describe("a silence", () => {
+  const span = (startUs: number, endUs: number): Span => ({ startUs, us: endUs - startUs });
+
+  test("without the waits that explain it is what the service took itself", () => {
+    expect(restUs(span(100, 200), [])).toBe(100);
+    expect(restUs(span(100, 200), [span(0, 90), span(110, 150), span(210, 300)])).toBe(60);
+    expect(restUs(span(100, 200), [span(50, 120), span(190, 400)])).toBe(70);
+    expect(restUs(span(100, 200), [span(0, 300)])).toBe(0);
+  });
+
+  test("counts waits that overlap once", () => {
+    expect(restUs(span(100, 200), [span(110, 180), span(120, 130), span(150, 190)])).toBe(20);
+  });
 });
 
 describe("the options of the benchmarks", () => {
