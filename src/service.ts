@@ -131,15 +131,10 @@ export async function startService(
     sharePort: workers > 1,
     connectionsMax: connections.publicMax,
   };
-  if (workers > 1) await claimPublicPort(publicOptions);
-  const onSocket = diskWait.socketSetter("public");
-  const listener = startPublicListener({ gate, rateLimit, intake, events, tracer, onSocket }, publicOptions);
   const workerPool = new WorkerPool({
-    intake,
-    events,
-    log,
+    ...{ intake, events, log },
     setting: {
-      listener: { ...publicOptions, port: listener.port },
+      listener: publicOptions,
       rateLimit: config.rateLimit,
       rateMemory,
       tracing: config.otel.traces,
@@ -152,6 +147,11 @@ export async function startService(
     },
     refreshKeys: async () => identity?.keys.refresh(),
   });
+  undo.defer(() => workerPool.drain(0));
+  await workerPool.start(workers - 1);
+  if (workers > 1) await claimPublicPort(publicOptions);
+  const onSocket = diskWait.socketSetter("public");
+  const listener = startPublicListener({ gate, rateLimit, intake, events, tracer, onSocket }, publicOptions);
   void identity?.keys.start();
   const delivery = printsFirstToken ? "print" : firstTokenFile(config, store.engine);
   const upkeep = undo.use(
@@ -169,7 +169,7 @@ export async function startService(
   let operator: ServingListener | undefined;
   let firstToken: FirstToken | undefined;
   try {
-    await workerPool.start(workers - 1);
+    await workerPool.listen(listener.port);
     operator =
       config.operatorListen &&
       startOperatorListener(
@@ -200,7 +200,7 @@ export async function startService(
     // Last, when nothing else can fail any more: a token that is stored must also be delivered.
     firstToken = await unlessUnavailable(() => upkeep.start());
   } catch (error) {
-    await Promise.all([listener.drain(0), workerPool.drain(0), operator?.drain(0)]);
+    await Promise.all([listener.drain(0), operator?.drain(0)]);
     throw error;
   }
   const laterToken =

@@ -16,6 +16,7 @@ import {
   untilContinue,
 } from "./harness.ts";
 import { readMetrics } from "./metrics-page.ts";
+import { freePort } from "./postgres.ts";
 
 const three = { workers: "3" };
 // A new connection each time, so that the kernel distributes them over the workers.
@@ -237,6 +238,39 @@ function noMoreThreads(): Disposable {
     },
   };
 }
+
+test("the port is open only once all workers can listen on it", async () => {
+  const RealWorker = globalThis.Worker;
+  const load = Promise.withResolvers<void>();
+  // A worker that is slow to load.
+  globalThis.Worker = class extends RealWorker {
+    override postMessage(message: {
+      readonly kind: string;
+      readonly setting?: { readonly listener?: object };
+    }): void {
+      if (message.kind !== "start" || message.setting?.listener === undefined)
+        return super.postMessage(message);
+      void load.promise.then(() => super.postMessage(message));
+    }
+  };
+  using cleanUp = new DisposableStack();
+  cleanUp.defer(() => {
+    globalThis.Worker = RealWorker;
+  });
+  const port = await freePort();
+  const starting = startTestService({ listen: `127.0.0.1:${port}`, workers: "2" });
+  const isOpen = () =>
+    fetch(`http://127.0.0.1:${port}/livez`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await Bun.sleep(300);
+  expect(await isOpen()).toBe(false);
+  load.resolve();
+  await using running = await starting;
+  expect(await isOpen()).toBe(true);
+  expect(running.url).toContain(String(port));
+});
 
 describe("if no thread can be started", () => {
   test("a start with workers says so in one sentence", async () => {

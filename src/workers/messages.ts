@@ -11,6 +11,7 @@ import type { TracerSettings } from "../telemetry/tracing/tracer.ts";
 
 /** What a worker needs to serve; everything else it asks of the main thread. */
 export interface WorkerSetting {
+  /** The port is the one that it is told to listen on. */
   readonly listener: PublicListenerOptions;
   readonly rateLimit: Rate | undefined;
   readonly rateMemory: RateMemory;
@@ -31,6 +32,8 @@ export interface WorkerSetting {
 
 /** What the main thread asks of a worker. */
 export interface WorkerCalls extends Pick<Gate, "update" | "updatePresets" | "updateKeys"> {
+  /** Shares this port with the main thread. */
+  listen(port: number): Promise<void>;
   takeUses(): Promise<readonly TokenUse[]>;
   takeRefusals(): Promise<readonly RefusalCount[]>;
   goUnready(): void;

@@ -40,6 +40,8 @@ export class WorkerPool {
   readonly #workers = new Set<Thread<WorkerCalls>>();
   /** What a worker starts with, up to date. */
   #setting: WorkerPoolParts["setting"];
+  /** Undefined while they do not listen. */
+  #port: number | undefined;
   #stopping = false;
 
   constructor(parts: WorkerPoolParts) {
@@ -48,11 +50,21 @@ export class WorkerPool {
   }
 
   /**
-   * Settles once all of them serve.
+   * Settles once all of them could listen.
    * @throws WorkerProblem one of them could not.
    */
   async start(count: number): Promise<void> {
     await Promise.all(Array.from({ length: count }, (_, index) => this.#startWorker(index + 1)));
+  }
+
+  /**
+   * Lets all of them listen, when the main thread does. If it did so while they are loaded, it would get the connections of every
+   * client that is waiting for the service, and keep them.
+   * @throws WorkerProblem one of them could not.
+   */
+  async listen(port: number): Promise<void> {
+    this.#port = port;
+    await Promise.all([...this.#workers].map((worker) => this.#listen(worker, port)));
   }
 
   update(tokens: readonly Token[]): void {
@@ -97,7 +109,20 @@ export class WorkerPool {
     await Promise.all(drained);
   }
 
-  /** Resolves once a new worker serves. Rejects if it is lost before; if it is lost later, it is replaced. */
+  async #listen(worker: Thread<WorkerCalls>, port: number): Promise<void> {
+    try {
+      await worker.ask("listen", port);
+    } catch (error) {
+      this.#workers.delete(worker);
+      await worker.stop();
+      throw problemOf(error);
+    }
+  }
+
+  /**
+   * Resolves once a new worker serves, or could listen where the others do not yet. Rejects if it is lost before; if it is lost
+   * later, it is replaced.
+   */
   async #startWorker(thread: number): Promise<void> {
     let serving = false;
     try {
@@ -112,9 +137,10 @@ export class WorkerPool {
       });
       this.#workers.add(worker);
       await worker.started;
+      if (this.#port !== undefined) await this.#listen(worker, this.#port);
       serving = true;
     } catch (error) {
-      throw new WorkerProblem(error instanceof Error ? error.message : String(error));
+      throw problemOf(error);
     }
   }
 
@@ -152,4 +178,9 @@ export class WorkerPool {
     }
     return stored.promise;
   }
+}
+
+function problemOf(error: unknown): WorkerProblem {
+  if (error instanceof WorkerProblem) return error;
+  return new WorkerProblem(error instanceof Error ? error.message : String(error));
 }

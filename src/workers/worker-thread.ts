@@ -2,6 +2,7 @@
 import { Gate } from "../access/gate.ts";
 import { JwtVerifier } from "../access/oidc/jwt-verifier.ts";
 import { RateLimit } from "../access/rate-limit.ts";
+import type { ServingListener } from "../http/health.ts";
 import { startPublicListener } from "../public/public-listener.ts";
 import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
@@ -21,16 +22,20 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
   const rateLimit = new RateLimit(setting.rateLimit, setting.rateMemory);
   const intake = new RemoteIntake(main, (error) => events.internalError(() => ({}), error));
   const tracer = createTracer(setting.tracing, events);
-  const listener = startPublicListener({ gate, rateLimit, intake, events, tracer }, setting.listener);
+  let listener: ServingListener | undefined;
   const calls: WorkerCalls = {
+    async listen(port) {
+      const options = { ...setting.listener, port };
+      listener = startPublicListener({ gate, rateLimit, intake, events, tracer }, options);
+    },
     update: (tokens) => gate.update(tokens),
     updatePresets: (presets) => gate.updatePresets(presets),
     takeUses: async () => gate.takeUses(),
     takeRefusals: async () => events.takeRefusals(),
     updateKeys: (keys) => gate.updateKeys(keys),
-    goUnready: () => listener.goUnready(),
+    goUnready: () => listener?.goUnready(),
     async drain(timeoutMs) {
-      await listener.drain(timeoutMs);
+      await listener?.drain(timeoutMs);
       await tracer?.[Symbol.asyncDispose]();
     },
   };
