@@ -25,6 +25,13 @@ export interface Rates {
   readonly pocketBase?: PocketBaseFacts | undefined;
   /** By the time of an fsync. */
   readonly disks?: readonly DiskRatio[];
+  readonly workers?: readonly WorkerRatios[];
+}
+
+export interface WorkerRatios {
+  readonly connections: number;
+  /** In the order of the columns. */
+  readonly ratios: readonly number[];
 }
 
 export interface DiskRatio {
@@ -47,7 +54,7 @@ export function ratesSections(
   { rates = {}, differing = {}, ...more }: Rates,
   where: (section: string) => string,
 ): string[] {
-  const { fsyncsPerSecond, halfRate, pocketBase, disks = [] } = more;
+  const { fsyncsPerSecond, halfRate, pocketBase, disks = [], workers = [] } = more;
   const sections = [method, "![Rates](benchmarks/rates.svg)"];
   for (const [connections, rows] of Object.entries(rates))
     sections.push(`### ${connections} connections`, table(rows));
@@ -68,8 +75,6 @@ export function ratesSections(
     sections.push(
       `The disk does ${whole(fsyncsPerSecond)} sequential writes with fdatasync per second. Group commit makes more durable\ncreates than that possible.`,
     );
-  const workers = Object.entries(rates).flatMap(([connections, rows]) => workersLine(connections, rows));
-  if (workers.length > 0) sections.push("### Workers", workersTable(workers));
   if (halfRate !== undefined) {
     const { rate, oursP99Us, bareP99Us } = halfRate;
     sections.push(
@@ -79,6 +84,8 @@ export function ratesSections(
   }
   if (disks.length > 0)
     sections.push("### By the time of an fsync", `${disksText} ${where("disks")}`, disksTable(disks));
+  if (workers.length > 0)
+    sections.push("### Workers", `${workersText} ${where("workers")}`, workersTable(workers));
   return sections;
 }
 
@@ -87,6 +94,9 @@ little; record 14 in \`docs/adr/\` has measurements with the lighter \`wrk\`.`;
 
 const disksText = `\`npm run bench:disks\`: the data is in memory, and each fsync is made to take that long; "own disk" is this machine's. Only our own
 service is measured so, since the delay replaces a function of libc, which programs in Go do not call.`;
+
+const workersText = `\`npm run bench:workers\`: the servers of each pair are loaded by turns of a quarter of a second, on this machine's own disk, after half
+a minute of load each.`;
 
 function pocketBaseText({ version, synchronous, sent, returned }: PocketBaseFacts): string {
   const durability =
@@ -98,20 +108,14 @@ function pocketBaseText({ version, synchronous, sent, returned }: PocketBaseFact
 as ${returned}.`;
 }
 
-function workersLine(connections: string, rows: readonly Row[]): string[] {
-  const rateOf = (name: string) => rows.find((row) => row.name === name)?.rate;
-  const [one, two] = [rateOf("plant-store"), rateOf("plant-store --workers 2")];
-  const [bareOne, bareTwo] = [rateOf("bare Bun.serve"), rateOf("bare Bun.serve, 2 processes")];
-  if (one === undefined || two === undefined || bareOne === undefined || bareTwo === undefined) return [];
-  const ratios = [one / bareOne, two / bareTwo, two / one, bareTwo / bareOne];
-  return [`| ${connections} | ${ratios.map((ratio) => ratio.toFixed(2)).join(" | ")} |`];
-}
-
-function workersTable(lines: readonly string[]): string {
+function workersTable(workers: readonly WorkerRatios[]): string {
   return [
     "| connections | 1 worker to 1 bare process | 2 workers to 2 bare processes | 2 workers to 1 | 2 bare processes to 1 |",
     "| ---: | ---: | ---: | ---: | ---: |",
-    ...lines,
+    ...workers.map(
+      ({ connections, ratios }) =>
+        `| ${connections} | ${ratios.map((ratio) => ratio.toFixed(2)).join(" | ")} |`,
+    ),
   ].join("\n");
 }
 
