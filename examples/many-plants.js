@@ -1,5 +1,5 @@
 // npm run build:client && PLANT_STORE_ACCESS_TOKEN=pst_… node examples/many-plants.js http://127.0.0.1:3000
-// Creates a thousand plants from a source that makes them as they are asked for, and tells how far it is.
+// Creates a thousand plants from a generator, and reports progress.
 import { PlantStoreClient } from "plant-store/client";
 
 const client = new PlantStoreClient({

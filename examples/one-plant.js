@@ -1,5 +1,5 @@
 // npm run build:client && PLANT_STORE_ACCESS_TOKEN=pst_… node examples/one-plant.js http://127.0.0.1:3000
-// Creates one plant. Run it twice: the second time the same plant is only replayed.
+// Creates one plant. Run it twice: the second time it is a replay.
 import { PlantStoreClient } from "plant-store/client";
 
 const client = new PlantStoreClient({

@@ -1,5 +1,5 @@
 // npm run build:client && PLANT_STORE_ACCESS_TOKEN=pst_… node examples/refusals.js http://127.0.0.1:3000
-// Shows what can go wrong, and how the three kinds of errors are told apart.
+// Shows what can go wrong, and how to distinguish the three kinds of errors.
 import { PlantStoreClient, RequestAborted, ServiceRefused, ServiceUnreachable } from "plant-store/client";
 
 const baseUrl = process.argv[2] ?? "http://127.0.0.1:3000";
@@ -7,14 +7,14 @@ const token = process.env.PLANT_STORE_ACCESS_TOKEN ?? "";
 const client = new PlantStoreClient({ baseUrl, token });
 
 await client.createPlant({ id: 1, name: "Fern" });
-await tell(client.createPlant({ id: 1, name: "Lily" }));
+await report(client.createPlant({ id: 1, name: "Lily" }));
 
 const nowhere = new PlantStoreClient({ baseUrl: "http://127.0.0.1:1", token, attemptsMax: 1 });
-await tell(nowhere.createPlant({ id: 2, name: "Fern" }));
+await report(nowhere.createPlant({ id: 2, name: "Fern" }));
 
-await tell(client.createPlant({ id: 3, name: "Fern" }, { signal: AbortSignal.abort() }));
+await report(client.createPlant({ id: 3, name: "Fern" }, { signal: AbortSignal.abort() }));
 
-async function tell(creation) {
+async function report(creation) {
   try {
     await creation;
   } catch (error) {

@@ -1,6 +1,6 @@
 // PLANT_STORE_ACCESS_TOKEN=pst_… go run examples/go/one_plant.go http://127.0.0.1:3000
-// Creates one plant with the standard library alone. It retries, which is safe: the id is the idempotency key.
-// encoding/json writes an int64 with every digit, so the id stays exact. Never decode one into interface{}: that is a float64.
+// Creates one plant with only the standard library. It retries, which is safe: the id is the idempotency key.
+// encoding/json writes an int64 with every digit, so the id stays exact. Never decode one into interface{}: it becomes a float64.
 package main
 
 import (

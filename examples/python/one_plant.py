@@ -1,5 +1,5 @@
 # PLANT_STORE_ACCESS_TOKEN=pst_… python3 examples/python/one_plant.py http://127.0.0.1:3000
-# Creates one plant with the standard library alone. It retries, which is safe: the id is the idempotency key.
+# Creates one plant with only the standard library. It retries, which is safe: the id is the idempotency key.
 # Python's int has no limit, and json writes every digit, so the id stays exact.
 import http.client
 import json
