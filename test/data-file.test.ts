@@ -91,7 +91,7 @@ describe("verify", () => {
     expect(problems).toEqual(["non-TEXT value in plants.name"]);
   });
 
-  test("compares the file with the checksum beside it", async () => {
+  test("compares the file with its checksum", async () => {
     const file = join(folder.path, "summed.db");
     expect((await runInProcess(["backup", file, "--database", sound])).code).toBe(0);
     expect(await runInProcess(["verify", "--database", file])).toMatchObject({

@@ -103,7 +103,7 @@ describe("backups through the operator listener", () => {
     expect((await finished()).last).toEqual({ kind: "verify", name, endedAt: expect.any(String) } as never);
     appendFileSync(join(backupFolder, name), "x");
     await call(`/${name}/verify`, "POST");
-    expect((await finished()).last).toMatchObject({ name, problem: "its checksum is not the one beside it" });
+    expect((await finished()).last).toMatchObject({ name, problem: "it does not match its checksum" });
   });
 
   test("never lead out of their folder", async () => {

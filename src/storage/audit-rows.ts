@@ -3,7 +3,7 @@ import type { AuditAction, AuditEntry, AuditPage } from "../access/audit.ts";
 /** The columns of the table audit_trail besides its key, in the order of `auditValues` and `auditPage`. */
 export const auditColumns = "at_ms, actor, action, subject, address, detail";
 
-/** The order in which entries are removed before that of their key: no flood of other entries removes those of tokens. */
+/** Entries are removed in this order, then by key, so that a flood of others cannot push out those of tokens. */
 export const removalOrder = "CASE WHEN action LIKE 'token.%' THEN 1 ELSE 0 END";
 
 export function auditValues(entry: AuditEntry): (string | number | null)[] {
@@ -11,7 +11,7 @@ export function auditValues(entry: AuditEntry): (string | number | null)[] {
   return [atMs, actor, action, subject, address ?? null, detail];
 }
 
-/** The page of these rows, each with its key first. There is one row more than the limit where there is a next page. */
+/** The page of these rows, each with its key first. There is one more row than the limit if there is a next page. */
 export function auditPage(rows: readonly (readonly unknown[])[], limit: number): AuditPage {
   const last = rows.length > limit ? rows[limit - 1]?.[0] : undefined;
   return {

@@ -19,7 +19,7 @@ export interface CopyCounts {
 const rowsPerRead = 1000;
 const problemsMax = 20;
 
-/** Copies tokens and plants, with when and by whom. What exists in the target stays as it is, so running it again resumes. */
+/** Copies tokens and plants, with their times and creators. Existing rows of the target are unchanged, so a rerun resumes. */
 export async function copyStore(
   from: Pick<Store, "archive" | "tokens">,
   to: Store,

@@ -33,7 +33,7 @@ export async function openStore(setting: StoreSetting, events: StoreEvents = {})
     : new SqliteStore(database, events);
 }
 
-/** The same for a service, which does not wait for an unreachable server: the store then opens in the background. */
+/** The same for a service, which does not wait for an unreachable server: the store opens in the background. */
 export async function openServiceStore(
   setting: StoreSetting,
   events: OpeningEvents & StoreEvents,
@@ -55,7 +55,7 @@ export async function openServiceStore(
   return store;
 }
 
-/** For reading a store, also while a service runs on it or on read-only media. Older tables have no audit trail. */
+/** Opens a store for reading, even while a service uses it, or on read-only media. Older tables have no audit trail. */
 export async function openArchive(
   setting: StoreSetting,
   { older = true } = {},
@@ -71,7 +71,7 @@ export async function openArchive(
   };
 }
 
-/** Where figures of the service outlive it; undefined for PostgreSQL, whose nodes are stateless. */
+/** Where counts survive a restart of the service; undefined for PostgreSQL, whose nodes are stateless. */
 export function openFigures(database: string): ReturnType<typeof figuresFile> | undefined {
   return isDatabaseUrl(database) ? undefined : figuresFile(database);
 }
@@ -84,7 +84,7 @@ export function openBackups(database: string, folder: string | undefined): Servi
   return new ServiceBackups(database, resolve(folder));
 }
 
-/** Only the tokens of a store, also while a service runs on it, which notices the change. */
+/** Opens only the tokens of a store, even while a service uses it; it notices the changes. */
 export async function openTokens(
   setting: StoreSetting,
   { create }: Pick<OpenOptions, "create">,
@@ -95,7 +95,7 @@ export async function openTokens(
   return { tokens: file.tokens, [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
 }
 
-/** Starts what needs the store, and again while a server that was opened cannot be reached. */
+/** Starts what needs the store, and retries while the server is unreachable. */
 export async function startOnceOpen<Result>(
   opened: Promise<void>,
   start: () => Promise<Result>,

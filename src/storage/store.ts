@@ -13,7 +13,7 @@ export interface Store extends AsyncDisposable {
   readonly tokens: TokenStore;
   readonly audit: AuditTrail;
   readonly archive: PlantArchive;
-  /** The last good backup, if there is one; absent where the database has backups of its own. */
+  /** The last good backup, if there is one; absent if the database has its own backups. */
   readonly lastBackup?: () => Promise<LastBackup | undefined>;
   /** Resolves if the store no longer knows what is durable: the process must end without closing it. */
   readonly failure?: Promise<OutcomeUnknown>;
@@ -26,7 +26,7 @@ export interface LastBackup {
   readonly atMs: number;
 }
 
-/** What a store reports besides what it returns. */
+/** What a store reports in addition to its results. */
 export interface StoreEvents {
   /** Another process has the data file open, so the WAL cannot be emptied at the start. */
   readonly dataFileShared?: () => void;
@@ -47,7 +47,7 @@ export interface StoreEvents {
   readonly clockBeforeLastPlant?: (lastMs: number, nowMs: number) => void;
 }
 
-/** The data file has no name any more: only this process can still read what it holds. */
+/** The data file was deleted or replaced: only this process can still read what it holds. */
 export class DataFileReplaced extends OutcomeUnknown {
   /** Saves everything under a new name, and returns that name. */
   readonly rescue: () => Promise<string>;
@@ -63,7 +63,7 @@ export interface RescueEvents {
   readonly dataFileNotSaved: (reason: unknown) => void;
 }
 
-/** Saves what only this process can still read under a new name, however often it has to try. */
+/** Saves what only this process can still read under a new name, and retries until it succeeds. */
 export async function rescue(replaced: DataFileReplaced, events: RescueEvents): Promise<void> {
   for (;;) {
     try {

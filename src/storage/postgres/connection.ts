@@ -137,7 +137,7 @@ export class Connection {
     this.destroy();
   }
 
-  // A session that waits for a standby does not notice that its client left, and would use up the server's connections.
+  // A session that waits for a standby does not notice that its client is gone, and would use up the server's connections.
   #cancel(): void {
     const { processID, secretKey } = this.#client as unknown as { processID: number; secretKey: number };
     const { host, port } = this.#host;
@@ -171,7 +171,7 @@ function passFileEntry(login: PassFileLogin): Promise<string | undefined> {
   return new Promise((resolve) => pgpass(login, resolve));
 }
 
-/** The result, or ConnectionLost once the time is over. */
+/** The result, or ConnectionLost once the time is up. */
 export function within<Result>(
   timeoutMs: number,
   work: Promise<Result>,

@@ -14,7 +14,7 @@ export interface ConnectionsOptions {
   readonly count: number;
   /** How long one statement may take before its connection counts as lost. */
   readonly statementMsMax: number;
-  /** How long to retry after a lost connection; by default as long as the work may take. */
+  /** How long to retry after a lost connection; by default the deadline of the work. */
   readonly retryMsMax?: number;
 }
 
@@ -38,7 +38,7 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Does the work on a connection, and retries it while it fails for a transient reason, until the time is over.
+   * Does the work on a connection, and retries it on transient failures until the deadline.
    * The work must be idempotent. A statement may take `extraMs` longer than usual.
    */
   async use<Result>(timeoutMs: number, work: (run: Run) => Promise<Result>, extraMs = 0): Promise<Result> {
@@ -130,7 +130,7 @@ export class Connections implements AsyncDisposable {
     }
   }
 
-  /** Waits for one of the `count` connections. A released one goes to the first that waits. */
+  /** Waits for one of the `count` connections. A released one goes to the first in line. */
   #acquire(deadlineMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#free > 0) {

@@ -12,7 +12,7 @@ export interface DatabaseAddress {
   readonly hosts: readonly Host[];
   readonly database: string | undefined;
   readonly user: string | undefined;
-  /** A function where it may change between one connection and the next. */
+  /** A function if it may change from one connection to the next. */
   readonly password: string | (() => string) | undefined;
   readonly tls: Tls;
   readonly channelBinding: "disable" | "prefer" | "require";
@@ -20,7 +20,7 @@ export interface DatabaseAddress {
   readonly connectMsMax: number;
   /** Settings for the session, as `-c name=value`, or whatever a provider's proxy expects there. */
   readonly options: string | undefined;
-  /** Parts of the URL that have no effect, in a sentence each. */
+  /** One sentence for each part of the URL that has no effect. */
   readonly warnings: readonly string[];
 }
 
@@ -28,7 +28,7 @@ export interface Tls {
   /** `prefer` continues without TLS if the server has none; `allow` uses it only if the server requires it. */
   readonly use: "never" | "allow" | "prefer" | "always";
   readonly options: ConnectionOptions;
-  /** Whether a connection with TLS proves that the server is the one named in the URL, or has a certificate of its own CA. */
+  /** Whether TLS proves that the server is the one named in the URL, or has a certificate from the given CA. */
   readonly verifies: boolean;
 }
 
@@ -37,7 +37,7 @@ export class DatabaseProblem extends Error {
   override readonly name: string = "DatabaseProblem";
 }
 
-/** The same where no retry can help: somebody must change a setting first. */
+/** The same when no retry can help: someone must change a setting first. */
 export class DatabaseMisuse extends DatabaseProblem {
   override readonly name = "DatabaseMisuse";
 }
@@ -101,7 +101,7 @@ function warningsOf(options: URLSearchParams): string[] {
   const others = [...options.keys()].filter((name) => !supported.includes(name));
   const unknown = others.find((name) => !ignored.test(name));
   if (unknown !== undefined) {
-    // With a ? in a password that is not escaped, the rest of the URL looks like an option, up to its @.
+    // After an unescaped ? in a password, the rest of the URL, up to its @, looks like an option.
     const named = options.toString().includes("%40")
       ? "an option that"
       : `the option ${unknown.slice(0, 40)}, which`;
@@ -149,7 +149,7 @@ function readConnectTimeout(options: URLSearchParams): number {
 
 function parseHost(text: string): Host {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
-  // Not quoted: with a / in a password that is not escaped, it would be a part of that.
+  // Not quoted: with an unescaped / in a password, it would be part of the password.
   if (match === null)
     throw new DatabaseMisuse(
       "The database URL's host cannot be read. Write / ? # and @ in a password as %2F %3F %23 and %40.",
@@ -179,7 +179,7 @@ function readTls(options: URLSearchParams): Tls {
   const ownRoot = root !== null && root !== "system";
   return {
     use: mode === "prefer" || mode === "allow" ? mode : "always",
-    // Without the host name, a certificate of a public CA proves nothing: anybody can have one.
+    // Without the host name, a certificate from a public CA proves nothing: anyone can get one.
     verifies: verifies && (mode === "verify-full" || ownRoot),
     options: {
       rejectUnauthorized: verifies,

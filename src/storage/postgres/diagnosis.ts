@@ -12,11 +12,11 @@ export interface DatabaseDiagnosis {
   readonly fsync: string | undefined;
   readonly synchronousCommit: string | undefined;
   readonly fullPageWrites: string | undefined;
-  /** `synchronous_standby_names`; empty where commits wait for no other server. */
+  /** `synchronous_standby_names`; empty if commits wait for no other server. */
   readonly standbyNames: string;
-  /** Standbys that a commit waits for; undefined where the role may not see them. */
+  /** Standbys that a commit waits for; undefined if the role may not see them. */
   readonly synchronousStandbys: number | undefined;
-  /** Its clock minus ours, to the middle of the round trip. */
+  /** Its clock minus ours, at the midpoint of the round trip. */
   readonly clockAheadMs: number;
   readonly hasTables: boolean;
   readonly role: string;
@@ -42,7 +42,7 @@ const standbys = {
 };
 const lastPlant = { text: "SELECT max(created_at_ms)::text FROM plants" };
 
-/** @throws DatabaseProblem it cannot be reached, or not be used. */
+/** @throws DatabaseProblem it cannot be reached or used. */
 export async function diagnoseDatabase(
   url: string,
   { databasePassword }: PostgresOptions,

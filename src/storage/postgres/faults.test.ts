@@ -37,7 +37,7 @@ describe("a failure of PostgreSQL", () => {
     expect(maySplit(fromNetwork("CERT_HAS_EXPIRED"))).toBe(false);
   });
 
-  test("is a retry where Citus lost the connection to a worker, which it reports as internal", () => {
+  test("is a retry if Citus lost the connection to a worker, which it reports as internal", () => {
     const said = (message: string) => Object.assign(new Error(message), { severity: "ERROR", code: "XX000" });
     const lost = said("server closed the connection unexpectedly\n\tThis probably means");
     expect([kindOf(lost), maySplit(lost)]).toEqual(["retry", false]);

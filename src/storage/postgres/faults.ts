@@ -5,7 +5,7 @@ export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-/** A statement was not answered in time; its connection was dropped. A smaller one may be. */
+/** A statement was not answered in time; its connection was dropped. A smaller one may succeed. */
 export class StatementTimeout extends ConnectionLost {}
 
 /** The server committed with a warning, such as that a wait for a standby was cancelled. */
@@ -25,12 +25,12 @@ export class RowLocked extends Error {
  */
 export type FaultKind = "retry" | "reconnect" | "unavailable" | "plant" | "internal";
 
-// SQLSTATE, from PostgreSQL's appendix A. The first line that matches counts.
+// SQLSTATE, from PostgreSQL's appendix A. The first match wins.
 const kindsBySqlState: readonly (readonly [RegExp, FaultKind])[] = [
   [/^(?:40(?:001|P01)|55P03)$/, "retry"],
   // Connection failures, a server that stops or starts, a standby, too many connections; sessions that a pooler shares.
   [/^(?:08...|57P0.|25006|53300|42P05|26000)$/, "reconnect"],
-  // Out of disk or memory, a cancelled statement, no login, no right, no table, an I/O error.
+  // Out of disk or memory, a cancelled statement, no login, no privilege, no table, an I/O error.
   [/^(?:53...|57(?:014)|28...|3D000|42(?:501|P01)|58...)$/, "unavailable"],
   // Data exceptions, constraints and triggers of the operator's own, limits of the engine.
   [/^(?:22...|23...|44000|54...|P0...)$/, "plant"],
@@ -56,7 +56,7 @@ export function kindOf(error: unknown): FaultKind {
   return ended || networkFault.test(code) ? "reconnect" : "internal";
 }
 
-/** Whether a retry may succeed. It is always safe: the id is the key, so what was stored is found. */
+/** Whether a retry may succeed. It is always safe: the id is the key, so a stored plant is found. */
 export function mayRetry(error: unknown): boolean {
   return ["retry", "reconnect"].includes(kindOf(error));
 }

@@ -6,7 +6,7 @@ import auditTrail from "./migrations/005-audit-trail.sql" with { type: "text" };
 
 export interface Migration {
   readonly sql: string;
-  /** The index that it builds beside running writers, statement by statement, outside a transaction. */
+  /** The index that it builds while others write, statement by statement, outside a transaction. */
   readonly buildsIndex?: string;
 }
 
@@ -19,5 +19,5 @@ export const migrations: readonly Migration[] = [
   { sql: auditTrail },
 ];
 
-/** How many a store needs to be read. The others make it faster, are only for writing, or can be done without. */
+/** How many a store needs to be read. The others make it faster, are only for writing, or are optional. */
 export const readableVersion = 2;

@@ -38,7 +38,7 @@ export async function openConnection(address: DatabaseAddress, allowUnsafe: bool
     return first;
   } catch (error) {
     const errors: readonly unknown[] = (error as AggregateError).errors;
-    // What a retry cannot fix goes first: a wrong password on one host says more than a timeout of the other.
+    // What a retry cannot fix comes first: a wrong password on one host says more than a timeout on another.
     throw errors.find((one) => !mayRetry(one)) ?? errors[0];
   }
 }

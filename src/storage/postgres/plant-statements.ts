@@ -19,8 +19,8 @@ const insert = {
          ON CONFLICT (id) DO NOTHING
          RETURNING id`,
 };
-// The lock is a write, so its commit waits until all before it is on disk and on the standby. Without it, a plant could
-// be acknowledged that a commit not yet flushed, or a cancelled wait for the standby, has only just made visible.
+// The lock is a write, so its commit waits until everything before it is on disk and on the standby. Without it, a plant
+// could be acknowledged whose own commit is visible but not yet flushed, or whose wait for the standby was cancelled.
 const read = {
   name: "read-plants",
   text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE",

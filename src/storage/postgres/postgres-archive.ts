@@ -19,8 +19,8 @@ const archiveMsMax = 30_000;
 const rowsPerRead = 500;
 const rowsPerCount = 2000;
 const pageCharactersMax = 4 * 1024 * 1024;
-// A plant gets its time before it is committed, and clocks of nodes differ. Older plants may still be committed before those
-// younger than this, so these are read again.
+// A plant gets its time before it is committed, and the nodes' clocks differ. Plants may still be committed that belong before
+// those younger than this, so these are read again.
 const settledAfterMs = 7000;
 // A plant that is committed later than this, such as one copied from another store, is missing in totals until the recount.
 const countedAfterMs = 20_000;
@@ -168,7 +168,7 @@ function searchOf({ namePart, createdBy }: PlantFilter): ((plant: StoredPlant) =
     plant.name.toLowerCase().includes(part) && (createdBy === undefined || plant.createdBy === createdBy);
 }
 
-/** The part of a filter that an index supports, after a position; undefined where nothing can match. */
+/** The part of a filter that an index supports, after a position; undefined if nothing can match. */
 function whereOf(
   { id, tag, sinceMs, untilMs }: PlantFilter,
   than = ">",

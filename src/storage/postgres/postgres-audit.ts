@@ -57,8 +57,8 @@ export class PostgresAudit implements AuditTrail {
   }
 
   /**
-   * Removes the oldest entries once there are too many. By itself, after the entry: some engines let a statement change a table
-   * only once. Another node may do the same at that moment; it then finds them removed. A failure leaves them to the next entry.
+   * Removes the oldest entries once there are too many. A separate statement, since some engines let one change a table
+   * only once. If another node does the same, it finds them removed. After a failure the next entry removes them.
    */
   async trim(): Promise<void> {
     await this.#connections.use(auditMsMax, removeIfTooMany).catch(() => {});

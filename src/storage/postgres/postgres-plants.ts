@@ -6,7 +6,7 @@ import { storeSearching, storeWaiting } from "./insert-plants.ts";
 import { StatementSize } from "./statement-size.ts";
 import { WriteProbe } from "./write-probe.ts";
 
-// For each statement of a batch. Below common client timeouts; the database may restart or fail over within it unnoticed.
+// For each statement of a batch. Below common client timeouts; a database that restarts or fails over within it goes unnoticed.
 const createMsMax = 5000;
 // A plant of several megabytes is slow because of its size, not because the server is unreachable.
 const charactersPerExtraSecond = 1024 * 1024;
@@ -77,7 +77,7 @@ export class PostgresPlants implements PlantStore, Disposable {
     const extraMs = extraMsOf(part);
     const deadlineMs = performance.now() + createMsMax + extraMs;
     const work = async (run: Run): Promise<readonly Result[]> => {
-      // Fewer in each attempt, if the one before was not answered in time.
+      // Fewer in each attempt if the previous one timed out.
       part = this.#size.firstOf(part);
       const startMs = performance.now();
       try {
@@ -116,8 +116,8 @@ export class PostgresPlants implements PlantStore, Disposable {
   }
 
   /**
-   * Stores a part of a batch in which some row is refused or locked. Parts that were stored are answered as stored, even if the
-   * time is over before the rest.
+   * Stores a part of a batch in which some row is refused or locked. Parts that were stored are acknowledged, even if the
+   * rest runs out of time.
    */
   async #storePart(
     part: readonly Arrival[],
@@ -165,7 +165,7 @@ function unavailable(part: readonly Arrival[]): Result[] {
   return part.map(() => "store-unavailable");
 }
 
-// None for plants of an ordinary size, however many: with an unreachable server, they wait no longer than promised.
+// None for plants of ordinary size, however many: if the server is unreachable, they wait no longer than promised.
 function extraMsOf(batch: readonly Arrival[]): number {
   let seconds = 0;
   for (const { plant } of batch)

@@ -11,14 +11,14 @@ import { PostgresTokens } from "./postgres-tokens.ts";
 import { type Purpose, prepare } from "./prepare.ts";
 
 export interface PostgresOptions {
-  /** The URL's own has precedence. A function where it is read from a file for each connection. */
+  /** The URL's own takes precedence. A function if it is read from a file for each connection. */
   readonly databasePassword: string | (() => string) | undefined;
   /** Whether to accept a server that acknowledges what a crash can lose. */
   readonly allowUnsafeDatabase: boolean;
 }
 
 export interface OpeningEvents {
-  /** Called with the reason of each failed attempt: unreachable, or another process migrates. */
+  /** Called with the reason for each failed attempt: unreachable, or another process is migrating. */
   readonly onWaiting: (reason: string) => void;
   /** Something in the URL has no effect. */
   readonly onWarning: (warning: string) => void;
@@ -27,7 +27,7 @@ export interface OpeningEvents {
 // Enough that one batch is sent while another is committed. With two readers and one for tokens, a node has seven connections.
 const batchesInFlightMax = 4;
 const readers = 2;
-// A commit that takes longer probably never returns; its connection is dropped and the batch retried.
+// A commit that takes longer will probably never return; its connection is dropped and the batch retried.
 const writeMsMax = 3000;
 const readMsMax = 30_000;
 // A service reports soon that its server is unreachable; an export or a copy waits for a restart.

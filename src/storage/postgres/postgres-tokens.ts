@@ -6,7 +6,7 @@ import type { Connections } from "./connections.ts";
 import { isMissingColumn } from "./faults.ts";
 import { entryValues, insertEntry, type PostgresAudit } from "./postgres-audit.ts";
 
-// Shorter than the plants' deadline: the token watch polls again soon, and keeps the tokens it has.
+// Shorter than the plants' deadline: the token watch polls again soon, and uses the tokens it has.
 const tokensMsMax = 2000;
 
 const select = (columns: string) => `SELECT ${columns} FROM tokens ORDER BY created_at_ms, digest`;
@@ -27,7 +27,7 @@ const set = (
    WHERE tokens.digest = ended.digest`;
 const tokenTypes = ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text", "bigint", "text"];
 // Each is one statement, so that it is one transaction. A retry finds the token that the first attempt stored.
-// FOR UPDATE waits for a node that changes one of them, and then looks at what it stored.
+// FOR UPDATE waits for a node that is changing one of them, then sees what it stored.
 const addOne = `WITH live AS (
     SELECT digest FROM tokens WHERE digest = ANY ($1::text[]) AND revoked_at_ms IS NULL
        AND (expires_at_ms IS NULL OR expires_at_ms > $8::bigint) FOR UPDATE),
@@ -37,7 +37,7 @@ const addOne = `WITH live AS (
 const findOne = "SELECT 1 FROM tokens WHERE digest = $1";
 const changeSome = `WITH changed AS (${set()}), ${insertEntry(4)} SELECT 1`;
 // Two nodes may both find no token. The row that both insert makes the second wait, and then insert nothing; it is removed
-// like that of a node that has stopped.
+// like the row of a stopped node.
 const addFirstOne = `WITH claimed AS (
     INSERT INTO plant_store_nodes (node, seen_at_ms)
     SELECT 'first-token', $1::bigint WHERE NOT EXISTS (SELECT 1 FROM tokens)

@@ -11,7 +11,7 @@ export interface Preparation {
   readonly open: () => Promise<Connection>;
   /** `write` upgrades older tables and checks the privileges to write, `tokens` refuses them, `read` accepts them. */
   readonly purpose: Purpose;
-  /** After this long an unreachable server is a failure. A service waits without end. */
+  /** After this long an unreachable server is a failure. A service waits indefinitely. */
   readonly timeoutMs: number;
   /** Whether a wrong password is retried, because it is read from a file each time. */
   readonly passwordMayChange: boolean;
@@ -26,7 +26,7 @@ const older: Record<Purpose, MigrateOptions["older"]> = {
 };
 const checkMsMax = 5000;
 const wrongPassword = "28P01";
-// Logins, roles, privileges, databases and settings that somebody must change first; sessions that a pooler shares.
+// Logins, roles, privileges, databases and settings that someone must fix first; sessions that a pooler shares.
 const needsAChange = /^(?:28...|3D000|42(?:501|704|P05)|22023|26000)$/;
 
 const setName = { text: "SELECT set_config('plant_store.session', $1, false)" };

@@ -1,6 +1,6 @@
 import type { Arrival } from "../../plants/plant-store.ts";
 
-// The largest batch of the intake. Beyond it a statement gains nothing.
+// The largest batch of the intake. A larger statement gains nothing.
 const rowsMax = 1000;
 // Bounds one statement. A batch of very large plants needs several.
 const charactersMax = 4 * 1024 * 1024;

@@ -139,7 +139,7 @@ test("no pair of filters makes SQLite build an index or sort", () => {
   }
 });
 
-test("plants and summaries that another process writes meanwhile are respected", async () => {
+test("plants and summaries that another process writes are included", async () => {
   {
     using other = new Database(file);
     other.run("PRAGMA busy_timeout = 5000");

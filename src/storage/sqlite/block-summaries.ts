@@ -19,7 +19,7 @@ export interface SummaryTable {
   readonly groupBy?: string;
 }
 
-// Another program may have added thousands of blocks; a batch waits for these at most.
+// Another program may have added thousands of blocks; one batch summarises at most this many.
 const blocksPerBatchMax = 4;
 // Names that are longer than this on average are not summarised: reading the plants is as fast.
 const namesCharactersMax = 128 * blockPlants;
@@ -205,7 +205,7 @@ function choice({ table, block }: SummaryTable, sql: string, values: Sql["values
   return { from: table, block: `${table}.${block}`, where: { sql, values } };
 }
 
-/** The longest piece of it that is ASCII, since lower() leaves other letters as they are. Empty if there is none. */
+/** Its longest run of ASCII, since lower() leaves other letters unchanged. Empty if there is none. */
 function longestAscii(part: string): string {
   const pieces = part.match(/[\x20-\x7e]+/g) ?? [];
   return pieces.reduce((longest, piece) => (piece.length > longest.length ? piece : longest), "");

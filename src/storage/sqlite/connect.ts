@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 
-/** A connection that has not read anything yet. Its statements wait that long for the lock of another connection. */
+/** A connection that has not read anything yet. Its statements wait that long for another connection's lock. */
 export function connect(path: string, waitMs: number, { create = false } = {}): Database {
   const database = new Database(path, { create, readwrite: true, strict: true, safeIntegers: true });
   database.run(`PRAGMA busy_timeout = ${waitMs}`);

@@ -7,7 +7,7 @@ import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-proble
 const linksMax = 40;
 const attemptsMax = 10;
 
-/** The data file itself where the path is a symbolic link, also to a file that is missing: SQLite puts the WAL beside that. */
+/** The target if the path is a symbolic link, even to a missing file: SQLite puts the WAL next to the target. */
 export function realDataFile(path: string): string {
   let at = resolve(path);
   for (let links = 0; links < linksMax; links++) {
@@ -58,7 +58,7 @@ export function refuseFolder(path: string): void {
 }
 
 /**
- * Opens a connection to the file that has the path now. A start after a failed sync replaces the data file; a connection to the
+ * Opens a connection to the file now at the path. A start after a failed sync replaces the data file; a connection to the
  * old one would write into the new one's WAL. A connection that has read holds a lock against that.
  */
 export function openUnmoved(path: string, open: () => Database): Database {

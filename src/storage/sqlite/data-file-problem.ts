@@ -14,12 +14,12 @@ export function isDamage(error: unknown): error is SQLiteError {
   return error instanceof SQLiteError && !notDamage.test(error.code ?? "");
 }
 
-/** Whether the operating system refused a file to this user. */
+/** Whether the operating system denied this user access. */
 export function isDenied(error: unknown): boolean {
   return ["EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
-/** An error of opening or reading a data file, as a sentence for the operator. */
+/** An error from opening or reading a data file, as a sentence for the operator. */
 export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
   if (error instanceof DataFileProblem) return error;
   if (error instanceof SQLiteError) return new DataFileProblem(explained(error, path), { cause: error });

@@ -19,7 +19,7 @@ export const fileMode = 0o600;
 // What file systems without fsync for folders return.
 const noFolderSync = ["EINVAL", "EBADF", "ENOTSUP", "EOPNOTSUPP"];
 
-/** Creates the folder and those above it where missing; returns each folder whose listing changed. */
+/** Creates the folder and its missing parents; returns each folder whose listing changed. */
 export function makeDirectory(folder: string): string[] {
   let topmost: string | undefined;
   try {
@@ -56,7 +56,7 @@ export function giveToOwner(file: string, of: string): void {
     // Not the target of a symlink that the folder's owner may have put there meanwhile.
     lchownSync(file, uid, gid);
   } catch (error) {
-    // A container's root may lack the capability, and the file system the notion of owners.
+    // A container's root may lack the capability, and a file system may have no owners.
     if (!["EPERM", "EINVAL", "ENOTSUP"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
 }
@@ -75,7 +75,7 @@ export function withFile<Result>(
   }
 }
 
-/** Zero where there is none. */
+/** Zero if there is no file. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -85,7 +85,7 @@ export function createEmpty(path: string): void {
   closeSync(openSync(path, "wx", fileMode));
 }
 
-/** Opens a new file for writing, in place of what an interrupted write left. A symlink with its name is replaced, not followed. */
+/** Opens a new file for writing, replacing what an interrupted write left. A symlink is replaced, not followed. */
 export function openNew(path: string): number {
   rmSync(path, { force: true });
   return openSync(path, "wx", fileMode);

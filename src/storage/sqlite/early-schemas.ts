@@ -9,7 +9,7 @@ export function isEarly(version: number, fingerprint: string): boolean {
   return version === earlyVersion && fingerprints.includes(fingerprint);
 }
 
-/** Turns an early schema into the one that version 2 has since, with every plant in order. */
+/** Converts an early schema to the final schema of version 2, with every plant in order. */
 export function migrateEarly(database: Database, firstMigration: string): void {
   database.run(
     `ALTER TABLE plants RENAME TO early_plants;
@@ -20,7 +20,7 @@ export function migrateEarly(database: Database, firstMigration: string): void {
      DROP TABLE IF EXISTS tag_windows_end;`,
   );
   database.run(firstMigration);
-  // The rowid is the id in the first of them, which is ordered by time alone, and seq in the others.
+  // In the first of them the rowid is the id, and only the time gives the order; in the others it is seq.
   database.run(
     `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
      SELECT id, name, tag, created_at_ms, created_by FROM early_plants ORDER BY created_at_ms, rowid;

@@ -11,7 +11,7 @@ export type Failure =
   /** The data file was deleted or replaced while it was open; `copy` is where everything was saved. */
   | { readonly reason: "replaced"; readonly copy?: string };
 
-/** Holds a reference to the connection: collected as garbage it would be closed, which checkpoints and deletes the WAL. */
+/** Keeps the connection from being garbage collected: that would close it, and so checkpoint and delete the WAL. */
 export class UnclosedFailure extends OutcomeUnknown {
   readonly database: Database;
 
@@ -21,7 +21,7 @@ export class UnclosedFailure extends OutcomeUnknown {
   }
 }
 
-/** The same where a sync may have failed, with a marker for the next start. */
+/** The same when a sync may have failed, with a marker for the next start. */
 export function syncFailure(path: string, reason: string, database: Database): UnclosedFailure {
   let message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
   try {

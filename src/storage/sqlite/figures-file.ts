@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { realDataFile } from "./data-file-path.ts";
 import { fileMode } from "./durable-files.ts";
 
-/** Figures about the service beside its data file, such as what it refused. They are not worth an fsync, or a failure. */
+/** Counts of the service next to its data file, such as of refusals. They are not worth an fsync, or a failure. */
 export function figuresFile(database: string) {
   const path = `${realDataFile(database)}.figures.json`;
   return {
@@ -22,7 +22,7 @@ export function figuresFile(database: string) {
         await writeFile(unfinished, text, { mode: fileMode, flag: "wx" });
         await rename(unfinished, path);
       } catch {
-        // Such as on a full disk; the next minute has another chance.
+        // For example on a full disk; it is retried in a minute.
       }
     },
   };

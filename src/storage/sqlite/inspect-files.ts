@@ -7,7 +7,7 @@ import { inspectWal } from "./wal-file.ts";
 import { tryShared, type WriterLock } from "./writer-lock.ts";
 
 /**
- * For before SQLite opens the data file: opening recovers the WAL, and closing deletes it.
+ * To be called before SQLite opens the data file: opening recovers the WAL, and closing deletes it.
  * @throws DataFileProblem a file is damaged or missing.
  */
 export function refuseDamaged(path: string): void {
@@ -25,7 +25,7 @@ export function refuseDamaged(path: string): void {
     );
 }
 
-/** The same for a command beside the service, which may skip it: the holder of the writer lock has checked the files. */
+/** The same for a command that may run alongside the service; then the holder of the writer lock has checked the files. */
 export function refuseDamagedUnlessServed(path: string): void {
   refuseUnreadable(path);
   const failure = readMarker(path);

@@ -11,7 +11,7 @@ export function isFullOrBusy(code: string): boolean {
   return code === "SQLITE_FULL" || code.startsWith("SQLITE_BUSY");
 }
 
-/** SQLite's code of an error, also of one that came from another thread; empty for any other error. */
+/** SQLite's code of an error, even one from another thread; empty for any other error. */
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === "string" && code.startsWith("SQLITE_") ? code : "";

@@ -26,7 +26,7 @@ export function isNew(database: Database): boolean {
 
 /** The schema version of a file whose migration would change or remove stored rows; undefined if there is none. */
 export function versionToRewrite(database: Database, path: string): number | undefined {
-  // Without the tables of an up-to-date file, so that a usual start pays nothing.
+  // The tables of an up-to-date file are not read, so that a normal start pays nothing.
   if (isNew(database) || readPragma(database, "user_version") === BigInt(landed.length)) return undefined;
   const { version, early } = schemaOf(database, path, landed);
   return early || [...rewritingMigrations].some((number) => number > version) ? version : undefined;

@@ -16,7 +16,7 @@ export interface OpenOptions {
   readonly migrate: boolean;
 }
 
-/** Opens a data file for durable writes, and checks that it is one of ours with the schema of this version. */
+/** Opens a data file for durable writes, and checks that it is plant-store's, with the schema of this version. */
 export function openDatabase(named: string, options: OpenOptions): Database {
   const path = realDataFile(named);
   const { create } = options;
@@ -47,7 +47,7 @@ function prepare(database: Database, path: string, options: OpenOptions): void {
   checkOwner(database, path);
   database.run("PRAGMA journal_mode = WAL");
   setDurable(database);
-  // One deadline for all that may wait for a lock.
+  // One deadline for everything that may wait for a lock.
   database.run(`PRAGMA busy_timeout = ${Math.max(0, Math.ceil(deadlineMs - performance.now()))}`);
   if (options.migrate || (options.create && isNew(database))) migrate(database, path);
   else checkSchema(database, path, { older: false });

@@ -18,7 +18,7 @@ export class SqliteAudit implements AuditTrail {
   readonly #database: Database;
   readonly #writer: Writer | undefined;
 
-  /** Without a writer, for reading alone. */
+  /** Without a writer, read-only. */
   constructor(database: Database, writer: Writer | undefined) {
     this.#database = database;
     this.#writer = writer;
@@ -29,10 +29,10 @@ export class SqliteAudit implements AuditTrail {
     await this.#writer.transaction(() => this.insert(entry));
   }
 
-  /** Inside a transaction of the caller's. */
+  /** To be called inside the caller's transaction. */
   insert(entry: AuditEntry): void {
     this.#insertOne(entry);
-    // The ends are quick to find, and there are at most as many rows; counting is for the few trails that are that long.
+    // The first and last key are quick to find and bound the number of rows; only a long trail is counted.
     const ends = this.#database.query<{ first: bigint; last: bigint }, []>(
       "SELECT (SELECT min(seq) FROM audit_trail) AS first, (SELECT max(seq) FROM audit_trail) AS last",
     );

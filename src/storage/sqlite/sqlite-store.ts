@@ -76,7 +76,7 @@ export class SqliteStore implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watch.stop();
-    // Closing would delete the WAL of whatever has the data file's name now.
+    // Closing would delete the WAL of the file that is at the path now.
     if (!this.#failed) await this.#watch.check();
     await this.archive.close();
     // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.

@@ -12,12 +12,12 @@ export interface TokenWriting {
   readonly audit: SqliteAudit;
 }
 
-/** Tokens in SQLite, beside the plants, so that one file is the entire store. */
+/** Tokens in SQLite, together with the plants, so that one file is the entire store. */
 export class SqliteTokens implements TokenStore {
   readonly #database: Database;
   readonly #writing: TokenWriting | undefined;
 
-  /** Without `writing`, for reading alone. */
+  /** Without `writing`, read-only. */
   constructor(database: Database, writing: TokenWriting | undefined) {
     this.#database = database;
     this.#writing = writing;
@@ -58,7 +58,7 @@ export class SqliteTokens implements TokenStore {
   }
 
   async recordUses(uses: readonly TokenUse[]): Promise<void> {
-    // SQLite's own max is NULL where one of its arguments is.
+    // SQLite's max() is NULL if any argument is.
     const update = this.#database.query(
       "UPDATE tokens SET last_used_at_ms = max(coalesce(last_used_at_ms, 0), ?) WHERE digest = ?",
     );

@@ -12,7 +12,7 @@ export function truncateWal(database: Database): void {
     throw new StoreUnavailable("The WAL cannot be checkpointed: the data file is in use.");
 }
 
-/** For before a close, which checkpoints too but ignores every error. Returns the failure after which it must not be closed. */
+/** To be called before a close, which checkpoints too but ignores every error. After a failure returned here, do not close. */
 export function checkpointBeforeClose(database: Database): OutcomeUnknown | undefined {
   try {
     database.query("PRAGMA wal_checkpoint(TRUNCATE)").get();

@@ -130,7 +130,7 @@ describe("the WAL, before SQLite opens it,", () => {
     );
   });
 
-  test("is sound where a torn transaction was overwritten by a shorter one that is torn too", () => {
+  test("is sound if a torn transaction was overwritten by a shorter one that is torn too", () => {
     const path = join(folder, "twice.db");
     copyFileSync(join(folder, "kept.db"), path);
     const from = headerBytes + wal.lastStart * frameBytes;
@@ -149,7 +149,7 @@ describe("the WAL, before SQLite opens it,", () => {
     expect(inspected(twice)).toEqual({ kind: "sound", committedBytes: from });
   });
 
-  test("is sound where a torn header has the commit mark of an older frame, if two sectors share it", () => {
+  test("is sound if a torn header has an older frame's commit mark, but only if the header spans two sectors", () => {
     const path = join(folder, "long.db");
     const database = new Database(path);
     database.run("PRAGMA journal_mode = WAL");

@@ -17,7 +17,7 @@ const sectorBytes = 512;
 const readBytes = 1_048_576;
 
 /**
- * Reads the WAL before SQLite opens it: SQLite treats the first bad frame as the end, and deletes the rest on closing.
+ * Reads the WAL before SQLite opens it: SQLite treats the first bad frame as the end, and deletes the rest on close.
  *
  * With synchronous=FULL a transaction is written only after the fsync of the one before it. So a crash
  * leaves bad frames only in the last transaction. If a later commit frame is followed by a frame that continues its checksum, another
@@ -25,7 +25,7 @@ const readBytes = 1_048_576;
  */
 export function inspectWal(path: string): WalState {
   if (fileSize(path) === 0) return { kind: "empty" };
-  // SQLite holds no lock on the WAL file itself, so closing a handle of it drops none.
+  // SQLite holds no lock on the WAL file itself, so closing a handle to it drops none.
   return withFile(path, "r", (file) => inspect(file, fstatSync(file).size));
 }
 

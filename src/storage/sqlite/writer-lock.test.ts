@@ -32,7 +32,7 @@ test("a data file that does not exist yet has one lock, by whichever path its fo
 });
 
 // Root makes backups into folders of other users, and gives the lock file to the owner of the data file.
-test("a lock file is created through no symlink", () => {
+test("a lock file is never created through a symlink", () => {
   const path = join(folder, "linked-lock.db");
   const elsewhere = join(folder, "elsewhere");
   symlinkSync(elsewhere, `${path}.lock`);

@@ -18,7 +18,7 @@ const waitMs = 1000;
 const retryMs = 10;
 
 /**
- * The lock, also where it is about to be released.
+ * Acquires the lock; waits briefly if it is about to be released.
  * @throws DataFileProblem another process holds it.
  */
 export function lockForWriting(path: string): WriterLock {
@@ -35,7 +35,7 @@ export function lockForWriting(path: string): WriterLock {
 }
 
 /**
- * The lock, or undefined where another process holds it. Its file belongs to the user of the data file.
+ * The lock, or undefined if another process holds it. Its file belongs to the owner of the data file.
  * @throws DataFileProblem the lock file cannot be created or written to.
  */
 export function tryLock(path: string, dataFile = path): WriterLock | undefined {
@@ -74,7 +74,7 @@ function lockWith(file: string, lock: (database: Database) => void): Database | 
   }
 }
 
-/** By the real path, so that a symbolic link leads to the same lock. */
+/** From the real path, so that a symbolic link leads to the same lock. */
 function lockFile(path: string): string {
   return `${realDataFile(path)}.lock`;
 }

@@ -31,7 +31,7 @@ export function listBackups(database: string, folder: string): BackupEntry[] {
 /** A folder with dated backups of one data file. Files with other names are never touched. */
 export class BackupFolder implements Disposable {
   readonly #folder: string;
-  /** The data file's name without its ending, with which each backup's begins. */
+  /** The data file's name without its extension; each backup's name begins with it. */
   readonly #stem: string;
   readonly #lock: WriterLock;
 
@@ -45,7 +45,9 @@ export class BackupFolder implements Disposable {
     this.#stem = stemOf(database);
     const lock = tryLock(join(folder, this.#stem), database);
     if (lock === undefined)
-      throw new DataFileProblem(`Another backup of ${this.#stem} to ${folder} is running; wait for its end.`);
+      throw new DataFileProblem(
+        `Another backup of ${this.#stem} to ${folder} is running; wait for it to finish.`,
+      );
     this.#lock = lock;
   }
 
@@ -118,7 +120,7 @@ function refuseMissing(folder: string): void {
     throw new DataFileProblem(`The folder ${folder} does not exist; create it first.`);
 }
 
-/** Whether the checksum file beside it is one that a backup of this name has written. */
+/** Whether its checksum file is one that a backup of this name has written. */
 function isChecksumOf(path: string): boolean {
   if (!lstatSync(checksumFile(path), { throwIfNoEntry: false })?.isFile()) return false;
   const text = readChecksumFile(path) ?? "";

@@ -99,7 +99,7 @@ export async function restore(
   await pipeline(createReadStream(from), createWriteStream(partial.path, { flags: "wx", mode: fileMode }));
   onStep("checking");
   await refuseUnsound(partial.path);
-  makeStoreOf(partial.path);
+  makeNewStore(partial.path);
   await refuseUnsound(partial.path);
   const plants = countPlants(openReadOnly(partial.path));
   giveToOwner(partial.path, dirname(database));
@@ -113,7 +113,7 @@ export async function restore(
   return { path: database, bytes: fileSize(database), plants, sha256 };
 }
 
-/** Creates a synced file, which is removed again unless it is to be kept. A symlink with its name is not followed. */
+/** Creates a synced file, which is removed again unless `keep` is called. A symlink with its name is not followed. */
 function newFile(path: string, text: string): { keep(): void } & Disposable {
   let kept = false;
   writeFileSync(path, text, { flag: "wx", mode: fileMode });
@@ -126,7 +126,7 @@ function newFile(path: string, text: string): { keep(): void } & Disposable {
   };
 }
 
-// A link fails where a file was created meanwhile; a rename would replace it.
+// A link fails if a file was created in the meantime; a rename would replace it.
 function putInPlace(partial: string, path: string): void {
   try {
     linkSync(partial, path);
@@ -160,8 +160,8 @@ function refuseWrongChecksum(path: string, sha256: string): void {
     );
 }
 
-/** Migrates the copy, and makes it a store of its own. Opening also checks that it is one of ours. */
-function makeStoreOf(path: string): void {
+/** Migrates the copy, and gives it a new store id. Opening also checks that it is a data file. */
+function makeNewStore(path: string): void {
   try {
     using database = openDatabase(path, { create: false, migrate: true });
     database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");

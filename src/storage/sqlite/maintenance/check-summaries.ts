@@ -60,7 +60,7 @@ export class SummaryCheck {
       .map(({ summary }) => mismatch(block, summary));
   }
 
-  // In one query for all blocks: the counts are stored by tag, so those of one block are all over the table.
+  // One query for all blocks: the counts are stored by tag, so those of one block are scattered over the table.
   #blocksOfWrongTags(): number[] {
     return this.#database
       .query<{ block: bigint }, []>(

@@ -9,7 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), "plant-store-checksum-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const sha256 = "0123456789abcdef".repeat(4);
 
-test("the checksum of a file is in the one beside it, also through a symlink", () => {
+test("the checksum of a file is in the file next to it, even through a symlink", () => {
   const path = join(folder, "a.db");
   expect(expectedChecksum(path)).toBeUndefined();
   writeFileSync(`${path}.sha256`, `${sha256}  a.db\n`);
@@ -18,7 +18,7 @@ test("the checksum of a file is in the one beside it, also through a symlink", (
   expect(expectedChecksum(join(folder, "b.db"))).toBe(sha256);
 });
 
-test("what is no small file has none that any file matches, and is not read", () => {
+test("a checksum file that is not a small regular file is not read, and matches nothing", () => {
   const path = (name: string) => join(folder, `${name}.db.sha256`);
   spawnSync("mkfifo", [path("fifo")]);
   symlinkSync("/dev/zero", path("endless"));

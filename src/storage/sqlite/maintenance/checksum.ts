@@ -10,12 +10,12 @@ export function checksumFile(path: string): string {
   return `${path}.sha256`;
 }
 
-/** The SHA-256 in the file beside it; undefined where there is none. */
+/** The SHA-256 in its checksum file; undefined if there is none. */
 export function expectedChecksum(path: string): string | undefined {
   return readChecksumFile(path)?.split(/\s/)[0];
 }
 
-/** The file beside it; empty where it is not what `sha256sum` writes: others may have put a pipe or a device there. */
+/** The text of its checksum file; empty if that is not a small regular file: it could be a pipe or a device. */
 export function readChecksumFile(path: string): string | undefined {
   try {
     // Opening a pipe would otherwise wait for a writer.

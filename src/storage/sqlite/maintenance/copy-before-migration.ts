@@ -10,8 +10,8 @@ import { connectReadOnly } from "../reading/open-read-only.ts";
 import { partialFile } from "./partial-file.ts";
 
 /**
- * Copies a data file that a migration is about to rewrite, as `….schema-VERSION` beside it, so that the older plant-store can
- * be run on it again. It replaces the copy of an earlier attempt. Only for the holder of the writer lock.
+ * Copies a data file that a migration is about to rewrite to `….schema-VERSION` next to it, so that the older plant-store can
+ * still be used. It replaces the copy of an earlier attempt. Only for the holder of the writer lock.
  * @throws DataFileProblem
  */
 export function copyBeforeMigration(path: string, events: StoreEvents): void {

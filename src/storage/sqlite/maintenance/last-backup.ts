@@ -32,7 +32,7 @@ export function recordBackup(
   syncDirectory(dirname(file));
 }
 
-/** The last backup of a data file; undefined where there was none, or where its record cannot be understood. */
+/** The last backup of a data file; undefined if there was none, or its record is malformed. */
 export async function readLastBackup(path: string): Promise<LastBackup | undefined> {
   let text: string;
   try {

@@ -7,7 +7,7 @@ const sqliteHeader = Buffer.from("SQLite format 3\0");
 /** What a file is called until it is complete. */
 export const partialEnding = ".partial";
 
-/** A name for the file while it is not complete. What an interrupted copy left there is removed, anything else refused. */
+/** The name of the file until it is complete. What an interrupted copy left there is removed, anything else refused. */
 export function partialFile(of: string): { readonly path: string } & Disposable {
   const path = of + partialEnding;
   if (!isLeftover(path)) refuseExisting(path, "it is not from an interrupted copy; move it away first");

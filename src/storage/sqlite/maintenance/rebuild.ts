@@ -20,7 +20,7 @@ import { truncateWal } from "../truncate-wal.ts";
 const chunkBytes = 1_048_576;
 
 /**
- * Replaces a file whose sync failed by a new one, written and synced from the first byte. The old one cannot be trusted: the
+ * Replaces a file whose sync failed with a new one, written and synced from the first byte. The old one cannot be trusted: the
  * kernel marks its pages clean, and ext4 leaves blocks whose write failed marked as unwritten. Even after the same bytes are
  * written again and synced, they read as zeros once the page cache is dropped. The caller must hold the data file exclusively.
  * @throws DataFileProblem the result would be damaged; the data file is unchanged.

@@ -13,7 +13,7 @@ import { truncateWal } from "../truncate-wal.ts";
 import { inspectWal } from "../wal-file.ts";
 import { rebuild } from "./rebuild.ts";
 
-// Long enough for a command that is about to end; a long reader is not waited for.
+// Long enough for a command that is about to end, but not for a long reader.
 const aloneWaitMs = 500;
 
 /**
@@ -45,9 +45,9 @@ export function recover(path: string, events: StoreEvents = {}): { readonly shar
   // After a failed sync, what another process has cached of the data file cannot be trusted.
   if (failure !== undefined)
     throw new DataFileProblem(
-      `${path} must be recovered after a failed fsync, but another process has it open; end that process first.`,
+      `${path} must be recovered after a failed fsync, but another process has it open; stop that process first.`,
     );
-  // Beside a long reader the WAL cannot be truncated, but it can be synced.
+  // While another process reads, the WAL cannot be truncated, but it can be synced.
   const synced = underWriteLock(path, "NORMAL", lockWaitMsMax, (database) => {
     syncWal(`${path}-wal`);
     database.run("ROLLBACK");

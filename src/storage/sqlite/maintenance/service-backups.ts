@@ -37,17 +37,17 @@ export class ServiceBackups {
     return made;
   }
 
-  /** What is wrong with it: compared with its checksum, and checked as SQLite does. Empty where nothing is. */
+  /** What is wrong with it, by its checksum and SQLite's integrity check. Empty if nothing is. */
   async verify(name: string): Promise<readonly string[]> {
     if (this.#find(name) === undefined) return ["it does not exist"];
     const path = join(this.folder, name);
     const expected = expectedChecksum(path);
-    if (expected === undefined) return ["it has no checksum beside it"];
-    if ((await checksum(path)) !== expected) return ["its checksum is not the one beside it"];
+    if (expected === undefined) return ["it has no checksum file"];
+    if ((await checksum(path)) !== expected) return ["it does not match its checksum"];
     return checkDatabase(path);
   }
 
-  /** Undefined where there is none of that name. */
+  /** Undefined if there is none with that name. */
   read(name: string): AsyncIterable<Uint8Array> | undefined {
     if (this.#find(name) === undefined) return undefined;
     return createReadStream(join(this.folder, name), { highWaterMark: pieceBytes });

@@ -12,8 +12,8 @@ import { partialFile } from "./partial-file.ts";
 const chunkBytes = 1024 * 1024;
 
 /**
- * Writes a checked copy of a data file in use to a stream. The copy is first a file: a slow reader then keeps no
- * read transaction open, and nothing is written of a copy that is not sound. `write` returns false if the reader is gone.
+ * Writes a checked copy of a data file in use to a stream. The copy is first written to a file, so that a slow reader holds no
+ * read transaction open, and nothing of a damaged copy is sent. `write` returns false if the reader is gone.
  * @throws DataFileProblem
  */
 export async function streamBackup(
@@ -23,11 +23,13 @@ export async function streamBackup(
 ): Promise<Omit<BackupFile, "path">> {
   openReadOnly(database, { older: true }).close();
   const real = realDataFile(database);
-  // Beside the data file, where there is a disk for its size; elsewhere only for read-only media.
+  // Next to the data file, on a disk of its size; elsewhere only if that is read-only.
   const copy = join(mayWrite(dirname(real)) ? dirname(real) : tmpdir(), `${basename(real)}.backup`);
   using lock = tryLock(copy, real);
   if (lock === undefined)
-    throw new DataFileProblem(`Another backup of ${real} to standard output is running; wait for its end.`);
+    throw new DataFileProblem(
+      `Another backup of ${real} to standard output is running; wait for it to finish.`,
+    );
   using partial = partialFile(copy);
   const { plants, sha256 } = await copyAndCheck(database, partial.path, onStep);
   onStep("writing");

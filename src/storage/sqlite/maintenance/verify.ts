@@ -21,7 +21,7 @@ interface UncheckedRow {
 
 export interface Verified {
   readonly plants: number;
-  /** Whether there was a checksum beside the file to compare it with. */
+  /** Whether there was a checksum file to compare it with. */
   readonly checksummed: boolean;
   /** The first few problems. */
   readonly problems: readonly string[];
@@ -30,7 +30,7 @@ export interface Verified {
 const problemsMax = 20;
 
 /**
- * Checks the data file against the checksum beside it, then as SQLite does, then every row, and the summary of every block.
+ * Checks the data file against its checksum, with SQLite's integrity check, then every row and the summary of every block.
  * Damage is reported, never thrown.
  * @throws DataFileProblem it is not a data file.
  */

@@ -33,8 +33,8 @@ export function changesAfter(database: Database, cursor: string, limit: number):
   return changes;
 }
 
-// With the plant's time: a file that was put back by other means than `restore` keeps its store id, but the plants that are
-// stored since then have other times.
+// With the plant's time: a file that was restored without `restore` has the same store id, but the plants stored since
+// then have other times.
 function cursorOf(storeId: string, { seq, created_at_ms: createdAtMs }: PlantRow): string {
   return `${storeId}.${seq}.${createdAtMs.toString(36)}`;
 }

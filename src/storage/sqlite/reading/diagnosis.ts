@@ -20,7 +20,7 @@ export interface DataFileDiagnosis {
 }
 
 /**
- * Undefined where there is no data file yet.
+ * Undefined if there is no data file yet.
  * @throws DataFileProblem it cannot be used, for the reason in the message.
  */
 export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {

@@ -10,7 +10,7 @@ import { lockWaitMsMax } from "../lock-wait.ts";
 import { checkOwner, checkSchema } from "../migrate.ts";
 
 /**
- * Opens a data file to read it, and never migrates it. Works beside a service, and on read-only media.
+ * Opens a data file to read it, and never migrates it. Works while a service runs, and on read-only media.
  * @throws DataFileProblem
  */
 export function openReadOnly(named: string, { older = false } = {}): Database {

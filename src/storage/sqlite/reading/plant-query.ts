@@ -31,8 +31,8 @@ export interface PlantQuery {
 const ascii = /^[\x20-\x7e]*$/;
 
 /**
- * The plants that match a filter. Of the blocks with summaries only those are read that may hold a match by all of them;
- * the newest plants, which are in no full block yet, are all read.
+ * The plants that match a filter. Blocks that a summary rules out are skipped; the newest plants, which are in no full
+ * block yet, are all read.
  */
 export function selectPlants(
   database: Database,
@@ -148,7 +148,7 @@ function blockOf(seq: number): number {
   return Math.floor((seq - 1) / blockPlants);
 }
 
-/** How SQLite finds a part of a name whatever the case of its letters. */
+/** How SQLite finds a substring of a name, case-insensitively. */
 function namePattern(part: string): { readonly operator: string; readonly pattern: string } {
   // LIKE is three times as fast as GLOB, but folds the case of ASCII letters only.
   if (ascii.test(part))

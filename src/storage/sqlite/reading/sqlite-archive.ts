@@ -30,7 +30,7 @@ import {
 const rowsPerRead = 250;
 const pageCharactersMax = 4 * 1024 * 1024;
 // A search reads the store in slices, each a short transaction: a long one would keep the WAL from restarting, and could not
-// be interrupted. Their width adapts to how long they take.
+// be interrupted. Their size adapts to how long they take.
 const sliceSeqsMin = 64;
 const sliceSeqsMax = 100_000;
 const sliceMsWanted = 25;

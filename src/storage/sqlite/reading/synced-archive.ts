@@ -3,7 +3,7 @@ import type { PlantArchive } from "../../../plants/plant-archive.ts";
 import { withFile } from "../durable-files.ts";
 
 /**
- * An archive for another process than the service's. The service fsyncs a transaction after its commit, so one that can be
+ * An archive for processes other than the service. The service fsyncs a transaction after its commit, so one that can be
  * read may not be durable yet: what was read is returned after an fsync of the WAL.
  */
 export function syncedArchive(archive: PlantArchive, path: string): PlantArchive {
@@ -27,7 +27,7 @@ export function syncedArchive(archive: PlantArchive, path: string): PlantArchive
 
 function syncWalIfAny(path: string): void {
   try {
-    // SQLite holds no lock on the WAL file itself, so closing a handle of it drops none.
+    // SQLite holds no lock on the WAL file itself, so closing a handle to it drops none.
     withFile(path, "r", fdatasyncSync);
   } catch (error) {
     // No WAL, or one on read-only media, which no service writes.

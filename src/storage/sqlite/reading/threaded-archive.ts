@@ -98,7 +98,7 @@ export class ThreadedArchive implements PlantArchive {
       const thread = this.#idle.pop() ?? (this.#threads.size < threadsMax ? this.#start() : undefined);
       if (thread !== undefined) this.#waiting.shift()?.resolve(thread);
     } catch {
-      // The system cannot start another thread. Those that run continue with the queue; without any, it is refused.
+      // The system cannot start another thread. Running threads serve the queue; if there are none, it is refused.
       const unanswered = this.#threads.size === 0 ? this.#waiting.splice(0) : [];
       for (const { reject } of unanswered) reject(new StoreUnavailable("no thread could be started"));
     }

@@ -12,7 +12,7 @@ interface WalProgress {
 
 export interface CheckpointSetting {
   readonly path: string;
-  /** A handle of the data file, for its fsync; and its inode, so that the thread opens the same file. */
+  /** A handle to the data file, for its fsync; and its inode, so that the thread opens the same file. */
   readonly file: number;
   readonly inode: bigint;
 }
@@ -45,7 +45,7 @@ const roundsMax = 4;
 // The WAL file shrinks to this when it restarts, after a long reader such as a backup.
 const walBytesAfterRestart = 64 * 1024 * 1024;
 const walBytesWarnDefault = 256 * 1024 * 1024;
-// Older ones cannot report the WAL's length, and have a bug in checkpoints beside a writer. Only macOS still ships these.
+// Older ones cannot report the WAL's length, and have a bug in concurrent checkpoints. Only macOS still ships these.
 const sqliteMin = "3.51.3";
 
 /**
@@ -97,7 +97,7 @@ export class Checkpointer {
     if (frames >= this.#checkpointAtFrames) this.#ask();
   }
 
-  /** Writes all that the open connections see into a new file, also when the data file has no name any more. */
+  /** Writes everything that the open connections see to a new file, even if the data file was deleted. */
   async copyTo(to: string): Promise<void> {
     this.#stopped = true;
     if (this.#thread === undefined) this.#database.query("VACUUM INTO ?").run(to);
@@ -109,7 +109,7 @@ export class Checkpointer {
     return this.#checkpointRest() === 0;
   }
 
-  /** Stops the thread; for before the database is closed. */
+  /** Stops the thread; to be called before the database is closed. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#thread?.stop();

@@ -6,12 +6,12 @@ export type WatchedFile = "data" | "wal";
 const watchEveryMs = 500;
 
 /**
- * Notices when the data file or its WAL is deleted or replaced while SQLite has them open: writes would go into files without
- * a name. It only calls stat: closing a handle of the data file would drop SQLite's POSIX locks in this process.
+ * Notices when the data file or its WAL is deleted or replaced while SQLite has them open: writes would go to unlinked
+ * files. It only calls stat: closing a handle to the data file would drop SQLite's POSIX locks in this process.
  */
 export class DataFileWatch {
   readonly #path: string;
-  /** Handles of the data file and the WAL, for as long as the database is open. */
+  /** Handles to the data file and the WAL, for as long as the database is open. */
   readonly data: number;
   readonly wal: number;
   readonly #lost: (file: WatchedFile) => void;
@@ -26,14 +26,14 @@ export class DataFileWatch {
     this.#timer.unref();
   }
 
-  /** Whether both files still have their names; reports the first that does not, once. */
+  /** Whether both files are still at their paths; reports the first that is not, once. */
   async check(): Promise<boolean> {
     if (!(await isSame(this.#path, this.data))) return this.#report("data");
     if (!(await isSame(`${this.#path}-wal`, this.wal))) return this.#report("wal");
     return true;
   }
 
-  /** Whether the WAL beside the path is the one that is open here. */
+  /** Whether the WAL at its path is the one that is open here. */
   hasWal(): Promise<boolean> {
     return isSame(`${this.#path}-wal`, this.wal);
   }
@@ -42,7 +42,7 @@ export class DataFileWatch {
     clearInterval(this.#timer);
   }
 
-  /** For after the database is closed. */
+  /** To be called after the database is closed. */
   closeFiles(): void {
     closeSync(this.data);
     closeSync(this.wal);

@@ -4,7 +4,7 @@ import { dlopen, FFIType } from "bun:ffi";
 const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib", "ucrtbase.dll"];
 
 /**
- * Ends the process on the spot, with the system's own _exit. Bun's exit closes every database: that syncs, checkpoints and
+ * Ends the process immediately, with the system's _exit. Bun's exit closes every database: that syncs, checkpoints and
  * deletes the WAL, which after a failed sync is the only sound copy. Returns only if no such function was found.
  */
 export function exitWithoutClosing(code: number): void {

@@ -9,7 +9,7 @@ import { tryLock } from "../writer-lock.ts";
 import { openRecovered } from "./open-writer.ts";
 import { Writer } from "./writer.ts";
 
-/** The tokens of a data file, for a command that may run beside the service. */
+/** The tokens of a data file, for a command that may run alongside the service. */
 export function openTokens(
   named: string,
   { create }: Pick<OpenOptions, "create">,

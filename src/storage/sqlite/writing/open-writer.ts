@@ -36,7 +36,7 @@ export function openWriter(named: string, events: StoreEvents = {}): OpenedWrite
   }
 }
 
-/** Opens the data file for a Writer. Whoever gets the lock recovers what a crash left; without it, its holder has done so. */
+/** Opens the data file for a Writer. Whoever gets the lock recovers what a crash left; otherwise its holder already has. */
 export function openRecovered<Lock extends WriterLock | undefined>(
   named: string,
   acquire: (path: string) => Lock,
@@ -61,7 +61,7 @@ export function openRecovered<Lock extends WriterLock | undefined>(
   }
 }
 
-/** What is visible in a moment: the length of the file, and both ends of the table and its index. */
+/** What is quick to check: the length of the file, and both ends of the table and its index. */
 function refuseMalformed(database: Database, path: string): void {
   const bytes = Number(readPragma(database, "page_count") * readPragma(database, "page_size"));
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;

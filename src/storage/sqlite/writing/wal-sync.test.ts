@@ -7,7 +7,7 @@ function syncs(disk: DiskSpeed, count: number, tookMs: (index: number) => number
   for (let index = 0; index < count; index++) {
     const nowMs = fromMs + index * 20;
     if (!disk.mayWait(nowMs)) {
-      disk.syncedBesideRequests(tookMs(index));
+      disk.syncedInBackground(tookMs(index));
       continue;
     }
     waited++;
@@ -22,7 +22,7 @@ test("an fsync is waited for only on a disk that was found fast, by a store that
   expect(syncs(disk, 100, () => 0.1)).toBe(100);
 });
 
-test("a slow one now and then changes nothing, and a disk that has become slow is noticed after a few", () => {
+test("an occasional slow one changes nothing, and a disk that has become slow is noticed after a few", () => {
   const disk = new DiskSpeed();
   syncs(disk, 33, () => 0.1);
   expect(syncs(disk, 1000, (index) => (index % 20 === 0 ? 5 : 0.1))).toBe(1000);
@@ -36,11 +36,11 @@ test("a slow disk is tried once in ten seconds", () => {
   expect(syncs(disk, 1000, () => 0.1, 120_000)).toBeGreaterThan(900);
 });
 
-test("one fsync covers a part of many plants where it is slow, more the slower it is, and all where it is waited for", () => {
+test("a slow fsync covers part of many plants, more the slower it is; one that is waited for covers all", () => {
   const disk = new DiskSpeed();
   expect(disk.plantsPerSync).toBeUndefined();
-  const besideRequests = (tookMs: number): number => {
-    for (let count = 0; count < 100; count++) disk.syncedBesideRequests(tookMs);
+  const inBackground = (tookMs: number): number => {
+    for (let count = 0; count < 100; count++) disk.syncedInBackground(tookMs);
     return Math.round(disk.plantsPerSync ?? 0);
   };
   for (const [tookMs, plants] of [
@@ -48,7 +48,7 @@ test("one fsync covers a part of many plants where it is slow, more the slower i
     [10, 750],
     [0.1, 64],
   ] as const)
-    expect(Math.abs(besideRequests(tookMs) / plants - 1)).toBeLessThan(0.06);
+    expect(Math.abs(inBackground(tookMs) / plants - 1)).toBeLessThan(0.06);
   disk.mayWait(0);
   syncs(disk, 40, () => 0.1);
   expect(disk.plantsPerSync).toBeUndefined();

@@ -2,29 +2,29 @@ import type { Database } from "bun:sqlite";
 import { fdatasync, fdatasyncSync } from "node:fs";
 import { platform } from "node:os";
 
-/** An fsync of the WAL. Undefined where it is already done, otherwise it is on its way. */
+/** An fsync of the WAL. Undefined if it is already done, otherwise in progress. */
 export type SyncWal = () => Promise<void> | undefined;
 
-// Beside requests, an fsync covers about half as many plants, and twice as many fsyncs cost more than waiting for one this fast.
+// In the background, an fsync covers about half as many plants, and twice as many fsyncs cost more than waiting for one this fast.
 const fastMsMax = 1;
 // A store that is not busy gains nothing by waiting.
 const trialAfterSyncs = 32;
 const trialAgainAfterMs = 10_000;
-// Where even the shortest fsync beside requests took longer, a trial would only keep the requests waiting. Not less: a busy thread
-// hears of a fast one after some milliseconds.
+// If even the shortest background fsync took longer, a trial would only delay requests. Not less: a busy thread learns of a
+// fast one only after some milliseconds.
 const trialMsMax = 10;
 // For each millisecond of an fsync. A plant takes the thread 20 to 30 microseconds, so the work of a batch is longer than its fsync.
 const plantsPerSyncMs = 75;
 const plantsPerSyncMin = 64;
-// Follows a disk that changes within some dozen fsyncs.
+// Adapts to a disk that changes within a few dozen fsyncs.
 const medianStep = 1.05;
-// So many slow ones more than fast ones, and the disk counts as slow; a slow one now and then does not matter.
+// After this many more slow ones than fast ones the disk counts as slow; an occasional slow one does not matter.
 const slowSyncsMax = 8;
 
 /**
- * Takes over the fsync of a connection's commits. A COMMIT then leaves it to the function that is returned, and checkpoints still
- * fsync by themselves. Undefined where only SQLite knows the call that reaches the disk: macOS has an fsync that stops at the
- * drive's cache.
+ * Takes over the fsync of a connection's commits. A COMMIT then leaves it to the returned function; checkpoints still fsync
+ * by themselves. Undefined if only SQLite knows the call that reaches the disk: on macOS, fsync stops at the drive's
+ * cache.
  */
 export function takeOverSync(database: Database, wal: number, disk: DiskSpeed): SyncWal | undefined {
   if (platform() !== "linux") return undefined;
@@ -32,27 +32,27 @@ export function takeOverSync(database: Database, wal: number, disk: DiskSpeed): 
   return () => {
     const startedMs = performance.now();
     if (!disk.mayWait(startedMs))
-      return syncBesideRequests(wal).then(() => disk.syncedBesideRequests(performance.now() - startedMs));
+      return syncInBackground(wal).then(() => disk.syncedInBackground(performance.now() - startedMs));
     fdatasyncSync(wal);
     disk.waited(startedMs, performance.now());
     return undefined;
   };
 }
 
-/** Whether an fsync is so fast that the thread which answers requests may wait for it; found out by trying. */
+/** Whether an fsync is so fast that the thread that answers requests may wait for it; found by trial. */
 export class DiskSpeed {
   #fast = false;
   #slowSyncs = 0;
   #syncsBeforeTrial = trialAfterSyncs;
   #noTrialBeforeMs = Number.NEGATIVE_INFINITY;
   #shortestMs = Number.POSITIVE_INFINITY;
-  // Of the fsyncs beside requests. Not their mean: a busy thread hears of some of them late, and the later, the larger its batches are.
+  // Of the background fsyncs. Not their mean: a busy thread learns of some of them late, and the later, the larger its batches.
   #medianMs: number | undefined;
 
   /**
-   * How many plants one fsync should cover, however many wait; undefined where it should be all. Beside it, those of the batch
-   * before are answered and their clients' next ones parsed: where all clients are in one batch, there are none, and the thread
-   * waits. But a batch whose work is shorter than the fsync would only make more fsyncs.
+   * How many plants one fsync should cover, however many wait; undefined for all. During the fsync, the plants of the previous
+   * batch are answered and their clients' next ones parsed: if all clients are in one batch, there are none, and the thread
+   * is idle. But a batch whose work is shorter than the fsync would only cause more fsyncs.
    */
   get plantsPerSync(): number | undefined {
     if (this.#fast || this.#medianMs === undefined) return undefined;
@@ -68,10 +68,10 @@ export class DiskSpeed {
     return isWorthIt;
   }
 
-  syncedBesideRequests(tookMs: number): void {
+  syncedInBackground(tookMs: number): void {
     this.#shortestMs = Math.min(this.#shortestMs, tookMs);
     this.#medianMs ??= tookMs;
-    // As many are above it as below it, once it no longer moves.
+    // Converges to the median.
     this.#medianMs *= tookMs > this.#medianMs ? medianStep : 1 / medianStep;
   }
 
@@ -89,7 +89,7 @@ export class DiskSpeed {
   }
 }
 
-function syncBesideRequests(wal: number): Promise<void> {
+function syncInBackground(wal: number): Promise<void> {
   return new Promise((resolve, reject) =>
     fdatasync(wal, (error) => (error === null ? resolve() : reject(error))),
   );

@@ -103,7 +103,7 @@ test("a transaction is settled after the fsync that started after its commit, an
   rmSync(folder, { recursive: true });
 });
 
-test("no transaction begins during a pause, and those that waited begin after it, also if it failed", async () => {
+test("no transaction begins during a pause, and those that waited begin after it, even if it failed", async () => {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
   const { database, lock } = openWriter(join(folder, "plants.db"));
   const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
@@ -121,7 +121,7 @@ test("no transaction begins during a pause, and those that waited begin after it
   rmSync(folder, { recursive: true });
 });
 
-test("whoever watches for a disk that hangs hears of each wait on this thread, also of one that failed", async () => {
+test("each wait for the disk on this thread is reported, even one that failed", async () => {
   const heard: (boolean | string)[] = [];
   using database = new Database(":memory:");
   const fsync = Promise.withResolvers<void>();
@@ -136,7 +136,7 @@ test("whoever watches for a disk that hangs hears of each wait on this thread, a
   });
   const stored = writer.transaction(() => heard.push("work"));
   await Bun.sleep(1);
-  // This one is beside the requests, so nobody waits for it here.
+  // This one is in the background, so nothing here waits for it.
   expect(heard).toEqual([true, "work", "fsync started", false]);
   fsync.resolve();
   await stored;

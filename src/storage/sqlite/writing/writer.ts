@@ -9,7 +9,7 @@ export interface WriterHooks {
   readonly committed: (syncMs: number) => void;
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
   readonly outcomeUnknown: (reason: OutcomeUnknown) => OutcomeUnknown;
-  /** Fsyncs the WAL. Undefined where a COMMIT does that itself. */
+  /** Fsyncs the WAL. Undefined if a COMMIT does that itself. */
   readonly syncWal?: SyncWal | undefined;
   /** Called with true before this thread may wait for the disk, and with false after. */
   readonly waitsForDisk?: ((waits: boolean) => void) | undefined;
@@ -59,12 +59,12 @@ export class Writer {
 
   /**
    * Resolves once everything is durable that any connection could read when it was called.
-   * @throws StoreUnavailable that is not known any more.
+   * @throws StoreUnavailable that is no longer known.
    */
   async synced(): Promise<void> {
     await this.#syncing;
     if (this.#stopped !== undefined)
-      throw new StoreUnavailable("It is not known what is durable.", { cause: this.#stopped });
+      throw new StoreUnavailable("What is durable is no longer known.", { cause: this.#stopped });
   }
 
   /** Runs the work while no transaction begins. */
@@ -147,10 +147,10 @@ export class Writer {
     this.#stopped = reason;
   }
 
-  /** One wait for all transactions, from the first attempt on, so that none waits for its turn to wait. */
+  /** One wait for all transactions, from the first attempt on: they do not wait one after another. */
   #checkWait(): void {
     const nowMs = performance.now();
-    // No attempt for a while, so this is another lock than the last one.
+    // No attempt for a while, so this is a different lock from the last one.
     if (nowMs - this.#lockedAtMs > lockWaitMsMax) this.#lockedSinceMs = undefined;
     this.#lockedAtMs = nowMs;
     this.#lockedSinceMs ??= nowMs;
