@@ -57,7 +57,7 @@ export function parseReferenceHead(text: string): ReferenceHead | NotHttp {
     headers.set(name, earlier === undefined ? value : `${earlier}, ${value}`);
   }
   const absolute = target.startsWith("/") ? null : absoluteTarget.exec(target);
-  if (absolute !== null && !isHost(absolute[1] ?? "")) return new NotHttp("the target names no host");
+  if (absolute !== null && !isHost(absolute[1] ?? "")) return new NotHttp("the target has no valid host");
   const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
   const framing = readFraming(minor === "1", headers);
   if (framing instanceof NotHttp) return framing;
@@ -94,7 +94,7 @@ function readFraming(
 ): Omit<ReferenceHead, "method" | "path" | "query" | "headers"> | NotHttp {
   const host = headers.get("host");
   if (isHttp11 && host === undefined) return new NotHttp("the header host is missing");
-  if (host !== undefined && !isHost(host)) return new NotHttp("the header host is no host");
+  if (host !== undefined && !isHost(host)) return new NotHttp("the header host is not a valid host");
   const length = headers.get("content-length");
   if (length !== undefined && !lengthShape.test(length))
     return new NotHttp("the header content-length is not a number");
@@ -102,9 +102,9 @@ function readFraming(
   const transferEncoding = headers.get("transfer-encoding");
   if (transferEncoding !== undefined) {
     if (!isHttp11) return new NotHttp("HTTP/1.0 has no transfer-encoding");
-    if (length !== undefined) return new NotHttp("content-length and transfer-encoding exclude each other");
+    if (length !== undefined) return new NotHttp("it has both content-length and transfer-encoding");
     if (transferEncoding.toLowerCase() !== "chunked")
-      return new NotHttp("the only transfer-encoding known here is chunked");
+      return new NotHttp("the only transfer-encoding supported is chunked");
   }
   return {
     isHttp11,

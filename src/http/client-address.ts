@@ -3,18 +3,18 @@ import { canonicalAddress } from "./wire/canonical-address.ts";
 import type { Head } from "./wire/head.ts";
 
 export interface ProxyOptions {
-  /** Addresses and CIDR ranges of the proxies whose header is believed. */
+  /** Addresses and CIDR ranges of the proxies whose header is trusted. */
   readonly trustedProxies: readonly string[];
-  /** The only header that is believed, in lower case. */
+  /** The only header that is trusted, in lower case. */
   readonly clientAddressHeader: string;
 }
 
-// An address, in quotes or brackets where the header's syntax wants them, and a port.
+// An address, in quotes or brackets if the header's syntax requires them, and a port.
 const hop =
   /^"?(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*))(?::\d{1,5})?"?$/;
 const forwardedFor = /^[ \t]*for=(.*)$/i;
 
-/** Finds out who sent a request: the peer of its connection or, through trusted proxies, whom they name. */
+/** Finds out who sent a request: the peer of its connection or, behind trusted proxies, the client they name. */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;
   readonly #header: string;
@@ -26,7 +26,7 @@ export class ClientAddresses {
 
   /**
    * Reads the header from the right, as each proxy appends the address that it saw: past trusted ones, up to the first that
-   * is not. Whatever is left of that one is the client's own word.
+   * is not. Anything to its left may be forged by the client.
    */
   of(peer: string, head: Pick<Head, "header"> | undefined): string {
     let address = peer;
@@ -74,13 +74,13 @@ export function clientNetwork(address: string): string {
   return `${groups.join(":")}::/64`;
 }
 
-// The `for` of one element of Forwarded (RFC 7239, 4); one with two of them is believed in none.
+// The `for` of one element of Forwarded (RFC 7239, 4); an element with two is ignored.
 function forwardedNode(element: string): string | undefined {
   const nodes = splitOutsideQuotes(element, ";").flatMap((pair) => forwardedFor.exec(pair)?.[1] ?? []);
   return nodes.length === 1 ? nodes[0] : undefined;
 }
 
-// A quoted string may hold separators, and whatever a client wrote into it. With a quote that is never closed nothing is believed.
+// A quoted string may hold separators, and whatever a client wrote into it. If a quote is never closed, nothing is trusted.
 function splitOutsideQuotes(text: string, separator: string): string[] {
   const parts = [""];
   let quoted = false;

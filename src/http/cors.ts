@@ -4,7 +4,7 @@ const methods = "GET, HEAD, POST";
 const requestHeaders = "Authorization, Content-Type, X-Request-Id";
 const exposed =
   "Access-Control-Expose-Headers: X-Request-Id, Idempotent-Replayed, Retry-After, WWW-Authenticate\r\n";
-// Browsers allow between ten minutes and a day; a removed origin is out after this time.
+// Browsers allow between ten minutes and a day; a removed origin may still call for this long.
 const preflightSeconds = "600";
 
 /** Lets the pages of these origins call the listener from a browser (the Fetch standard, CORS). */
@@ -17,15 +17,15 @@ export class Cors {
     this.#any = origins.includes("*");
   }
 
-  /** The lines that every response to this origin has. The origin is echoed only where it is one of ours. */
+  /** The headers that every response to this origin has. The origin is echoed only if it is allowed. */
   headerLines(origin: string | undefined): string {
     if (this.#any) return `Access-Control-Allow-Origin: *\r\n${exposed}`;
-    // Without a header that allows it as well: a cache must not give one origin's response to another.
+    // Even if the origin is not allowed: a cache must not give one origin's response to another.
     if (!this.#allows(origin)) return "Vary: Origin\r\n";
     return `Vary: Origin\r\nAccess-Control-Allow-Origin: ${origin}\r\n${exposed}`;
   }
 
-  /** What a preflight asks for; undefined where the request is none. No credentials come with it, so none are asked for. */
+  /** What a preflight asks for; undefined if the request is not one. It never carries credentials, so none are required. */
   preflightHeaders(head: Head): Readonly<Record<string, string>> | undefined {
     const isPreflight =
       head.method === "OPTIONS" && head.header("access-control-request-method") !== undefined;

@@ -19,20 +19,20 @@ export interface ListenerState {
   readonly date: ResponseDate;
   readonly requestIds: RequestIds;
   readonly addresses: ClientAddresses;
-  /** A path as the log may have it. */
+  /** A path as it may be logged. */
   readonly loggedPath: (path: string) => string;
   readonly streams: OpenStreams;
-  /** Undefined where no other origin may call. */
+  /** Undefined if no other origin may call. */
   readonly cors: Cors | undefined;
-  /** Whether the credentials are still valid; where they are not, it has responded. */
+  /** Whether the credentials are still valid; if not, it has responded. */
   readonly isStillAdmitted: (exchange: Exchange) => boolean;
   /** Called for every error response. */
   readonly onError: (exchange: Exchange, status: number, error: number) => void;
-  /** Called for every other response, where someone logs them. */
+  /** Called for every other response, if these are logged. */
   readonly onSuccess: ((exchange: Exchange, status: number) => void) | undefined;
-  /** Called where a response that is no error is complete, and its request is traced. */
+  /** Called when a response other than an error is complete, if its request is traced. */
   readonly onTraced: (span: Span, exchange: Exchange, status: number) => void;
-  /** Called for every response to a request that was handled, where durations are observed. */
+  /** Called for every response to a request that was handled, if durations are observed. */
   readonly onResponse: ((outcome: RequestOutcome, tookMs: number) => void) | undefined;
 }
 
@@ -65,7 +65,7 @@ export class ResponseDate {
   #text = "";
   #untilMs = Number.NEGATIVE_INFINITY;
 
-  /** By the clock that is never set back, which every response reads for its duration; the other one is read once per second. */
+  /** By the monotonic clock, which every response reads for its duration; the wall clock is read once per second. */
   at(monotonicMs: number): string {
     if (monotonicMs >= this.#untilMs) {
       const nowMs = Date.now();
@@ -88,16 +88,16 @@ export class Exchange {
   /** Undefined unless the request is sampled for a trace. */
   readonly span: Span | undefined;
   readonly startedMs = performance.now();
-  /** Undefined where no duration is observed. */
+  /** Undefined if no duration is observed. */
   outcome: RequestOutcome | undefined = "other";
-  /** Set by the router, where the route needs a scope and the credentials are known. */
+  /** Set by the router if the route needs a scope and the credentials are known. */
   caller: Caller | undefined;
   /** The scope that the caller needed; set by the router. */
   scope: Scope | undefined;
-  /** The segment of the path that the route leaves open, decoded; set by the router. */
+  /** The value of the route's path parameter, decoded; set by the router. */
   parameter = "";
 
-  /** The head is undefined where what arrived was no HTTP request. */
+  /** The head is undefined if what arrived was not an HTTP request. */
   constructor(
     connection: ResponseConnection,
     head: Head | undefined,
@@ -146,7 +146,7 @@ export class Exchange {
   readBody(done: (body: Uint8Array) => void, bytesMax?: number): void {
     let late = false;
     this.#connection.readBody((body) => {
-      // Its token may have been revoked while the body was on its way.
+      // Its token may have been revoked while the body was arriving.
       if (!late || this.#listener.isStillAdmitted(this)) done(body);
     }, bytesMax);
     late = true;
@@ -173,11 +173,11 @@ export class Exchange {
     this.#connection.closeAfterResponse();
   }
 
-  /** The message is the catalogue's own where none is given. */
+  /** The message defaults to the catalogue's. */
   error(kind: ErrorKind, message = catalogue[kind].example, headers: Headers = noHeaders): void {
     const { error } = catalogue[kind];
     const status = statusOf(kind);
-    // Too late for another response: what can be said is that this one is incomplete.
+    // Too late for another response: this one can only be marked as incomplete.
     if (this.#responded) return this.#stream?.abort();
     if (this.outcome !== undefined) this.outcome = outcomeOf(kind);
     this.#listener.onError(this, status, error);
@@ -186,7 +186,7 @@ export class Exchange {
   }
 
   /**
-   * Starts a response that is sent piece by piece; it is aborted once it is no longer allowed. Undefined where only the head
+   * Starts a response that is sent piece by piece; it is aborted once it is no longer allowed. Undefined if only the head
    * was asked for, which is then complete.
    */
   stream(contentType: string, headers: Headers, isAllowed: () => boolean): StreamedResponse | undefined {
@@ -229,7 +229,7 @@ export class Exchange {
     );
   }
 
-  /** Before a client can have the response, so that whoever has it finds it in the metrics. Returns the time. */
+  /** Before the client can have the response, so that the metrics already include it. Returns the time. */
   #endDuration(): number {
     const nowMs = performance.now();
     if (this.outcome !== undefined) this.#listener.onResponse?.(this.outcome, nowMs - this.startedMs);

@@ -43,7 +43,7 @@ test("the addresses of one IPv6 /64 are one client", () => {
   expect(guess("2001:db8:0:2::1").answered).toBe(true);
 });
 
-test("a held response is sent in the end", async () => {
+test("a held response is eventually sent", async () => {
   const { failed, guess, guessOften } = guesses();
   guessOften("192.0.2.1", 10);
   const held = guess("192.0.2.1");
@@ -52,7 +52,7 @@ test("a held response is sent in the end", async () => {
   expect(failed.held).toBe(0);
 });
 
-test("at most a quarter of the connections is held, a quarter of these by one client; the rest is closed", () => {
+test("at most a quarter of the connections are held, a quarter of these by one client; the rest are closed", () => {
   const { failed, guessOften } = guesses(64);
   const one = guessOften("192.0.2.1", 30);
   expect(failed.held).toBe(4);

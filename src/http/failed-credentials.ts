@@ -17,7 +17,7 @@ export interface FailedCredentialsOptions {
   readonly now?: () => number;
 }
 
-// Someone who mistyped a token, or a job whose token has expired, does not notice.
+// Someone who mistyped a token, or a job whose token has expired, is not slowed.
 const undelayedFailures = 10;
 const firstDelayMs = 10;
 const delayMsMax = 1000;
@@ -26,7 +26,7 @@ const clientsMax = 10_000;
 
 /**
  * Slows down guessing: the more credentials of one client have failed, the longer each further failure waits for its
- * response. Nothing else of that client waits.
+ * response. Nothing else from that client waits.
  */
 export class FailedCredentials {
   readonly #onMany: FailedCredentialsOptions["onMany"];
@@ -47,7 +47,7 @@ export class FailedCredentials {
     return this.#held;
   }
 
-  /** Responds, now or later. Where too many wait already, now, and the client needs a new connection for its next guess. */
+  /** Responds, now or later. If too many already wait, now, and the client needs a new connection for its next guess. */
   respond(exchange: Pick<Exchange, "address" | "closeAfterResponse">, send: () => void): void {
     const client = this.#fail(exchange.address);
     const delayMs = delayAfter(client.failures);

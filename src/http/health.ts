@@ -4,9 +4,9 @@ import type { Route } from "./route.ts";
 
 /** A listener that clients use. */
 export interface ServingListener extends Listener {
-  /** Where they reach it, without a slash at the end. */
+  /** Where they reach it, without a trailing slash. */
   readonly url: string;
-  /** Answers `readyz` with 503 from now on, and all else as before. */
+  /** Answers `readyz` with 503 from now on, and everything else as before. */
   goUnready(): void;
 }
 
@@ -33,7 +33,7 @@ interface HealthParts {
   readonly readiness: Readiness;
 }
 
-/** The process runs and responds; says nothing of the store. */
+/** The process runs and responds; says nothing about the store. */
 export const livez: Route<unknown> = {
   method: "GET",
   path: "/livez",

@@ -3,7 +3,7 @@ export class ListenProblem extends Error {
   override readonly name = "ListenProblem";
 }
 
-/** `remedy` is what the operator can do where another process listens there. */
+/** `remedy` is what the operator can do if another process listens there. */
 export function listenProblem(error: unknown, host: string, port: number, remedy: string): ListenProblem {
   const { code, message } = error as NodeJS.ErrnoException;
   return new ListenProblem(
@@ -26,7 +26,7 @@ export interface Bound {
   readonly secure: boolean;
 }
 
-/** Where clients reach the service, without a slash at the end: a host that means "all" is named by one that leads there. */
+/** Where clients reach the service, without a trailing slash: a wildcard host is replaced by one that can be reached. */
 export function publicUrl(baseUrl: URL | undefined, { host, port, secure }: Bound): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   const own = `${secure ? "https" : "http"}://${formatAddress({ host: reachable, port })}`;

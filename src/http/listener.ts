@@ -28,7 +28,7 @@ export interface ListenerOptions extends RouterOptions, ProxyOptions {
   readonly name: "public" | "operator";
   readonly host: string;
   readonly port: number;
-  /** What the operator can do where another process listens there. */
+  /** What the operator can do if another process listens there. */
   readonly inUseRemedy: string;
   readonly bodyBytesMax: number;
   readonly bodyTimeoutMs: number;
@@ -57,7 +57,7 @@ export interface Listener extends Bound {
 export interface ListenerParts {
   readonly gate: Gate;
   readonly events: Events;
-  /** Undefined where nothing is traced. */
+  /** Undefined if nothing is traced. */
   readonly tracer?: Tracer | undefined;
   /** Called with the listening socket whenever that changes; undefined once it no longer listens. */
   readonly onSocket?: ((socket: number | undefined) => void) | undefined;
@@ -100,7 +100,7 @@ export function startListener<Parts>(
         router
           .route(exchange, head.path, head.method)
           ?.catch((error) => respondToError(exchange, error, events))
-          // A rejection that nobody handles would end a worker.
+          // An unhandled rejection would end a worker.
           .catch((error) => {
             events.internalError(() => requestIds(exchange), error);
             connection.close();
@@ -208,7 +208,7 @@ function listenerState(
   };
 }
 
-/** The second exchange for a request, or one for what is no request: when it began is not known. */
+/** The second exchange for a request, or one for what is not a request: its start time is not known. */
 function untimed(
   connection: ResponseConnection,
   head: Head | undefined,
@@ -226,7 +226,7 @@ function respondToError(exchange: Exchange, error: unknown, events: Events): voi
   if (error instanceof StoreUnavailable)
     return exchange.error("store-unavailable", "The store cannot be reached right now.");
   events.internalError(() => requestIds(exchange), error);
-  // Whatever failed may have left the connection between two requests.
+  // The failure may have left the connection in the middle of a request.
   exchange.closeAfterResponse();
   exchange.error("internal-error");
 }

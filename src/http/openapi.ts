@@ -5,12 +5,12 @@ export interface ApiDescription {
   readonly title: string;
   readonly summary: string;
   readonly description: string;
-  /** Where clients reach it, without a slash at the end. */
+  /** Where clients reach it, without a trailing slash. */
   readonly url: string;
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly bearer: string;
   readonly schemas: Readonly<Record<string, unknown>>;
-  /** What a status means, where the errors under it should not speak for themselves. */
+  /** What a status means, if not the list of its errors. */
   readonly statusDescriptions?: Readonly<Record<number, string>>;
   /** The errors that a route can respond with, its own included. */
   readonly errorsOf: (route: Route<never>) => readonly ErrorKind[];

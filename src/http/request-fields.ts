@@ -4,7 +4,7 @@ import type { Exchange } from "./exchange.ts";
 
 const methodCharactersMax = 20;
 const pathCharactersMax = 200;
-// Any other method is the client's own word; OpenTelemetry calls it _OTHER, so that nobody can make up values.
+// Any other method is _OTHER, as in OpenTelemetry, so that clients cannot make up values.
 const knownMethods = new Set([
   "CONNECT",
   "DELETE",
@@ -29,8 +29,8 @@ export function requestIds(exchange: Exchange): Fields {
 }
 
 /**
- * Who sent the request, what it asked for and what became of it. Without method and path where what arrived was no HTTP request.
- * One literal with every field: where every request is logged, two objects copied into one cost a third of the line.
+ * Who sent the request, what it asked for and its outcome. Without method and path if what arrived was not an HTTP request.
+ * One literal with every field: if every request is logged, copying two objects into one costs a third of the line.
  */
 export function requestFields(exchange: Exchange, { status, error, tookMs }: RequestEnd): Fields {
   const trace = traceOf(exchange);

@@ -6,7 +6,7 @@ export class RequestIds {
   readonly #prefix = `${crypto.randomUUID().replaceAll("-", "").slice(0, prefixCharacters)}-`;
   #count = 0;
 
-  /** The client's own where it sent a usable one, and otherwise a new one. */
+  /** The client's own if it sent a usable one, otherwise a new one. */
   of(sent: string | undefined): string {
     if (sent !== undefined && clientRequestId.test(sent)) return sent;
     return this.#prefix + (++this.#count).toString(36);

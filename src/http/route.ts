@@ -3,12 +3,12 @@ import type { Scope } from "../access/scopes.ts";
 import type { ErrorKind } from "./error-catalogue.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Handles a request of someone whose token has the route's scope. */
+/** Handles a request from a caller whose token has the route's scope. */
 export type Handler = (exchange: Exchange, caller: Caller) => void | Promise<void>;
-/** Handles a request of anyone. */
+/** Handles a request from anyone. */
 export type OpenHandler = (exchange: Exchange) => void | Promise<void>;
 
-/** What the OpenAPI document says of a route, besides its path, method and scope. */
+/** What the OpenAPI document says about a route, besides its path, method and scope. */
 export interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];

@@ -6,11 +6,11 @@ import { HttpError } from "./http-error.ts";
 import type { Handler, OpenHandler, Route } from "./route.ts";
 
 export interface RouterOptions {
-  /** All paths are under it; empty where there is none. */
+  /** All paths are under it; empty if there is none. */
   readonly basePath: string;
   /** Added to the message about a path that does not exist. */
   readonly hint: string;
-  /** The page that a browser gets which opens the base path; undefined where that is a route. */
+  /** Where a browser that opens the base path is redirected; undefined if that is a route. */
   readonly home?: string;
 }
 
@@ -26,7 +26,7 @@ const secretEnd = "{secret}";
 type Scoped = { readonly scope: Scope; readonly handle: Handler };
 type Mounted = Scoped | { readonly scope: "none"; readonly handle: OpenHandler };
 
-// Not where the client gives it a weight of 0, which means "never" (RFC 9110, 12.5.1).
+// Not if the client gives it a weight of 0, which means "not acceptable" (RFC 9110, 12.5.1).
 const acceptsHtml = /(?:^|,)\s*text\/html\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
 // A Map, because a request may name any method, even `constructor`, which every object has.
 type Methods = Map<string, Mounted>;
@@ -58,7 +58,7 @@ export class Router<Parts> {
     }
   }
 
-  /** Where the handler is asynchronous, the promise rejects with what it throws. */
+  /** If the handler is asynchronous, the promise rejects with what it throws. */
   route(exchange: Exchange, path: string, method: string): void | Promise<void> {
     const methods = this.#exact.get(path) ?? this.#match(exchange, path);
     if (methods === undefined) return this.#noSuchPath(exchange, path);
@@ -81,8 +81,8 @@ export class Router<Parts> {
   }
 
   /**
-   * A path that has a secret, as its route; any other as it is. It does not depend on routing, which a request that is refused
-   * early never gets to, and also covers what only begins like such a path.
+   * A path with a secret becomes its route; any other is unchanged. Does not depend on routing, which a request that is
+   * refused early never reaches, and also covers paths that only begin like one with a secret.
    */
   loggedPath(path: string): string {
     const isSecret = (route: string) =>
@@ -90,7 +90,7 @@ export class Router<Parts> {
     return this.#patterns.find((one) => isSecret(one.path))?.path ?? path;
   }
 
-  /** Whether the caller is still admitted; where not, the request is denied. */
+  /** Whether the caller is still admitted; if not, the request is denied. */
   checkAgain(exchange: Exchange): boolean {
     const { scope } = exchange;
     if (scope === undefined) return true;
@@ -165,7 +165,10 @@ function noSuchMethod(exchange: Exchange, path: string, method: string, methods:
 
 function refuseToVerify(exchange: Exchange): void {
   exchange.closeAfterResponse();
-  exchange.error("too-busy", "Too many tokens wait to be verified. Send it again in a moment; that is safe.");
+  exchange.error(
+    "too-busy",
+    "Too many tokens are waiting to be verified. Send it again in a moment; that is safe.",
+  );
 }
 
 function deny(exchange: Exchange, reason: Denied, scope: Scope): void {

@@ -1,9 +1,9 @@
 import type { ResponseConnection, StreamOwner } from "./wire/wire-handlers.ts";
 
-// A revoked token is out within a second.
+// A revoked token is refused within a second.
 const checkEveryMs = 250;
 
-/** A response that is sent piece by piece, for as long as its client reads and may. */
+/** A response that is sent piece by piece, for as long as its client reads and is allowed to. */
 export class StreamedResponse implements StreamOwner {
   readonly #connection: ResponseConnection;
   readonly #chunked: boolean;
@@ -32,7 +32,7 @@ export class StreamedResponse implements StreamOwner {
     return this.#open;
   }
 
-  /** What has been written and the client has not read yet. */
+  /** What has been written but not yet read by the client. */
   get unreadBytes(): number {
     return this.#connection.outgoing.unsentBytes;
   }

@@ -5,7 +5,7 @@ import type { TlsMaterial } from "./wire/wire-server.ts";
 export interface TlsPaths {
   readonly cert: string;
   readonly key: string;
-  /** Clients must present a certificate of this authority, where it is given. */
+  /** If set, clients must present a certificate from this authority. */
   readonly clientCa: string | undefined;
 }
 
@@ -31,13 +31,13 @@ export class TlsFiles {
   /** @throws TlsProblem */
   constructor(paths: TlsPaths) {
     this.#paths = paths;
-    // Before the files: a change in between is then seen as one that came after.
+    // Before the files: a change in between is then detected later.
     this.#loaded = fingerprint(paths);
     this.#seen = this.#loaded;
     this.material = readMaterial(paths);
   }
 
-  /** Returns a function that ends it. What cannot be used is reported once, and what was in use stays. */
+  /** Returns a function that stops it. Unusable files are reported once, and those in use stay. */
   watch({ onChange, onProblem }: Watcher): () => void {
     const timer = setInterval(() => {
       if (!this.#hasSettled()) return;

@@ -2,11 +2,11 @@ import { parseTrailer } from "./fields.ts";
 import type { Head } from "./head.ts";
 import { NotHttp } from "./not-http.ts";
 
-// A size, and extensions without the blanks that RFC 9112 calls bad: `;name`, `;name=value` or `;name="value"`.
+// A size, and extensions without what RFC 9112 calls bad whitespace: `;name`, `;name=value` or `;name="value"`.
 const sizeLine =
   /^([0-9a-fA-F]{1,8})(?:;[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:=(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+|"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*$/;
 const lineBytesMax = 1024;
-// Sizes, extensions and trailers together: enough for a body sent byte by byte, not for one that is a pretext.
+// Sizes, extensions and trailers together: enough for a body sent byte by byte, not for abuse.
 const framingBytesMin = 8192;
 const framingBytesPerByte = 16;
 
@@ -38,7 +38,7 @@ class ByteBuffer {
   }
 }
 
-/** Puts together a body whose length is known. */
+/** Assembles a body whose length is known. */
 export class SizedBody implements ArrivingBody {
   readonly #buffer = new ByteBuffer();
   #left: number;
@@ -63,7 +63,7 @@ export function isSkippable(
   return contentLength <= bytesMax && !expectsContinue;
 }
 
-/** Leaves out a body that no one reads. */
+/** Skips a body that no one reads. */
 export class SkippedBody implements ArrivingBody {
   #left: number;
 
@@ -78,7 +78,7 @@ export class SkippedBody implements ArrivingBody {
   }
 }
 
-/** Puts a chunked body together as its pieces arrive (RFC 9112, 7.1). Trailers are checked and left out. */
+/** Assembles a chunked body as it arrives (RFC 9112, 7.1). Trailers are checked and discarded. */
 export class ChunkedBody implements ArrivingBody {
   readonly #bytesMax: number;
   readonly #buffer = new ByteBuffer();
@@ -116,7 +116,7 @@ export class ChunkedBody implements ArrivingBody {
     if (this.#state === "trailers") return parseTrailer(line);
     if (this.#state === "data-end") {
       this.#state = "size";
-      return line === "" ? undefined : new NotHttp("a chunk is longer than it said");
+      return line === "" ? undefined : new NotHttp("a chunk is longer than its size");
     }
     const size = sizeLine.exec(line)?.[1];
     if (size === undefined) return new NotHttp("a chunk does not start with its size");
@@ -135,7 +135,7 @@ export class ChunkedBody implements ArrivingBody {
     if (end < 0) return undefined;
     this.#framingBytes += end + 2;
     if (this.#framingBytes > framingBytesMin + framingBytesPerByte * this.#bytes) {
-      return new NotHttp("the chunked body is mostly not body");
+      return new NotHttp("the chunked body has too much framing");
     }
     const line = this.#pending.toString("latin1", 0, end);
     this.#pending = this.#pending.subarray(end + 2);

@@ -91,7 +91,7 @@ test("past the limit the longest idle connection is closed, never one whose requ
   await server.drain(0);
 });
 
-test("past the limit a connection whose client does not read its answer counts as idle", async () => {
+test("past the limit a connection whose client does not read its response counts as idle", async () => {
   const long = `HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 24}\r\n\r\n${"x".repeat(2 ** 24)}`;
   const limitReached: string[] = [];
   let clockMs = 0;

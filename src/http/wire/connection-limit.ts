@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 const descriptorsReserved = 200;
 // The default limit of most systems.
 const descriptorsUsual = 1024;
-// More idle clients than anyone has; each costs some kilobytes.
+// More idle clients than anyone has; each costs a few kilobytes.
 const connectionsMax = 10_000;
 // A console and its event stream need a handful; 100 may watch, and exports and scrapes come on top.
 const operatorConnectionsMax = 500;
@@ -15,7 +15,7 @@ const heldMax = 1000;
 export interface ConnectionBudget {
   /** For each thread that serves the public listener. */
   readonly publicMax: number;
-  /** A share of its own, so that a flood on the public listener does not lock operators out. */
+  /** Separate, so that a flood on the public listener does not lock operators out. */
   readonly operatorMax: number;
 }
 
@@ -27,8 +27,8 @@ export function connectionBudget(threads: number, descriptors = descriptorLimit(
 }
 
 /**
- * How many of a listener's connections may wait on account of their credentials. One that waits is not idle and cannot be closed
- * for a new one, so most of them must be left to others.
+ * How many of a listener's connections may wait because of their credentials. Such a connection is not idle and
+ * cannot be closed for a new one, so most must be left to others.
  */
 export function heldConnectionsMax(connectionsMax: number): number {
   return Math.min(heldMax, Math.ceil(connectionsMax / 4));

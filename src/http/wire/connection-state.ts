@@ -1,4 +1,4 @@
-/** The time as of the server's last sweep: precise enough for deadlines, free to read, and never set back. */
+/** The monotonic time of the server's last sweep: precise enough for deadlines, and free to read. */
 export interface CoarseClock {
   readonly nowMs: number;
 }
@@ -16,7 +16,7 @@ export type State =
   | "writing"
   /** A streamed response waits for its next piece. */
   | "streaming"
-  /** Still reading, so that the peer can read our last response before a reset. */
+  /** Still reading, so that the peer gets the last response before a reset. */
   | "lingering"
   | "closed";
 

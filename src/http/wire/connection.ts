@@ -16,9 +16,9 @@ import type {
 
 // Bytes of further requests that a client may pipeline while one is being handled.
 const pipelinedBytesMax = 64 * 1024;
-// So many pipelined requests are handled in one turn of the event loop, before other connections have theirs.
+// How many pipelined requests are handled in one turn of the event loop, before other connections get theirs.
 const requestsPerTurn = 64;
-// A client that reads fewer bytes of a response than this before `writing` expires is cut off.
+// A client that reads fewer bytes of a response than this before `writing` expires is disconnected.
 const bytesReadMin = 256 * 1024;
 
 /**
@@ -161,12 +161,12 @@ export class Connection implements ResponseConnection {
       this.#advancing = false;
     }
     if (this.#peerEnded && this.state.expectsHead) return void this.#socket.end();
-    // Only once all of it has been used: what arrives is appended to what is left by copying both.
+    // Only once all of it has been consumed: appending what arrives copies both.
     const mayRead = this.#incoming.length === 0 || this.state.now !== "handling";
     if (mayRead && this.outgoing.unsentBytes === 0) this.#incoming.resume();
   }
 
-  // False where the next head is incomplete.
+  // False if the next head is incomplete.
   #handleNext(): boolean {
     const head = this.#incoming.readHead();
     if (head === undefined) {

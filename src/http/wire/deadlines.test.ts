@@ -102,7 +102,7 @@ describe.each([
     await eventuallyClosed(client);
   });
 
-  test("an empty line in two segments is no request, and leaves the connection its time", async () => {
+  test("an empty line in two segments is not a request, and does not change the deadline", async () => {
     const { client, passSeconds, send } = await connected(tls);
     await send("\r");
     await passSeconds(20);
@@ -114,7 +114,7 @@ describe.each([
     while (client.received === 0) await Bun.sleep(5);
   });
 
-  test("a head that does not become whole is given up after 10 seconds", async () => {
+  test("a connection whose head is not complete after 10 seconds is closed", async () => {
     const { client, passSeconds, send } = await connected(tls);
     await send("GET / HTTP/1.1\r\nHost: h\r\n");
     await passSeconds(9);
@@ -124,7 +124,7 @@ describe.each([
     expect(client.closed).toBe(true);
   });
 
-  test("a client that does not read its answer is cut off after 30 seconds", async () => {
+  test("a client that does not read its response is disconnected after 30 seconds", async () => {
     const { client, passSeconds, send } = await connected(tls);
     client.socket.pause();
     await send("GET /huge HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -135,7 +135,7 @@ describe.each([
     expect(client.received).toBeLessThan(huge.length);
   });
 
-  test("a client that reads late, but in time, gets its whole answer", async () => {
+  test("a client that reads late, but in time, gets the entire response", async () => {
     const { client, passSeconds, send } = await connected(tls);
     client.socket.pause();
     await send("GET /huge HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
@@ -146,7 +146,7 @@ describe.each([
   });
 });
 
-test("a TLS handshake that does not start is given up after 10 seconds", async () => {
+test("a TLS handshake that does not start is aborted after 10 seconds", async () => {
   const { client, passSeconds } = await connected(material, false);
   await passSeconds(9);
   expect(client.closed).toBe(false);

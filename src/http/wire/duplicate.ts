@@ -4,7 +4,7 @@ import { dlopen, FFIType } from "bun:ffi";
 const libraries = ["libc.so.6", "libc.so"];
 
 /**
- * Another descriptor of an open file, with the system's own dup, which neither Node nor Bun has.
+ * Duplicates a file descriptor with the system's dup, which neither Node nor Bun exposes.
  * @throws Error it is not open, or the system has no such function.
  */
 export function duplicate(descriptor: number): number {
@@ -20,5 +20,5 @@ export function duplicate(descriptor: number): number {
     if (copy < 0) throw new Error(`The descriptor ${descriptor} cannot be duplicated.`);
     return copy;
   }
-  throw new Error("The system's own library was not found.");
+  throw new Error("The C library was not found.");
 }

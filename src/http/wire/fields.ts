@@ -7,7 +7,7 @@ const lineFeed = 0x0a;
 const numbersPerField = 4;
 // The headers that the wire itself reads.
 const bits = { host: 1, "content-length": 2, "transfer-encoding": 4, connection: 8, expect: 16 } as const;
-// Two of these are never a list but always an attempt at confusion.
+// Two of these are never a list, but an attempt at request smuggling.
 const framingNames = ["host", "content-length", "transfer-encoding"] as const;
 const framingBits = framingNames.reduce((all, name) => all | bits[name], 0);
 const isTokenByte = tableOf(/[!#$%&'*+.^_`|~0-9A-Za-z-]/);
@@ -30,7 +30,7 @@ export class Fields {
     this.#present = present;
   }
 
-  /** Like `get`, but without a search where the header is absent. */
+  /** Like `get`, but without a search if the header is absent. */
   getForWire(name: keyof typeof bits): string | undefined {
     return (this.#present & bits[name]) === 0 ? undefined : this.get(name);
   }
@@ -51,7 +51,7 @@ export class Fields {
 
 /**
  * Parses the lines of a text from a position to its end, which has no empty line. The bytes are the same text, from an offset on,
- * and CR LF after it: reading numbers costs half of reading characters, and the CR ends every search.
+ * followed by CR LF: reading bytes costs half as much as reading characters, and the CR ends every search.
  */
 export function parseFields(text: string, from: number, bytes: Uint8Array, offset: number): Fields | NotHttp {
   const positions: number[] = [];
@@ -84,7 +84,7 @@ export function parseTrailer(line: string): NotHttp | undefined {
   if (fields instanceof NotHttp) return fields;
   // RFC 9110, 6.5.1: read as headers, these would change the length or the host.
   const framing = framingNames.find((name) => fields.getForWire(name) !== undefined);
-  return framing === undefined ? undefined : new NotHttp(`the header ${framing} is no trailer`);
+  return framing === undefined ? undefined : new NotHttp(`the header ${framing} cannot be a trailer`);
 }
 
 function bitOf(text: string, start: number, end: number): number {

@@ -17,7 +17,7 @@ describe("the heads of one connection", () => {
     expect([first.contentLength, second.contentLength]).toEqual([9, 10]);
   });
 
-  test("are parsed again where anything else differs", () => {
+  test("are parsed again if anything else differs", () => {
     const reader = new HeadReader();
     read(reader, `${line}\r\nAuthorization: Bearer a\r\nContent-Length: 9`);
     const second = read(reader, `${line}\r\nAuthorization: Bearer b\r\nContent-Length: 9`);
@@ -35,7 +35,7 @@ describe("the heads of one connection", () => {
     expect(read(reader, head(1, 10)).contentLength).toBe(10);
   });
 
-  test("are read as each would be by itself, whatever came before", () => {
+  test("are read as each would be on its own, whatever came before", () => {
     // Pieces that, put together, are nearly the same head again and again: the digits of a length in every place that
     // could be taken for another, and lengths that are none.
     const length = fc.oneof(

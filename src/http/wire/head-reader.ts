@@ -2,23 +2,23 @@ import { type Head, lengthShape, parseHead } from "./head.ts";
 import { NotHttp } from "./not-http.ts";
 
 const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
-// No head starts with it.
-const nothing = "\n";
-// Where each head has an id of its own, remembering them gains nothing and costs a quarter of reading them. So after this many that
-// differ in a row, one in so many is remembered.
+// No head starts with this.
+const noHead = "\n";
+// If every head has its own id, caching them gains nothing and costs a quarter of parsing them. So after `differingMax`
+// different ones in a row, only one in `rememberedOneIn` is cached.
 const differingMax = 4;
 const rememberedOneIn = 64;
 
 /**
- * Reads the heads of one connection. A client's next head mostly differs from its last in the content-length alone, and
- * then needs no second reading.
+ * Reads the heads of one connection. A client's next head mostly differs from its last only in the content-length, and
+ * then need not be parsed again.
  */
 export class HeadReader {
   #head: Head | undefined;
   /** The text of that head. */
-  #text = nothing;
+  #text = noHead;
   #differing = 0;
-  /** The text before and after the digits of the length; all of it is before where there is no length. */
+  /** The text before and after the digits of the length; all of it is before if there is no length. */
   #before = "";
   #after = "";
 
@@ -48,8 +48,8 @@ export class HeadReader {
     this.#head = head;
     this.#differing++;
     if (this.#differing > differingMax && this.#differing % rememberedOneIn !== 0) {
-      this.#text = nothing;
-      this.#before = nothing;
+      this.#text = noHead;
+      this.#before = noHead;
       return head;
     }
     this.#text = text;

@@ -31,7 +31,7 @@ describe("a request's head", () => {
     expect(good("GET HTTP://other HTTP/1.1", "Host: h").path).toBe("/");
   });
 
-  test("says whether the connection stays", () => {
+  test("says whether the connection persists", () => {
     expect(good("GET / HTTP/1.1", "Host: h", "Connection: x, Close").keepAlive).toBe(false);
     expect(good("GET / HTTP/1.1", "Host: h", "Connection: close-not").keepAlive).toBe(true);
     expect(good("GET / HTTP/1.0").keepAlive).toBe(false);
@@ -80,7 +80,7 @@ describe("a request's head", () => {
 describe("a chunked body", () => {
   const whole = '4\r\nPlan\r\n2;ext="x"\r\nts\r\n0\r\nTrailer: x\r\n\r\nGET';
 
-  test("is put together, whatever pieces it arrives in", () => {
+  test("is assembled, however it is split", () => {
     for (let cut = 1; cut < whole.length; cut++) {
       const body = new ChunkedBody(100);
       const first = body.push(Buffer.from(whole.slice(0, cut)));
@@ -92,7 +92,7 @@ describe("a chunked body", () => {
     }
   });
 
-  test("is refused at the limit, before the chunk has come", () => {
+  test("is refused at the limit, before the chunk has arrived", () => {
     expect(new ChunkedBody(5).push(Buffer.from("6\r\n"))).toBe("body-too-large");
     expect(new ChunkedBody(5).push(Buffer.from("3\r\nabc\r\n3\r\n"))).toBe("body-too-large");
   });

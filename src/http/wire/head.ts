@@ -12,11 +12,11 @@ export interface RequestLine {
   readonly path: string;
   /** What comes after the question mark. */
   readonly query: string;
-  /** Of an absolute target: it counts, not the header's (RFC 9112, 3.2.2). */
+  /** Of an absolute target: it overrides the header's (RFC 9112, 3.2.2). */
   readonly host: string | undefined;
 }
 
-/** Where the body ends, and whether the connection stays. */
+/** Where the body ends, and whether the connection persists. */
 export interface Framing {
   readonly contentLength: number | undefined;
   readonly chunked: boolean;
@@ -90,8 +90,8 @@ export const lengthShape = /^\d{1,15}$/;
 
 /**
  * Parses the text before the empty line, strictly: what two parsers might read in two ways is refused, since such requests
- * are how smuggling works. `bytes` holds the same from `offset` on, with its line end. What is the same in the head before, of
- * the same client mostly, is not parsed again.
+ * are how smuggling works. `bytes` holds the same from `offset` on, with its line end. What is the same as in the previous head,
+ * usually of the same client, is not parsed again.
  */
 export function parseHead(text: string, bytes: Uint8Array, offset: number, before?: Head): Head | NotHttp {
   const isKnown = before !== undefined && startsWithLine(text, before.line.text);
@@ -100,18 +100,18 @@ export function parseHead(text: string, bytes: Uint8Array, offset: number, befor
   const fields = parseFields(text, line.text.length + 2, bytes, offset);
   if (fields instanceof NotHttp) return fields;
   if (!isKnown && line.host !== undefined && !isHost(line.host))
-    return new NotHttp("the target names no host");
+    return new NotHttp("the target has no valid host");
   const framing = readFraming(line.isHttp11, fields, before?.hostField);
   return framing instanceof NotHttp ? framing : new Head(line, fields, framing);
 }
 
 /**
- * What is wrong with an incomplete head and no further byte can fix. `parseHead` refuses every head with such a fault. The
+ * What is wrong with an incomplete head that no further byte can fix. `parseHead` refuses every head with such a fault. The
  * bytes before `from` are known to have none.
  */
 export function faultSoFar(bytes: Uint8Array, from: number): NotHttp | undefined {
   const first = bytes[0] ?? carriageReturn;
-  // A TLS greeting, for example.
+  // A TLS ClientHello, for example.
   if (first !== carriageReturn && (first < 0x21 || first > 0x7e))
     return new NotHttp("it does not start with a method");
   for (let at = from; at < bytes.length; at++) {
@@ -149,16 +149,16 @@ function readFraming(isHttp11: boolean, fields: Fields, knownHost: string | unde
   const host = fields.getForWire("host");
   if (isHttp11 && host === undefined) return new NotHttp("the header host is missing");
   if (host !== undefined && host !== knownHost && !isHost(host))
-    return new NotHttp("the header host is no host");
+    return new NotHttp("the header host is not a valid host");
   const length = fields.getForWire("content-length");
   if (length !== undefined && !lengthShape.test(length))
     return new NotHttp("the header content-length is not a number");
   const transferEncoding = fields.getForWire("transfer-encoding");
   if (transferEncoding !== undefined) {
     if (!isHttp11) return new NotHttp("HTTP/1.0 has no transfer-encoding");
-    if (length !== undefined) return new NotHttp("content-length and transfer-encoding exclude each other");
+    if (length !== undefined) return new NotHttp("it has both content-length and transfer-encoding");
     if (transferEncoding.toLowerCase() !== "chunked")
-      return new NotHttp("the only transfer-encoding known here is chunked");
+      return new NotHttp("the only transfer-encoding supported is chunked");
   }
   const connection = fields.getForWire("connection");
   return {

@@ -10,21 +10,21 @@ interface BodyRead {
 }
 
 const headBytesMax = 16 * 1024;
-// So many bytes that have been used may stay in memory while a request waits.
+// How many consumed bytes may stay in memory while a request waits.
 const usedBytesMax = 64 * 1024;
 const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 const headEnd = Buffer.from("\r\n\r\n");
 const emptyBuffer = Buffer.alloc(0);
 
-/** Bytes that have arrived and have not been used yet: the next head, its body, and requests pipelined after it. */
+/** Bytes that have arrived and are not consumed yet: the next head, its body, and requests pipelined after it. */
 export class Incoming {
   readonly #socket: Pick<Socket, "pause" | "resume">;
   readonly #heads = new HeadReader();
   #paused = false;
   #body: BodyRead | undefined;
   #bytes: Buffer = emptyBuffer;
-  // What is before this has been used. An index, since a view of the rest would cost as much as reading the head.
+  // Bytes before this are consumed. An index, since a view of the rest would cost as much as reading the head.
   #start = 0;
   // How many bytes of an incomplete head are known to be valid.
   #checkedBytes = 0;
@@ -37,7 +37,7 @@ export class Incoming {
     return this.#bytes.length - this.#start;
   }
 
-  /** Half an empty line is no request, and starts none. */
+  /** Half an empty line does not start a request. */
   get startsRequest(): boolean {
     return this.length > 0 && this.#bytes[this.#start] !== carriageReturn;
   }
@@ -54,7 +54,7 @@ export class Incoming {
     return taken;
   }
 
-  /** Copies what is left: a view of it would keep alive all that arrived with it, up to half a megabyte. */
+  /** Copies what is left: a view would keep alive everything that arrived with it, up to half a megabyte. */
   compact(): void {
     this.#set(Buffer.from(this.#bytes.subarray(this.#start)));
   }
@@ -86,7 +86,7 @@ export class Incoming {
     if (this.#body === body) this.resume();
   }
 
-  /** No one waits for the body any more. */
+  /** No one waits for the body any longer. */
   abandonBody(): void {
     this.#body = undefined;
   }
@@ -105,7 +105,7 @@ export class Incoming {
       return faultSoFar(this.#bytes.subarray(start, end + headEnd.length), 0) ?? head;
     this.#start = end + headEnd.length;
     this.#checkedBytes = 0;
-    // Only where that is more than is left, so that a byte is copied once on average.
+    // Only if that is more than is left, so that a byte is copied once on average.
     if (this.#start > usedBytesMax && this.#start > this.length) this.compact();
     return head;
   }

@@ -1,4 +1,4 @@
-/** Why something is not HTTP, or more of it than we read, in words for the one who sent it. */
+/** Why something is not HTTP, or exceeds a limit, in words for the sender. */
 export class NotHttp {
   readonly reason: string;
   readonly fault: "not-http" | "head-too-large";

@@ -19,7 +19,7 @@ export class Outgoing {
     return this.#unsent?.length ?? 0;
   }
 
-  /** How many bytes that had to wait the socket has accepted since: how much the client has read. */
+  /** How many waiting bytes the socket has accepted since: how much the client has read. */
   get acceptedBytes(): number {
     return this.#acceptedBytes;
   }
@@ -32,13 +32,13 @@ export class Outgoing {
     }
     const written = this.#socket.write(data);
     if (written === bytes) return "all";
-    // A client that does not read makes it 0. Below that the client has reset the connection, and no event may follow.
+    // 0 if the client does not read. Negative if it has reset the connection; no event may follow.
     if (written < 0) return "reset";
     this.#unsent = Buffer.from(data as string).subarray(written);
     return "waiting";
   }
 
-  /** False where half of it was written, which would spoil the next response; none of it at all is harmless. */
+  /** False if part of it was written, which would corrupt the next response; writing none of it is harmless. */
   writeContinue(): boolean {
     const written = this.#socket.write(continueResponse);
     return written <= 0 || written === continueResponse.length;

@@ -53,7 +53,7 @@ test("a connection that its client resets is released at once", async () => {
   expect(await server.drain(5_000)).toBe(true);
 });
 
-test("a connection that its client resets while it reads a long answer is released at once", async () => {
+test("a connection that its client resets while it reads a long response is released at once", async () => {
   const long = `HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 24}\r\n\r\n${"x".repeat(2 ** 24)}`;
   const handlers = { handle: (to: ResponseConnection) => to.send(long, long.length), fault() {}, crash() {} };
   const limits = { bodyBytesMax: 1000, bodyTimeoutMs: 60_000 };

@@ -109,7 +109,7 @@ const stream = fc.oneof(
     .map(([text, at, change]) => text.slice(0, at) + change + text.slice(at + 1)),
 );
 
-test("the answers to a stream of bytes are the same whole, byte by byte, and cut at random places", async () => {
+test("the responses to a stream of bytes are the same at once, byte by byte, and split at random positions", async () => {
   await fc.assert(
     fc.asyncProperty(stream, fc.array(fc.nat(), { minLength: 1, maxLength: 5 }), async (text, places) => {
       const bytes = Buffer.from(text, "latin1");
@@ -142,7 +142,7 @@ const nearLimits: [string, string][] = [
   ["the 101st header", `GET / HTTP/1.1\r\nHost: h\r\n${"A: b\r\n".repeat(100)}\r\n`],
 ];
 for (const [what, text] of nearLimits) {
-  test(`${what} is answered alike, however its end is cut`, async () => {
+  test(`${what} gets the same response, however its end is split`, async () => {
     const bytes = Buffer.from(text, "latin1");
     const whole = await answers([bytes]);
     expect(whole).not.toBe("");

@@ -8,7 +8,7 @@ export interface WireLimits {
   readonly bodyTimeoutMs: number;
 }
 
-/** What responding needs of a connection. */
+/** What responding needs from a connection. */
 export interface ResponseConnection {
   /** The connection closes after the current response. */
   readonly closing: boolean;
@@ -17,15 +17,15 @@ export interface ResponseConnection {
   /** What the client has not read yet. */
   readonly outgoing: { readonly unsentBytes: number };
   /**
-   * Reads the body of the current request; where it cannot be read, `fault` responds and `done` is never called. `bytesMax` is
-   * for a route with a limit of its own.
+   * Reads the body of the current request; if it cannot be read, `fault` responds and `done` is never called. `bytesMax` is
+   * for a route with its own limit.
    */
   readBody(done: (body: Buffer) => void, bytesMax?: number): void;
   /** Sends the whole response to the current request; `bytes` is its length. */
   send(data: string | Buffer, bytes: number): void;
   /** Starts a response that is sent piece by piece, by `write`, until `finish`. */
   stream(head: string, owner: StreamOwner): void;
-  /** False where the next piece should wait for the owner's `drained`. */
+  /** False if the next piece should wait for the owner's `drained`. */
   write(piece: Buffer): boolean;
   finish(): void;
   /** Nothing more is handled on this connection once the current request has its response. */

@@ -29,7 +29,7 @@ export interface WireServerOptions extends WireLimits {
   readonly onConnections?: (open: number) => void;
   /** Called with the listening socket whenever that changes; undefined once it no longer listens. */
   readonly onSocket?: ((socket: number | undefined) => void) | undefined;
-  /** Milliseconds that never go back; the platform's own unless given. */
+  /** A monotonic clock in milliseconds; by default the platform's. */
   readonly now?: () => number;
 }
 
@@ -40,20 +40,20 @@ interface Idle {
 
 const sweepEveryMs = 100;
 const drainLookEveryMs = 5;
-// Long enough for a request to arrive that was sent before its client could know that we stop.
+// Long enough for a request to arrive that was sent before its client could know of the shutdown.
 const idleGraceMs = 1000;
 
 const tls12 = 0x0303;
-// As the handshake has it: a length and the name.
+// As in the handshake: a length and the name.
 const alpnHttp11 = Buffer.from("\x08http/1.1");
 
-/** An HTTP/1.1 server on TCP or TLS: it accepts connections, keeps their deadlines, and lets them finish. */
+/** An HTTP/1.1 server on TCP or TLS: it accepts connections, enforces their deadlines, and drains them. */
 export class WireServer implements CoarseClock {
   nowMs: number;
   readonly #now: () => number;
   readonly #connections = new Set<Connection>();
   readonly #options: WireServerOptions;
-  // The longest idle last. Sorted once for many closings: whatever became idle since then has been idle for less long.
+  // The longest idle last. Sorted once for many closes: whatever became idle since then has been idle for less time.
   #idle: Idle[] = [];
   readonly #handlers: WireHandlers;
   #listener: TCPSocketListener<Connection>;
@@ -64,7 +64,7 @@ export class WireServer implements CoarseClock {
     this.#now = options.now ?? (() => performance.now());
     this.nowMs = this.#now();
     this.#handlers = handlers;
-    // The operator's mistake of using a port twice would go unnoticed where the port can be shared.
+    // If the port can be shared, using it twice by mistake would go unnoticed.
     if (options.tls !== undefined && !options.sharePort && options.sharedSocket === undefined)
       this.#claimPort();
     this.#listener = this.#listen(options.port, options.tls);
@@ -82,13 +82,13 @@ export class WireServer implements CoarseClock {
   useTls(tls: TlsMaterial): void {
     const former = this.#listener;
     this.#listener = this.#listen(this.port, tls);
-    // Stopping resets what it has not accepted yet, of which there is least right after the events of a turn.
+    // Stopping resets connections not accepted yet; there are fewest right after the events of a turn.
     setImmediate(() => former.stop(false));
   }
 
   /**
-   * Accepts no more and lets what is under way finish. A client may have sent a request that we have not seen, so idle
-   * connections are given a second, too. What is left is cut off. True where no request was.
+   * Accepts no new connections and lets requests in progress finish. A client may have sent a request that has not arrived, so
+   * idle connections get a second, too. Whatever is left is closed. True if no request was aborted.
    */
   async drain(timeoutMs: number): Promise<boolean> {
     this.#options.onSocket?.(undefined);
@@ -145,7 +145,7 @@ export class WireServer implements CoarseClock {
           this.#connections.delete(socket.data);
           options.onConnections?.(this.#connections.size);
         },
-        // Followed by close; a peer that goes away is no fault.
+        // Followed by close; a peer that goes away is not an error.
         error: () => {},
       },
     };
