@@ -10,7 +10,7 @@ const exponentDigitsMax = 9;
 
 /**
  * The int64 that a JSON number's source text denotes, computed from the text and never through a double.
- * As in JSON Schema, `1.0`, `1e3` and `-0` are integers. Undefined where the number is not whole or not an int64.
+ * As in JSON Schema, `1.0`, `1e3` and `-0` are integers. Undefined if the number is not whole or not an int64.
  * Costs no more than one pass over the text: no power of ten is computed beyond what an int64 can hold.
  */
 export function parseInt64(source: string): bigint | undefined {
@@ -28,7 +28,7 @@ export function parseInt64(source: string): bigint | undefined {
   return value >= int64Min && value <= int64Max ? value : undefined;
 }
 
-// By hand and not with /0+$/, which may backtrack in quadratic time on hostile digits.
+// Not with /0+$/, which may backtrack in quadratic time on hostile digits.
 function trimZeros(digits: string): { text: string; trailing: number } {
   let start = 0;
   while (start < digits.length && digits.charCodeAt(start) === 0x30) start++;

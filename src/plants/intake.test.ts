@@ -72,7 +72,7 @@ describe("the intake", () => {
     expect(store.batches).toEqual(batches);
   });
 
-  test("traces a commit with the requests that are traced, to its end or its failure", async () => {
+  test("traces a commit with its traced requests, whether it succeeds or fails", async () => {
     const { store, heard, intake, create } = setUp();
     const traced = (id: bigint, trace: string) =>
       new Promise((settle) => intake.create({ id, name: "a", tag: undefined }, "test", settle, trace));

@@ -15,7 +15,7 @@ export interface IntakeOptions {
   readonly onAvailable: () => void;
   /** Called once, when it is not known whether a batch was stored: this process must exit and recover on restart. */
   readonly onOutcomeUnknown: (reason: Error) => void;
-  /** Called before a batch is stored, where there are traces; what it returns is called after, with the reason of a failure. */
+  /** Called before a batch is stored, if there are traces; what it returns is called afterwards, with the error if it failed. */
   readonly traceCommit?: ((batch: readonly Arrival[]) => CommitTraced | undefined) | undefined;
   /** Called when a plant's `settle` threw: an internal error, which concerns that plant's client alone. */
   readonly onSettleFailed: (error: unknown) => void;
@@ -47,7 +47,7 @@ interface Waiting extends Arrival {
 
 // Far above what arrives in one turn of the event loop, small enough not to delay the next batch.
 const batchArrivalsMax = 1000;
-// Into so many batches is what is pending divided at most, whatever the store calls ideal.
+// Pending plants are split into at most this many batches, whatever size the store asks for.
 const partsMax = 3;
 const probeEveryMs = 500;
 
@@ -62,10 +62,10 @@ export class Intake implements PlantIntake {
   #queue: Waiting[] = [];
   #pending = 0;
   #drains = 0;
-  /** Drains that wait for the end of the turn. */
+  /** Drains scheduled for the end of the turn. */
   #scheduled = 0;
   #state: "open" | "unavailable" | "closing" | "outcome-unknown" = "open";
-  // By the clock that is never set back.
+  // By the monotonic clock.
   #probedAtMs = Number.NEGATIVE_INFINITY;
   #probing: Promise<void> | undefined;
   #emptied: (() => void) | undefined;
@@ -94,7 +94,7 @@ export class Intake implements PlantIntake {
 
   /**
    * Whether plants can be stored now. Probes the store after a failed write, so that recovery needs no traffic, and
-   * where the store can become unreachable while nobody writes. A recent successful write makes a probe unnecessary.
+   * if the store can become unreachable while nobody writes. A recent successful write makes a probe unnecessary.
    */
   async ready(): Promise<boolean> {
     const probeNeeded =

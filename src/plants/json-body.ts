@@ -27,7 +27,7 @@ export function parseMembers(body: Uint8Array): ReadonlyMap<string, unknown> {
 
 /**
  * The body as text.
- * @throws Refusal where it is not UTF-8, or starts with a byte order mark.
+ * @throws Refusal if it is not UTF-8, or starts with a byte order mark.
  */
 export function decodeBody(body: Uint8Array): string {
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {

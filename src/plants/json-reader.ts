@@ -20,7 +20,7 @@ const point = 0x2e;
 const letterE = 0x65;
 
 /**
- * Reads JSON text from left to right, strictly by RFC 8259,, and returns numbers as their source text.
+ * Reads JSON text from left to right, strictly by RFC 8259, and returns numbers as their source text.
  * Throws a Refusal with line and column at the first syntax error. Nothing recurses, so depth costs nothing.
  */
 export class JsonReader {

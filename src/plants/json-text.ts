@@ -1,4 +1,4 @@
-/** JSON in which every control character is escaped: JSON.stringify leaves U+007F to U+009F, which terminals obey. */
+/** JSON in which every control character is escaped: JSON.stringify leaves U+007F to U+009F, which terminals interpret. */
 export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(/[\x7f-\x9f]/g, escapeCharacter);
 }

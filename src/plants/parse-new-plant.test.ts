@@ -163,7 +163,7 @@ describe("for any input", () => {
     { requiredKeys: ["id", "name"] },
   );
 
-  test("a valid plant is read exactly, in any order of its members", () => {
+  test("a valid plant is read exactly, whatever the order of its members", () => {
     fc.assert(
       fc.property(plant, fc.boolean(), fc.nat(3), ({ id, name, tag }, idLast, spaces) => {
         fc.pre(!`${name}${tag ?? ""}`.includes("\u0000"));

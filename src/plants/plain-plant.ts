@@ -8,14 +8,14 @@ const space = 0x20;
 const zero = 0x30;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
-// A double holds every integer of so many digits exactly.
+// A double holds every integer of this many digits exactly.
 const doubleDigitsMax = 15;
 
 /** The notation of whatever the scan reads. */
 export const plainNotation: Notation = { escapes: false, repeated: undefined };
 
 /**
- * Reads the fields where they have the form that nearly every client sends: each once, plain digits, strings without
+ * Reads the fields if they have the form that nearly every client sends: each once, plain digits, strings without
  * escapes. They are the fields that `readPlantFields` would read, in a third of its time, on the path of every create.
  * Undefined means only that the text has another form. Whether the fields make a plant is for the validator to say.
  */

@@ -93,15 +93,15 @@ export interface PlantArchive {
    */
   page(request: PageRequest): Promise<PlantPage>;
   find(id: bigint): Promise<StoredPlant | undefined>;
-  /** The plants with these ids, where they exist, in any order. */
+  /** The plants with these ids, if they exist, in any order. */
   findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]>;
   total(): Promise<number>;
   /**
-   * How many plants match, counted for at most about so long, from where an earlier count ended.
+   * How many plants match, counted for at most about that long, from where an earlier count ended.
    * @throws CursorProblem
    */
   count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount>;
-  /** How many were stored in each of that many spans of `bucketMs`, starting at `fromMs`. */
+  /** How many were stored in each of that many buckets of `bucketMs`, starting at `fromMs`. */
   createdPerBucket(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]>;
   /** The most frequent tags. May take seconds on a large store. */
   topTags(limit: number): Promise<readonly TagCount[]>;
@@ -109,11 +109,11 @@ export interface PlantArchive {
   arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals>;
   /**
    * The change feed: the plants after the cursor in the order in which they were stored, without gaps, and all durable. "0" is the
-   * beginning, and an empty result the end. Absent where the engine has no such order.
+   * beginning, and an empty result the end. Absent if the engine has no such order.
    * @throws CursorProblem, StaleCursor
    */
   changesAfter?(cursor: string, limit: number): Promise<readonly Change[]>;
-  /** The sizes of the data file and its WAL, and the free space on their disk, where the engine knows them. */
+  /** The sizes of the data file and its WAL, and the free space on their disk, if the engine knows them. */
   diskUsage(): Promise<DiskUsage | undefined>;
 }
 

@@ -3,8 +3,8 @@ import { notAnObject } from "./json-body.ts";
 import { JsonReader, type JsonType } from "./json-reader.ts";
 
 /**
- * What a body says about a plant, before any rule was applied to it. An absent field is undefined. A value that is no
- * int64 (for the id) or no string (for name and tag) is kept as its source text.
+ * What a body says about a plant, before any rule is applied. An absent field is undefined. A value that is not an
+ * int64 (for the id) or a string (for name and tag) is kept as source text.
  */
 export interface PlantFields {
   readonly id: bigint | JsonSource | undefined;
@@ -28,7 +28,7 @@ export interface Notation {
 
 /**
  * Reads the fields from any JSON object.
- * @throws Refusal where the text is not one JSON object.
+ * @throws Refusal if the text is not one JSON object.
  */
 export function readPlantFields(text: string): { fields: PlantFields; notation: Notation } {
   const json = new JsonReader(text);

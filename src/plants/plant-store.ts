@@ -4,9 +4,9 @@ import type { NewPlant, PlantField } from "./plant.ts";
 export interface Arrival {
   readonly plant: NewPlant;
   readonly createdBy: string;
-  /** Set where the plant is copied from another store and keeps its time. */
+  /** Set if the plant is copied from another store and keeps its time. */
   readonly createdAtMs?: number | undefined;
-  /** Names the span of its request, where that is traced. */
+  /** Names the span of its request, if that is traced. */
   readonly trace?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export type Result = Outcome | "store-unavailable";
 export interface PlantStore {
   /** How many batches may be written concurrently. */
   readonly batchesInFlightMax: number;
-  /** How many arrivals a batch should have where more are pending; undefined where more are better. */
+  /** How many arrivals a batch should have if more are pending; undefined if there is no such limit. */
   readonly batchArrivalsIdeal?: number | undefined;
   /** Whether it can become unreachable while nobody writes, so that only a probe can find out. */
   readonly canBecomeUnreachable: boolean;
@@ -35,7 +35,7 @@ export interface PlantStore {
   /**
    * Stores the batch in one transaction and returns the results in its order, all outcomes durable. Arrivals with the
    * same id are judged in order, so the first wins.
-   * @throws StoreUnavailable nothing of the batch is acknowledged; a later try may succeed, and is safe.
+   * @throws StoreUnavailable nothing of the batch is acknowledged; a retry is safe, and may succeed.
    * @throws OutcomeUnknown the batch may or may not be stored; only a restart finds out.
    */
   create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]>;

@@ -24,7 +24,7 @@ export class Refusal {
   }
 }
 
-/** The refusal of an id that belongs to a plant which differs in these fields. */
+/** The refusal of an id that belongs to a plant that differs in these fields. */
 export function idConflict(id: bigint, differing: readonly PlantField[]): Refusal {
   const fields = differing.join(" and a different ");
   return new Refusal("id-conflict", `The id ${id} already belongs to a plant with a different ${fields}.`);
