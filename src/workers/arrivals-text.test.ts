@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Arrival } from "../plants/plant-store.ts";
 import { arrivalsFromText, arrivalsToText } from "./arrivals-text.ts";
 
-test("plants cross between threads whole, and with the trace of those that have one", () => {
+test("plants cross between threads intact, with the trace of those that have one", () => {
   const arrivals: Arrival[] = [
     { plant: { id: -(2n ** 63n), name: "a", tag: undefined }, createdBy: "one", trace: undefined },
     { plant: { id: 2n ** 63n - 1n, name: "", tag: "b" }, createdBy: "two", trace: "00-1-2-01" },

@@ -22,7 +22,7 @@ export function arrivalsFromText(text: string): Arrival[] {
   }));
 }
 
-/** Mostly all are created, and then the text is empty. */
+/** Usually all are created, and then the text is empty. */
 export function outcomesToText(outcomes: readonly (Outcome | Rejected)[]): string {
   const allCreated = outcomes.every((outcome) => typeof outcome !== "string" && outcome.kind === "created");
   return allCreated ? "" : JSON.stringify(outcomes);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { DiskWait } from "./disk-wait.ts";
 
-test("another thread sees whether one waits, and one wait from the next", () => {
+test("another thread sees whether one is waiting, and tells one wait from the next", () => {
   const one = new DiskWait();
   const other = new DiskWait(one.memory);
   expect(other.current).toBeUndefined();

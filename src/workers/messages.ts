@@ -9,24 +9,24 @@ import type { Fields, Level } from "../telemetry/log.ts";
 import type { RefusalCount } from "../telemetry/refusal-tally.ts";
 import type { TracerSettings } from "../telemetry/tracing/tracer.ts";
 
-/** What a worker needs to serve; everything else it asks of the main thread. */
+/** What a worker needs to serve; for everything else it asks the main thread. */
 export interface WorkerSetting {
   /** The port is the one that it is told to listen on. */
   readonly listener: PublicListenerOptions;
   readonly rateLimit: Rate | undefined;
   readonly rateMemory: RateMemory;
-  /** Undefined where nothing is traced. */
+  /** Undefined if nothing is traced. */
   readonly tracing: TracerSettings | undefined;
   readonly counterNames: readonly string[];
   readonly counterMemory: CounterMemory;
-  /** Which part of that memory is its own; the main thread has the first. */
+  /** Which part of that memory is its own; the first is the main thread's. */
   readonly thread: number;
   readonly presetTokens: readonly PresetToken[];
-  /** Undefined while the store has not been read. */
+  /** Undefined until the store has been read. */
   readonly tokens: readonly Token[] | undefined;
-  /** Undefined where no JWT is accepted. */
+  /** Undefined if no JWT is accepted. */
   readonly jwt: JwtSettings | undefined;
-  /** The identity provider's; undefined while they are not known. */
+  /** The identity provider's; undefined until they are known. */
   readonly keys: readonly JWK[] | undefined;
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { outcomesToText } from "./arrivals-text.ts";
 import { RemoteIntake } from "./remote-intake.ts";
 
-test("a settle that throws keeps no other plant of its batch from being settled", async () => {
+test("a settle that throws does not prevent the rest of its batch from being settled", async () => {
   const failures: string[] = [];
   const settled: string[] = [];
   const last = Promise.withResolvers<void>();

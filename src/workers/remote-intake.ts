@@ -9,7 +9,7 @@ interface Waiting extends Arrival {
   readonly settle: Settle;
 }
 
-/** The main thread's intake as a worker sees it: the plants of one turn go over as one message. */
+/** The main thread's intake as a worker sees it: the plants of one turn are sent as one message. */
 export class RemoteIntake implements PlantIntake {
   readonly #main: Pick<Channel<MainCalls>, "ask">;
   readonly #onSettleFailed: (error: unknown) => void;

@@ -1,4 +1,4 @@
-// A standby: responds in place of the thread that stores, on its sockets, while that one waits for the disk.
+// A standby: responds on the main thread's sockets while that thread waits for the disk.
 import { Gate } from "../access/gate.ts";
 import { livez, Readiness, readyz } from "../http/health.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -11,7 +11,7 @@ import { mainThreadLog } from "./main-thread-log.ts";
 import type { StandbyCalls, StandbySetting } from "./standby.ts";
 
 const lookEveryMs = 100;
-// Once it responds, so that the other thread soon has its sockets to itself again.
+// While it responds, so that the main thread soon has its sockets to itself again.
 const releaseLookEveryMs = 5;
 // Far above what a commit takes on a working disk, and below the second that Kubernetes waits for a probe.
 const takeOverAfterMs = 300;
@@ -49,7 +49,7 @@ serveThread<StandbySetting, StandbyCalls>((setting, main) => {
   return { calls: {}, stop };
 });
 
-/** Health checks are answered as ever; all else is refused, and every connection closed, since it belongs to the other thread. */
+/** Health checks are answered as usual; everything else is refused, and connections closed, since they are the main thread's. */
 function listenBeside(options: ListenerOptions, diskWait: DiskWait, events: Events): Listener | undefined {
   const sharedSocket = diskWait.socket(options.name);
   if (sharedSocket === undefined) return undefined;

@@ -30,13 +30,13 @@ export interface StandbyParts {
   readonly log: Log;
 }
 
-// So that a service which starts, or a short-lived one, does not pay for it.
+// So that a start, or a short-lived service, does not pay for it.
 const startAfterMs = 5000;
 
 /**
  * Starts a thread that responds on the same sockets while this one waits for the disk: without it, health checks get no response
- * while an fsync hangs, and a restart would not help. Undefined where no thread of ours waits for a disk, and where the system is not
- * known to share sockets so.
+ * while an fsync hangs, and a restart would not help. Undefined if no thread waits for a disk, or if the system is
+ * not known to share sockets this way.
  */
 export function startStandby(
   engine: "sqlite" | "postgres",

@@ -11,7 +11,7 @@ import { arrivalsFromText, outcomesToText } from "./arrivals-text.ts";
 import type { MainCalls, WorkerCalls, WorkerSetting } from "./messages.ts";
 
 export interface WorkerPoolParts {
-  /** The main thread's own: what all workers bring joins one queue, one batch, one fsync. */
+  /** The main thread's: plants from all workers share one queue, one batch, one fsync. */
   readonly intake: PlantIntake;
   readonly events: Events;
   readonly log: Log;
@@ -20,7 +20,7 @@ export interface WorkerPoolParts {
   readonly refreshKeys: () => Promise<void>;
 }
 
-/** A worker that could not begin to serve. */
+/** A worker that could not start to serve. */
 export class WorkerProblem extends Error {
   override readonly name = "WorkerProblem";
 
@@ -31,10 +31,10 @@ export class WorkerProblem extends Error {
   }
 }
 
-// A worker that dies is replaced, but not faster than this, lest one that cannot start spin.
+// A worker that dies is replaced, but no faster than this, in case it cannot start at all.
 const replaceAfterMs = 1000;
 
-/** The workers beside the main thread: started, fed, drained, and replaced when one dies. */
+/** The workers: started, kept up to date, drained, and replaced when one dies. */
 export class WorkerPool {
   readonly #parts: WorkerPoolParts;
   readonly #workers = new Set<Thread<WorkerCalls>>();
@@ -58,8 +58,8 @@ export class WorkerPool {
   }
 
   /**
-   * Lets all of them listen, when the main thread does. If it did so while they are loaded, it would get the connections of every
-   * client that is waiting for the service, and keep them.
+   * Lets all of them listen, when the main thread does. If it listened while they are loading, it would get, and keep, the
+   * connections of every client that is waiting for the service.
    * @throws WorkerProblem one of them could not.
    */
   async listen(port: number): Promise<void> {
@@ -79,7 +79,7 @@ export class WorkerPool {
 
   /** Which tokens were used on any worker since the last call. */
   async takeUses(): Promise<readonly TokenUse[]> {
-    // One that is lost meanwhile loses the uses of a minute.
+    // One that dies meanwhile loses the uses of a minute.
     const asked = [...this.#workers].map((worker) => worker.ask("takeUses").catch(() => []));
     return (await Promise.all(asked)).flat();
   }
@@ -102,7 +102,7 @@ export class WorkerPool {
   async drain(timeoutMs: number): Promise<void> {
     this.#stopping = true;
     const drained = [...this.#workers].map(async (worker) => {
-      // One that is lost meanwhile has nothing left to drain.
+      // One that dies meanwhile has nothing left to drain.
       await worker.ask("drain", timeoutMs).catch(() => {});
       await worker.stop();
     });
@@ -120,7 +120,7 @@ export class WorkerPool {
   }
 
   /**
-   * Resolves once a new worker serves, or could listen where the others do not yet. Rejects if it is lost before; if it is lost
+   * Resolves once a new worker serves, or could listen if the others do not yet. Rejects if it dies before; if it dies
    * later, it is replaced.
    */
   async #startWorker(thread: number): Promise<void> {
