@@ -13,7 +13,7 @@ interface ErrorFields {
   readonly code: unknown;
 }
 
-/** Errors that arrive as themselves, by the `name` of their instances. Any other arrives as an Error with its name and code. */
+/** Errors that keep their class, by the `name` of their instances. Any other arrives as an Error with its name and code. */
 export type ErrorClasses = Readonly<Record<string, new (message: string) => Error>>;
 
 type Values<Calls, Method extends keyof Calls> = Calls[Method] extends (...values: infer V) => unknown

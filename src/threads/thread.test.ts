@@ -35,7 +35,7 @@ describe("a thread", () => {
     expect(await echo.thread.ask("throughStarter", 20)).toBe(41);
   });
 
-  test("rejects with its error: of its own class where that is known, and always with its code", async () => {
+  test("rejects with its error: of its own class if that is known, and always with its code", async () => {
     await using echo = startEcho();
     const known = await reasonOf(echo.thread.ask("fail", "KnownProblem", "a known one", ""));
     expect(known).toBeInstanceOf(KnownProblem);
@@ -46,7 +46,7 @@ describe("a thread", () => {
     expect(await echo.thread.ask("echo", "still there")).toBe("still there");
   });
 
-  test("that ends in the middle rejects all that was asked of it, and is reported lost once", async () => {
+  test("that ends in the middle rejects every pending call, and is reported lost once", async () => {
     const { thread, heard } = startEcho();
     const asked = [thread.ask("never"), thread.ask("never")].map(reasonOf);
     thread.tell("exit");
@@ -73,7 +73,7 @@ describe("a thread", () => {
     expect(heard).toEqual(["stopped"]);
   });
 
-  test("that does not listen is stopped all the same", async () => {
+  test("that does not respond is stopped nevertheless", async () => {
     const { thread, heard } = startEcho();
     await thread.started;
     const asked = reasonOf(thread.ask("block"));

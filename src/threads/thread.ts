@@ -27,12 +27,12 @@ export class ThreadLost extends Error {
   override readonly name = "ThreadLost";
 }
 
-// Work that takes longer is cut off: nobody waits for its result any more.
+// Work that takes longer is aborted: nobody waits for its result any longer.
 const stopMsMax = 2000;
 
 /** A thread and the functions that it serves with `serveThread`. */
 export class Thread<Calls> {
-  /** Resolves once the thread serves; rejects with ThreadLost where it never does. */
+  /** Resolves once the thread serves; rejects with ThreadLost if it never does. */
   readonly started: Promise<void>;
   readonly ask: Channel<Calls>["ask"];
   readonly tell: Channel<Calls>["tell"];
@@ -53,7 +53,7 @@ export class Thread<Calls> {
     this.tell = this.#channel.tell.bind(this.#channel);
     this.#onLost = onLost;
     this.started = this.#started.promise;
-    // Whoever does not wait for it hears of a loss by `onLost` or by what it asks.
+    // Whoever does not await it learns of a loss from `onLost` or from a rejected call.
     this.started.catch(() => {});
     this.#worker.onmessage = ({ data }: MessageEvent<Message>) => {
       if (data.kind === "started") this.#started.resolve();
@@ -68,7 +68,7 @@ export class Thread<Calls> {
     post({ kind: "start", setting });
   }
 
-  /** Ends the thread once it has released what it holds, or after two seconds. What is still asked of it is rejected. */
+  /** Ends the thread once it has released what it holds, or after two seconds. Pending calls are rejected. */
   async stop(): Promise<void> {
     if (this.#state === "running") {
       this.#state = "stopping";
