@@ -127,7 +127,7 @@ describe("the uses of tokens", () => {
     expect(made.takeUses()).toEqual([{ digest: token.digest, atMs: 40 }]);
   });
 
-  test("are none for unknown, expired and preset tokens", () => {
+  test("are not collected for unknown, expired and preset tokens", () => {
     const preset = { name: "preset", scopes: ["metrics"], expiresAtMs: undefined } as const;
     const made = new Gate([{ ...preset, digest: digestOf("preset-secret-0123456789") }]);
     made.update([token]);
@@ -244,7 +244,7 @@ describe.each([1, 2])("a rate limit of %i thread(s)", (threads) => {
     expect(refused(0, 4096, 1000)).toHaveLength(4096);
   });
 
-  test("of a caller's own replaces the one for all, and one for all is not needed", () => {
+  test("of a caller's own replaces the default, and works without one", () => {
     const [own, memory] = [{ count: 1, perMs: 1000 }, createRateMemory()];
     const limit = new RateLimit({ count: 3, perMs: 1000 }, memory, threads);
     const allowed = (made: RateLimit, caller: string, rate?: Rate) =>

@@ -64,7 +64,7 @@ export function localOrigin(): Origin {
   return { actor: `os:${localUser()}`, address: undefined };
 }
 
-/** Its name, or its number: in a container, and under cron, Bun often knows no name. */
+/** Its name, or its uid: in a container, and under cron, Bun often has no name. */
 export function localUser(): string {
   try {
     const { username, uid } = userInfo();

@@ -8,7 +8,7 @@ export type FirstToken =
   | { readonly file: string }
   | { readonly problem: string };
 
-/** `print`, the path of a file to write, or undefined where there is neither. */
+/** `print`, the path of a file to write, or undefined if there is neither. */
 export type FirstTokenDelivery = "print" | { readonly file: string } | undefined;
 
 const fileMode = 0o600;
@@ -33,7 +33,7 @@ export class FirstTokenIssuer {
   }
 
   /**
-   * Undefined where the store has a token already, also one that another node has just created. May be called again after a
+   * Undefined if the store already has a token, even one that another node has just created. May be called again after a
    * failure, whose outcome may be unknown.
    */
   async issue(): Promise<FirstToken | undefined> {
@@ -58,7 +58,7 @@ export class FirstTokenIssuer {
     return known.some(({ digest }) => digest === this.#minted.token.digest) ? "ours" : "others";
   }
 
-  /** Before the token is stored: a stored token whose secret nobody has would be of no use. */
+  /** Before the token is stored: a stored token whose secret nobody has would be useless. */
   #write(file: string): string | undefined {
     if (this.#written) return undefined;
     try {

@@ -12,7 +12,7 @@ export interface Caller {
   readonly expiresAtMs: number | undefined;
   /** In place of the service's own. */
   readonly rateLimit?: Rate | undefined;
-  /** Set where the caller is known through an identity provider: what it mints lives at most this long. */
+  /** Set if the caller is known through an identity provider: the tokens it creates live at most this long. */
   readonly mintLifetimeMsMax?: number;
 }
 
@@ -80,7 +80,7 @@ export class Gate {
 
   /**
    * The store's tokens that were used since the last call. Only the first use of a header is noticed, when it is not cached
-   * yet, so that this costs a request nothing; the cache is cleared here for the next ones.
+   * yet, so that requests pay nothing; the cache is cleared here to notice the next.
    */
   takeUses(): TokenUse[] {
     const uses = Array.from(this.#uses, ([digest, atMs]) => ({ digest, atMs }));
@@ -89,7 +89,7 @@ export class Gate {
     return uses;
   }
 
-  /** Replaces the keys of the identity provider; undefined where there are none to trust. */
+  /** Replaces the keys of the identity provider; undefined if there are none to trust. */
   updateKeys(keys: readonly JWK[] | undefined): void {
     this.#jwts?.setKeys(keys);
     this.#cached = new Map();
@@ -120,11 +120,11 @@ export class Gate {
     const verified = await this.#jwts?.verify(bearer.exec(authorization)?.[1] ?? "");
     if (typeof verified === "string") return verified;
     const caller = this.admit(authorization, scope, Date.now());
-    // Its key was withdrawn meanwhile.
+    // Its key has been withdrawn since.
     return caller === "unverified" ? "bad-credentials" : caller;
   }
 
-  /** Whether the same credentials are still admitted, whenever it is called: for responses that last. */
+  /** Whether the same credentials are still admitted when it is called: for long responses. */
   watch(authorization: string | undefined, scope: Scope): () => boolean {
     return () => typeof this.admit(authorization, scope, Date.now()) !== "string";
   }
@@ -134,7 +134,7 @@ export class Gate {
     this.#cached = new Map();
     for (const token of this.#tokens)
       if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
-    // Last, so that a secret which is also stored has the preset's scopes alone: otherwise the preset would keep a
+    // Last, so that a secret that is also stored has only the preset's scopes: otherwise the preset would keep a
     // revoked token's scopes valid.
     for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
   }

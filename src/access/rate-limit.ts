@@ -7,7 +7,7 @@ export interface Rate {
 
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000 } as const;
 
-/** Such as 100/s; undefined where the text is none. */
+/** Such as 100/s; undefined if it is invalid. */
 export function parseRateText(text: string): Rate | undefined {
   const match = /^([1-9]\d{0,8})\/(s|m|h)$/.exec(text);
   return match === null
@@ -30,7 +30,7 @@ interface Span {
 }
 
 const callersMax = 4096;
-// Callers beyond that many share this slot.
+// Further callers share this slot.
 const sharedSlot = callersMax;
 // For each slot: when its caller's next request would be due if all had come evenly, and who its caller is.
 const partBytes = (callersMax + 1) * BigInt64Array.BYTES_PER_ELEMENT;
@@ -40,18 +40,18 @@ export function createRateMemory(): RateMemory {
 }
 
 /**
- * Limits each caller to its own rate or the one for all: a burst of one period's worth, then a steady flow. Kept as the time at
- * which a caller's next request is due (the generic cell rate algorithm): one number, which several threads can move forward
+ * Limits each caller to its own rate or the default: a burst of one period's worth, then a steady flow. The state is the time at
+ * which a caller's next request is due (the generic cell rate algorithm): one number, which several threads can advance
  * without a lock.
  */
 export class RateLimit {
-  /** For callers without a rate of their own. */
+  /** For callers without their own rate. */
   readonly rate: Rate | undefined;
   readonly #spans = new WeakMap<Rate, Span>();
   readonly #dueUs: BigInt64Array;
   readonly #owners: BigInt64Array;
   readonly #slots = new Map<string, number>();
-  // The same memory as plain numbers, for a single thread: integers of 64 bits and a lock-free update cost a seventh of the rate.
+  // The same memory as plain numbers, for a single thread: 64-bit integers and a lock-free update cost a seventh of the rate.
   readonly #dueAlone: Float64Array | undefined;
 
   constructor(rate: Rate | undefined, memory: RateMemory, threads = Number.POSITIVE_INFINITY) {
@@ -108,7 +108,7 @@ export class RateLimit {
   }
 }
 
-// What `#takeShared` does, where no other thread can come between.
+// Like `#takeShared`, but for a single thread.
 function takeAlone(dueUs: Float64Array, { intervalUs, burstUs }: Span, slot: number, nowMs: number): number {
   const nowUs = Math.round(nowMs * 1000);
   const due = dueUs[slot] ?? 0;

@@ -10,7 +10,7 @@ const checksumDigits = 6;
 const mintedShape = /^pst_[0-9A-Za-z]{49}$/;
 /** RFC 6750's b64token, the only characters that can follow `Bearer`. */
 export const bearerShape = /^[A-Za-z0-9\-._~+/]+=*$/;
-/** A JWT: three parts in base64url. The last may be empty, so that an unsigned one is refused as what it is. */
+/** A JWT: three parts in base64url. The last may be empty, so that an unsigned one is refused as a JWT. */
 export const jwtShape = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 export const presetCharactersMin = 20;
 

@@ -8,7 +8,7 @@ export class SignIns {
   /** Oldest first. */
   readonly #recent = new Map<string, { readonly atMs: number; readonly recorded: Promise<void> }>();
 
-  /** Resolves once the entry is durable: that of `record`, or the one of the same minute. */
+  /** Resolves once the entry is durable: its own, or the one of the same minute. */
   async once({ actor, address }: Origin, nowMs: number, record: () => Promise<void>): Promise<void> {
     const key = JSON.stringify([actor, address]);
     const last = this.#recent.get(key);

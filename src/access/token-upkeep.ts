@@ -2,7 +2,7 @@ import type { FirstToken, FirstTokenIssuer } from "./first-token.ts";
 import { findPreset, type Gate, type PresetToken } from "./gate.ts";
 import type { Token, TokenStore, TokenUse } from "./tokens.ts";
 
-/** The threads that have a gate of their own. */
+/** The threads that have their own gate. */
 export interface TokenWorkers extends Pick<Gate, "update" | "updatePresets"> {
   takeUses(): Promise<readonly TokenUse[]>;
 }
@@ -21,7 +21,7 @@ export interface TokenUpkeepParts {
   readonly gate: Gate;
   readonly workers: TokenWorkers;
   readonly first: FirstTokenIssuer;
-  /** Undefined where no preset token comes from a file. */
+  /** Undefined if no preset token comes from a file. */
   readonly rereadPresets: (() => readonly PresetToken[]) | undefined;
   readonly events: TokenUpkeepEvents;
 }
@@ -54,7 +54,7 @@ export class TokenUpkeep implements AsyncDisposable {
   /** Reads the tokens once the store is open, and creates the first one. After a failure it may be called again. */
   async start(): Promise<FirstToken | undefined> {
     const { tokens, gate, first, events } = this.#parts;
-    // Before the rows: a change in between is then seen as one that came after.
+    // Before the rows: a change in between is then found by the next poll.
     const version = await tokens.version();
     const created = gate.presets.length > 0 ? undefined : await first.issue();
     const known = await tokens.all();

@@ -36,11 +36,11 @@ export interface TokenStore {
    * @throws TokenProblem nothing was stored: one of the others is no longer live when the new one is created.
    */
   add(token: Token, entry: AuditEntry, changed?: readonly Token[]): Promise<void>;
-  /** Adds the token unless there is any. Of several processes that do so at the same time, one adds its own. */
+  /** Adds the token unless there is one already. If several processes do so at once, only one succeeds. */
   addFirst(token: Token, entry: AuditEntry): Promise<void>;
   /** Updates the expiry and revocation, never to a later time: what another process has ended stays ended. */
   change(tokens: readonly Token[], entry: AuditEntry): Promise<void>;
-  /** Updates the last uses, which is no change that `version` reports. */
+  /** Updates the last uses, a change that `version` does not report. */
   recordUses(uses: readonly TokenUse[]): Promise<void>;
   /** Differs whenever another process may have changed tokens. Cheap enough to poll. */
   version(): Promise<string>;
@@ -54,7 +54,7 @@ export class TokenProblem extends Error {
 export interface TokenRequest {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Undefined: it never expires, or with `expiresAtMsMax` then. */
+  /** If undefined, it never expires, or at `expiresAtMsMax`. */
   readonly lifetimeMs: number | undefined;
   readonly rateLimit?: Rate | undefined;
   /** No token outlives the one that creates it. */
@@ -99,7 +99,7 @@ export async function createToken(
   const namesake = (await store.all()).some((token) => token.name === name && isLive(token, nowMs));
   if (namesake) {
     throw new TokenProblem(
-      `A live token is named "${name}" already; rotate or revoke that one, or choose another name.`,
+      `A live token is already named "${name}"; rotate or revoke that one, or choose another name.`,
     );
   }
   const expiresAtMs = expiryOf(request, nowMs);
@@ -129,7 +129,7 @@ export function creationEntry(token: Token, by: Origin): AuditEntry {
   };
 }
 
-/** Adds a token of the same name with a new secret; the old one stays valid for the overlap, so that its holder can switch. */
+/** Adds a token with the same name and a new secret; the old one stays valid for the overlap, so that its holder can switch. */
 export async function rotateToken(
   store: TokenStore,
   nameOrId: string,
@@ -158,7 +158,7 @@ export async function rotateToken(
   return { ...minted, ending };
 }
 
-/** Revokes every live token of that name, or the one with that id, and returns those it revoked. */
+/** Revokes every live token with that name, or the one with that id, and returns those it revoked. */
 export async function revokeTokens(
   store: TokenStore,
   nameOrId: string,

@@ -1,7 +1,7 @@
 const concurrentMax = 2;
-// A turn whose work failed rests for so many times as long as the work took: a twentieth of a core is the most that a
-// turn gives to forged tokens. On a busy machine the work takes longer than it costs (2.5 ms at most, for ES512), so the rest is
-// bounded: a good token that waits among forged ones has its turn.
+// After failed work, a turn pauses for this many times as long as the work took, so that forged tokens get at most a twentieth
+// of a core per turn. On a busy machine the work takes longer than its CPU time (2.5 ms at most, for ES512), so the pause is
+// bounded: a good token that waits among forged ones gets its turn.
 const restFactor = 20;
 const restMsMax = 50;
 
@@ -10,7 +10,7 @@ export class FailurePace {
   #free = concurrentMax;
   readonly #waiting: (() => void)[] = [];
 
-  /** The work's result, undefined where it failed. */
+  /** The work's result, undefined if it failed. */
   async run<Result>(work: () => Promise<Result | undefined>): Promise<Result | undefined> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

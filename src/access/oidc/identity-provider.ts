@@ -3,7 +3,7 @@ import { IssuerKeys, type IssuerKeysEvents } from "./issuer-keys.ts";
 import type { JwtSettings } from "./jwt-caller.ts";
 import { JwtVerifier } from "./jwt-verifier.ts";
 
-/** The identity provider whose tokens are accepted beside our own. */
+/** The identity provider whose tokens are accepted besides the store's. */
 export interface IdentityProvider {
   readonly jwt: JwtSettings;
   /** Fetched by the main thread alone, for all threads. */
@@ -19,7 +19,7 @@ export interface OidcConfig {
   readonly tokenLifetimeMaxMs: number;
 }
 
-/** Undefined where none is configured. */
+/** Undefined if none is configured. */
 export function createIdentityProvider(
   { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, tokenLifetimeMaxMs }: OidcConfig,
   events: IssuerKeysEvents,
@@ -31,8 +31,8 @@ export function createIdentityProvider(
 }
 
 /**
- * What a browser needs to sign in to the console there, nothing of it secret; undefined where it has no client. The endpoints are
- * undefined while the provider has not been reached.
+ * What a browser needs to sign in to the console there, none of it secret; undefined if it has no client. The endpoints are
+ * undefined until the provider has been reached.
  */
 export function consoleSignInAt(provider: IdentityProvider | undefined) {
   if (provider?.jwt.clientId === undefined) return undefined;

@@ -33,7 +33,7 @@ const defaultTiming: IssuerKeysTiming = {
 };
 const keysMax = 100;
 
-/** The provider's public keys, fetched again and again. */
+/** The provider's public keys, refreshed regularly. */
 export class IssuerKeys implements Disposable {
   readonly #issuer: string;
   readonly #events: IssuerKeysEvents;

@@ -8,7 +8,7 @@ export interface JwtSettings {
   readonly audience: string;
   /** The console's own client; its tokens belong to the people who signed in. */
   readonly clientId: string | undefined;
-  /** What such a caller mints lives at most this long. */
+  /** Tokens that such a caller creates live at most this long. */
   readonly mintLifetimeMsMax: number;
 }
 
@@ -31,7 +31,7 @@ const digestCharacters = 32;
 // The last time that a Date can hold.
 const timeMsMax = 8.64e15;
 
-/** Undefined where the token names nobody. */
+/** Undefined if the token names nobody. */
 export function callerOf(claims: JWTPayload, settings: JwtSettings): JwtCaller | undefined {
   const { client_id: clientId, sub, exp = 0 } = claims;
   const client = clientId === settings.clientId ? null : (clientId ?? null);

@@ -3,12 +3,12 @@ import { digestOf } from "../secret.ts";
 import { FailurePace } from "./failure-pace.ts";
 import { callerOf, type JwtCaller, type JwtSettings } from "./jwt-caller.ts";
 
-// Asymmetric ones alone: with HMAC, the provider's public key would be the secret.
+// Only asymmetric ones: with HMAC, the provider's public key would be the secret.
 const algorithms = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ];
-// RFC 9068, and what providers send that are older.
+// RFC 9068, and what older providers send.
 const types = ["at+jwt", "application/at+jwt", "jwt"];
 const clockToleranceSeconds = 30;
 const rememberedMax = 10_000;
@@ -54,7 +54,7 @@ export class JwtVerifier {
     this.#keys = keys && { all: keys, ids };
   }
 
-  /** Costs no signature. `unverified`: `verify` has to decide. */
+  /** Verifies no signature. `unverified`: `verify` has to decide. */
   recall(jwt: string, nowMs: number): JwtCaller | "bad-credentials" | "unverified" {
     const digest = digestOf(jwt);
     const caller = this.#remembered.get(digest)?.caller;
@@ -72,7 +72,7 @@ export class JwtVerifier {
     return (await this.#pace.run(() => this.#check(jwt))) ?? "bad-credentials";
   }
 
-  // A token may leave the key's id out; jose then looks for the one key that fits.
+  // A token may leave the key's id out; jose then looks for the one key that matches.
   #mayHave(kid: string | undefined): boolean {
     return this.#keys !== undefined && (kid === undefined || [...this.#keys.ids.values()].includes(kid));
   }
@@ -94,7 +94,7 @@ export class JwtVerifier {
         requiredClaims: ["exp"],
       });
       const caller = callerOf(payload, this.#settings);
-      // A key that was withdrawn meanwhile may be this one.
+      // This key may have been withdrawn since.
       if (caller !== undefined && withdrawals === this.#withdrawals)
         this.#remember(digestOf(jwt), { caller, kid: protectedHeader.kid });
       return caller;

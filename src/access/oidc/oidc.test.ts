@@ -190,7 +190,7 @@ describe("keys of an issuer", () => {
     using keys = new IssuerKeys(`${provider.issuer}/`, events);
     await keys.start();
     provider[Symbol.dispose]();
-    expect(reasons).toEqual([expect.stringContaining("names another issuer")]);
+    expect(reasons).toEqual([expect.stringContaining("names an issuer other than")]);
   });
 
   test("come over https, or from loopback if the issuer is there", () => {
@@ -274,7 +274,7 @@ describe("a verified token", () => {
 });
 
 describe("failed verifications", () => {
-  test("have two turns, and rest after each", async () => {
+  test("get two turns, and pause after each", async () => {
     const pace = new FailurePace();
     let running = 0;
     let most = 0;

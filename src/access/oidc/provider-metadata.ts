@@ -1,12 +1,12 @@
 /** What the identity provider says about itself (OpenID Connect Discovery 1.0). */
 export interface ProviderMetadata {
   readonly jwksUri: string;
-  /** Undefined where the provider has none; the console then offers no sign-in. */
+  /** Undefined if the provider has none; the console then offers no sign-in. */
   readonly authorizationEndpoint: string | undefined;
   readonly tokenEndpoint: string | undefined;
 }
 
-/** The identity provider did not respond, or not with what it should. */
+/** The identity provider did not respond, or not as expected. */
 export class ProviderProblem extends Error {
   override readonly name = "ProviderProblem";
 }
@@ -19,7 +19,7 @@ export async function discoverProvider(issuer: string, timeoutMs: number): Promi
   const document = await fetchObject(url, timeoutMs);
   // Exact, as the specification demands: otherwise one tenant could answer for another.
   if (document["issuer"] !== issuer)
-    throw new ProviderProblem(`${url} names another issuer than --oidc-issuer; both must be equal`);
+    throw new ProviderProblem(`${url} names an issuer other than --oidc-issuer; both must be equal`);
   const endpoint = (name: string): string | undefined => {
     const value = document[name];
     if (value === undefined) return undefined;
@@ -60,7 +60,7 @@ export async function fetchObject(
   }
 }
 
-/** Whether credentials of the provider may go there: https, or plain http on loopback for an issuer that is there too. */
+/** Whether the provider's credentials may be sent there: https, or plain http on loopback if the issuer is on loopback too. */
 export function isTrustedUrl(text: string, issuer: string): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);
