@@ -7,7 +7,7 @@ import {
   type Observed,
 } from "./histograms.ts";
 
-/** The counters of all threads of a service, each in a part of its own. */
+/** The counters of all threads of a service, each in its own part. */
 export type CounterMemory = SharedArrayBuffer;
 
 // Far more than there is to count; a page of memory, so that no two threads write to the same cache line.
@@ -43,7 +43,7 @@ export class Counters {
       this.#histograms.set(name, { bounds, slot: next });
       next += numbersOf(bounds);
     }
-    if (next > numbersPerThread) throw new RangeError("There are more counters than fit into their memory.");
+    if (next > numbersPerThread) throw new RangeError("There are more counters than fit in their memory.");
   }
 
   /** Ignores an unknown name: telemetry never throws. */

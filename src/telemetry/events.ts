@@ -62,14 +62,14 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     /** What the public listener of this thread refused since the last call. */
     takeRefusals: () => refusals.take(),
     answered: (fields: Fields) => log.info("answered", fields),
-    /** The fields are asked for only where the line is written. */
+    /** The fields are computed only if the line is written. */
     failed(fields: () => Fields) {
       if (mayLogFailure()) log.error("failed", fields());
     },
     refused(fields: () => Fields) {
       if (mayLogRefusal()) log.info("refused", fields());
     },
-    /** The fields identify the request, where there is one. */
+    /** The fields identify the request, if there is one. */
     internalError(fields: () => Fields, error: unknown) {
       if (mayLogFailure()) log.error("internal error", { ...fields(), ...exceptionFields(error) });
     },
@@ -93,10 +93,9 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "file.size": bytes,
       }),
     markerNotWritten: (reason: string) =>
-      log.error(
-        "the failure marker could not be written beside the data file; reboot before the next start",
-        { "exception.message": reason },
-      ),
+      log.error("the failure marker could not be written; reboot before the next start", {
+        "exception.message": reason,
+      }),
     dataFileSaved: (path: string) =>
       log.error("everything stored was saved under a new name; restore it from there", { "file.path": path }),
     dataFileNotSaved: (reason: unknown) =>
@@ -152,7 +151,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     certificateReloaded: (listener: string) =>
       log.info("certificate reloaded; new connections get it", { "plant_store.listener": listener }),
     certificateUnusable: (listener: string, reason: string) =>
-      log.error("the changed certificate cannot be used; keeping the former one", {
+      log.error("the changed certificate cannot be used; keeping the previous one", {
         "plant_store.listener": listener,
         "exception.message": reason,
       }),

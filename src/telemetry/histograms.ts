@@ -62,13 +62,13 @@ export class Histogram {
 }
 
 export interface Observed {
-  /** Each bound, with how many observations were at most that. */
+  /** Each bound, with the number of observations up to it. */
   readonly buckets: readonly (readonly [bound: number, count: number])[];
   readonly sum: number;
   readonly count: number;
 }
 
-/** Adds up what the threads observed. */
+/** Sums the observations of all threads. */
 export function mergeObserved(bounds: readonly number[], threads: readonly Float64Array[]): Observed {
   const total = (index: number): number => threads.reduce((sum, numbers) => sum + (numbers[index] ?? 0), 0);
   let count = 0;
@@ -79,7 +79,7 @@ export function mergeObserved(bounds: readonly number[], threads: readonly Float
   return { buckets, sum: total(bounds.length + 1), count: count + total(bounds.length) };
 }
 
-/** An estimate within its bucket, as Prometheus makes it: the value that this share of the observations is at most. */
+/** A quantile, estimated within its bucket as Prometheus does. */
 export function quantile({ buckets, count }: Observed, share: number): number {
   const rank = share * count;
   let below = { bound: 0, count: 0 };

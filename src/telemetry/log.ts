@@ -1,8 +1,8 @@
 export const levels = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof levels)[number];
 /**
- * OpenTelemetry's names: an attribute of its semantic conventions, or one of our own below `plant_store.`; the ids of a trace
- * have the names that it gives them in JSON.
+ * OpenTelemetry's names: an attribute of its semantic conventions, or one of our own under `plant_store.`; the ids of a trace
+ * have their names in its JSON.
  */
 export type FieldName = `${string}.${string}` | "trace_id" | "span_id" | "trace_flags";
 export type Fields = Readonly<Partial<Record<FieldName, string | number | boolean | undefined>>>;
@@ -43,7 +43,7 @@ function jsonLines(): (...entry: Entry) => string {
     const nowMs = Date.now();
     if (nowMs !== formattedMs) time = new Date(nowMs).toISOString();
     formattedMs = nowMs;
-    // The fields as they are: copying them into one object with the rest costs as much as formatting them.
+    // The fields unchanged: copying them into one object with the rest costs as much as formatting them.
     const members = jsonText(fields).slice(1, -1);
     const comma = members === "" ? "" : ",";
     return `{"time":"${time}","level":"${level}","message":${jsonText(message)}${comma}${members}}\n`;
@@ -65,7 +65,7 @@ function formatValue(value: Fields[FieldName]): string {
   return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : jsonText(text);
 }
 
-// JSON.stringify leaves U+007F to U+009F, which terminals obey.
+// JSON.stringify leaves U+007F to U+009F, which terminals interpret.
 function jsonText(value: string | Fields): string {
   return JSON.stringify(value).replace(
     /[\x7f-\x9f]/g,

@@ -4,12 +4,12 @@ export interface ProcessUsage {
   readonly cpuSeconds: number;
   readonly residentBytes: number;
   readonly descriptors: number;
-  /** Infinity where there is no limit. */
+  /** Infinity if there is no limit. */
   readonly descriptorsMax: number;
   readonly startedAtSeconds: number;
 }
 
-// The kernel reports times to programs in these, whatever its own are.
+// The kernel reports times in these units, whatever it uses itself.
 const ticksPerSecond = 100;
 // Their positions after the name, which is in parentheses and may contain spaces.
 const userTicks = 11;
@@ -17,7 +17,7 @@ const systemTicks = 12;
 const startTicks = 19;
 
 /**
- * What the process uses, with all its threads. Only Linux has it as files.
+ * What the process and its threads use. Only Linux has it as files.
  * @throws Error elsewhere.
  */
 export async function readProcessUsage(): Promise<ProcessUsage> {

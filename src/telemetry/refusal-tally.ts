@@ -1,12 +1,12 @@
 /** Error responses with one number to one caller. */
 export interface RefusalCount {
   readonly error: number;
-  /** The caller's name; empty where it is not known. */
+  /** The caller's name; empty if it is not known. */
   readonly token: string;
   readonly count: number;
 }
 
-// A caller is known by its token, so that nobody else can add names; this bounds even those.
+// Only callers with a token are named, so nobody else can add names; this bounds even those.
 const keysMax = 1000;
 
 /** Counts error responses until they are collected. */

@@ -1,4 +1,4 @@
-/** A span's place in its trace, by W3C Trace Context. The ids are lower-case hex. */
+/** A span's context (W3C Trace Context). The ids are lower-case hex. */
 export interface TraceContext {
   readonly traceId: string;
   readonly spanId: string;
@@ -10,7 +10,7 @@ const shape = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$
 const zeros = /^0+$/;
 const sampledFlag = 1;
 
-/** Undefined where it is missing or invalid, which the specification treats alike. */
+/** Undefined if it is missing or invalid, which the specification treats alike. */
 export function parseTraceparent(text: string | undefined): TraceContext | undefined {
   const match = text === undefined ? null : shape.exec(text);
   if (match === null) return undefined;

@@ -20,14 +20,14 @@ const queuedSpansMax = 2048;
 const batchSpansMax = 512;
 const exportEveryMs = 5000;
 const exportTimeoutMs = 10_000;
-// A batch that is the cause of its failures must not stop those after it.
+// A batch that always fails must not block those after it.
 const triesMax = 3;
 const closeMsMax = 2000;
 const droppedReportEveryMs = 60_000;
 const responseCharactersMax = 65_536;
 
 /**
- * Sends spans in batches over OTLP/HTTP. Nothing waits for it: where the collector is slow or unavailable, the queue fills, and then
+ * Sends spans in batches over OTLP/HTTP. Nothing waits for it: if the collector is slow or unavailable, the queue fills, and then
  * spans are dropped and counted.
  */
 export class SpanExporter {
@@ -134,7 +134,7 @@ export class SpanExporter {
   }
 }
 
-/** As much of the body as a collector has to say. Whoever answers in its place could otherwise fill the memory. */
+/** The body, up to a limit: otherwise another server at that address could exhaust the memory. */
 async function startOf(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";

@@ -4,7 +4,7 @@ import type { FinishedSpan } from "./span.ts";
 
 const failedStatus = { code: 2 };
 const scope = { name: "plant-store" };
-// Bits of OTLP's flags besides those of W3C: whether it is known if the parent is remote, and if it is.
+// OTLP's flag bits besides W3C's: whether it is known that the parent is remote or not, and whether it is.
 const hasIsRemoteFlag = 0x100;
 const isRemoteFlag = 0x200;
 

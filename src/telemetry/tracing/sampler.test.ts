@@ -43,7 +43,7 @@ test("the new trace id is one that its own ratio would sample", () => {
   }
 });
 
-test("a parent decides where the sampler is based on it", () => {
+test("a parent decides if the sampler is parent-based", () => {
   for (const ratio of [0, 1]) {
     expect(sample({ ratio, parentBased: true }, parent("01"))).toBeDefined();
     expect(sample({ ratio, parentBased: true }, parent("00"))).toBeUndefined();

@@ -1,25 +1,25 @@
 import { isSampled, type TraceContext } from "../trace-context.ts";
 
 export interface Sampling {
-  /** The share of requests without a parent, or of all where the parent does not decide. */
+  /** The share of requests without a parent, or of all if the parent does not decide. */
   readonly ratio: number;
   readonly parentBased: boolean;
 }
 
-/** The randomness of a trace id is its last 56 bits, as W3C Trace Context level 2 has it. */
+/** The randomness of a trace id is its last 56 bits, by W3C Trace Context level 2. */
 const randomHexDigits = 14;
 const randomMax = 2 ** 56;
 
 /**
- * Whether a request is sampled: its own random part of a new trace id where it has no parent, and then only if it is. Services
- * that sample by the ratio of the trace id make the same choice.
+ * The random part of the trace id, a new one without a parent; undefined if the request is not sampled. Services that sample
+ * by the ratio of the trace id make the same choice.
  */
 export function sample(
   { ratio, parentBased }: Sampling,
   parent: TraceContext | undefined,
 ): string | undefined {
   if (parent === undefined) {
-    // Most requests end here, so nothing is drawn or formatted but this one number.
+    // Most requests end here, so only this one number is generated.
     const random = Math.random();
     return random >= 1 - ratio ? randomPart(random) : undefined;
   }

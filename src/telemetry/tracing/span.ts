@@ -1,10 +1,10 @@
 import type { Fields } from "../log.ts";
 import { formatTraceparent, type TraceContext } from "../trace-context.ts";
 
-/** OTLP's numbers of the kinds of spans. */
+/** OTLP's numbers for span kinds. */
 export const spanKinds = { internal: 1, server: 2 } as const;
 
-/** A span that is over. */
+/** A span that has ended. */
 export interface FinishedSpan {
   readonly context: TraceContext;
   readonly parentSpanId: string | undefined;

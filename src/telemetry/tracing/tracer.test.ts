@@ -19,7 +19,7 @@ async function spansOf(make: (tracer: Tracer) => void): Promise<readonly Receive
   return receiver.spans;
 }
 
-test("a commit that failed has the status Error and the error's name, and says nothing else of it", async () => {
+test("a commit that failed has the status Error and the error's name, and says nothing else about it", async () => {
   const [span] = await spansOf((tracer) =>
     tracer.commits("postgres")(requests(2))?.(new RangeError("a plant's own words")),
   );
@@ -37,7 +37,7 @@ test("a commit has 128 links at most, and counts the rest", async () => {
   expect(span).toMatchObject({ droppedLinksCount: 872, attributes: { "db.operation.batch.size": 1000 } });
 });
 
-test("a commit without a sampled request is no span", async () => {
+test("a commit without a sampled request has no span", async () => {
   expect(await spansOf((tracer) => tracer.commits("sqlite")([{}, { trace: undefined }])?.())).toEqual([]);
 });
 

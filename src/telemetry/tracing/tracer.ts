@@ -12,10 +12,10 @@ type TracedBatch = readonly { readonly trace?: string | undefined }[];
 // OpenTelemetry's default limit.
 const linksMax = 128;
 const sampledFlags = "01";
-// The wall clock may be set while the service runs; within this, times stay in the order of the clock that is never set.
+// The wall clock may be set while the service runs; within this, times stay in the order of the monotonic clock.
 const clockOffMsMax = 20;
 
-/** Undefined where nothing is traced. */
+/** Undefined if nothing is traced. */
 export function createTracer(
   settings: TracerSettings | undefined,
   events: ExporterEvents,
@@ -37,7 +37,7 @@ export class Tracer implements AsyncDisposable {
     this.#onEnd = (span) => exporter.add(span);
   }
 
-  /** Undefined where the request is not sampled. */
+  /** Undefined if the request is not sampled. */
   startRequest(traceparent: string | undefined): Span | undefined {
     const parent = parseTraceparent(traceparent);
     const random = sample(this.#sampling, parent);
@@ -48,7 +48,7 @@ export class Tracer implements AsyncDisposable {
 
   /**
    * Returns what starts the span of a batch, and that returns what ends it. The span is a child of the first sampled request
-   * of the batch and linked to all of them; there is none where no request is sampled.
+   * of the batch and linked to all of them; there is none if no request is sampled.
    */
   commits(engine: "sqlite" | "postgres"): (batch: TracedBatch) => ((failure?: unknown) => void) | undefined {
     return (batch) => {
