@@ -154,7 +154,7 @@ describe("--wait", () => {
   test("excludes --attempts, and has a limit", async () => {
     const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
     const both = await runInProcess(["import", "x", "--wait", "1m", "--attempts", "2"], { environment });
-    expect([both.code, both.err]).toEqual([2, expect.stringContaining("exclude each other")]);
+    expect([both.code, both.err]).toEqual([2, expect.stringContaining("cannot be combined")]);
     const long = await runInProcess(["import", "x", "--wait", "2d"], { environment });
     expect([long.code, long.err]).toEqual([2, expect.stringContaining("at most 1d")]);
   });

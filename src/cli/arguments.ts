@@ -7,7 +7,7 @@ import { type Arguments, type Command, flagsOf } from "./command.ts";
 import { didYouMean } from "./suggestion.ts";
 import { type Terminal, UsageError } from "./terminal.ts";
 
-// What other services call the same.
+// What other services call the same flags.
 const synonyms: Readonly<Record<string, string>> = {
   port: "listen",
   host: "listen",
@@ -37,7 +37,7 @@ export function parseArguments(
   };
 }
 
-/** A warning for each flag that contains a password of a database. */
+/** A warning for each flag that contains a database password. */
 export function passwordWarnings({ value }: Arguments): string[] {
   return ["database", "from", "to"]
     .filter((flag) => value(flag) !== undefined && withoutPassword(value(flag) ?? "") !== value(flag))

@@ -106,7 +106,7 @@ export const verify: Command = {
   },
 };
 
-// What SQLite says of a file without its header, which may be a damaged data file or none at all.
+// What SQLite says about a file without its header, which may be a damaged data file or not one at all.
 const notDatabase = "file is not a database";
 
 function whatToDo(problems: readonly string[]): string {
@@ -128,7 +128,7 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
   return 0;
 }
 
-/** A backup is good even where its time cannot be recorded, such as on read-only media. */
+/** A backup is good even if its time cannot be recorded, such as on read-only media. */
 function record(
   from: string,
   atMs: number,

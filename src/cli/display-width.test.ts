@@ -31,7 +31,7 @@ test("columns are aligned by what a terminal shows", () => {
   expect(new Set(lines.map((line) => Bun.stringWidth(line.slice(0, line.indexOf("|"))))).size).toBe(1);
 });
 
-test("a text that is too wide is cut between characters", () => {
+test("a text that is too wide is truncated between characters", () => {
   expect(truncateToWidth("日本の木", 8)).toBe("日本の木");
   expect(truncateToWidth("日本の木", 7)).toBe("日本の…");
   expect(truncateToWidth("日本の木", 6)).toBe("日本…");

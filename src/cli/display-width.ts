@@ -18,7 +18,7 @@ export function padToWidth(text: string, columns: number): string {
   return text + " ".repeat(Math.max(0, columns - displayWidth(text)));
 }
 
-/** The text, cut off with an ellipsis where it is wider than that. No character is cut in two. */
+/** The text, truncated with an ellipsis if it is wider than that. No character is split. */
 export function truncateToWidth(text: string, columnsMax: number): string {
   if (displayWidth(text) <= columnsMax) return text;
   let width = 0;

@@ -71,7 +71,7 @@ function checkRuntime(): Finding {
 function checkVariables(environment: Terminal["environment"]): Finding[] {
   return unknownVariables(environment).map((name) =>
     findingsOf("settings").warn(
-      `${name} is no setting, and has no effect`,
+      `${name} is not a setting, and has no effect`,
       "Correct its name; plant-store config lists all.",
     ),
   );

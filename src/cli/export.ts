@@ -60,7 +60,7 @@ export const exportPlants: Command = {
       if (!isRead) break;
       exported += plants.length;
       searchedRows += searched;
-      // A signal is received between two turns of the event loop only, and the pages of a data file need none.
+      // A signal is only handled between turns of the event loop, and reading a data file needs none.
       await setImmediate();
       if (stopped) break;
     }
@@ -84,7 +84,7 @@ function formatOf(args: Arguments): (typeof exportFormatNames)[number] {
   return chosen ?? (Object.hasOwn(endings, ending) ? endings[ending] : undefined) ?? "ndjson";
 }
 
-/** Resolves with false if nobody reads any more. */
+/** Resolves with false if the reader is gone. */
 function writerTo(file: OutputFile | undefined, terminal: Terminal): (text: string) => Promise<boolean> {
   if (file === undefined) return async (text) => text === "" || terminal.outWithBackpressure(text);
   return async (text) => {

@@ -35,7 +35,7 @@ export const follow: Command = {
     },
     cursor: {
       placeholder: "FILE",
-      help: "where the position is stored; needed for a URL, beside a data file by default",
+      help: "where the position is stored; needed for a URL, by default next to a data file",
     },
     once: { help: "end when every stored plant is copied" },
     json: { help: "print the counts as JSON at the end" },

@@ -111,7 +111,7 @@ function attemptsOf(args: Arguments): number {
   const attempts = parseFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit));
   const waitMs = parseFlag(args, "wait", parseWaitMs);
   if (attempts !== undefined && waitMs !== undefined)
-    throw new UsageError("--wait and --attempts exclude each other");
+    throw new UsageError("--wait and --attempts cannot be combined");
   return waitMs === undefined ? (attempts ?? attemptsDefault) : attemptsToLast(waitMs);
 }
 

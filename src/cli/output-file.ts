@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, renameSync, rmSync, writeFileSync } from "node:fs
 import { openNew } from "../storage/sqlite/durable-files.ts";
 import { cannotBe } from "./local-files.ts";
 
-/** A file that gets its name, and replaces what had it, only once it is complete and on disk. */
+/** A file that appears under its name, replacing any other, only once it is complete and on disk. */
 export class OutputFile implements Disposable {
   readonly path: string;
   readonly #partial: string;

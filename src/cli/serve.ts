@@ -81,8 +81,8 @@ export const serve: Command = {
 };
 
 /**
- * Writes the lines of one turn of the event loop together: where every request is logged, writing each by itself costs more
- * than all the rest of it. A warning or an error is written immediately, and everything before it.
+ * Writes the lines of one turn of the event loop together: if every request is logged, writing each one separately costs more
+ * than the rest of its logging. A warning or an error is written immediately, with everything before it.
  */
 function batchLines(write: (text: string) => void) {
   let lines = "";
@@ -111,7 +111,7 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
   ];
   const started = `${green("Plant Store", terminal.colourOut)} is running. Ctrl-C stops it.\n\n${formatColumns(rows, "  ")}\n\n`;
   if (opened !== undefined)
-    return `${started}The database is not available yet; the log has the reason. Until then, plants are refused with 50302.\n\n`;
+    return `${started}The database is not available yet; the log has the reason. Until it is, plants are refused with 50302.\n\n`;
   if (firstToken !== undefined) return started + firstTokenMessage(service, firstToken, terminal);
   return config.presetTokens.length > 0
     ? started

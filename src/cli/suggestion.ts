@@ -1,4 +1,4 @@
-/** The word that was probably meant, for "did you mean"; undefined if none is near. */
+/** The word that was probably meant, for "did you mean"; undefined if none is close. */
 export function nearest(typed: string, words: readonly string[]): string | undefined {
   // A third of the letters: two in a word of six.
   const distanceMax = Math.max(1, Math.floor(typed.length / 3));

@@ -1,7 +1,7 @@
 import { jsonText } from "../plants/json-text.ts";
 import { displayWidth, padToWidth, truncateToWidth } from "./display-width.ts";
 
-/** Select Graphic Rendition, by its number, where colours are wanted. */
+/** Select Graphic Rendition, by its number, if colours are wanted. */
 const styled = (number: number) => (text: string, colour: boolean) =>
   colour ? `\u001b[${number}m${text}\u001b[0m` : text;
 export const bold = styled(1);

@@ -1,4 +1,4 @@
-/** What a shell has to know about a command. */
+/** What a shell needs to know about a command. */
 export interface CommandWords {
   /** `list`, or `token create`. */
   readonly name: string;
@@ -10,7 +10,7 @@ export interface CommandWords {
 
 export interface FlagWords {
   readonly flag: string;
-  /** Undefined where it has no value. */
+  /** Undefined if it has no value. */
   readonly placeholder: string | undefined;
   readonly help: string;
 }

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { type Finding, findingsOf } from "./finding.ts";
 
-/** A clock that is further off is worth a warning. */
+/** A clock that is off by more is worth a warning. */
 export const clockOffMsMax = 5000;
 
 const askMsMax = 2000;
@@ -11,7 +11,7 @@ const beforeLastPlantMsMax = 300_000;
 const synchronisedFile = "/run/systemd/timesync/synchronized";
 const setTime = "Start a time service, such as systemd-timesyncd or chrony.";
 
-/** Whether the machine's clock follows a time server, where that can be known. */
+/** Whether the machine's clock follows a time server, if that can be known. */
 export function checkClock(): Finding {
   const { ok, warn } = findingsOf("clock");
   const now = new Date().toISOString();
@@ -22,7 +22,7 @@ export function checkClock(): Finding {
     : warn(`${now}, does not follow a time server`, setTime);
 }
 
-/** Undefined where the clock is not before the last plant. */
+/** Undefined if the clock is not before the last plant. */
 export function checkLastPlant(lastPlantMs: number | undefined): Finding | undefined {
   if (lastPlantMs === undefined || lastPlantMs - Date.now() < beforeLastPlantMsMax) return undefined;
   return findingsOf("clock").warn(
@@ -31,7 +31,7 @@ export function checkLastPlant(lastPlantMs: number | undefined): Finding | undef
   );
 }
 
-// Two common time services; the kernel's own answer needs a system call.
+// Two common time services; asking the kernel needs a system call.
 function isSynchronised(): boolean | undefined {
   if (existsSync(synchronisedFile)) return true;
   const answer = ask("timedatectl", ["show", "--property=NTPSynchronized", "--value"]);

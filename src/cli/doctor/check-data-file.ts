@@ -7,7 +7,7 @@ import { type Finding, findingsOf } from "./finding.ts";
 // The service warns of a WAL of this size as well.
 const walBytesLarge = 256e6;
 
-/** The data file and its WAL, beside a service or without one. */
+/** The data file and its WAL, whether or not a service is running. */
 export function checkDataFile(path: string): Finding[] {
   const { fail, ok } = findingsOf("data file");
   let found: DataFileDiagnosis | undefined;
@@ -31,7 +31,7 @@ function describeFile(path: string, { bytes, hasWriter, failure }: DataFileDiagn
   if (failure !== undefined && !hasWriter)
     return warn(
       `${path}: an fsync failed in the last process`,
-      "The next start rebuilds the file, which needs as much free space as it has bytes. Check the disk (dmesg, smartctl) first.",
+      "The next start rebuilds the file, which needs as much free space as the file. Check the disk (dmesg, smartctl) first.",
     );
   const use = hasWriter ? "a service has it open" : "no service has it open";
   return ok(`${path}, ${formatBytes(bytes)}, ${use}`);

@@ -14,7 +14,7 @@ export async function checkDatabase(setting: StoreSetting): Promise<Finding[]> {
     return [
       findingsOf("database").fail(
         error.message,
-        "Check that the server runs and that the URL, the password and pg_hba.conf fit.",
+        "Check that the server runs, and check the URL, the password and pg_hba.conf.",
       ),
     ];
   }
@@ -73,7 +73,9 @@ function checkPrivileges({ role, hasTables, missingPrivileges }: DatabaseDiagnos
   if (missingPrivileges.length > 0)
     return fail(`the role ${role} lacks ${missingPrivileges.join(", ")}`, "Grant it to that role.");
   return ok(
-    hasTables ? `the role ${role} has all that a node needs` : "no tables yet; the first start creates them",
+    hasTables
+      ? `the role ${role} has every privilege a node needs`
+      : "no tables yet; the first start creates them",
   );
 }
 

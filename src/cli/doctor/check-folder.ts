@@ -60,12 +60,12 @@ export function checkFilesystem(path: string, mount: Mount | undefined = findMou
     );
   if (isNetworkFilesystem(type))
     return warn(
-      `${named} is a network filesystem, on which SQLite's locks and WAL do not work dependably`,
+      `${named} is a network filesystem, on which SQLite's locks and WAL do not work reliably`,
       "Use a local disk or an attached block device, or PostgreSQL if several machines need the store.",
     );
   if (type === "overlay")
     return warn(
-      `${named} is the layer of a container, which is deleted with it`,
+      `${named} is a container's writable layer, which is deleted with it`,
       "Mount a volume and put the data file there.",
     );
   const unsafe = options.find((option) => /^(?:nobarrier|barrier=0|barrier=none)$/.test(option));
@@ -94,7 +94,7 @@ export function checkFreeSpace(path: string): Finding {
   if (free < freeBytesComfortable)
     return warn(
       message,
-      "The WAL and a backup need space beside the data file; free some before it runs out.",
+      "The WAL and a backup need space next to the data file; free some before it runs out.",
     );
   return ok(message);
 }

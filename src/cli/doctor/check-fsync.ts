@@ -20,7 +20,7 @@ export interface SyncTimes {
   readonly p99Ms: number;
 }
 
-/** What the operating system says about where the fsyncs go. Each is undefined where it is not known. */
+/** What the operating system says about where the fsyncs go. Each is undefined if it is not known. */
 export interface SyncConditions {
   readonly filesystem: string | undefined;
   /** A preloaded library that turns fsync off. */
@@ -41,7 +41,7 @@ export function checkFsync(folder: string, preload: string | undefined): Finding
   }
 }
 
-/** The times, and what speaks against believing them. */
+/** The times, and reasons not to trust them. */
 export function judgeFsync(times: SyncTimes, known: SyncConditions): Finding {
   const { fail, ok, warn } = findingsOf("fsync");
   const { medianMs, p99Ms, count } = times;
@@ -108,7 +108,7 @@ function conditions(folder: string, preload: string | undefined): SyncConditions
   };
 }
 
-// A partition has no queue of its own; its disk, one level up, has.
+// A partition has no queue of its own; its disk, one level up, does.
 function isRotating(device: string): boolean | undefined {
   let folder: string;
   try {

@@ -8,7 +8,7 @@ import { type Finding, findingsOf } from "./finding.ts";
 
 const fetchMsMax = 5000;
 
-/** Who can reach the listeners, and whether the settings know about the proxy in front of them. */
+/** Who can reach the listeners, and whether the settings match a proxy in front of them. */
 export function checkListeners(config: Config): Finding[] {
   const { listen, operatorListen, baseUrl, trustedProxies, tlsCert } = config;
   const exposed = [listen, operatorListen].filter(
@@ -47,7 +47,7 @@ export function checkListeners(config: Config): Finding[] {
     everyone !== undefined &&
       warn(
         `--trusted-proxies ${everyone} trusts every client to name its own address`,
-        "Name the proxies alone.",
+        "Name only the proxies.",
       ),
   ].filter((finding) => finding !== false);
   if (findings.length > 0) return findings;

@@ -26,7 +26,7 @@ describe("the filesystem of a folder", () => {
     ["/srv", "warn", "network filesystem"],
     ["/remote", "warn", "network filesystem"],
     ["/memory", "warn", "in memory"],
-    ["/container", "warn", "layer of a container"],
+    ["/container", "warn", "container's writable layer"],
     ["/srv/my disk", "fail", "mounted with nobarrier"],
   ];
   for (const [folder, outcome, said] of cases) {
@@ -47,12 +47,12 @@ describe("the speed of an fsync", () => {
   const judge = (medianMs: number, known: Partial<SyncConditions> = {}) =>
     judgeFsync({ count: 200, medianMs, p99Ms: medianMs * 2 }, { ...disk, ...known });
 
-  test("is believed where a device can be that fast", () => {
+  test("is trusted if a device can be that fast", () => {
     expect(judge(1.25)).toEqual(findingsOf("fsync").ok("median 1.3 ms, p99 2.5 ms, of 200"));
     expect(judge(8, { rotating: true }).outcome).toBe("ok");
   });
 
-  test("is doubted where it is too fast, on a disk that rotates sooner", () => {
+  test("is not trusted if it is too fast, even less on a rotating disk", () => {
     expect(judge(0.02)).toMatchObject({
       outcome: "warn",
       message: expect.stringContaining("faster than most devices can flush"),
@@ -62,7 +62,7 @@ describe("the speed of an fsync", () => {
     expect(judge(0.9).outcome).toBe("ok");
   });
 
-  test("is doubted in a virtual machine, in memory, and where a library turns it off", () => {
+  test("is not trusted in a virtual machine, in memory, or if a library turns it off", () => {
     expect(judge(1, { virtualMachine: "QEMU" }).message).toContain("QEMU is a virtual machine");
     expect(judge(0.02, { virtualMachine: "QEMU" }).advice).toContain("cache=unsafe");
     expect(judge(1, { filesystem: "tmpfs" }).message).toContain("on tmpfs an fsync does nothing");
@@ -72,7 +72,7 @@ describe("the speed of an fsync", () => {
     });
   });
 
-  test("is a warning where it is slow", () => {
+  test("is a warning if it is slow", () => {
     expect(judge(40)).toMatchObject({ outcome: "warn", message: expect.stringContaining("slow") });
   });
 });

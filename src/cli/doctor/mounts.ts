@@ -11,7 +11,7 @@ export interface Mount {
   readonly options: readonly string[];
 }
 
-/** Undefined where the system does not have the table. */
+/** Undefined if the system does not have the table. */
 export function findMount(folder: string, table: string | undefined = mountTable()): Mount | undefined {
   const mounts = (table ?? "").split("\n").flatMap((line) => parseLine(line) ?? []);
   const holds = ({ point }: Mount) => point === "/" || folder === point || folder.startsWith(`${point}/`);
@@ -24,7 +24,7 @@ export function findMount(folder: string, table: string | undefined = mountTable
     );
 }
 
-/** Filesystems whose files another machine stores, and on which SQLite's locks are not dependable. */
+/** Network filesystems, on which SQLite's locks are not reliable. */
 export function isNetworkFilesystem(type: string): boolean {
   return /^(?:nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|ncpfs|coda|beegfs|gpfs|vboxsf|prl_fs|fuse\.(?:sshfs|s3fs|rclone|glusterfs|ceph\S*|gcsfuse|davfs\S*|curlftpfs|vmhgfs\S*))$/.test(
     type,

@@ -12,7 +12,7 @@ async function readAll(lines: AsyncIterable<string[]>): Promise<string[]> {
 }
 
 describe("lines of a change feed", () => {
-  test("are the same however they are cut, without heartbeats and what is incomplete", async () => {
+  test("are the same however they are split, without heartbeats and incomplete lines", async () => {
     const bytes = Buffer.from('{"é":1}\n\n{"b":"\u{1f33f}"}\n{"incomp');
     for (let cut = 0; cut <= bytes.length; cut++)
       expect(await readAll(linesOf(chunksOf(bytes.subarray(0, cut), bytes.subarray(cut))))).toEqual([
@@ -70,5 +70,5 @@ describe("a row of a change feed", () => {
     });
 
   for (const text of ["null", "[", '"a"', "<html>"])
-    test(`cannot be ${text}`, () => expect(() => parseChange(text)).toThrow("no JSON object"));
+    test(`cannot be ${text}`, () => expect(() => parseChange(text)).toThrow("not a JSON object"));
 });

@@ -2,7 +2,7 @@ import { bodyBytesMaxMax } from "../../config/settings.ts";
 import { parseInt64 } from "../../plants/int64.ts";
 import type { Change } from "../../plants/plant-archive.ts";
 
-/** What the source sent is no change feed; the message is the reason. */
+/** What the source sent is not a change feed; the message is the reason. */
 export class NotAFeed extends Error {
   override readonly name = "NotAFeed";
 }
@@ -21,7 +21,7 @@ export async function* linesOf(
   charactersMax = rowCharactersMax,
 ): AsyncGenerator<string[], void, void> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
-  // Joined once it has its end: to join it with each chunk would take quadratic time.
+  // Joined once it is complete: joining it with each chunk would take quadratic time.
   let rest: string[] = [];
   let restCharacters = 0;
   for await (const chunk of chunks) {
@@ -37,7 +37,7 @@ export async function* linesOf(
 }
 
 /**
- * A row of the feed, by the rules that any other plant is subject to.
+ * A row of the feed, by the same rules as any other plant.
  * @throws NotAFeed
  */
 export function parseChange(line: string): Change {
@@ -58,7 +58,7 @@ function parseObject(line: string): Record<string, unknown> {
   } catch {
     // Reported below.
   }
-  throw new NotAFeed("a row is no JSON object");
+  throw new NotAFeed("a row is not a JSON object");
 }
 
 function isText(value: unknown): value is string {

@@ -13,7 +13,7 @@ export interface ChangeSourceOptions {
   readonly staleRemedy: string;
 }
 
-// The response ends after so many: the service cuts off a longer one that a stalled target leaves unread.
+// The response ends after this many: the service aborts a longer one that a stalled target leaves unread.
 const plantsPerRequest = 2000;
 const connectMsMax = 10_000;
 // Three heartbeats of the service.
@@ -45,7 +45,7 @@ export async function* changesFrom(
 }
 
 interface OpenResponse {
-  /** Whether the response arrived to its end. */
+  /** Whether the response arrived completely. */
   readonly complete: boolean;
   batches(): AsyncGenerator<readonly Change[], void, void>;
 }
@@ -137,7 +137,7 @@ async function reach(url: URL, response: Promise<Response>): Promise<Response> {
   try {
     return await response;
   } catch (error) {
-    // Bun asks the user a question here, which says no more.
+    // Bun's question to the user adds nothing.
     const reason = (error as Error).message.replace(" Is the computer able to access the url?", "");
     throw new Unavailable(`${url.href} cannot be reached: ${reason}`);
   }
@@ -156,7 +156,7 @@ async function refusalOf(response: Response, { url, staleRemedy }: ChangeSourceO
   return new FollowProblem(`${url.href} refuses to be followed: ${message}${remedy}`);
 }
 
-/** The message of an Error body; undefined where there is none. */
+/** The message of an Error body; undefined if there is none. */
 async function messageOf(response: Response): Promise<string | undefined> {
   const decoder = new TextDecoder();
   let text = "";

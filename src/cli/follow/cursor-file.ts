@@ -6,7 +6,7 @@ import { openNew, syncDirectory } from "../../storage/sqlite/durable-files.ts";
 import { describeFileError } from "../local-files.ts";
 import { FollowProblem } from "./retry.ts";
 
-/** The last plant that a target has, with its cursor, in a file that is replaced as a whole. */
+/** The last plant that a target has, with its cursor, in a file that is replaced atomically. */
 export class CursorFile {
   readonly path: string;
 
@@ -14,7 +14,7 @@ export class CursorFile {
     this.path = resolve(path);
   }
 
-  /** Undefined where there is no file yet. */
+  /** Undefined if there is no file yet. */
   read(): Change | undefined {
     const text = this.#text();
     if (text === undefined) return undefined;

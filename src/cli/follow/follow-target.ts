@@ -2,12 +2,12 @@ import type { Change } from "../../plants/plant-archive.ts";
 
 /** Where the plants of another store are copied to. */
 export interface FollowTarget extends AsyncDisposable {
-  /** What to do if the source was restored since. */
+  /** What to do if the source has been restored. */
   readonly staleRemedy: string;
   /** The cursor after the last plant that it has; "0" where it has none. */
   resume(): Promise<string>;
   /**
-   * Stores the plants; when it resolves, they are durable. Called with none, from time to time, when none is waiting.
+   * Stores the plants; when it resolves, they are durable. Called with none from time to time while none are waiting.
    * @throws Stopped
    */
   store(changes: readonly Change[]): Promise<void>;
@@ -15,7 +15,7 @@ export interface FollowTarget extends AsyncDisposable {
   finish(): Promise<void>;
 }
 
-/** What became of the plants so far. */
+/** The outcomes so far. */
 export interface FollowCounts {
   created: number;
   replayed: number;

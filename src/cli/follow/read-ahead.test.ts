@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readAhead } from "./read-ahead.ts";
 
 describe("reading ahead", () => {
-  test("yields what has gathered while the consumer was busy, in order and up to the limit", async () => {
+  test("yields what accumulated while the consumer was busy, in order and up to the limit", async () => {
     let read = 0;
     async function* source() {
       for (; read < 100; read++) yield [read];

@@ -1,6 +1,6 @@
 /**
- * Reads from the source while its consumer is busy, and yields what has gathered meanwhile as one batch, which may be empty. It
- * does not wait for a source that is left early; whoever leaves it ends the source.
+ * Reads from the source while its consumer is busy, and yields what has accumulated as one batch, which may be empty. On an
+ * early exit it does not wait for the source; the caller ends it.
  */
 export async function* readAhead<Item>(
   source: AsyncIterable<readonly Item[]>,

@@ -21,7 +21,7 @@ export interface RetryOptions {
   /** Failures in a row until it gives up. */
   readonly attemptsMax: number;
   readonly stop: AbortSignal;
-  /** Called with each first failure, and when it has succeeded again. */
+  /** Called with the first failure of each outage, and when it is over. */
   readonly report: (line: string) => void;
 }
 
@@ -30,7 +30,7 @@ const backoffMsMax = 2000;
 const serverErrors = 500;
 const retried = [408, 429];
 
-/** Repeats what failed for a reason that passes, such as a restart of the other side. */
+/** Retries transient failures, such as a restart of the other side. */
 export class Retry {
   readonly #options: RetryOptions;
   readonly stop: AbortSignal;
@@ -40,7 +40,7 @@ export class Retry {
     this.stop = options.stop;
   }
 
-  /** @throws Stopped, FollowProblem it gave up; and what is no reason to try again. */
+  /** @throws Stopped; FollowProblem if it gave up; any error that a retry cannot fix. */
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     for (let failures = 0; ; ) {
       try {
@@ -67,7 +67,7 @@ export class Retry {
   async #wait(failures: number): Promise<void> {
     const delayMs = Math.min(backoffMs * 2 ** (failures - 1), backoffMsMax);
     try {
-      // Jitter, so that followers that lost the same service do not return together.
+      // Jitter, so that followers that lost the same service do not reconnect together.
       await sleep((delayMs * (1 + Math.random())) / 2, undefined, { signal: this.stop });
     } catch {
       throw new Stopped();

@@ -24,7 +24,7 @@ interface OpenSegment {
 }
 
 /**
- * A folder of segments: NDJSON files that `import` reads, numbered from 1, each with its SHA-256 beside it. Plants are appended to a
+ * A folder of segments: NDJSON files that `import` reads, numbered from 1, each with a SHA-256 file. Plants are appended to a
  * partial file, and synced. Once it is large or old enough it is sealed: it gets its name, and never changes again.
  */
 export class SegmentFolder implements FollowTarget {
@@ -102,7 +102,7 @@ export class SegmentFolder implements FollowTarget {
     return { path, file, hash: createHash("sha256"), openedMs: performance.now(), bytes: 0 };
   }
 
-  // The checksum first, so that a segment is never without.
+  // The checksum first, so that a segment is never without one.
   #seal({ path, file, hash }: OpenSegment): void {
     closeSync(file);
     this.#open = undefined;

@@ -43,7 +43,7 @@ export class StoreTarget implements FollowTarget {
 
   constructor(parts: StoreTargetParts) {
     this.#parts = parts;
-    this.staleRemedy = `To send every plant of it again, delete ${parts.cursorFile.path}; what the target has stays as it is.`;
+    this.staleRemedy = `To send every plant of it again, delete ${parts.cursorFile.path}; what the target has is unchanged.`;
   }
 
   /** A target that does not have the last plant is not the one that the cursor is about. */
@@ -130,7 +130,7 @@ export function serviceSink(url: URL, token: string): PlantSink {
   };
 }
 
-/** A data file or PostgreSQL, opened directly, so that plants keep when and by whom they were created. */
+/** A data file or PostgreSQL, opened directly, so that plants keep their times and creators. */
 export async function databaseSink(setting: StoreSetting): Promise<PlantSink> {
   const store = await openStore(setting);
   return {

@@ -50,7 +50,7 @@ async function peek(source: Chunks): Promise<Pick<Decoded, "opening" | "chunks">
   return { opening, chunks: chunks() };
 }
 
-// Not node:zlib, whose zstd ends without an error where the file is cut off.
+// Not node:zlib, whose zstd reports no error if the file is truncated.
 async function* decompress(chunks: Chunks, kind: "gzip" | "zstd", { name, stopped }: Origin) {
   const source = Readable.toWeb(Readable.from(chunks)) as ReadableStream<Uint8Array<ArrayBuffer>>;
   const stream = source.pipeThrough(new DecompressionStream(kind as "gzip"));

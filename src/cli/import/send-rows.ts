@@ -31,7 +31,7 @@ const backoffMs = 250;
 const backoffMsMax = 4000;
 const patienceMs = 3_600_000;
 
-/** How many attempts last at least that long, though each delay may be half of its backoff and each attempt fail immediately. */
+/** How many attempts take at least that long, even if jitter halves each delay and each attempt fails immediately. */
 export function attemptsToLast(waitMs: number): number {
   let attempts = 1;
   for (let lastedMs = 0; lastedMs < waitMs; attempts++)

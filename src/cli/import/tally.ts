@@ -86,7 +86,7 @@ export class Tally {
     this.listed = [...this.listed, refused].sort(byPosition).slice(0, listedMax);
   }
 
-  /** Saves what is left, also where rows before it never had an outcome. */
+  /** Saves what is left, even if rows before it never got an outcome. */
   finish(): void {
     this.#open.clear();
     this.#finished = true;
