@@ -36,7 +36,7 @@ export const listAudit: Route<AuditParts> = {
   },
 };
 
-/** Resolves once it is recorded who does this, and from where. It must not happen before. */
+/** Resolves once the audit trail has the entry. The action must not happen before. */
 export function recordAction(
   audit: AuditTrail,
   { address }: Exchange,

@@ -17,7 +17,7 @@ export interface BackupStore {
 }
 
 export interface BackupParts {
-  /** Why there are none, where there are none. */
+  /** Why backups are unavailable, if they are. */
   readonly backupStore: BackupStore | string;
   readonly audit: AuditTrail;
   readonly events: Pick<Events, "internalError">;
@@ -34,7 +34,7 @@ interface Result {
   readonly kind: Task["kind"];
   readonly name: string | undefined;
   readonly endedAt: string;
-  /** Undefined where it succeeded. */
+  /** Undefined if it succeeded. */
   readonly problem: string | undefined;
 }
 
@@ -143,7 +143,7 @@ export class Backups {
     if (this.#task !== undefined)
       throw new HttpError(
         "too-busy",
-        "A backup is being made or verified already. Try again when it has ended.",
+        "A backup is already being made or verified. Try again when it has finished.",
       );
     const task: Task = { kind, name, startedAt: new Date().toISOString(), step: "" };
     this.#task = task;

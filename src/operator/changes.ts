@@ -13,20 +13,20 @@ import { orWrongParameter } from "./parameters.ts";
 
 export interface RequestedChanges {
   readonly after: string;
-  /** The response ends after so many plants. */
+  /** The response ends after this many plants. */
   readonly limit: number;
   /** Whether it waits for plants that are not stored yet; otherwise it ends at the last. */
   readonly follow: boolean;
   readonly format: "ndjson" | "events";
   readonly caller: Caller;
-  /** Whether the caller still may. */
+  /** Whether the caller is still allowed. */
   readonly isAllowed: () => boolean;
 }
 
 interface ChangeFormat {
   readonly contentType: string;
   readonly row: (change: Change) => string;
-  /** What a reader ignores, and by which it knows that the connection is alive. */
+  /** The heartbeat, which a reader ignores. */
   readonly heartbeat: string;
 }
 
@@ -49,7 +49,7 @@ const formats: Readonly<Record<RequestedChanges["format"], ChangeFormat>> = {
   },
 };
 
-/** The change feed: every plant once, in the order in which they were stored, up to the newest and then as they come. */
+/** The change feed: every plant once, in the order in which they were stored, up to the newest and then as they arrive. */
 export class Changes {
   readonly #archive: PlantArchive;
   readonly #audit: AuditTrail;
@@ -62,7 +62,7 @@ export class Changes {
 
   async send(exchange: Exchange, requested: RequestedChanges): Promise<void> {
     if (this.#streams >= streamsMax)
-      throw new HttpError("too-busy", `${streamsMax} clients follow the changes already. Try again later.`);
+      throw new HttpError("too-busy", `${streamsMax} clients already follow the changes. Try again later.`);
     this.#streams++;
     try {
       // Before the response starts, so that a wrong cursor gets its own status.
@@ -85,7 +85,7 @@ export class Changes {
     let cursor = after;
     let sent = 0;
     let writtenMs = performance.now();
-    // A client, or a proxy, waits for the first byte before it calls the response one.
+    // A client or proxy may hold the response until the first byte of its body.
     if (first.length === 0) await stream.write(heartbeat);
     for (let changes = first; stream.open; ) {
       for (const piece of piecesOf(changes.values().map(row))) {

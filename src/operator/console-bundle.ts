@@ -18,13 +18,13 @@ const mediaTypes: Record<string, string> = {
 
 /**
  * The console's files by path, bundled in memory from its source. "/" is the page itself; the others have a hash of
- * their content in their name, so browsers may cache them without limit. scripts/build.ts runs this once and puts the result in
- * its place.
+ * their content in their name, so browsers may cache them forever. scripts/build.ts runs this once and replaces it with the
+ * result.
  */
 export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>> {
   const built = await Bun.build({
     entrypoints: [ownFile("../console/main.tsx")],
-    // Said, because otherwise the bundler also obeys the tsconfig.json of the folder that the service was started in.
+    // Explicit, because otherwise the bundler uses the tsconfig.json of the folder that the service was started in.
     tsconfig: ownFile("../console/tsconfig.json"),
     target: "browser",
     format: "esm",

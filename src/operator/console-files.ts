@@ -3,7 +3,7 @@ import type { Route } from "../http/route.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
 import type { SignInParts } from "./sign-in.ts";
 
-// Nothing from elsewhere, nothing inline, and no one else's frame: a token typed here can go nowhere else.
+// Nothing from elsewhere, nothing inline, and no framing: a token typed here can be sent nowhere else.
 const policy = (connectTo: string): string =>
   [
     "default-src 'none'",
@@ -16,7 +16,7 @@ const policy = (connectTo: string): string =>
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join("; ");
-// Not where the client gives it a weight of 0, which means "never" (RFC 9110, 12.5.3).
+// Not if the client gives it a weight of 0, which means "not acceptable" (RFC 9110, 12.5.3).
 const acceptsGzip = /(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
 const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit", "/system"];
 

@@ -1,6 +1,6 @@
 import { HttpError } from "../http/http-error.ts";
 
-/** What a link leads to, and whether the caller who asked for it still may. */
+/** What a link leads to, and whether the caller who asked for it is still allowed. */
 interface Linked {
   readonly isAllowed: () => boolean;
 }
@@ -8,8 +8,8 @@ interface Linked {
 const linkMsMax = 60_000;
 
 /**
- * A browser sends no token with a download, so it gets a link that needs none, for one download within a minute. Links that nobody
- * follows expire; `max` bounds what a runaway script can pile up meanwhile.
+ * A browser sends no token with a download, so it gets a link that needs none, for one download within a minute. Unused
+ * links expire; `max` bounds what a runaway script can pile up until then.
  */
 export function downloadLinks<Target extends Linked>(max: number, what: string) {
   const links = new Map<string, { readonly target: Target; readonly expiresMs: number }>();
@@ -24,7 +24,7 @@ export function downloadLinks<Target extends Linked>(max: number, what: string) 
       links.set(secret, { target, expiresMs: nowMs + linkMsMax });
       return secret;
     },
-    /** Undefined where it was used, has expired, or its caller may no longer. */
+    /** Undefined if it was used, has expired, or its caller is no longer allowed. */
     use(secret: string): Target | undefined {
       const link = links.get(secret);
       links.delete(secret);

@@ -92,7 +92,7 @@ export const followExportLink: Route<Parts> = {
         "no-such-path",
         "This link has been used, or has expired after a minute. Request the export again.",
       );
-    // For the log: this request has no token of its own.
+    // For the log: this request has no token.
     exchange.caller = requested.caller;
     return parts.exports.send(exchange, requested);
   },

@@ -13,13 +13,13 @@ import {
 import { recordAction } from "./audit.ts";
 import { downloadLinks } from "./download-links.ts";
 
-/** An export that someone may have. */
+/** An export and its caller. */
 export interface RequestedExport {
   readonly format: (typeof exportFormatNames)[number];
   readonly filter: PlantFilter;
   /** Who requested it, */
   readonly caller: Caller;
-  /** and whether they still may. */
+  /** and whether they are still allowed. */
   readonly isAllowed: () => boolean;
 }
 
@@ -46,7 +46,7 @@ export class Exports {
     if (this.#running >= runningMax)
       throw new HttpError(
         "too-busy",
-        `${runningMax} exports are running already. Try again when one has ended.`,
+        `${runningMax} exports are already running. Try again when one has finished.`,
       );
     // It counts as running meanwhile, and again from the start of the response on.
     this.#running++;
@@ -82,7 +82,7 @@ export class Exports {
   }
 }
 
-/** Joins rows to pieces, which a client must read one by one, or be cut off. */
+/** Joins rows into pieces, each of which a client must read in time. */
 export function* piecesOf(rows: Iterable<string>): Generator<string, void, void> {
   let text = "";
   for (const row of rows) {

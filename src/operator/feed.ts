@@ -62,7 +62,7 @@ export class Feed {
 
   watch(exchange: Exchange, isAllowed: () => boolean): void {
     if (this.#watchers.size >= watchersMax)
-      throw new HttpError("too-busy", `There are ${watchersMax} watchers already. Try again later.`);
+      throw new HttpError("too-busy", `There are already ${watchersMax} watchers. Try again later.`);
     const stream = exchange.stream("text/event-stream", {}, isAllowed);
     if (stream === undefined || !stream.open) return;
     this.#watchers.add(stream);
@@ -103,7 +103,7 @@ export class Feed {
     }
   }
 
-  // Where several nodes write, a store may return a plant again; the last ids are remembered, and each is sent once.
+  // If several nodes write, a store may return a plant again; the last ids are remembered, and each is sent once.
   async #newPlants(): Promise<{ plants: readonly StoredPlant[]; more: number }> {
     if (this.#cursor === undefined) await this.#start();
     const arrived = await this.#archive.arrivedSince(this.#cursor, plantsPerPoll);
@@ -147,7 +147,7 @@ export class Feed {
     this.#lastEventMs = performance.now();
     for (const stream of this.#watchers) {
       void stream.write(event);
-      // A watcher that does not read is cut off rather than buffered without bound.
+      // A watcher that does not read is disconnected rather than buffered without bound.
       if (stream.unreadBytes > unreadBytesMax) stream.abort();
     }
   }

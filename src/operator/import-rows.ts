@@ -18,17 +18,17 @@ export interface ImportParts {
   readonly events: Pick<Events, "internalError">;
 }
 
-/** What became of consecutive rows, or of a refused one. A row is counted by its line, in a JSON array by its element. */
+/** The outcome of consecutive rows, or of a refused one. Rows are numbered by line, in a JSON array by element. */
 export type RowOutcome =
   | { readonly result: "created" | "replayed"; readonly first: number; readonly last: number }
   | {
       readonly result: "refused";
       readonly line: number;
       readonly element: number | undefined;
-      /** Undefined where the row could not be read at all. */
+      /** Undefined if the row could not be read at all. */
       readonly error: number | undefined;
       readonly message: string;
-      /** Its bytes in base64; undefined where it is too long. */
+      /** Its bytes in base64; undefined if it is too long. */
       readonly row: string | undefined;
     };
 
@@ -36,12 +36,12 @@ export type RowOutcome =
 const rowsInFlight = 1000;
 const busyRetryMs = 20;
 const busyMsMax = 5000;
-// Past this the caller has to wait instead.
+// Beyond this the caller has to wait instead.
 const rateWaitMsMax = 10_000;
 
 /**
  * Stores rows as POST /plants would, under the caller's own rate limit, and returns their outcomes in order.
- * @throws HttpError where the store or the limit accepts no more; some of the rows may be stored, and sending them again is safe.
+ * @throws HttpError if the store or the limit accepts no more; some of the rows may be stored, and sending them again is safe.
  */
 export async function importRows(
   parts: ImportParts,

@@ -29,12 +29,12 @@ interface SliceStart extends ReadPosition {
 }
 
 const sliceBytesMin = 8 * 1024 * 1024;
-// A record of CSV is looked for in four times the longest row.
+// A CSV record is searched for in four times the longest row.
 const sliceRowsMin = 8;
 const runningMax = 4;
-// After so long the answer has what was done, and the caller continues from there.
+// After this long the response has what was done, and the caller continues from there.
 const workMsMax = 3000;
-// As many rows as make one batch. A rate limit makes each row slow, so that fewer must do.
+// As many rows as make one batch; fewer with a rate limit, which makes each row slow.
 const chunkBytes = 65_536;
 const limitedChunkBytes = 2048;
 const knownImportsMax = 1000;
@@ -81,7 +81,7 @@ export const importSlice: Route<ImportSliceParts> = {
       const last = readChoice(values, "last", ["true", "false"]) === "true";
       const isAllowed = gate.watch(exchange.header("authorization"), "plants:create");
       if (running >= runningMax)
-        throw new HttpError("too-busy", `${runningMax} imports are running already. Try again in a moment.`);
+        throw new HttpError("too-busy", `${runningMax} imports are already running. Try again in a moment.`);
       running++;
       try {
         const body = (await exchange.body(bytesMax)) as Bytes;
@@ -181,7 +181,7 @@ function needReading({ scopes }: Caller): void {
   });
 }
 
-/** Records each import in the audit trail when its first slice arrives, and again where someone else continues it. */
+/** Records each import in the audit trail when its first slice arrives, and again if someone else continues it. */
 function importRecorder(audit: AuditTrail) {
   const known = new Set<string>();
   return async (exchange: Exchange, caller: Caller, name: string, start: SliceStart): Promise<void> => {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-// Counting reads a whole index, or the plants themselves: rarely enough to use a small share of a core, whatever the store's size.
+// Counting reads an entire index, or the plants: rarely enough to use a small share of a core, whatever the store's size.
 const recountShare = 20;
 const firstCountWaitMs = 150;
 
-/** Returns what reads the result of the last count: nobody waits for a count of millions. */
+/** Returns a function that reads the last count: nobody waits for a count of millions. */
 export function latestCount<Counted>(recountAfterMs: number, count: () => Promise<Counted>) {
   let counted: Counted | undefined;
   let counting: Promise<void> | undefined;

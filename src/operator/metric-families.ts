@@ -63,7 +63,7 @@ function formatValue(value: number): string {
   return value === Number.POSITIVE_INFINITY ? "+Inf" : String(value);
 }
 
-// The values are words and numbers of our own, so none needs escaping.
+// The values are our own words and numbers, so none needs escaping.
 function formatLabels(labels: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;

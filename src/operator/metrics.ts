@@ -17,7 +17,7 @@ export interface MetricsParts {
   readonly engine: string;
   readonly pending: () => number;
   readonly startedAtMs: number;
-  /** Undefined where the database has backups of its own. */
+  /** Undefined if the database has backups of its own. */
   readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
 }
 
@@ -78,7 +78,7 @@ function counted({ counters, engine }: MetricsParts): Samples {
   };
 }
 
-/** What is read when it is asked for. A figure that cannot be read is left out. */
+/** What is read on each scrape. A value that cannot be read is omitted. */
 async function measured(parts: MetricsParts): Promise<Samples> {
   const { archive, intake, tokens, engine, pending, startedAtMs, lastBackup } = parts;
   const ready = await intake.ready();

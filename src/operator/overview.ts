@@ -14,7 +14,7 @@ export interface OverviewParts {
   readonly archive: PlantArchive;
   readonly intake: PlantIntake;
   readonly engine: string;
-  /** Undefined where the database has backups of its own. */
+  /** Undefined if the database has backups of its own. */
   readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
   readonly startedAtMs: number;
   readonly refusals: RefusalHistory;
@@ -30,9 +30,9 @@ const hoursReported = 168;
 const hourMs = 3_600_000;
 const recountTagsAfterMs = 2000;
 const recountHoursAfterMs = 20_000;
-// A plant's time is taken before it is committed, and clocks of nodes differ; past this, a minute gets no more plants.
+// A plant gets its time before it is committed, and the nodes' clocks differ; after this, a minute gets no more plants.
 const settledAfterMs = 30_000;
-// Except those that are copied from another store, so all minutes are counted again now and then.
+// Except plants copied from another store, so all minutes are recounted now and then.
 const recountMinutesAfterMs = 600_000;
 
 export const overview = {
@@ -50,7 +50,7 @@ export const overview = {
     const minutes = new MinuteCounts(archive);
     const hours = latestCount(recountHoursAfterMs, () => countHours(archive));
     const failing = new Set<string>();
-    // A figure that cannot be read is left out, and the others are sent.
+    // A figure that cannot be read is omitted, and the others are sent.
     const figure = async <Value>(name: string, read: Promise<Value>): Promise<Value | undefined> => {
       try {
         const value = await read;
@@ -93,7 +93,7 @@ export const overview = {
   },
 } satisfies Route<OverviewParts>;
 
-/** Null before the first backup; undefined where the database has its own. */
+/** Null before the first backup; undefined if the database has its own. */
 async function timeOfLast(lastBackup: OverviewParts["lastBackup"]): Promise<string | null | undefined> {
   if (lastBackup === undefined) return undefined;
   const last = await lastBackup();
@@ -121,7 +121,7 @@ async function recentRate(archive: PlantArchive, nowMs: number): Promise<number>
   return recent / (rateOverMs / 1000);
 }
 
-/** Plants in each of the last minutes. A minute that is long over is counted once and not on each refresh. */
+/** Plants in each of the last minutes. A minute that is long past is counted once, not on each refresh. */
 export class MinuteCounts {
   readonly #archive: PlantArchive;
   readonly #settled = new Map<number, number>();

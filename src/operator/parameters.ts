@@ -12,7 +12,7 @@ export type Values = Readonly<Record<string, unknown>>;
 const textCharactersMax = 1000;
 const namePartCharactersMax = 100;
 
-/** The parameters by which plants are chosen. */
+/** The parameters that filter plants. */
 export const filterParameters: readonly Parameter[] = [
   textParameter("id", "One plant by its id."),
   textParameter("tag", "Plants with exactly this tag."),
@@ -46,8 +46,8 @@ export function readQuery(query: URLSearchParams, parameters: readonly Parameter
 }
 
 /**
- * The request's body as a JSON object with no other members than the schema's; no body at all counts as an empty object. A
- * misspelled member must not pass for one that was left out: `expires` would make a token that never expires.
+ * The request's body as a JSON object with only the schema's members; no body counts as an empty object. A misspelled member
+ * must not count as absent: `expires` would make a token that never expires.
  * @throws HttpError
  */
 export async function readBody(
@@ -120,7 +120,7 @@ export function readId(value: string | undefined): bigint | undefined {
   return id;
 }
 
-// A longer part is of no more use to a person, and expensive to search for. An empty part is in every name.
+// A longer part is of no use to a person, and expensive to search for. An empty part is in every name.
 function readNamePart(value: string | undefined): string | undefined {
   if (value !== undefined && value.length > namePartCharactersMax)
     throw wrong(`Parameter "name" is over ${namePartCharactersMax} characters long.`);
@@ -137,7 +137,7 @@ function readTime(name: string, value: string | undefined): number | undefined {
   return timeMs;
 }
 
-/** Makes a problem with what was requested the caller's error. */
+/** Turns a problem with what was requested into the caller's error. */
 export async function orWrongParameter<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;

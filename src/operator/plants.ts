@@ -23,7 +23,7 @@ interface Parts {
 
 const limitDefault = 50;
 const limitMax = 1000;
-// A search or a count returns what it has found after so long, and the caller continues from there.
+// A search or a count returns what it has found after this long, and the caller continues from there.
 const searchMsMax = 400;
 const countMsMax = 800;
 

@@ -6,7 +6,7 @@ interface RefusalSource {
   takeRefusals(): readonly RefusalCount[] | Promise<readonly RefusalCount[]>;
 }
 
-/** Stores a text over restarts. Neither rejects: counts are not worth a failure. */
+/** Stores a text across restarts. Neither fails: counts are not worth an error. */
 export interface StoredText {
   read(): string | undefined;
   write(text: string): Promise<void>;
@@ -22,7 +22,7 @@ const minuteMs = 60_000;
 const hourMs = 3_600_000;
 const minutesMax = 180;
 const hoursMax = 168;
-// Of one hour, by reason and token; past this many, tokens are not told apart.
+// Of one hour, by reason and token; beyond this many, tokens are not distinguished.
 const countsPerHourMax = 200;
 const tokensReported = 10;
 // So that each is counted in its own minute.
@@ -134,7 +134,7 @@ export class RefusalHistory implements AsyncDisposable {
     await this.#stored.write(JSON.stringify(stored));
   }
 
-  // Whatever cannot be understood is counted again from now on.
+  // If the text is malformed, counting starts over.
   #restore(text: string | undefined): void {
     if (text === undefined) return;
     try {

@@ -35,7 +35,7 @@ export interface OperatorRouteParts
   readonly consoleFiles: ConsoleFiles;
   /** What POST /plants does on the public listener. */
   readonly createPlant: Handler;
-  /** Where operators reach the listener, without a slash at the end. */
+  /** Where operators reach the listener, without a trailing slash. */
   readonly url: () => string;
 }
 

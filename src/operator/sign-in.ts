@@ -8,9 +8,9 @@ import { readBody } from "./parameters.ts";
 import { isoTime } from "./tokens.ts";
 
 export interface SignInParts extends AuditParts {
-  /** Undefined where the console signs in with tokens alone. */
+  /** Undefined if the console signs in with tokens only. */
   readonly consoleSignIn: () => ReturnType<typeof consoleSignInAt>;
-  /** Where clients reach the public listener, without a slash at the end. */
+  /** Where clients reach the public listener, without a trailing slash. */
   readonly publicUrl: string;
 }
 

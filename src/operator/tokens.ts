@@ -153,7 +153,7 @@ function originOf({ address }: Exchange, { name }: Caller): Origin {
   return { actor: name, address };
 }
 
-/** When a token that this caller creates expires at the latest: none outlives the one that creates it. */
+/** The latest expiry of a token that this caller creates: none outlives the one that creates it. */
 function latestExpiryMs({ mintLifetimeMsMax, expiresAtMs }: Caller): number | undefined {
   return mintLifetimeMsMax === undefined ? expiresAtMs : Date.now() + mintLifetimeMsMax;
 }
