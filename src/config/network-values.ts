@@ -25,7 +25,7 @@ export function parseHosts(text: string): string[] {
   return hosts;
 }
 
-/** Origins as browsers send them: scheme, host and a port that is not the scheme's own; or `*`. */
+/** Origins as browsers send them: scheme, host and a port unless it is the scheme's default; or `*`. */
 export function parseOrigins(text: string): string[] {
   const origins = parseList(text);
   if (
@@ -35,7 +35,7 @@ export function parseOrigins(text: string): string[] {
   return origins;
 }
 
-/** Undefined where there is none. */
+/** Undefined if there is none. */
 export function parsePath(text: string): string | undefined {
   return text === "" ? undefined : text;
 }

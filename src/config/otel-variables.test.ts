@@ -83,7 +83,7 @@ for (const [variables, warning] of [
     /: OTEL_BSP_.*, OTEL_EXPORTER_OTLP_COMP/,
   ],
 ] as [Record<string, string>, RegExp][])
-  test(`warns once of ${JSON.stringify(variables)}`, () => {
+  test(`warns once about ${JSON.stringify(variables)}`, () => {
     const { warnings } = readOtel({ ...endpoint, ...variables });
     expect(warnings).toEqual([expect.stringMatching(warning)]);
     expect(warnings.join()).not.toContain("hidden");

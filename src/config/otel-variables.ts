@@ -8,15 +8,15 @@ export interface TraceSettings {
   readonly headers: Readonly<Record<string, string>>;
   /** What describes this service in the spans' resource. */
   readonly resource: Readonly<Record<string, string>>;
-  /** The share of requests without a parent, or of all where the parent does not decide. */
+  /** The share of requests without a parent, or of all if the parent does not decide. */
   readonly ratio: number;
   readonly parentBased: boolean;
 }
 
 export interface OtelConfig {
-  /** Undefined where no span is made. */
+  /** Undefined if no span is made. */
   readonly traces: TraceSettings | undefined;
-  /** What is set and cannot be used, a sentence each. */
+  /** One sentence for each value that cannot be used. */
   readonly warnings: readonly string[];
 }
 
@@ -56,7 +56,7 @@ export function isSecretVariable(name: string): boolean {
   return name.endsWith("_HEADERS");
 }
 
-/** What cannot be used is reported and counts as unset, as OpenTelemetry asks: no start fails for its traces. */
+/** An invalid value is reported and counts as unset, as OpenTelemetry requires: no start fails because of traces. */
 class OtelReader {
   readonly #environment: Environment;
   readonly #warn: (warning: string) => void;
@@ -166,7 +166,7 @@ class OtelReader {
   #warnOfOthers(): void {
     for (const name of ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] as const)
       this.#choice(name, [protocol]);
-    // Those of metrics and logs may well be set for other services of the same machine.
+    // Those of metrics and logs may be set for other services on the same machine.
     const ours = /^OTEL_(?:EXPORTER_OTLP_(?!METRICS|LOGS)|TRACES_|BSP_|SPAN_|PROPAGATORS$)/;
     const others = Object.keys(this.#environment).filter(
       (name) => ours.test(name) && !(name in otelVariables) && this.#environment[name],

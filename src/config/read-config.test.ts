@@ -201,7 +201,7 @@ describe("preset tokens", () => {
     expect(read({}, { PLANT_STORE_OPERATOR_TOKEN: secret }).rereadPresets).toBeUndefined();
   });
 
-  test("are not read again as a JWT where there is an identity provider", () => {
+  test("are not read again as a JWT if there is an identity provider", () => {
     const flags = { "oidc-issuer": "https://id.example.org", "oidc-audience": "plants" };
     const files = { f: secret };
     const { rereadPresets } = read(flags, { PLANT_STORE_OPERATOR_TOKEN_FILE: "f" }, files);
@@ -234,7 +234,7 @@ describe("preset tokens", () => {
   });
 });
 
-test("an unknown PLANT_STORE_ variable is reported, one of Kubernetes' is not", () => {
+test("an unknown PLANT_STORE_ variable is reported, unless Kubernetes sets it", () => {
   const environment = {
     PLANT_STORE_LISTN: "x",
     PLANT_STORE_SERVICE_HOST: "x",

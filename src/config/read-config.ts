@@ -16,9 +16,9 @@ import { withoutPassword } from "./without-password.ts";
 
 export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> } & {
   readonly presetTokens: readonly PresetToken[];
-  /** Reads the preset tokens again; undefined where none comes from a file. */
+  /** Reads the preset tokens again; undefined if none comes from a file. */
   readonly rereadPresets: (() => readonly PresetToken[]) | undefined;
-  /** A function where it comes from a file, which is read again each time it is needed. */
+  /** A function if it comes from a file, which is read again each time it is needed. */
   readonly databasePassword: string | (() => string) | undefined;
   readonly otel: OtelConfig;
   /** What `plant-store config` prints. */
@@ -113,7 +113,7 @@ export function unknownVariables(environment: ConfigSources["environment"]): str
     ...Object.values(settings).map((setting) => setting.environment),
     ...Object.values(secrets).flatMap((secret) => [secret.environment, `${secret.environment}_FILE`]),
   ];
-  // Kubernetes sets such variables in every pod beside a service named plant-store.
+  // Kubernetes sets such variables in every pod if there is a service named plant-store.
   const fromKubernetes = /^PLANT_STORE_(?:SERVICE_(?:HOST|PORT)|PORT(?:_\d+_(?:TCP|UDP))?)(?:_\w+)?$/;
   return Object.keys(environment).filter(
     (name) => name.startsWith("PLANT_STORE_") && !known.includes(name) && !fromKubernetes.test(name),
@@ -192,13 +192,13 @@ function presetToken(name: PresetName, sources: ConfigSources): PresetToken[] {
   }
   if (claimsToBeMinted(text) && !isMintedSecret(text)) {
     throw new ConfigProblem(
-      `${label} begins with pst_ but its checksum is wrong: it was mistyped or cut off.`,
+      `${label} begins with pst_ but its checksum is wrong: it was mistyped or truncated.`,
     );
   }
   return [{ ...presets[name], digest: digestOf(text), expiresAtMs: undefined }];
 }
 
-// One secret may be given for both purposes; it is then one caller with both scopes.
+// The same secret may be given for both; it is then one caller with both scopes.
 function mergePresets(tokens: readonly PresetToken[]): PresetToken[] {
   const [first, second] = tokens;
   if (first === undefined || second === undefined || first.digest !== second.digest) return [...tokens];

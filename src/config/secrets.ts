@@ -1,4 +1,4 @@
-/** Secrets come from the environment alone, never by flag: every user of a machine can see a command line. */
+/** Secrets come only from the environment, never from a flag: every user of a machine can see a command line. */
 export const secrets = {
   accessToken: { environment: "PLANT_STORE_ACCESS_TOKEN", help: "a token that may create plants" },
   operatorToken: {

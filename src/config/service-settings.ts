@@ -13,12 +13,12 @@ export function publicSettings(config: Config) {
   };
 }
 
-/** The operator listener's, but for its address, as it may have none. */
+/** The operator listener's, except for its address, as it may have none. */
 export function operatorSettings(config: Config) {
   return { ...commonSettings(config), hosts: config.operatorHosts, tls: tlsPaths(config, "operator") };
 }
 
-/** Where the first token is written; undefined where no folder is known for it. */
+/** Where the first token is written; undefined if no folder is known for it. */
 export function firstTokenFile(
   { tokenFolder, database }: Config,
   engine: "sqlite" | "postgres",

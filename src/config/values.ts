@@ -95,7 +95,7 @@ export function parseProviderName(text: string): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** Undefined where it has a query, a fragment or credentials. */
+/** Undefined if it has a query, a fragment or credentials. */
 function parsePlainUrl(text: string): URL | undefined {
   const url = URL.parse(text);
   // A login may be a password alone.

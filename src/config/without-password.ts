@@ -1,4 +1,4 @@
-/** A database URL without its password, however it is written; also where it is not a URL that we would accept. */
+/** A database URL without its password, however it is written, even if the URL is not valid. */
 export function withoutPassword(database: string): string {
   // Up to the last @, since a password may contain one; up to the last %40 if there is none.
   const end = database.includes("@") ? "@" : "%40";
