@@ -9,7 +9,7 @@ import { createPlant } from "./create-plant.ts";
 
 const caller: Caller = { name: "a", scopes: ["plants:create"], expiresAtMs: undefined };
 
-test("answers to plants that exceed the queue are spread out, and all of them are given", async () => {
+test("responses to plants that exceed the queue are spread out, and all of them are sent", async () => {
   const log = createLog({ level: "off", format: "json", colour: false, write: () => {} });
   const handle = createPlant.handler({
     rateLimit: new RateLimit(undefined, createRateMemory()),

@@ -12,7 +12,7 @@ import { idConflict, Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import { Pace } from "./pace.ts";
 
-// A refusal costs nearly what a create does, and a client that is refused may come back immediately. So many per second leave
+// A refusal costs nearly what a create does, and a client that is refused may come back immediately. This many per second leave
 // nine tenths of a core to the plants that are stored.
 const busyResponsesPerTick = 20;
 const busyTickMs = 10;

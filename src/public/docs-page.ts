@@ -8,8 +8,8 @@ import script from "./docs/try-it.browser.js" with { type: "text" };
 // Bun types every .html import as a bundle; imported as text it is a string.
 const template = htmlFile as unknown as string;
 
-// Only these very bytes may run or style the page, nothing may be loaded from elsewhere, and it talks to its own
-// origin alone, so that a token typed here can go nowhere else.
+// Only these exact bytes may run or style the page, nothing may be loaded from elsewhere, and it connects only to its own
+// origin, so that a token typed here can be sent nowhere else.
 const policy = [
   "default-src 'none'",
   `script-src ${hashOf(script)}`,
@@ -38,7 +38,7 @@ export const docsPage: Route<{ readonly url: () => string }> = {
 
 function page(url: string): string {
   const parts: Record<string, string> = { style, script, errors: errorRows(), url: escapeHtml(url) };
-  // A function, because a replacement text would have its `$` signs read as patterns.
+  // A function, because `$` signs in a replacement text would be read as patterns.
   return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => parts[name] ?? "");
 }
 

@@ -18,7 +18,7 @@ test("work is done at once up to the limit, then tick by tick and in order", asy
   expect(performance.now() - startMs).toBeGreaterThan(25);
 });
 
-test("after a quiet while there is room again, but never for more than one tick's worth", async () => {
+test("after a pause there is room again, but never for more than one tick's worth", async () => {
   const pace = new Pace(2, 5);
   let done = 0;
   const work = () => {
@@ -30,7 +30,7 @@ test("after a quiet while there is room again, but never for more than one tick'
   expect(done).toBe(3);
 });
 
-test("with nothing left to do it stops its timer", async () => {
+test("its timer stops when there is nothing left to do", async () => {
   using started = spyOn(globalThis, "setInterval");
   using stopped = spyOn(globalThis, "clearInterval");
   const pace = new Pace(1, 1);

@@ -15,7 +15,7 @@ export interface PublicListenerParts extends CreatePlantParts {
 
 export interface PublicListenerOptions
   extends Omit<ListenerOptions, "name" | "inUseRemedy" | "basePath" | "hint" | "home"> {
-  /** Undefined where clients reach it at the address that it listens on. */
+  /** Undefined if clients reach it at the address that it listens on. */
   readonly baseUrl: string | undefined;
 }
 

@@ -7,7 +7,7 @@ import { describeApi } from "./openapi.ts";
 
 export interface PublicRouteParts extends CreatePlantParts {
   readonly readiness: Readiness;
-  /** Where clients reach the listener, without a slash at the end. */
+  /** Where clients reach the listener, without a trailing slash. */
   readonly url: () => string;
 }
 
