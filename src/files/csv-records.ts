@@ -26,7 +26,7 @@ export function findRecordEnd(
   }
 }
 
-/** What separates the columns, by the header: the one of comma, semicolon and tab that makes an id and a name of it. */
+/** What separates the columns: of comma, semicolon and tab, the one that finds an id and a name in the header. */
 export function separatorOf(opening: Uint8Array): number {
   const [header = ""] = new TextDecoder().decode(opening).trimStart().split(/\r?\n/);
   const candidates = [",", ";", "\t"];
@@ -81,7 +81,7 @@ function findFieldEnd(bytes: Uint8Array, from: number, to: number, separator: nu
 
 function findQuotedEnd(bytes: Uint8Array, from: number, to: number, separator: number): number | CsvFault {
   let close = bytes.indexOf(quote, from + 1);
-  // Two quotes are one that belongs to the text.
+  // Two quotes are an escaped one.
   while (close >= 0 && bytes[close + 1] === quote) close = bytes.indexOf(quote, close + 2);
   const after = bytes[close + 1] === carriageReturn ? close + 2 : close + 1;
   if (close < 0 || after >= to) return { kind: "unclosed quote", position: from };

@@ -19,7 +19,7 @@ export function compressionOf(opening: Uint8Array): SourceEncoding["compression"
 export function charsetOf(opening: Uint8Array): SourceEncoding["charset"] {
   if (startsWith(opening, [0xff, 0xfe])) return "UTF-16LE";
   if (startsWith(opening, [0xfe, 0xff])) return "UTF-16BE";
-  // Without a byte order mark: each of our formats begins with an ASCII character.
+  // Without a byte order mark: each format begins with an ASCII character.
   const [first = 1, second = 1] = opening;
   if (first !== 0 && second === 0) return "UTF-16LE";
   return first === 0 && second !== 0 ? "UTF-16BE" : "UTF-8";

@@ -8,7 +8,7 @@ export interface ExportFormat {
   readonly extension: string;
   readonly header: string;
   readonly row: (plant: StoredPlant) => string;
-  /** Between two rows, where they do not end by themselves. */
+  /** Between two rows, if they have no end of their own. */
   readonly separator: string;
   readonly footer: string;
 }
@@ -19,7 +19,7 @@ const lines = { separator: "", footer: "" };
 const csv = { ...lines, contentType: "text/csv; charset=utf-8", extension: "csv" };
 
 export const exportFormats: Readonly<Record<(typeof exportFormatNames)[number], ExportFormat>> = {
-  // The id is a number, as the contract has it. It is exact in the text; a reader must not round it.
+  // The id is a number, as in the contract. It is exact in the text; a reader must not round it.
   ndjson: {
     contentType: "application/x-ndjson; charset=utf-8",
     extension: "ndjson",
@@ -44,7 +44,7 @@ export const exportFormats: Readonly<Record<(typeof exportFormatNames)[number], 
   },
 };
 
-/** The text of these rows; `first` where none has been written yet. */
+/** The text of these rows; `first` if none has been written yet. */
 export function formatRows(
   { row, separator }: ExportFormat,
   plants: readonly StoredPlant[],

@@ -18,7 +18,7 @@ const plantFor = (name: string, tag: string | undefined): StoredPlant => ({
   createdBy: "=cmd|' /C calc'!A0",
 });
 
-test("a text that begins like a formula gets an apostrophe, and any other stays as it is", () => {
+test("a text that begins like a formula gets an apostrophe, and any other is unchanged", () => {
   const cases: [string, string][] = [
     ["=1+1", "'=1+1"],
     ["+1", "'+1"],
@@ -50,7 +50,7 @@ test("no cell begins like a formula, whatever character a spreadsheet separates 
   );
 });
 
-test("the escape can be undone", () => {
+test("the escape can be reversed", () => {
   fc.assert(
     fc.property(text, (plain) => expect(unescapeFormulas(escapeFormulas(plain))).toBe(plain)),
     { numRuns: 5000 },

@@ -25,16 +25,16 @@ describe("text is made visible", () => {
     ["زهرة", "زهرة"],
   ])("%j", (text, expected) => expect(seen(text)).toBe(expected));
 
-  test("with its line breaks, where lines have space", () => {
+  test("with its line breaks, if `lines` is set", () => {
     expect(seen("one\ntwo\u202e", { lines: true })).toBe("one\ntwo[U+202E]");
   });
 
-  test("and cut where it is long, but not inside a character", () => {
+  test("and truncated if it is long, but not inside a character", () => {
     expect(seen("a".repeat(60_000), { charactersMax: 5 })).toBe("aaaaa[… 60000 characters]");
     expect(seen("aaaa🌱b", { charactersMax: 5 })).toBe("aaaa[… 7 characters]");
   });
 
-  test("a hostile text of 60 KB in a moment", () => {
+  test("quickly, even for a hostile text of 60 KB", () => {
     const startMs = performance.now();
     for (const text of ["\u0301", " ", "\u200d", "❤️", "a "]) visibleParts(`a${text.repeat(30_000)}b`);
     expect(performance.now() - startMs).toBeLessThan(2000);

@@ -1,10 +1,10 @@
-/** A piece of text that can be seen as it is, or the mark of what cannot be seen, such as "U+202E". */
+/** A piece of visible text, or a mark for an invisible character, such as "U+202E". */
 export interface TextPart {
   readonly text: string;
   readonly isMark: boolean;
 }
 
-// An emoji may join others, and have a skin or a style: these characters stay inside it.
+// An emoji may join others, and have a skin tone or a style: these characters stay inside it.
 const joinerOutsideEmoji = String.raw`(?<!\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]*)\u200d`;
 const styleOutsideEmoji = String.raw`[\ufe00-\ufe0f](?<!\p{Extended_Pictographic}.)`;
 const controlOrFormat = String.raw`[^\P{C}\u200d]|\p{Zl}|\p{Zp}`;
@@ -29,8 +29,8 @@ const piece = new RegExp(
 );
 
 /**
- * Splits text so that everything in it can be seen: `lines` leaves line breaks as they are. No more than so many
- * characters are returned; what is left out is a mark at the end.
+ * Splits text so that everything in it is visible: `lines` leaves line breaks as they are. At most `charactersMax`
+ * characters are returned; a mark at the end stands for the rest.
  */
 export function visibleParts(
   text: string,
