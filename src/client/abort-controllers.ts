@@ -5,10 +5,10 @@ const usesMax = 50;
 
 /**
  * A pool of abort controllers, one for each attempt in flight. The caller's signal aborts all of them; a timeout aborts one.
- * They are used again, since making one for each attempt is a fifth of what sending a plant costs.
+ * They are reused, since creating one for each attempt is a fifth of the cost of sending a plant.
  */
 export class AbortControllers {
-  /** The signal of the caller, also for the delays between attempts. */
+  /** The caller's signal, for the delays between attempts too. */
   readonly signal: AbortSignal | undefined;
   readonly #inUse = new Set<PooledController>();
   readonly #free: PooledController[] = [];

@@ -154,7 +154,7 @@ function plantsUrl(baseUrl: string | URL): string {
   const text = String(baseUrl);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    // What may contain a password is not repeated.
+    // Not quoted if it may contain a password.
     const given = text.includes("@") ? "" : `; it is ${JSON.stringify(text)}`;
     throw new TypeError(
       `The base URL must begin with http:// or https://, such as https://example.org/garden/v1${given}.`,
