@@ -5,7 +5,7 @@ const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib"];
 // The same number on Linux and macOS.
 const rlimitCore = 4;
 
-/** A core file would contain every token and plant in memory. Whatever the shell allows, a crash of this process writes none. */
+/** A core file would contain every token and plant in memory. Whatever the shell's limit, a crash of this process writes none. */
 export function writeNoCoreFile(): void {
   // struct rlimit: the soft and the hard limit.
   const none = new BigUint64Array(2);

@@ -35,15 +35,15 @@ export interface Service {
   readonly publicUrl: string;
   /** What its listeners are bound to, as `HOST:PORT`. */
   readonly addresses: readonly string[];
-  /** Where the console is; undefined where it is off. */
+  /** Where the console is; undefined if it is off. */
   readonly operatorUrl: string | undefined;
   /** Created because the store had no token yet; undefined on every later start. */
   readonly firstToken: FirstToken | undefined;
-  /** Where the database was unavailable at the start: settles once it is open, with the token created then, if any. */
+  /** If the database was unavailable at the start: settles once it is open, with the token created then, if any. */
   readonly opened: Promise<FirstToken | undefined> | undefined;
   /** Settles if the service must stop by itself: a write outcome is unknown, or the database must not be used. */
   readonly failed: Promise<Error>;
-  /** Whether it is so, or is about to be: the process must then end without closing the store. */
+  /** Whether that is or will be the case: the process must then end without closing the store. */
   readonly broken: boolean;
   /** Goes unready, finishes what is in flight within the configured time or the one given, and closes the store. */
   close(reason: string, drainTimeoutMs?: number): Promise<void>;
@@ -61,11 +61,11 @@ export async function startService(
   { printsFirstToken }: ServiceOptions = { printsFirstToken: false },
 ): Promise<Service> {
   await using undo = new AsyncDisposableStack();
-  // One part more than workers, for the standby.
+  // One more part than workers, for the standby.
   const counterMemory = createCounterMemory(config.workers + 1);
   const counters = new Counters(counterNames, counterMemory);
   const events = createEvents(log, counters, Date.now);
-  // Before all else, so that it is closed after everything that makes spans.
+  // First, so that it is closed after everything that creates spans.
   const tracer = undo.use(createTracer(config.otel.traces, events));
   const failed = Promise.withResolvers<Error>();
   let broken = false;
@@ -116,7 +116,7 @@ export async function startService(
     onOutcomeUnknown(reason) {
       broken = true;
       events.outcomeUnknown(reason);
-      // Where the data file has lost its name, this process has the only copy, and ends once that is saved.
+      // If the data file was deleted, this process has the only copy, and ends once that is saved.
       if (reason instanceof DataFileReplaced) void rescue(reason, events).then(() => failed.resolve(reason));
       else failed.resolve(reason);
     },
@@ -197,7 +197,7 @@ export async function startService(
           connectionsMax: connections.operatorMax,
         },
       );
-    // Last, when nothing else can fail any more: a token that is stored must also be delivered.
+    // Last, when nothing else can fail: a token that is stored must also be delivered.
     firstToken = await unlessUnavailable(() => upkeep.start());
   } catch (error) {
     await Promise.all([listener.drain(0), operator?.drain(0)]);
@@ -209,7 +209,7 @@ export async function startService(
       events.databaseOpened();
       return created;
     });
-  // While closing, the store itself ends what is under way.
+  // On close, the store itself ends what is in progress.
   laterToken?.catch((error) => closing.signal.aborted || failed.resolve(error));
   const bound = [listener, operator].flatMap((one) => one ?? []);
   for (const one of bound) warnOfPlainText(one, events);
