@@ -1,4 +1,4 @@
-// The yardstick: a bare Bun.serve that reads the body and answers a constant. bun bench/bare.ts PORT [WORKERS] [CERT KEY]
+// The baseline: a bare Bun.serve that reads the body and returns a constant. bun bench/bare.ts PORT [WORKERS] [CERT KEY]
 import { fileURLToPath } from "node:url";
 
 const [port, workers = "1", cert = "", key = ""] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 // npm run bench [-- ROUNDS] [--quick] [--write]
-// Durable creates against a bare Bun.serve, nginx and what people would pick, in interleaved rounds of one run: machines
-// are noisy, so only ratios mean something. Prints tables; with --write, docs/benchmarks.md gets them.
+// Durable creates against a bare Bun.serve, nginx and common alternatives, in interleaved rounds of one run: machines are
+// noisy, so only ratios mean anything. Prints tables; with --write, adds them to docs/benchmarks.md.
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fastestFirst, Interleaved } from "./interleaved.ts";
@@ -42,14 +42,14 @@ for (const [connections, rows] of Object.entries(differing))
 console.log(
   `\nAt half rate (${halfRate.rate.toFixed(0)}/s) p99: ours ${halfRate.oursP99Us} µs, bare ${halfRate.bareP99Us} µs`,
 );
-if (pocketBase === undefined) console.log("PocketBase was left out: npm has it for Linux on x86-64 alone.");
+if (pocketBase === undefined) console.log("PocketBase was left out: npm has it only for Linux on x86-64.");
 else
   console.log(
     `PocketBase ${pocketBase.version}: synchronous=${pocketBase.synchronous}; ${pocketBase.sent} comes back as ${pocketBase.returned}`,
   );
 saveResults({ rates, differing, halfRate, fsyncsPerSecond: fsyncRate(), pocketBase }, options);
 
-// In rounds of their own: PostgreSQL goes on working after a load, and would disturb the others.
+// In separate rounds: PostgreSQL continues to work after a load, and would disturb the others.
 async function compareOnPostgres(): Promise<Row[]> {
   await using postgres = await startBenchPostgres();
   const contenders = [bare, ...peersOn(postgres)];

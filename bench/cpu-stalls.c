@@ -1,5 +1,5 @@
 // Prints when a core did not run, although nothing may come before this program: a line "START LENGTH", in microseconds of the
-// monotonic clock. On a virtual machine that is the hypervisor. Exits with 1 where it may not have that priority.
+// monotonic clock. On a virtual machine that is the hypervisor. Exits with 1 if it may not have that priority.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 // npm run bench:disks [-- ROUNDS] [CHECKOUT] [--quick] [--write]
-// Durable creates against a bare Bun.serve, in interleaved rounds: with an fsync that costs nothing, on this machine's own disk, and
+// Durable creates against a bare Bun.serve, in interleaved rounds: with an fsync that costs nothing, on this machine's disk, and
 // with fsyncs of 0.5 and 2 ms; with equal headers and with headers that differ in each request. Then how long /livez takes under full
 // load with fsyncs of 20 ms. The slower disks need a C compiler.
 // CHECKOUT is the folder of another version of this project, measured instead of this one.
@@ -28,7 +28,7 @@ const folder = temporaryFolder();
 const shim = join(folder, "slow-sync.so");
 const canSlow =
   spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", shim, join(import.meta.dir, "slow-sync.c")]).status === 0;
-// The data is in memory, so that an fsync costs what the shim makes it cost, and nothing without it.
+// The data is in memory, so that an fsync takes as long as the shim makes it, and no time without it.
 const memory = memoryFolder();
 // Disposed last: a service whose data file disappears saves a copy of it.
 await using folders = new AsyncDisposableStack();
@@ -75,7 +75,7 @@ if (slow !== undefined) {
 }
 saveResults({ disks }, options);
 
-/** On one connection, a hundred times a second. */
+/** On one connection, a hundred times per second. */
 async function livezP99Ms(server: Server, seconds: number): Promise<number> {
   const loading = load(server, { connections: 64, seconds, firstId: 1 }).then(() => "done" as const);
   const times: number[] = [];

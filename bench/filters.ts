@@ -1,7 +1,7 @@
 // npm run bench:filters [-- MILLIONS]
-// How long `list` and `export` take with every pair of filters, on a store of so many million plants of mixed names (one by
-// default), beside how long they take with either filter alone. Whole commands, the three of a round one after the other, so that a
-// slow minute of the machine is one for all. Fails where a pair takes over three times as long as the slower of its parts.
+// How long `list` and `export` take with every pair of filters, on a store of that many million plants of mixed names (one by
+// default), compared with either filter alone. Entire commands, the three of a round one after the other, so that a slow minute
+// of the machine affects all. Fails if a pair takes over three times as long as the slower of its parts.
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ const filters: readonly (readonly [name: string, flag: string, value: string])[]
   ["since", "--since", at(0.7)],
   ["until", "--until", at(0.3)],
 ];
-// An export takes so much longer that one round tells.
+// An export takes so much longer that one round is enough.
 const commands: readonly (readonly [command: readonly string[], rounds: number])[] = [
   [["list"], 3],
   [["list", "--limit", "1000"], 3],

@@ -35,8 +35,8 @@ const colours: Readonly<Record<string, string>> = {
 };
 
 /**
- * The samples' stacks, merged: equal calls of one caller are one frame. Each sample counts alike, whatever time passed since the one
- * before: none are taken while the event loop waits, and the next would get all of that time.
+ * The samples' stacks, merged: equal calls of one caller are one frame. Each sample has the same weight, whatever time passed since
+ * the last: none are taken while the event loop waits, and the next would get all of that time.
  */
 export function mergeStacks({ nodes, samples }: CpuProfile): Frame {
   const root = newFrame("all", "runtime");

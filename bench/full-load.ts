@@ -5,7 +5,7 @@ import { recordWaits, restUs, type Span } from "./waits.ts";
 const sliceSeconds = 20;
 const pointsShown = 12;
 
-/** So many minutes of full load on an empty store: how it paused, and the memory along the way. */
+/** That many minutes of full load on an empty store: its pauses, and its memory over time. */
 export async function fullLoad(minutes: number, flags: readonly string[]): Promise<FullLoad> {
   using waits = await recordWaits();
   await using ours = await startOurs(flags, undefined, waits?.environment);

@@ -1,5 +1,5 @@
 // npm run bench:growth [-- MILLIONS …] [--quick] [--write]
-// Creates, latency, memory and file size on stores that already hold so many million plants (0, 1 and 10 by default).
+// Creates, latency, memory and file size on stores that already hold that many million plants (0, 1 and 10 by default).
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { BlockSummaries } from "../src/storage/sqlite/block-summaries.ts";
@@ -24,7 +24,7 @@ interface Store {
 
 const tags = ["indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"];
 
-/** Stores of all these sizes at once, loaded in interleaved rounds, so that a slow minute of the machine is one for all. */
+/** Stores of all these sizes at once, loaded in interleaved rounds, so that a slow minute of the machine affects all. */
 async function measureGrowth(
   sizes: readonly number[],
   order: "sequential" | "random",
@@ -49,7 +49,7 @@ async function measureGrowth(
       results: [],
     });
   }
-  // Filling a large one drives the others out of the machine's memory, and the first rounds would only measure that.
+  // Filling a large one evicts the others from the page cache, and the first rounds would only measure that.
   for (const { database } of stores) for await (const _ of Bun.file(database).stream());
   const nextIds = sizes.map((millions) => millions * 1_000_000 + 1);
   for (let round = 0; round <= rounds; round++) {
@@ -91,13 +91,13 @@ export function fill(path: string, count: number, order: "sequential" | "random"
   else {
     const ids = new BigInt64Array(count).map((_, index) => spread(index + 1)).sort();
     // Sorted they are quick to write, but would leave every page full, and then each create would split one. Two sevenths
-    // of them come second, so that pages end as full as ids that came in any order leave them: about 0.7.
+    // of them come second, so that pages end as full as random ids leave them: about 0.7.
     write(ids.filter((_, index) => index % 7 < 5));
     write(ids.filter((_, index) => index % 7 >= 5));
   }
   database.transaction(() => new BlockSummaries(database).catchUp())();
   database.close();
-  // On disk before anything is measured: what the system has still to write would compete with the creates.
+  // On disk before anything is measured: pending writes of the system would compete with the creates.
   const file = openSync(path, "r+");
   fsyncSync(file);
   closeSync(file);
@@ -107,7 +107,7 @@ function* sequential(count: number): Iterable<bigint> {
   for (let id = 1; id <= count; id++) yield BigInt(id);
 }
 
-/** The same spreading as the load's. */
+/** The same distribution as the load's. */
 function spread(number: number): bigint {
   return BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n);
 }

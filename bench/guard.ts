@@ -1,6 +1,6 @@
 // npm run bench:guard [-- --quick]
-// Two minutes, before a release: durable creates as a share of a bare Bun.serve's rate. Exits with 1 where they are under the floor,
-// and with 3 where the machine is too noisy to judge.
+// Two minutes, before a release: durable creates as a share of a bare Bun.serve's rate. Exits with 1 if they are under the floor,
+// and with 3 if the machine is too noisy to judge.
 import { NoiseMeter } from "./noise.ts";
 import { ownOptions } from "./options.ts";
 import { load, startBare, startOurs } from "./servers.ts";

@@ -1,5 +1,5 @@
 // npm run bench:ids [-- MILLIONS …] [--quick] [--write]
-// What a plant costs the WAL with sequential and with random ids, on stores of so many million plants (0 and 1 by default): frames,
+// What a plant costs the WAL with sequential and with random ids, on stores of that many million plants (0 and 1 by default): frames,
 // bytes of an fsync, and pages that a checkpoint writes. They are counted in the WAL itself, so other work on the machine changes only
 // the times.
 import type { Database } from "bun:sqlite";
@@ -82,11 +82,11 @@ async function measure(
   };
 }
 
-/** Really random, where the load's are spread evenly, which changes a few leaves more. */
+/** Really random; the load's are spread evenly, which changes a few more leaves. */
 function idsOf(order: "sequential" | "random", stored: number): BigInt64Array {
   const ids = new BigInt64Array(plants);
   if (order === "sequential") return ids.map((_, index) => BigInt(stored + index + 1));
-  // So many bytes at a time are allowed.
+  // The limit per call.
   const chunk = 8192;
   for (let at = 0; at < plants; at += chunk) crypto.getRandomValues(ids.subarray(at, at + chunk));
   return ids;

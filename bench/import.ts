@@ -1,6 +1,6 @@
 // npm run bench:import [-- ROWS] [--quick] [--write]
-// Imports so many plants from NDJSON (a million by default), three times, and compares its rate with that of the plain
-// load just before and behind it. Prints the importer's memory early on and at its most: it must stay flat.
+// Imports that many plants from NDJSON (a million by default), three times, and compares its rate with that of the plain
+// load just before and after it. Prints the importer's memory early on and at its peak: it must stay flat.
 import { once } from "node:events";
 import { createWriteStream, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -68,7 +68,7 @@ export class Interleaved {
     return p99.map((values) => median(values));
   }
 
-  // Each round starts with another one, so that none always comes after the same neighbour.
+  // Each round starts with a different one, so that none always follows the same neighbour.
   async #round(
     servers: ReadonlyMap<Contender, Server>,
     shape: LoadShape,

@@ -1,5 +1,5 @@
-// Loads two servers by turns, as a process of its own; prints what it measured as JSON. How fast a machine is changes within seconds,
-// and so short turns give both the same share of it.
+// Loads two servers in turns, as a separate process; prints what it measured as JSON. A machine's speed changes within seconds,
+// so short turns give both the same share of it.
 // bun bench/load-pair.ts PairLoadArguments, as JSON
 import { openSync, writeSync } from "node:fs";
 import { compilePlainLoad, requestHead } from "./plain-load.ts";
@@ -23,7 +23,7 @@ let refused = 0;
 let loadSeconds = 0;
 const startCpu = process.cpuUsage();
 for (let turn = 0; turn < options.seconds / turns.seconds; turn++)
-  // The first alternates, so that neither gains by its position.
+  // The first alternates, so that neither benefits from its position.
   for (const server of turn % 2 === 0 ? servers : servers.toReversed()) {
     if (switchFd !== undefined) writeSync(switchFd, Uint8Array.of(Number(server.isOn)), 0, 1, 0);
     const cpuBefore = await cpuSeconds(server.pid);

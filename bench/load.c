@@ -116,7 +116,7 @@ static u64 quantileUs(const u32 *buckets, u64 count, double share) {
 
 typedef struct { int epoll, connections; Client *clients; } Load;
 
-// Returns 0 where a connection failed.
+// Returns 0 if a connection failed.
 Load *openLoad(int port, int connections) {
   Load *load = calloc(1, sizeof(Load));
   load->clients = calloc(connections, sizeof(Client));

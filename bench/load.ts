@@ -1,7 +1,7 @@
-// A load of POST /plants over keep-alive connections, as a process of its own; prints what it measured as JSON.
+// A load of POST /plants over keep-alive connections, as a separate process; prints what it measured as JSON.
 // bun bench/load.ts PORT CONNECTIONS SECONDS TOKEN FIRST_ID [sequential|random] [equal|differing] [RATE] [CA] [PATH] [ID_FIELD]
 // Random ids are spread over all of int64. Differing headers are an X-Request-Id and a traceparent, new in each request. With a rate,
-// that many are sent each second, evenly over the connections, to the millisecond. With the file of a certificate authority, the
+// that many are sent per second, evenly over the connections, to the millisecond. With the file of a certificate authority, the
 // connections use TLS.
 import { compilePlainLoad, requestHead } from "./plain-load.ts";
 import { tlsLoad } from "./tls-load.ts";

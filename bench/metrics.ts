@@ -1,6 +1,6 @@
 // npm run bench:metrics -- [ROUNDS]
-// Durable creates with metrics against those without, in a copy of the source that switches them on and off by turns. The data is in
-// memory, so that no fsync hides the difference. Fails where the 95% confidence interval of the rates says that the metrics cost
+// Durable creates with metrics against those without, in a copy of the source that switches them on and off in turns. The data is in
+// memory, so that no fsync hides the difference. Fails if the 95% confidence interval of the rates shows that the metrics cost
 // something.
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 
 /** What disturbed a measurement, as shares of the machine's processor time. */
 export interface Noise {
-  /** Used while nothing of the benchmark ran. */
+  /** Used while the benchmark was idle. */
   readonly others: number;
-  /** Taken by the hypervisor during the run. */
+  /** Steal time during the run. */
   readonly steal: number;
   /** Of the bare server's rates: the middle half of them, as a share of their median. */
   readonly spread: number;
@@ -20,7 +20,7 @@ export interface CpuTimes {
 const sharesMax: Noise = { others: 0.1, steal: 0.05, spread: 0.15 };
 const sampleMs = 300;
 
-/** Why no verdict is possible; undefined where the machine is quiet enough. */
+/** Why no verdict is possible; undefined if the machine is quiet enough. */
 export function noiseProblem(noise: Noise): string | undefined {
   const percent = (share: number): string => `${(share * 100).toFixed(0)}%`;
   const problems = [
@@ -50,8 +50,8 @@ export function relativeSpread(values: readonly number[]): number {
 }
 
 /**
- * Repeats a measurement during which the hypervisor took too much of the processor, so many times in a run at most. What is then
- * left is measured as it is.
+ * Repeats a measurement with too much steal time, at most that many times per run. After that, measurements are used as they
+ * are.
  */
 export class RepeatedWhereStolen {
   #repetitionsLeft: number;
@@ -75,7 +75,7 @@ export class RepeatedWhereStolen {
   }
 }
 
-/** Measures the noise of a run. Only Linux has these numbers; elsewhere the spread alone counts. */
+/** Measures the noise of a run. Only Linux has these numbers; elsewhere only the spread counts. */
 export class NoiseMeter {
   readonly #start = readCpuTimes();
   readonly #others: number[] = [];

@@ -1,5 +1,5 @@
 // npm run bench:oidc
-// Creates with a JWT as a share of those with a token of our own, and good creates under floods of forged JWTs as a share of those
+// Creates with a JWT as a share of those with a stored token, and good creates under floods of forged JWTs as a share of those
 // without. All in one interleaved run, with one service and an identity provider on loopback. Creates for each CPU second of the
 // service are printed too, since other work on the machine disturbs them less.
 import { exportJWK, generateKeyPair, SignJWT } from "jose";

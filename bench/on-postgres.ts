@@ -3,7 +3,7 @@ import { openStore } from "../src/storage/open-store.ts";
 import { type PostgresServer, startPostgres } from "../test/postgres.ts";
 import { type Server, start, token } from "./servers.ts";
 
-/** A PostgreSQL of this machine's own, durable, with room for every connection of the benchmarks. */
+/** A local PostgreSQL, durable, with room for every connection of the benchmarks. */
 export function startBenchPostgres(): Promise<PostgresServer> {
   return startPostgres({ settings: { max_connections: "200", shared_buffers: "256MB" } });
 }
@@ -15,7 +15,7 @@ export async function databaseOfPlants(postgres: PostgresServer): Promise<string
   return database;
 }
 
-/** What such code is without group commit: each plant an INSERT of its own. */
+/** The usual code, without group commit: one INSERT per plant. */
 export function startFastifyOnPostgres(database: string): Promise<Server> {
   return peer("Fastify + pg", "node", "fastify-postgres.js", database);
 }

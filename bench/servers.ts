@@ -13,9 +13,9 @@ export interface Load {
   readonly p99Us: number;
   readonly p999Us: number;
   readonly maxUs: number;
-  /** Times without any answer, of over 5 ms; not known of a load over TLS. */
+  /** Times of over 5 ms without any response; unknown for a load over TLS. */
   readonly silences: readonly Span[];
-  /** Of the processor, that the load itself used. */
+  /** How much of a core the load itself used. */
   readonly cores: number;
 }
 
@@ -26,11 +26,11 @@ export interface LoadOptions {
   readonly order?: "sequential" | "random";
   /** Whether an X-Request-Id and a traceparent differ in each request. */
   readonly headers?: "equal" | "differing";
-  /** Requests each second; as many as there can be, where none is given. */
+  /** Requests per second; by default as many as possible. */
   readonly rate?: number;
-  /** The access token of the requests; the preset one, where none is given. */
+  /** The access token of the requests; by default the preset one. */
   readonly token?: string;
-  /** Set where the server is meant to be overloaded. */
+  /** Set if the server is meant to be overloaded. */
   readonly mayRefuse?: boolean;
 }
 
@@ -41,9 +41,9 @@ export interface Server extends AsyncDisposable {
   readonly pid: number;
   /** From the start of the process to its first answer to a create. */
   readonly firstAnswerMs: number;
-  /** The file of the authority that signed its certificate, where it uses TLS. */
+  /** The file of the authority that signed its certificate, if it uses TLS. */
   readonly ca: string | undefined;
-  /** Where its creates differ from ours. */
+  /** How its creates differ from ours. */
   readonly requests?: { readonly path: string; readonly idField: string; readonly token: string };
 }
 
@@ -51,9 +51,9 @@ export interface StartOptions {
   readonly command: (port: number, folder: string) => readonly string[];
   readonly environment?: Record<string, string>;
   readonly ca?: string;
-  /** Whether it answers yet; a create of ours decides where none is given. */
+  /** Whether it responds yet; by default one of our creates decides. */
   readonly isReady?: (port: number) => Promise<boolean>;
-  /** The file that gets its standard error; ours where none is given. */
+  /** The file for its standard error; by default ours. */
   readonly errorFile?: string;
 }
 
@@ -78,7 +78,7 @@ export function startOurs(
   });
 }
 
-/** On a data file that is there already, and stays. */
+/** On an existing data file, which is not removed. */
 export function startOursOn(database: string, environment: Record<string, string> = {}): Promise<Server> {
   return start("plant-store", { command: (port) => oursCommand(port, database, []), environment });
 }
@@ -160,7 +160,7 @@ export async function load(
   return result;
 }
 
-/** How two servers are loaded by turns; see load-pair.ts. */
+/** How two servers are loaded in turns; see load-pair.ts. */
 export interface Turns {
   readonly seconds: number;
   /** What a server does after its responses, such as exporting spans, then belongs to the turn that caused it. */
@@ -192,7 +192,7 @@ interface TurnsLoad extends Pick<Load, "rate" | "answered"> {
 
 const quarterSeconds: Turns = { seconds: 0.25, pauseMs: 0 };
 
-/** Loads both by turns, each for so many seconds. Neither may use TLS. */
+/** Loads both in turns, each for that many seconds. Neither may use TLS. */
 export async function loadPair(
   servers: readonly [Server, Server],
   options: LoadOptions,
@@ -214,7 +214,7 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "plant-store-bench-"));
 }
 
-/** In memory, so that an fsync costs nothing; on disk where the system has no such folder. */
+/** In memory, so that an fsync costs nothing; on disk if the system has no such folder. */
 export function memoryFolder(): string {
   return mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "plant-store-bench-"));
 }
@@ -227,13 +227,13 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
 }
 
-/** Resident memory in megabytes, as Linux tells it. */
+/** Resident memory in megabytes, as Linux reports it. */
 export async function memoryMb(pid: number): Promise<number> {
   const status = await Bun.file(`/proc/${pid}/status`).text();
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }
 
-/** Seconds of processor time that a process and its threads have used, as Linux tells it. */
+/** Seconds of CPU time that a process and its threads have used, as Linux reports it. */
 export async function cpuSeconds(pid: number): Promise<number> {
   const fields = (await Bun.file(`/proc/${pid}/stat`).text()).split(") ")[1]?.split(" ") ?? [];
   const ticksPerSecond = 100;

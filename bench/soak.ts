@@ -1,6 +1,6 @@
 // npm run soak [-- MINUTES] [--quick] [--write]
-// So many minutes (60 by default) of full load with a worker for each core: the memory must stay flat. An hour
-// takes 10 GB of disk meanwhile.
+// That many minutes (60 by default) of full load with a worker for each core: the memory must stay flat. An hour
+// needs 10 GB of disk.
 import { fullLoad } from "./full-load.ts";
 import { ownOptions } from "./options.ts";
 import { saveResults } from "./results.ts";

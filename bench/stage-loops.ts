@@ -22,13 +22,13 @@ import { createLog } from "../src/telemetry/log.ts";
 import type { Stage } from "./report-create-path.ts";
 import { token } from "./servers.ts";
 
-/** As many connections under load commit together at most. */
+/** At most this many connections under load commit together. */
 export const batch = 64;
 const authorization = `Bearer ${token}`;
 const noSocket = { pause: () => 0, resume: () => 0 };
 const ignore = (): void => {};
 
-/** Each stage by itself, on the service's own code; the socket alone is left out. */
+/** Each stage separately, with the service's own code; only the socket is left out. */
 export async function measureStages(folder: string, count: number): Promise<Stage[]> {
   const equal = requests(false);
   const plants = Array.from({ length: count }, (_, index) => plantOf(index + 1));

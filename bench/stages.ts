@@ -1,6 +1,6 @@
 // npm run bench:stages [-- --quick] [--write]
 // CPU time of each stage of a create, by calling the service's own functions in a loop; and a flame graph of a service under load.
-// With --write, docs/benchmarks.md gets both.
+// With --write, adds both to docs/benchmarks.md.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CpuProfile, flameGraph, mergeStacks } from "./flame-graph.ts";
@@ -12,7 +12,7 @@ import { batch, measureStages } from "./stage-loops.ts";
 
 const options = ownOptions();
 const seconds = options.quick ? 1 : 10;
-// In memory, so that a commit costs what it costs the processor.
+// In memory, so that a commit costs only CPU time.
 const folder = memoryFolder();
 
 try {
@@ -37,7 +37,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** CPU time of this process for a request that is answered unread. */
+/** CPU time of this process for a request that is answered without being parsed. */
 async function socketUs(): Promise<number> {
   const body = '{"name":"Fern number 1","tag":"indoor"}';
   const response = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;

@@ -1,10 +1,10 @@
 import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A text of a file below src/, and what is in its place in the copy. `isOn()` says whether the switch is on. */
+/** A text in a file under src/, and its replacement in the copy. `isOn()` says whether the switch is on. */
 export type Edit = readonly [file: string, text: string, replacement: string];
 
-// Every clock that is read and every number that is counted for the metrics alone.
+// Every clock read and every count that is only for the metrics.
 export const metricsSwitch: readonly Edit[] = [
   ["http/exchange.ts", "this.#listener.onResponse?.(", "if (isOn()) this.#listener.onResponse?.("],
   ["http/exchange.ts", "startedMs = performance.now();", "startedMs = isOn() ? performance.now() : 0;"],
@@ -44,7 +44,7 @@ const root = join(import.meta.dir, "..");
 
 /**
  * Copies the source into the folder, with a switch that another process sets: a file whose one byte is 1 or 0, mapped into memory,
- * so that to ask it costs a nanosecond. Returns the file and the copy.
+ * so that reading it costs a nanosecond. Returns the file and the copy.
  */
 export function writeSwitchedCopy(
   folder: string,

@@ -14,7 +14,7 @@ interface Client {
 }
 
 const okStatus = Buffer.from("HTTP/1.1 20");
-// Some few, as real plants have; the store keeps an index of them.
+// A few, as real plants have; the store has summaries of them.
 const tags = ["indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"];
 const endOfHead = Buffer.from("\r\n\r\n");
 

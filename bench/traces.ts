@@ -1,6 +1,6 @@
 // npm run bench:traces -- [ROUNDS] [RATIO]
 // Durable creates with a share of the requests traced, 1% unless given, against creates without traces, in a copy of the source that
-// switches them on and off by turns: the rate, and the CPU time of the server for each create, exports included. The data is in
+// switches them on and off in turns: the rate, and the CPU time of the server for each create, exports included. The data is in
 // memory, so that no fsync hides the difference. Fails above its limit.
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -7,7 +7,7 @@ const floors = { oneWorker: 0.9, allCores: 0.75 };
 export type Ratios = Record<keyof typeof floors, number[]>;
 
 export interface Verdict {
-  /** 0: fine. 1: under a floor. 3: nobody can tell on this machine now. */
+  /** 0: fine. 1: under a floor. 3: this machine is too noisy to tell. */
   readonly exitCode: 0 | 1 | 3;
   readonly lines: readonly string[];
 }

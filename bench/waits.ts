@@ -17,7 +17,7 @@ export interface Waits extends Disposable {
   readonly stalls: () => Span[];
 }
 
-/** Begins to record; undefined where there is no C compiler, or no right to the highest priority. */
+/** Starts recording; undefined without a C compiler, or without permission for the highest priority. */
 export async function recordWaits(): Promise<Waits | undefined> {
   const folder = temporaryFolder();
   const [shim, meter] = [join(folder, "disk-waits.so"), join(folder, "cpu-stalls")];
@@ -42,7 +42,7 @@ export async function recordWaits(): Promise<Waits | undefined> {
   };
 }
 
-// Within this, a meter that may not run has exited.
+// A meter that lacks permission has exited within this time.
 const meterStartMs = 200;
 
 /** How much of the span is in none of the others, which are in order of their starts and may overlap. */

@@ -2,7 +2,7 @@
 export interface WalFrames {
   readonly frames: number;
   readonly bytes: number;
-  /** What checkpoints write to the data file: of each page, the last version since the checkpoint before. */
+  /** What checkpoints write to the data file: of each page, the last version since the previous checkpoint. */
   readonly checkpointedPages: number;
   readonly tableLeaves: number;
   readonly indexLeaves: number;
@@ -15,7 +15,7 @@ const pageSizeAt = 8;
 const indexLeaf = 0x0a;
 const tableLeaf = 0x0d;
 
-/** Counts the frames of a WAL that has not restarted, as if it had been checkpointed whenever it had so many. */
+/** Counts the frames of a WAL that has not restarted, as if it had been checkpointed whenever it had that many. */
 export function countFrames(wal: Buffer, framesPerCheckpoint: number): WalFrames {
   const pageBytes = wal.readUInt32BE(pageSizeAt);
   const pages = new Set<number>();
@@ -35,7 +35,7 @@ export function countFrames(wal: Buffer, framesPerCheckpoint: number): WalFrames
   return { frames, bytes: frames * frameBytes, checkpointedPages, tableLeaves, indexLeaves };
 }
 
-/** How many of so many leaves a batch of random ids is expected to change, per plant. */
+/** How many of that many leaves a batch of random ids is expected to change, per plant. */
 export function expectedLeaves(leaves: number, batch: number): number {
   return (leaves * (1 - (1 - 1 / leaves) ** batch)) / batch;
 }
