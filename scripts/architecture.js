@@ -1,8 +1,8 @@
-// npm run architecture: writes the generated parts of ARCHITECTURE.md, made from modules.json.
+// npm run architecture: writes the generated parts of ARCHITECTURE.md from modules.json.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** The page with its generated parts up to date. Each stands between two marker comments that name it. */
+/** The page with its generated parts up to date. Each is between two marker comments that name it. */
 export function withDiagrams(page, { modules, requestPath }) {
   const parts = {
     "module diagram": mermaid(moduleDiagram(modules)),

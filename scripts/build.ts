@@ -1,5 +1,5 @@
 // npm run build [-- TARGET…]: dist/plant-store, a single executable for this machine; with targets, one for each by its name;
-// with `all`, one for each platform that Bun supports. Beside each are its bill of materials and the licences of what
+// with `all`, one for each platform that Bun supports. Each comes with its bill of materials and the licences of what
 // it contains; SHA256SUMS covers all.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -12,7 +12,7 @@ import { writeChecksums } from "./checksums.ts";
 import { type BunPackage, fetchBun, ownBun } from "./fetch-bun.ts";
 import { billOfMaterials, licenceTexts, packagesInExecutable } from "./supply-chain.js";
 
-// By our name, with the npm package that has Bun for it.
+// By our name, with the npm package of its Bun.
 const targets: Record<string, string> = {
   "linux-x64": "bun-linux-x64",
   "linux-x64-baseline": "bun-linux-x64-baseline",
@@ -76,7 +76,7 @@ async function build(name: string, bun: BunPackage, target: string | undefined):
   console.log(`${file}  ${(Bun.file(outfile).size / 1e6).toFixed(1)} MB`);
 }
 
-/** The console's bundle is only text to the build, so its files are asked for separately. */
+/** The console's bundle is only text to the build, so its files are listed separately. */
 async function filesOfConsole(): Promise<string[]> {
   const { metafile } = await Bun.build({
     entrypoints: [join(source, "console/main.tsx")],
@@ -92,7 +92,7 @@ function filesIn(metafile: Bun.BuildMetafile | undefined): string[] {
   return Object.keys(metafile?.inputs ?? {}).map((path) => relative(root, path));
 }
 
-/** Puts the bundled console in the place of its bundler. */
+/** Replaces the console's bundler with the bundled console. */
 async function builtConsole(): Promise<BunPlugin> {
   const files = [...(await bundleConsole())].map(([path, { type, gzip }]) => [
     path,

@@ -31,7 +31,7 @@ if (noBrowser !== undefined)
   console.log(`The browser tests were skipped: there is no browser (${noBrowser}). ${browserAdvice}`);
 process.exit(failed.length > 0 ? 1 : code);
 
-/** Runs while the tests do, which mostly wait. Settles with its name when it fails. */
+/** Runs in parallel with the tests, which mostly wait. Settles with its name if it fails. */
 function check(name, args) {
   return new Promise((resolve) => {
     const startMs = performance.now();

@@ -1,4 +1,4 @@
-// Installs what tests need from Debian's packages, where that is possible.
+// Installs what tests need from Debian's packages, if possible.
 import { spawnSync } from "node:child_process";
 
 // Another package installation on the machine may take a while.

@@ -25,7 +25,7 @@ export function ownBun(): BunPackage {
   return { name, version, integrity, binary: process.execPath };
 }
 
-/** Bun for another platform, from npm like every other dependency; Bun's own download would go around npm's settings. */
+/** Bun for another platform, from npm like every other dependency; Bun's own download would bypass npm's settings. */
 export function fetchBun(platform: string): BunPackage {
   const name = `@oven/${platform}`;
   const folder = join(cache, `${platform}-${version}`);

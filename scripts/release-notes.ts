@@ -9,7 +9,7 @@ export interface ReleaseState {
 
 const changedFilesMax = 10;
 
-/** The changelog's section with that heading, or none where it is missing or empty. */
+/** The changelog's section with that heading, or none if it is missing or empty. */
 export function changelogSection(changelog: string, heading: string): string | undefined {
   const sections = changelog.split(/^## /m).slice(1);
   const found = sections.find((text) => /^\[?([^\]\s]+)/.exec(text)?.[1] === heading);
@@ -17,7 +17,7 @@ export function changelogSection(changelog: string, heading: string): string | u
   return body === "" ? undefined : `${body}\n`;
 }
 
-/** Why this commit cannot be released, a sentence each. With `untagged`, to try it, version and tag need not agree. */
+/** Why this commit cannot be released, one sentence per reason. With `untagged`, for a trial, version and tag need not agree. */
 export function releaseProblems(state: ReleaseState, untagged: boolean): string[] {
   const { version, clientVersion, changelog, status, tagsOfHead } = state;
   const problems: string[] = [];

@@ -28,7 +28,7 @@ const problems = releaseProblems(
 );
 if (problems.length > 0) end(1, problems.join("\n"));
 
-// A clone has what is committed and nothing else: no ignored file can become part of a release.
+// A clone has only what is committed: no ignored file can become part of a release.
 const clone = mkdtempSync(join(tmpdir(), "plant-store-release-"));
 process.on("exit", () => rmSync(clone, { recursive: true, force: true }));
 // Ctrl-C ends the current command too, whose failure then ends this process: the clone of a gigabyte is removed.

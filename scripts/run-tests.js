@@ -6,19 +6,19 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bunFlags, bunMissing, findBun } from "../bin/find-bun.js";
 
-// Far above what any test takes: a busy machine is slow, and only a test that hangs is at fault.
+// Far above what any test takes: only a test that hangs should fail, not one on a busy machine.
 const testMsMax = 60_000;
 // Most tests wait for a timer, a disk or another process, so more files than cores run at a time.
 const filesAtOnce = 5;
-// More than this many files that fail are no accident.
+// If more files than this fail, it is not by chance.
 const retriedFilesMax = 3;
 // How long each file took when this was last written, by `npm test -- --update-timings`: the longest start first.
 const timings = fileURLToPath(new URL("../test/timings.json", import.meta.url));
 
 /**
  * Runs the tests in those files or folders, and settles with the exit code. Under CI the plain line `N passed, N failed` at the
- * end is what is read. With `retryAlone`, a few files that fail run once more, one after another: beside four others on a busy
- * machine a test may fail that passes alone. Which ones did is printed.
+ * end is what is read. With `retryAlone`, a few files that fail run once more, one after another: in parallel with others on a
+ * busy machine, a test may fail that passes alone. Which ones did is printed.
  */
 export async function runTests(paths, { flags = [], environment = {}, retryAlone = false } = {}) {
   const first = await runOnce(paths, flags, environment);
@@ -34,7 +34,7 @@ export async function runTests(paths, { flags = [], environment = {}, retryAlone
     : undefined;
   const failed = second?.failed ?? first.failed;
   const skipped = first.skipped > 0 ? `, ${first.skipped} skipped` : "";
-  if (second?.code === 0) console.log(`Failed beside others and passed alone: ${retried.join(", ")}`);
+  if (second?.code === 0) console.log(`Failed in parallel and passed alone: ${retried.join(", ")}`);
   console.log(`${first.passed + first.failed - failed} passed, ${failed} failed${skipped}`);
   return (second ?? first).code;
 }

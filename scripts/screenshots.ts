@@ -116,7 +116,7 @@ async function seedRefusals(): Promise<void> {
   }
 }
 
-/** The tokens that the plants name, one of them revoked; gives back the secret to sign in with. */
+/** The tokens that the plants name, one of them revoked; returns the secret to sign in with. */
 async function makeTokens({ operatorUrl }: TestService): Promise<string> {
   const call = async (path: string, body: unknown): Promise<{ token: { id: string }; secret: string }> => {
     const headers = { Authorization: `Bearer ${operatorToken}` };
@@ -132,7 +132,7 @@ async function makeTokens({ operatorUrl }: TestService): Promise<string> {
   return secret;
 }
 
-/** Two frames without a change of what is drawn, and what was said to be loading is there. */
+/** Two frames without a visible change, with everything loaded. */
 async function settle(page: Page): Promise<void> {
   await page.locator('[aria-busy="true"]').waitFor({ state: "detached" });
   await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");

@@ -5,11 +5,11 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-// Licences that ask for no more than their own text.
+// Licences that require no more than their own text.
 const licencesAllowed = ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"];
 const runtime = "@oven/bun-";
 const inRuntime =
-  "The Bun binary also contains software of others, such as JavaScriptCore (LGPL-2.1), BoringSSL and SQLite; its LICENSE.md names them.";
+  "The Bun binary also contains third-party software, such as JavaScriptCore (LGPL-2.1), BoringSSL and SQLite; its LICENSE.md names them.";
 
 /** The packages of a lock file that are installed with `--omit=dev`, by their path. */
 export function shippedPackages(lock) {
@@ -64,7 +64,7 @@ export function billOfMaterials(lock, shipped = shippedPackages(lock)) {
   };
 }
 
-/** The licence texts of packages, which nearly every licence asks to be passed on with copies. */
+/** The licence texts of packages, which nearly every licence requires to be included in copies. */
 export function licenceTexts(packages) {
   return packages
     .map(({ path, name, version, license }) => {

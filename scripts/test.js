@@ -11,7 +11,7 @@ import { installBrowsers } from "./browsers.js";
 import { inParallel, runTests } from "./run-tests.js";
 
 const quick = ["./src", "./test/contract.test.ts", "./test/tidy.test.ts"];
-// Those whose services and commands are processes of their own.
+// Those whose services and commands are separate processes.
 const ofBuilt = [
   "built",
   "command-line",
