@@ -38,7 +38,7 @@ describe("the system page", () => {
     await page.getByRole("button", { name: "Back up now" }).click();
     await page.getByText("The backup is complete and checked.").waitFor();
     await page.getByRole("button", { name: "Verify" }).click();
-    await page.getByText(/\.db is sound\.$/).waitFor();
+    await page.getByText(/\.db is intact\.$/).waitFor();
     const waiting = page.waitForEvent("download");
     await page.getByRole("button", { name: "Download" }).click();
     const downloaded = await waiting;

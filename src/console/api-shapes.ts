@@ -14,7 +14,7 @@ export interface PlantPage {
 }
 
 export interface Me {
-  /** Where clients reach the public listener, without a slash at the end. */
+  /** Where clients reach the public listener, without a trailing slash. */
   readonly publicUrl: string;
   readonly name: string;
   readonly scopes: readonly string[];
@@ -100,7 +100,7 @@ export type RowOutcome =
       readonly element?: number;
       readonly error?: number;
       readonly message: string;
-      /** In base64; absent where it is too long. */
+      /** In base64; absent if it is too long. */
       readonly row?: string;
     };
 
@@ -115,7 +115,7 @@ export interface ServiceSettings {
 }
 
 export interface Backups {
-  /** Why there are none, where there can be none. */
+  /** Why backups are unavailable, if they are. */
   readonly unavailable?: string;
   readonly backups: readonly { readonly name: string; readonly at: string; readonly bytes: number }[];
   readonly task?: { readonly kind: "create" | "verify"; readonly name?: string; readonly step: string };

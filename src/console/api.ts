@@ -20,7 +20,7 @@ export class OperatorApi {
   readonly token: string;
   readonly #onUnauthorized: () => void;
 
-  /** `onUnauthorized` is called when the token is not valid any more. */
+  /** `onUnauthorized` is called when the token is no longer valid. */
   constructor(token: string, onUnauthorized: () => void) {
     this.token = token;
     this.#onUnauthorized = onUnauthorized;

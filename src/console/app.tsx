@@ -37,7 +37,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
 
   const signOut = useCallback((message?: string) => {
     sessionStorage.removeItem(tokenKey);
-    // Without a message it is the user who leaves.
+    // Without a message, the user has signed out.
     if (message === undefined) {
       discardDrafts();
       importRef.current = undefined;

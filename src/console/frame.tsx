@@ -99,7 +99,7 @@ function FeedIndicator() {
   );
 }
 
-/** Says since when nothing new arrives, on every page, and goes once the service is back. */
+/** Says, on every page, how long nothing new has arrived; removed once the service is back. */
 function OfflineNotice() {
   const { feed } = useSession();
   const state = useFeedState();

@@ -1,4 +1,4 @@
-/** What GET /api/identity-provider says; empty where the console signs in with tokens alone. */
+/** What GET /api/identity-provider says; empty if the console signs in with tokens only. */
 export interface IdentityProvider {
   readonly issuer?: string;
   readonly clientId?: string;
@@ -33,7 +33,7 @@ export async function fetchProvider(): Promise<IdentityProvider> {
   return (await response.json()) as IdentityProvider;
 }
 
-/** Leaves the page for the provider's (authorization code flow with PKCE). */
+/** Redirects to the provider (authorization code flow with PKCE). */
 export async function startSignIn(provider: IdentityProvider): Promise<void> {
   if (crypto.subtle === undefined)
     throw new Error("The browser allows this only over https, or on localhost. Open the console there.");
@@ -56,7 +56,7 @@ export async function startSignIn(provider: IdentityProvider): Promise<void> {
   location.assign(url);
 }
 
-/** Takes the provider's response out of the address, so that it is in no bookmark and no reload. */
+/** Removes the provider's response from the address, so that no bookmark or reload has it. */
 export function takeSignInResponse(): SignInResponse | undefined {
   const query = new URLSearchParams(location.search);
   if (!query.has("state") || !(query.has("code") || query.has("error"))) return undefined;

@@ -20,7 +20,7 @@ import "./style/operate.css";
 applyTheme();
 const root = document.getElementById("console");
 if (root !== null) {
-  // What the page says until its script runs.
+  // The text of the page until its script runs.
   root.replaceChildren();
   render(
     <CrashBoundary>

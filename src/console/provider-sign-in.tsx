@@ -14,7 +14,7 @@ interface ProviderSignInProps {
   readonly onToken: (token: string) => Promise<void>;
 }
 
-/** Signing in with the identity provider, where the service has one. */
+/** Signing in with the identity provider, if the service has one. */
 export function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
   const [provider, setProvider] = useState<IdentityProvider>({});
   const [error, setError] = useState<string>();

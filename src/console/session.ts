@@ -14,13 +14,13 @@ export interface Session {
   readonly importRef: { current: ImportRun | undefined };
   /** Opens the dialog for a new plant. */
   addPlant(): void;
-  /** Shows a new secret. It stays also where it ends this session, by replacing the session's own. */
+  /** Shows a new secret. It stays even if it replaces this session's own, which ends the session. */
   showSecret(minted: MintedToken): void;
   /** Announces a message to screen readers. */
   announce(message: string): void;
 }
 
-/** Whether the token has the scope, by itself or as a part of `operator`. */
+/** Whether the token has the scope, directly or as part of `operator`. */
 export function hasScope({ scopes }: Me, scope: string): boolean {
   return scopes.includes(scope) || (scope !== "plants:create" && scopes.includes("operator"));
 }

@@ -38,7 +38,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
     setBusy(true);
     try {
       const api = new OperatorApi(candidate, () => {});
-      // Only a token that was typed in is a sign-in, for the audit trail; a reload is none.
+      // For the audit trail, only a token that was typed in is a sign-in; a reload is not.
       const me =
         candidate === storedToken ? await api.get<Me>("/api/me") : await api.post<Me>("/api/sign-in", {});
       onSignIn(candidate, me);
@@ -47,7 +47,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
       setError(known ?? errorMessage(reason));
       setBusy(false);
       if (candidate === storedToken && known !== undefined) onForget();
-      // The service was away, not the token wrong: try the tab's own token until it is back.
+      // The service was unavailable, the token not wrong: try the tab's token until it is back.
       if (candidate === storedToken && known === undefined)
         retry.current = setTimeout(() => void signIn(candidate), retryMs);
       input.current?.focus();

@@ -13,7 +13,7 @@ export interface Loaded<T> {
   reload(): void;
 }
 
-/** What a page shows. After an error it loads again by itself, so that no page claims an outage that is over. */
+/** What a page shows. After an error it reloads by itself, so that no page reports an outage that is over. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const { feed } = useSession();
   const [value, setValue] = useState<T>();

@@ -54,7 +54,7 @@ export function AuditPage() {
       )}
       {entries?.length === 0 && (
         <EmptyState title="No entries yet">
-          <p>The next sign-in, export or change of a token will be here.</p>
+          <p>The next sign-in, export or token change will be here.</p>
         </EmptyState>
       )}
       {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}

@@ -13,7 +13,7 @@ interface Indication {
   readonly state: "running" | "waiting" | "failed";
 }
 
-/** On every page but its own: that an import is running, or that it needs attention. */
+/** On every page but its own: whether an import is running or needs attention. */
 export function ImportIndicator() {
   const { importRef } = useSession();
   const { path } = useRouter();

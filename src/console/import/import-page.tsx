@@ -107,7 +107,7 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
           <button type="button" class="primary" onClick={() => input.current?.click()}>
             Choose a file
           </button>
-          <p class="note">NDJSON, a JSON array or CSV, of any size; also compressed by gzip, or in UTF-16.</p>
+          <p class="note">NDJSON, a JSON array or CSV, of any size; also gzip-compressed or in UTF-16.</p>
         </>
       ) : (
         <>

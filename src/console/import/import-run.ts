@@ -26,7 +26,7 @@ export class ImportRun {
   readonly file: File;
   readonly report: ImportReport;
   state: RunState = "running";
-  /** Why the import failed, or why it waits. */
+  /** Why the import failed or is waiting. */
   error: unknown;
   waiting = false;
   bytesRead = 0;
@@ -71,7 +71,7 @@ export class ImportRun {
     this.#abort.abort();
   }
 
-  /** Continues where it stopped or failed, also in another session. */
+  /** Continues where it stopped or failed, even in another session. */
   resume(api: OperatorApi): void {
     if (this.state === "running" || this.state === "done") return;
     this.#spentMs = this.seconds * 1000;

@@ -9,7 +9,7 @@ export interface ChartRange {
   /** The start of each minute or hour, in seconds. */
   readonly times: number[];
   readonly creates: number[];
-  /** Undefined where the service does not report them. */
+  /** Undefined if the service does not report them. */
   readonly refusals: number[] | undefined;
 }
 

@@ -6,7 +6,7 @@ export interface CountBar {
   readonly key: string;
   readonly name: ComponentChildren;
   readonly count: number;
-  /** Where the bar leads. */
+  /** What the bar links to. */
   readonly href?: string | undefined;
   readonly kind?: "refused" | "bad";
 }

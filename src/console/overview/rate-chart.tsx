@@ -11,7 +11,7 @@ interface Hovered {
   readonly topPx: number;
 }
 
-/** Plants created, and refused where the service counts them, over time. */
+/** Plants created, and refused if the service counts them, over time. */
 export function RateChart({ range }: { readonly range: ChartRange }) {
   const container = useRef<HTMLDivElement>(null);
   const chart = useRef<UPlot>(undefined);

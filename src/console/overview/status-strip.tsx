@@ -35,7 +35,7 @@ function StoreSize({ store }: { readonly store: Overview["store"] }) {
   );
 }
 
-/** Nothing on PostgreSQL, which has backups of its own. */
+/** Nothing on PostgreSQL, which has its own backups. */
 function LastBackup({ at }: { readonly at: string | null | undefined }) {
   if (at === undefined) return null;
   if (at === null) return <span>No backup yet</span>;

@@ -9,7 +9,7 @@ const width = 200;
 const height = 28;
 const pointsMax = 60;
 
-/** A small line that shows where a number is going; the number beside it says how much. */
+/** A sparkline that shows the trend of the number next to it. */
 export function Trend({ values, kind = "created", fromZero = true }: TrendProps) {
   const points = condense(values);
   const low = fromZero ? 0 : Math.min(...points);
@@ -33,7 +33,7 @@ export function Trend({ values, kind = "created", fromZero = true }: TrendProps)
   );
 }
 
-/** Averages neighbours, so that the line is not a comb. */
+/** Averages neighbours to smooth the line. */
 function condense(values: readonly number[]): readonly number[] {
   const size = Math.ceil(values.length / pointsMax);
   if (size <= 1) return values.length === 0 ? [0, 0] : values;

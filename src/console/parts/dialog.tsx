@@ -4,7 +4,7 @@ import { Icon } from "./icons.tsx";
 
 interface DialogProps {
   readonly title: string;
-  /** Someone wants to close it. It stays open for as long as it is rendered. */
+  /** The user wants to close it. It stays open for as long as it is rendered. */
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
@@ -41,7 +41,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         onClose();
       }}
       onClose={(event) => {
-        // Closed by the browser all the same, such as by a phone's back gesture.
+        // Closed by the browser anyway, such as by a phone's back gesture.
         if (!event.currentTarget.isConnected || event.currentTarget.open) return;
         event.currentTarget.showModal();
         onClose();

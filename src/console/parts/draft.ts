@@ -9,7 +9,7 @@ export interface Draft<Value> {
   discard(): void;
 }
 
-/** What is typed into a dialog. It survives a lost session, also where signing in again leaves the page, until it is discarded. */
+/** What is typed into a dialog. It survives a lost session, even if signing in again leaves the page, until it is discarded. */
 export function useDraft<Value extends object>(name: string, initial: Value): Draft<Value> {
   const key = prefix + name;
   const [value, setValue] = useState<Value>(() => {

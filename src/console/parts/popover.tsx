@@ -7,7 +7,7 @@ interface PopoverProps {
   readonly buttonClass: string;
   readonly class?: string;
   readonly panelClass?: string;
-  /** Beside the button, such as another button. */
+  /** Next to the button, such as another button. */
   readonly after?: ComponentChildren;
   readonly children: (close: () => void) => ComponentChildren;
 }

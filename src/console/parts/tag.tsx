@@ -9,7 +9,7 @@ interface TagProps {
 
 const degrees = 360;
 
-/** A tag, in a quiet hue of its own. */
+/** A tag, in its own muted hue. */
 export function Tag({ tag, href }: TagProps) {
   const style = { "--hue": String(hueOf(tag)) };
   const text = <PlantText text={tag} />;

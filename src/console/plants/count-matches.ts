@@ -3,7 +3,7 @@ import type { MatchCounted } from "../api-shapes.ts";
 
 export interface Counted {
   readonly plants: number;
-  /** Whether it is all, or as many as were found so far. */
+  /** Whether the count is complete, or only so far. */
   readonly done: boolean;
 }
 

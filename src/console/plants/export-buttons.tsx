@@ -8,7 +8,7 @@ import { apiFilter, isFiltered, type PlantFilter } from "./plant-filter.ts";
 
 const formats = [
   { format: "ndjson", name: "NDJSON", note: "One JSON object per line, exact." },
-  // Most who export CSV open it in a spreadsheet, which would run a plant's name as a formula.
+  // Most people open an exported CSV in a spreadsheet, which would run a plant's name as a formula.
   { format: "csv-safe", name: "CSV", note: "For spreadsheets; runs no formula." },
 ] as const;
 

@@ -32,7 +32,7 @@ export function FilterChip({ name, value, onClear, children }: FilterChipProps) 
             class="bare unset"
             aria-label={`Remove the filter ${name}`}
             onClick={(event) => {
-              // This button goes, so the chip gets the focus.
+              // This button disappears, so the chip gets the focus.
               event.currentTarget.parentElement?.querySelector("button")?.focus();
               onClear();
             }}

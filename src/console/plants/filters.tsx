@@ -63,7 +63,7 @@ export function Filters({ filter, onChange }: FiltersProps) {
           type="button"
           class="bare"
           onClick={() => {
-            // This button goes, so the search gets the focus.
+            // This button disappears, so the search gets the focus.
             search.current?.focus();
             onChange(noFilter);
           }}

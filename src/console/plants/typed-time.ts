@@ -3,7 +3,7 @@ const spoken = /^(?<day>\d{1,2}) (?<month>[a-z]{3})[a-z]* (?<year>\d{4})(?:,? (?
 const numeric = /^(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)(?:[ T](?<time>[\d:]+))?$/;
 const clock = /^(?<hour>\d{1,2}):(?<minute>\d\d)(?::(?<second>\d\d))?$/;
 
-/** "15 Nov 2026, 18:00", in local time; empty for an empty time. Seconds only where there are any. */
+/** "15 Nov 2026, 18:00", in local time; empty for an empty time. Seconds only if there are any. */
 export function formatTyped(iso: string): string {
   const time = new Date(iso);
   if (iso === "" || Number.isNaN(time.getTime())) return "";
@@ -12,7 +12,7 @@ export function formatTyped(iso: string): string {
   return `${day}, ${clock.endsWith(":00") ? clock.slice(0, -3) : clock}`;
 }
 
-/** The ISO time that was typed, "" for nothing, undefined if it is no time. A date alone is its start; a time alone is today. */
+/** The ISO time that was typed, "" for nothing, undefined if it is not a time. A date alone is its start; a time alone is today. */
 export function parseTyped(text: string, now = new Date()): string | undefined {
   const typed = text.trim();
   if (typed === "") return "";

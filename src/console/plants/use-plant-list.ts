@@ -67,7 +67,7 @@ export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
   useLayoutEffect(() => reload(), [reload]);
   useEffect(() => () => latest.current?.close(), []);
 
-  // In any order of the table: an outage that is over leaves no error.
+  // In either order: the error of a past outage must not stay.
   useEffect(
     () => feed.subscribe({ onReconnect: () => latest.current?.state === "failed" && reload() }),
     [feed, reload],

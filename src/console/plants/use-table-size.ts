@@ -9,7 +9,7 @@ export interface TableSize {
   readonly rowsMax: number;
 }
 
-// What fits beside the name and the id.
+// What fits next to the name and the id.
 const mediumPx = 820;
 const narrowPx = 560;
 const rowPx = 36;
@@ -19,7 +19,7 @@ const aroundRowsPx = 36 + 39 + 2;
 const bordersPx = 2;
 const rowsMin = 3;
 
-/** The table's layout, by the space that it has: the one source for both the rows' height and their columns. */
+/** The table's layout in the available space: the one source for both the rows' height and their columns. */
 export function useTableSize(slot: { readonly current: HTMLElement | null }): TableSize {
   const [size, setSize] = useState<TableSize>({ width: "wide", rowPx, rowsMax: rowsMin });
   useEffect(() => {
@@ -37,7 +37,7 @@ export function useTableSize(slot: { readonly current: HTMLElement | null }): Ta
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
-    // A line more under the rows leaves space for fewer of them.
+    // An additional line under the rows leaves space for fewer of them.
     if (card !== null) observer.observe(card);
     return () => observer.disconnect();
   }, []);

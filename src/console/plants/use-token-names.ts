@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Token } from "../api-shapes.ts";
 import { hasScope, useSession } from "../session.ts";
 
-/** The names of all tokens, as suggestions; none where the token may not list them. */
+/** The names of all tokens, as suggestions; none if the token may not list them. */
 export function useTokenNames(): readonly string[] {
   const { api, me } = useSession();
   const [names, setNames] = useState<readonly string[]>([]);

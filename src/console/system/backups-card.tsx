@@ -129,7 +129,7 @@ function statusText({ task, last, backups, unavailable }: Backups): string {
   if (last !== undefined) {
     const what = last.kind === "create" ? "The backup" : (last.name ?? "The backup");
     if (last.problem !== undefined) return `${what} failed: ${last.problem}`;
-    return last.kind === "create" ? "The backup is complete and checked." : `${what} is sound.`;
+    return last.kind === "create" ? "The backup is complete and checked." : `${what} is intact.`;
   }
   return backups.length === 0 && unavailable === undefined ? "No backups yet." : "";
 }

@@ -4,7 +4,7 @@ import { formatTime } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 
-/** Shows a new secret, once: it closes only after the secret was copied, or that it is saved was confirmed. */
+/** Shows a new secret, once: it closes only after the user has copied it or confirmed that it is saved. */
 export function SecretOnce({
   minted,
   onClose,

@@ -12,7 +12,7 @@ interface PlantCounts {
   count(name: string): void;
 }
 
-/** How many plants each token has created: one after another, live tokens first, once the table is there. */
+/** How many plants each token has created: counted one by one, live tokens first, once the table is rendered. */
 export function usePlantCounts(tokens: readonly Token[]): PlantCounts {
   const { api } = useSession();
   const [counts, setCounts] = useState<ReadonlyMap<string, Counted>>(new Map());
