@@ -29,19 +29,16 @@ afterAll(async () => {
 });
 
 describe("an access-log line", () => {
-  test.skipIf(!hasIpv6)(
-    "names an IPv4 peer in its own form where the listener is on all addresses",
-    async () => {
-      await using all = await startTestService({ "log-requests": "all", listen: "[::]:0" });
-      await post(`http://127.0.0.1:${new URL(all.url).port}`, '{"id":1,"name":"a"}', {
-        "X-Request-Id": "mapped",
-      });
-      expect(line(all, "mapped")).toMatchObject({
-        "client.address": "127.0.0.1",
-        "network.peer.address": "127.0.0.1",
-      });
-    },
-  );
+  test.skipIf(!hasIpv6)("names an IPv4 peer as IPv4 if the listener is on all addresses", async () => {
+    await using all = await startTestService({ "log-requests": "all", listen: "[::]:0" });
+    await post(`http://127.0.0.1:${new URL(all.url).port}`, '{"id":1,"name":"a"}', {
+      "X-Request-Id": "mapped",
+    });
+    expect(line(all, "mapped")).toMatchObject({
+      "client.address": "127.0.0.1",
+      "network.peer.address": "127.0.0.1",
+    });
+  });
 
   test("has the peer's address and the token's name, on both listeners", async () => {
     await post(direct.url, '{"id":1,"name":"a"}', { "X-Request-Id": "created" });
@@ -63,7 +60,7 @@ describe("an access-log line", () => {
       });
   });
 
-  test("has the address where there is no valid token, no request, or an open path", async () => {
+  test("has the address if there is no valid token, no request, or an open path", async () => {
     await post(direct.url, "{}", { Authorization: `Bearer ${"x".repeat(30)}`, "X-Request-Id": "guess" });
     await get(`${direct.url}/livez`, "", { "X-Request-Id": "probe" });
     await sendRaw(direct.port, ["nonsense\r\n\r\n"]);
@@ -85,7 +82,7 @@ describe("an access-log line", () => {
     expect(lines(direct).filter((one) => one["url.path"] === "/api/exports/{secret}")).toHaveLength(3);
   });
 
-  test("has such a link as its route also where the request gets no further than its head", async () => {
+  test("has such a link as its route even if the request fails after its head", async () => {
     const secret = crypto.randomUUID();
     const path = `/api/exports/${secret}`;
     const port = Number(new URL(direct.operatorUrl).port);
@@ -106,7 +103,7 @@ describe("an access-log line", () => {
     ).toEqual(refused.map(() => "/api/exports/{secret}"));
   });
 
-  test("has the address also where the client has gone away", async () => {
+  test("has the address even if the client has gone away", async () => {
     const socket = connect({ port: Number(new URL(direct.operatorUrl).port), host: "127.0.0.1" });
     await new Promise((resolve) => socket.once("connect", resolve));
     // Read from the store, so it responds after the reset.
@@ -131,7 +128,7 @@ describe("an access-log line", () => {
     expect(Object.keys(line(direct, "no-trace") ?? {})).not.toContain("trace_id");
   });
 
-  test("has a method that is not of HTTP as another one, with the name it came by", async () => {
+  test("has an unknown method as _OTHER, with its original name", async () => {
     await sendRaw(direct.port, ["BREW /plants HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: brew\r\n\r\n"]);
     expect(line(direct, "brew")).toMatchObject({
       "http.request.method": "_OTHER",
@@ -149,7 +146,7 @@ describe("the address", () => {
   const spoofed = "203.0.113.9, 198.51.100.7, 10.1.2.3";
   const byProxy = { "network.peer.address": "127.0.0.1" };
 
-  test("is the peer's, whatever the headers say, where no proxy is trusted", async () => {
+  test("is the peer's, whatever the headers say, if no proxy is trusted", async () => {
     const headers = { "X-Forwarded-For": spoofed, Forwarded: "for=203.0.113.9", "X-Real-IP": "203.0.113.9" };
     await get(`${direct.url}/livez`, "", { ...headers, "X-Request-Id": "claims" });
     expect(line(direct, "claims")).toMatchObject({ "client.address": "127.0.0.1" });

@@ -88,7 +88,7 @@ describe("backup -", () => {
     expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
   });
 
-  test("fails if its reader ends early, and what that reader has is not restored", async () => {
+  test("fails if its reader ends early, and what that reader has cannot be restored", async () => {
     rmSync(backupRecordFile(database), { force: true });
     // Larger than the buffer of a pipe, so that it cannot be written before the reader is gone.
     const line = `set -o pipefail; "${process.execPath}" "${main}" backup - --database "${database}" | true`;
@@ -175,7 +175,7 @@ describe("backup DIR", () => {
     ]);
   });
 
-  test("removes nothing if the new backup is not sound", async () => {
+  test("removes nothing if the new backup is damaged", async () => {
     const to = newFolder();
     const old = ["01", "02"].map((day) => oldBackup(to, day));
     const bad = join(folder.path, "bad");
@@ -193,7 +193,7 @@ describe("backup DIR", () => {
     ).toEqual(old);
   });
 
-  test("removes what interrupted backups left, also one that was killed before its last step", async () => {
+  test("removes what interrupted backups left, even one killed before its last step", async () => {
     const to = newFolder();
     const name = "plants-2026-11-01T00-00-00-000Z.db";
     writeFileSync(join(to, `${name}.partial`), "SQLite format 3\0 and so on");

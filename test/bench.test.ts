@@ -34,7 +34,7 @@ describe("the guard", () => {
     ["others", { ...quiet, others: 0.4 }, "other processes use 40% of the processor"],
     ["steal", { ...quiet, steal: 0.12 }, "the hypervisor takes 12% of it"],
     ["spread", { ...quiet, spread: 0.31 }, "the bare server's rates differ by 31%"],
-  ])("does not judge where there is too much noise: %s", (_, noise, sentence) => {
+  ])("does not judge if there is too much noise: %s", (_, noise, sentence) => {
     for (const ratios of [good, slow]) {
       const { exitCode, lines } = verdict(ratios, noise);
       expect(exitCode).toBe(3);
@@ -69,7 +69,7 @@ test.each([
   expect(medianInterval(values)).toEqual(ranks as [number, number]);
 });
 
-test("a measurement is repeated where the hypervisor took too much, a limited number of times in a run", async () => {
+test("a measurement is repeated if the hypervisor took too much, a limited number of times in a run", async () => {
   const steals = [20, 20, 0, 20, 20];
   let times = { total: 0, idle: 0, steal: 0 };
   let measured = 0;
@@ -164,7 +164,7 @@ describe("the benchmarks page", () => {
     expect(page).toContain("### 64 connections, headers that differ");
   });
 
-  test("says what PocketBase makes of a commit and of an int64", () => {
+  test("says how PocketBase handles a commit and an int64", () => {
     const facts = {
       version: "0.22.20",
       synchronous: "NORMAL",
@@ -230,7 +230,7 @@ test("the frames of a WAL are counted by page", () => {
   }
 });
 
-test("a batch of random ids is expected to change nearly a leaf each where there are many", () => {
+test("a batch of random ids is expected to change nearly a leaf each if there are many", () => {
   expect(expectedLeaves(1, 64)).toBeCloseTo(1 / 64);
   expect(expectedLeaves(100_000, 64)).toBeGreaterThan(0.999);
 });

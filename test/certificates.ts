@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A certificate authority of a test's own, in a folder of its own. */
+/** A certificate authority for one test, in its own folder. */
 export class Authority {
   readonly #folder: string;
   readonly #name: string;

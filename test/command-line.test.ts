@@ -251,7 +251,7 @@ describe("the other commands", () => {
     expect(out).not.toContain(environment.PLANT_STORE_ACCESS_TOKEN);
   });
 
-  test("a password in a flag is warned of, one in a variable is not", async () => {
+  test("a password in a flag causes a warning, one in a variable does not", async () => {
     const url = "postgres://me:hidden@127.0.0.1:1/plants";
     const inFlag = await runInProcess(["config", "--database", url]);
     expect(inFlag.code).toBe(0);

@@ -5,7 +5,7 @@ import { findSecrets, printIfWaitFails } from "./harness.ts";
 
 export const launcher = fileURLToPath(new URL("../bin/plant-store.js", import.meta.url));
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-/** The single executable, where the tests are to run against it: npm run test:built. */
+/** The single executable, if the tests run against it: npm run test:built. */
 export const executable = process.env["PLANT_STORE_TEST_EXECUTABLE"];
 
 export interface Finished {

@@ -44,7 +44,7 @@ for (const workers of [1, 2]) {
   }, 60_000);
 }
 
-test("clients without a token that never read their answers do not keep a plant out", async () => {
+test("clients without a token that never read their responses do not block a plant", async () => {
   // Half of them are left for connections.
   await using service = await startWithDescriptors(64, 1);
   const sockets: Socket[] = [];
@@ -66,7 +66,7 @@ test("clients without a token that never read their answers do not keep a plant 
   for (const socket of sockets) socket.destroy();
 }, 60_000);
 
-/** The service as a process of its own, with so many file descriptors. */
+/** The service as a separate process, with that many file descriptors. */
 async function startWithDescriptors(descriptors: number, workers: number) {
   const folder = temporaryFolder();
   const flags = `--listen 127.0.0.1:0 --operator-listen 127.0.0.1:0 --workers ${workers}`;

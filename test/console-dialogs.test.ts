@@ -53,7 +53,7 @@ describe("a secret that is shown once", () => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
   });
 
-  test("has the focus itself where the browser has no clipboard, and is then confirmed", async () => {
+  test("has the focus itself if the browser has no clipboard, and is then confirmed", async () => {
     const page = await open("/tokens");
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
     await page.getByRole("button", { name: "Create a token" }).click();

@@ -135,7 +135,7 @@ describe("importing a file", () => {
   );
 
   test(
-    "reads what a spreadsheet saves, also compressed, and says what it detected",
+    "reads what a spreadsheet saves, even compressed, and says what it detected",
     async () => {
       const page = await open("/import");
       const text = "\ufeffid;name;tag\r\n1191;Árbol;indoor\r\nx;Elm;\r\n1192;Oak;\r\n";
@@ -155,7 +155,7 @@ describe("importing a file", () => {
   );
 
   test(
-    "is on every page while it runs, and can be stopped and resumed, also in the next session",
+    "is on every page while it runs, and can be stopped and resumed, even in the next session",
     async () => {
       const scopes = ["operator", "plants:create"];
       // So slow that it is running for as long as the test needs it to.

@@ -84,7 +84,7 @@ describe("signing in", () => {
   );
 
   test(
-    "shows one error at the field if the stored token is not valid any more",
+    "shows one error at the field if the stored token is no longer valid",
     async () => {
       const page = await open("/", { token: "an-earlier-token" });
       await page.locator(".field-error").waitFor();

@@ -8,7 +8,7 @@ const main = join(import.meta.dir, "../src/main.ts");
 const isLinux = process.platform === "linux";
 
 // It would hold every token and plant that was in memory.
-test.skipIf(!isLinux)("a crash writes no core file, even where the shell allows one", async () => {
+test.skipIf(!isLinux)("a crash writes no core file, even if the shell allows one", async () => {
   using folder = temporaryFolder();
   const crash = async (command: readonly string[], isReady: (said: string) => boolean) => {
     const child = start("sh", ["-c", 'ulimit -c unlimited 2>&- ; exec "$@"', "sh", ...command], {

@@ -54,7 +54,7 @@ describe("with --cors-origins", () => {
     }
   });
 
-  test("OPTIONS that is no preflight is refused as before", async () => {
+  test("OPTIONS that is not a preflight is refused as before", async () => {
     expect((await options(running.url, { Origin: origin })).status).toBe(405);
   });
 
@@ -70,7 +70,7 @@ describe("with --cors-origins", () => {
   });
 });
 
-test("without it, nothing says anything about origins", async () => {
+test("without it, no response mentions origins", async () => {
   await using closed = await startTestService();
   const request = `OPTIONS /plants HTTP/1.1\r\nHost: localhost\r\nOrigin: ${origin}\r\nAccess-Control-Request-Method: POST\r\n\r\n`;
   const { text } = await sendRaw(closed.port, [request]);

@@ -240,7 +240,7 @@ describe("commands that only read", () => {
     expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
   });
 
-  test("leave no files beside a data file that no service has open", async () => {
+  test("leave no files next to a data file that no service has open", async () => {
     const place = join(folder.path, "alone");
     mkdirSync(place);
     copyFileSync(sound, join(place, "plants.db"));

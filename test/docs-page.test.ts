@@ -125,7 +125,7 @@ describe("the docs page", () => {
         new Response(child.stdout).text(),
         new Response(child.stderr).text(),
       ]);
-      // The progress that curl prints is no error.
+      // The progress that curl prints is not an error.
       expect([await child.exited, language === "curl" ? "" : errors]).toEqual([0, ""]);
       if (language === "Go") continue;
       expect(printed).toContain('{"name":"O\'Fern \\"quoted\\" \\\\ `$x` 🌱"}');

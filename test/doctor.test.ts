@@ -49,7 +49,7 @@ function examineMount(prepare: string): {
 }
 
 describe("a healthy store", () => {
-  test("passes, beside a service and without one, and is left as it was", async () => {
+  test("passes, with and without a running service, and is left unchanged", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     chmodSync(folder.path, 0o700);
@@ -117,7 +117,7 @@ describe("what is broken in the folder", () => {
   } else
     console.error("Doctor's tests of a read-only and a full disk need root and mounts; they did not run.");
 
-  test("a folder that others write to, and files that they read, are warned of", async () => {
+  test("a folder that others can write to, and files that they can read, cause warnings", async () => {
     using folder = temporaryFolder();
     const inner = join(folder.path, "data");
     mkdirSync(inner);
@@ -136,7 +136,7 @@ describe("what is broken in the folder", () => {
     expect(find("settings")[0]?.message).toContain("PLANT_STORE_LISTN");
   });
 
-  test("a file that is not ours fails; a recorded failure is warned of", async () => {
+  test("a file that is not plant-store's fails; a recorded failure is a warning", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     writeFileSync(file, "not a database, but long enough to be read as the header of one, or so it seems...");
@@ -232,7 +232,7 @@ describe("the network", () => {
     expect([gone.code, gone.find("issuer")]).toMatchObject([1, [{ outcome: "fail" }]]);
   });
 
-  test("a listener without TLS, a proxy that is not trusted and one that all may be are warned of", async () => {
+  test("a listener without TLS, an untrusted proxy, and trusting everyone as a proxy cause warnings", async () => {
     using folder = temporaryFolder();
     const database = ["--database", join(folder.path, "plants.db")];
     const open = await examine([...database, "--listen", "0.0.0.0:0", "--base-url", "http://example.org"]);

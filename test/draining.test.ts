@@ -12,7 +12,7 @@ interface Client {
   toldToClose: boolean;
 }
 
-/** A client that sends its next request as soon as the last is answered, or a while later, until it is told to close. */
+/** A client that sends its next request as soon as the last is answered, or a while later, until a response says close. */
 function keepSending(port: number, firstId: number, thinkMs: number): Promise<Client> {
   return new Promise((resolve) => {
     const client: Client = { answered: 0, cut: 0, toldToClose: false };
@@ -42,7 +42,7 @@ function keepSending(port: number, firstId: number, thinkMs: number): Promise<Cl
 
 onEveryEngine((engine) => {
   for (const thinkMs of [0, 20]) {
-    test(`a stop under load leaves no request without an answer, with ${thinkMs} ms between requests`, async () => {
+    test(`a stop under load leaves no request without a response, with ${thinkMs} ms between requests`, async () => {
       for (let round = 0; round < 3; round++) {
         await using running = await engine.start();
         const clients = Array.from({ length: connections }, (_, index) =>
@@ -60,7 +60,7 @@ onEveryEngine((engine) => {
   }
 });
 
-test("pipelined requests are all answered while stopping, and the last answer says close", async () => {
+test("pipelined requests all get responses while stopping, and the last one says close", async () => {
   await using running = await startTestService();
   const requests = Array.from({ length: 20 }, (_, id) => rawPost(`{"id":${id},"name":"a"}`));
   const sending = sendRaw(running.port, ["\r\n", 150, requests.join("")], 1500);
@@ -85,7 +85,7 @@ test("a request on an idle connection is answered within the second that follows
   ]);
 });
 
-test("an idle connection holds a stop up for a second, and no longer than the drain timeout", async () => {
+test("an idle connection delays a stop by a second, and never beyond the drain timeout", async () => {
   for (const [timeout, longestMs] of [
     ["10s", 2000],
     ["100ms", 700],

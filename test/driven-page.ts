@@ -54,7 +54,7 @@ export class DrivenPage {
     );
   }
 
-  /** Errors of the page from now on, where the browser does not report them all by itself. */
+  /** Errors of the page from now on, if the browser does not report them all by itself. */
   recordErrors(): Promise<unknown> {
     return this.driver.evaluate(recordErrors);
   }

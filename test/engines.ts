@@ -53,7 +53,7 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
 
 export type DatabaseServer = Pick<PostgresServer, "newDatabase" | "stored" | "run"> & AsyncDisposable;
 
-/** Starts PostgreSQL, or Citus where PLANT_STORE_TEST_ENGINES names it. */
+/** Starts PostgreSQL, or Citus if PLANT_STORE_TEST_ENGINES names it. */
 export function startServer(): Promise<DatabaseServer> {
   return chosen === "citus" ? startCitus() : startPostgres();
 }

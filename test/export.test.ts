@@ -59,7 +59,7 @@ describe("export", () => {
     expect(readFileSync(output, "utf8")).toBe("an earlier export");
   });
 
-  test("a JSON array is valid, also when it is empty, and import reads it back", async () => {
+  test("a JSON array is valid, even if it is empty, and import reads it back", async () => {
     const output = join(folder.path, "plants.json");
     await runInProcess(["export", "--output", output, "--tag", "indoor", ...database]);
     const text = readFileSync(output, "utf8");
@@ -73,7 +73,7 @@ describe("export", () => {
     expect(JSON.parse(read.out)).toMatchObject({ valid: 1, refused: 0 });
   });
 
-  test("the ending of --output chooses the format, unless --format does", async () => {
+  test("the extension of --output chooses the format, unless --format does", async () => {
     const output = join(folder.path, "plants.csv");
     await runInProcess(["export", "--output", output, ...database]);
     expect(readFileSync(output, "utf8")).toStartWith("id,name,tag,");

@@ -67,7 +67,7 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
     },
   );
 
-  test("of the data file is never one of the thread that answers requests", async () => {
+  test("of the data file is never on the thread that answers requests", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     const syncs = recordSyncs(folder.path, ".db", "main thread");
@@ -95,7 +95,7 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails", () => {
     expect(storedPlants(file)).toHaveLength(3);
   });
 
-  test("because the disk is full, in a start after a crash, is no failed sync: the next start recovers", async () => {
+  test("because the disk is full, in a start after a crash, is not a failed sync: the next start recovers", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await crashed(file);
@@ -233,7 +233,7 @@ describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
     expect(storedPlants(file)).toHaveLength(3);
   });
 
-  test("refuses a file that is damaged where no other start checks, and changes nothing", async () => {
+  test("refuses a file with damage that no other start looks for, and changes nothing", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await stopped(file, 30);

@@ -24,7 +24,7 @@ async function warnings(modes: { folder: number; data: number; token: number }):
     .map((line) => String(JSON.parse(line).message).replaceAll(`${inner}/`, ""));
 }
 
-test("a data file and a token file that others can read or write are warned of, with the mode and the fix", async () => {
+test("a data file and a token file that others can read or write cause warnings, with the mode and the fix", async () => {
   expect(await warnings({ folder: 0o755, data: 0o644, token: 0o602 })).toEqual([
     "other users can read or write token, which has mode 602; run chmod 600 on it",
     "other users can read or write plants.db, which has mode 644; run chmod 600 on it",

@@ -93,7 +93,7 @@ function lastSeq(file: string): number {
   }
 }
 
-/** From the cursor in the last line that is complete, also of the segment that is being written. */
+/** From the cursor in the last complete line, even of the segment that is being written. */
 function lastInSegments(folder: string): number {
   try {
     const names = readdirSync(folder).filter((name) => /\.ndjson(?:\.partial)?$/.test(name));

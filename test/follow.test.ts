@@ -130,7 +130,7 @@ describe("follow", () => {
     expect((await followOnce(source, copies)).err).toContain("does not match its checksum");
   }, 30_000);
 
-  test("goes on as plants are stored, through restarts of the source, and ends on SIGTERM", async () => {
+  test("continues as plants are stored, through restarts of the source, and ends on SIGTERM", async () => {
     using folder = temporaryFolder();
     const [database, copy] = [join(folder.path, "source.db"), join(folder.path, "copy.db")];
     let source = await startTestService({}, database);
@@ -191,7 +191,7 @@ describe("follow", () => {
     expect(await followOnce(source, `${folder.path}/b/`, "--quiet")).toEqual({ code: 0, out: "", err: "" });
   });
 
-  test("says that it needs the operator listener where --from is another one", async () => {
+  test("says that it needs the operator listener if --from is another one", async () => {
     using folder = temporaryFolder();
     await using source = await startTestService();
     const args = ["follow", "--from", source.url, "--to", `${folder.path}/a/`, "--once"];
@@ -201,7 +201,7 @@ describe("follow", () => {
     });
   });
 
-  test("needs its tokens and a place for the cursor, and is refused without the scope", async () => {
+  test("needs its tokens and a file for the cursor, and is refused without the scope", async () => {
     const run = (to: string, variables: Record<string, string>) =>
       runInProcess(["follow", "--from", "http://127.0.0.1:9", "--to", to, "--once"], {
         environment: variables,
@@ -226,7 +226,7 @@ describe("follow", () => {
     });
   }, 30_000);
 
-  test("writes through no symlink, be it a segment, its checksum or a cursor", async () => {
+  test("never writes through a symlink, whether a segment, its checksum or a cursor", async () => {
     using folder = temporaryFolder();
     const path = (name: string) => join(folder.path, name);
     await using source = await startTestService();
@@ -244,7 +244,7 @@ describe("follow", () => {
     expect(segmentRows(path("copies"))).toHaveLength(3);
   }, 30_000);
 
-  test("gets nothing of a hostile source into its target, and gives the token to nobody else", async () => {
+  test("stores nothing from a hostile source, and sends the token nowhere else", async () => {
     using folder = temporaryFolder();
     const other: (string | null)[] = [];
     const serveLocal = (fetch: (request: Request) => Response) =>
@@ -282,7 +282,7 @@ describe("follow", () => {
     expect(other).toEqual([]);
   }, 30_000);
 
-  test("is equal at the end, though either side is killed with -9 under load", async () => {
+  test("is equal at the end, even if either side is killed with -9 under load", async () => {
     const report = await followThroughKills({ rounds: 2, clients: 8, to: "file" });
     expect(report).toMatchObject({ missing: 0, different: 0, extra: 0 });
     expect(report.plants).toBeGreaterThan(10);

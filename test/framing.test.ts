@@ -57,7 +57,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
     sendRaw(port, ["GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"], 1000);
 
   describe("requests arrive", () => {
-    test("cut at every byte", async () => {
+    test("split at every byte", async () => {
       const whole = rawPost(`{"id":${nextId++},"name":"cut"}`);
       const cuts = Array.from({ length: whole.length - 1 }, (_, index) => index + 1);
       const answers = await Promise.all(
@@ -74,7 +74,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       expect(statuses(text)).toEqual([200]);
     });
 
-    test("many ahead on one connection, and are answered in order", async () => {
+    test("pipelined on one connection, and are answered in order", async () => {
       const ids = Array.from({ length: 50 }, () => nextId++);
       const { text } = await sendRaw(port, [
         ids.map((id) => rawPost(`{"id":${id},"name":"n${id}"}`)).join(""),
@@ -84,14 +84,14 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       expect([...text.matchAll(/"name":"n(\d+)"/g)].map((match) => Number(match[1]))).toEqual(ids);
     });
 
-    test("ahead, with a refused one in between", async () => {
+    test("pipelined, with a refused one in between", async () => {
       const { text } = await sendRaw(port, [
         rawPost(`{"id":${nextId++},"name":"a"}`) + rawPost("{") + rawPost(`{"id":${nextId++},"name":"b"}`),
       ]);
       expect(statuses(text)).toEqual([200, 400, 200]);
     });
 
-    test("ahead by thousands, without growing the stack or the memory", async () => {
+    test("pipelined by the thousand, without growing the stack or the memory", async () => {
       const { text } = await sendRaw(
         port,
         ["GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20_000)],
@@ -137,7 +137,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       expect([statuses(answer.text), answer.closed]).toEqual([[200], true]);
     });
 
-    test("with Expect: 100-continue, which is given only to those who may go on", async () => {
+    test("with Expect: 100-continue, which is sent only to those who may continue", async () => {
       const body = `{"id":${nextId++},"name":"wait"}`;
       const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`;
       const { text } = await sendRaw(port, [head + lines, untilContinue, body, untilAnswered]);
@@ -146,7 +146,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       expect(statuses(denied.text)).toEqual([401]);
     });
 
-    test("from a client that closes its half and waits, also for those it sent ahead", async () => {
+    test("from a client that closes its half and waits, even for pipelined ones", async () => {
       const ids = [nextId++, nextId++, nextId++];
       const text = await new Promise<string>((resolve, reject) => {
         let received = "";
@@ -171,8 +171,8 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
     }
   });
 
-  describe("a connection is kept", () => {
-    test("after a refusal by the head alone, whose body is read past", async () => {
+  describe("a connection persists", () => {
+    test("after a refusal based on the head, whose body is skipped", async () => {
       const refused = "POST /plants HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n";
       const { text } = await sendRaw(port, [
         refused,
@@ -258,7 +258,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       expect([errors(answer.text), answer.closed]).toEqual([[41301], true]);
     });
 
-    test("for a length over the limit, and the answer can be read though the body was sent", async () => {
+    test("for a length over the limit, and the response can be read although the body was sent", async () => {
       const answer = await sendRaw(
         port,
         [`${head}Content-Length: 3000000\r\n\r\n${"x".repeat(3_000_000)}`],
@@ -274,7 +274,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       expect([errors(answer.text), answer.closed]).toEqual([[41301], true]);
     });
 
-    test("for a body that does not come in time, however it trickles", async () => {
+    test("for a body that does not arrive in time, however it trickles", async () => {
       const startMs = performance.now();
       const answer = await sendRaw(
         port,
@@ -287,7 +287,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
     });
   });
 
-  test("an internal error is answered with 50001 and logged, whenever it strikes", async () => {
+  test("an internal error is answered with 50001 and logged, whenever it occurs", async () => {
     const parse = JSON.parse;
     // Only escapes are read by JSON.parse, so this breaks the reading of this body alone.
     JSON.parse = () => {
@@ -317,7 +317,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       expect(statuses((await sendRaw(port, [rawPost(`{"id":${nextId++},"name":"a"}`)])).text)).toEqual([200]);
     });
 
-    test("before the answer has its plant stored all the same, and a retry finds it", async () => {
+    test("before the response still has its plant stored, and a retry finds it", async () => {
       const id = nextId++;
       await new Promise<void>((resolve) => {
         const socket = connectTo(port, false, () =>
@@ -330,7 +330,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       expect(text).toContain("Idempotent-Replayed: true");
     });
 
-    test("slowly reads its last answer whole, though the connection closes behind it", async () => {
+    test("slowly gets its entire last response, although the connection closes after it", async () => {
       const received: Buffer[] = [];
       await new Promise<void>((resolve, reject) => {
         const socket = connectTo(port, false, () => {
@@ -345,7 +345,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       expect(Buffer.concat(received).toString()).toEndWith("</html>\n");
     });
 
-    test("does not hold up others by what it sends ahead", async () => {
+    test("does not delay others with its pipelined requests", async () => {
       const pipelined = 1000;
       const ask = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
       const [flood, other] = await Promise.all([open(port), open(port)]);
@@ -366,7 +366,7 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
       other.destroy();
     });
 
-    test("without reading its answers is not fed for ever", async () => {
+    test("without reading its responses is not served forever", async () => {
       const socket = await open(port);
       socket.pause();
       const before = process.memoryUsage.rss();

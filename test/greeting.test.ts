@@ -29,7 +29,7 @@ test("the greeting does not name the data file that commands use by default", as
   expect(await greetingOf([], "NAME", folder.path)).toEndWith(" token create --name NAME\n\n");
 });
 
-test("the greeting mentions no console where there is none", async () => {
+test("the greeting mentions no console if there is none", async () => {
   using folder = temporaryFolder();
   const args = ["--database", join(folder.path, "plants.db"), "--operator-listen", "off"];
   const greeting = await greetingOf(args, "curl");

@@ -63,7 +63,7 @@ function mutate(text: string, [where, code, kind]: [number, number, number]): st
   return text.slice(0, at) + inserted + text.slice(kind === 2 ? at : at + 1);
 }
 
-test("the heads of one connection are read as a plain parser reads each by itself", () => {
+test("the heads of one connection are read as a plain parser reads each one alone", () => {
   let accepted = 0;
   fc.assert(
     fc.property(fc.array(mutated, { minLength: 1, maxLength: 5 }), (texts) => {

@@ -50,7 +50,7 @@ describe("import detects", () => {
     });
   }
 
-  test("files that are cut off or damaged, and does not call them complete", async () => {
+  test("files that are truncated or damaged, and does not call them complete", async () => {
     const rows = Array.from(
       { length: 50_000 },
       (_, id) => `{"id":${id},"name":"${(id * 7919) % 100_003}"}\n`,

@@ -72,7 +72,7 @@ describe("the first run", () => {
     ["a symbolic link", (file) => symlinkSync(`${file}.target`, file)],
   ];
   for (const [what, make] of inTheWay) {
-    test(`creates no token where ${what} has the name of its file, and says so`, async () => {
+    test(`creates no token if ${what} has the name of its file, and says so`, async () => {
       using folder = temporaryFolder();
       const database = join(folder.path, "p.db");
       const file = `${database}.first-token`;
@@ -113,7 +113,7 @@ describe("the first run", () => {
     }
   }, 20_000);
 
-  test("in a folder of its own", async () => {
+  test("in its own folder", async () => {
     using folder = temporaryFolder();
     await using service = await serve([
       "--database",

@@ -11,7 +11,7 @@ const framesMax = "5000";
 const name = "Fern ".repeat(8000);
 const replicator = join(import.meta.dir, "fixtures/wal-replicator.ts");
 
-test("beside a replicator that reads the WAL, nothing is lost to it through load, a kill and a stop", async () => {
+test("a replicator that reads the WAL misses nothing through load, a kill and a stop", async () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "plants.db");
   let next = 0;

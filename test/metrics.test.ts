@@ -101,7 +101,7 @@ test("metrics have tokens by state, the process and the build", async () => {
   expect(metrics.get("process_open_fds")).toBeWithin(10, metrics.get("process_max_fds") ?? 0);
 });
 
-test("the public listener has no metrics, and tells nobody the version", async () => {
+test("the public listener has no metrics, and does not disclose the version", async () => {
   await using running = await startTestService();
   const headers = { Authorization: `Bearer ${operatorToken}`, Accept: "*/*" };
   expect((await fetch(`${running.url}/metrics`, { headers })).status).toBe(404);

@@ -7,7 +7,7 @@ import { temporaryFolder } from "./harness.ts";
 
 const scripts = join(import.meta.dir, "../scripts");
 
-describe("where there is no browser", () => {
+describe("without a browser", () => {
   const environment = (more: Record<string, string> = {}) => ({
     PATH: process.env["PATH"] ?? "",
     HOME: process.env["HOME"] ?? "",

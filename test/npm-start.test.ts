@@ -28,7 +28,7 @@ for (const [what, signal, toGroup] of [
     expect((await fetch(`${url}/livez`)).status).toBe(200);
     const exited = new Promise((resolve) => npm.on("exit", resolve));
     process.kill(toGroup ? -(npm.pid ?? 0) : (npm.pid ?? 0), signal);
-    // npm exits only once the service has: whoever waits for npm may then shut the machine down.
+    // npm exits only after the service, so that a supervisor that waits for npm can shut the machine down.
     await exited;
     await expect(fetch(`${url}/livez`)).rejects.toThrow();
     expect((await said.ended).err).toContain("stopped; every acknowledged plant is on disk");

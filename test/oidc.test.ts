@@ -21,7 +21,7 @@ async function knowsKeys(running: TestService, provider: TestProvider): Promise<
   await eventually(async () => (await post(running.url, "", bearer(jwt))).status === 400);
 }
 
-test("an unreachable provider keeps nobody from starting, and its tokens get 50304 until it is there", async () => {
+test("an unreachable provider does not prevent a start, and its tokens get 50304 until it responds", async () => {
   const provider = await startProvider();
   const jwt = await provider.token("plants:create");
   await provider[Symbol.asyncDispose]();
@@ -54,7 +54,7 @@ for (const workers of ["1", "2"]) {
         ...parts.provider.flags,
         workers,
         "max-body-bytes": "2000000",
-        // Each hostile request then has an address of its own, and waits for no other.
+        // Each hostile request then has its own address, and waits for no other.
         "trusted-proxies": "127.0.0.1",
       });
       await knowsKeys(running(), provider());
@@ -124,7 +124,7 @@ for (const workers of ["1", "2"]) {
       };
       const nested = `${"[".repeat(4000)}${"]".repeat(4000)}`;
       const claimed = Buffer.from(claims, "base64url").toString();
-      // Whoever believes where a token says that its key is gets this one.
+      // A verifier that trusts the key URL in a token gets this one.
       const asked: string[] = [];
       const { privateKey: ownKey, publicKey: ownPublicKey } = await generateKeyPair("RS256");
       const ownJwks = { keys: [{ ...(await exportJWK(ownPublicKey)), kid: keyId, alg: "RS256" }] };

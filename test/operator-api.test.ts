@@ -120,7 +120,7 @@ onEveryEngine((engine) => {
   });
 
   describe("plants are listed", () => {
-    test("newest first, in pages that neither repeat nor skip, though plants come in between", async () => {
+    test("newest first, in pages that neither repeat nor skip, even if plants arrive in between", async () => {
       const first = await call("/api/plants?limit=10");
       await post(url, '{"id":1000,"name":"in between"}');
       const second = await call(`/api/plants?limit=10&cursor=${first.body["next"]}`);
@@ -247,7 +247,7 @@ onEveryEngine((engine) => {
       for (const row of rows) expect((await post(url, row)).headers.get("idempotent-replayed")).toBe("true");
     });
 
-    test("as CSV, with an empty tag told from none", async () => {
+    test("as CSV, with an empty tag distinct from none", async () => {
       const { text } = await fetched("format=csv&until=2100-01-01");
       expect(text).toStartWith("id,name,tag,created_at,created_by\r\n");
       expect(text).toContain('\r\n-9223372036854775808,100% Fern_1,"",20');
@@ -261,7 +261,7 @@ onEveryEngine((engine) => {
       expect(text).toContain('\r\n-9223372036854775808,"100% Fern_1","",20');
     });
 
-    test("as one JSON array, also an empty one", async () => {
+    test("as one JSON array, even an empty one", async () => {
       const { text, response } = await fetched("format=json&tag=bush");
       expect(response.headers.get("content-disposition")).toMatch(/filename="plants-[\d-]+\.json"/);
       expect(JSON.parse(text)).toHaveLength(15);
@@ -422,7 +422,7 @@ onEveryEngine((engine) => {
         expect(JSON.stringify(entries)).not.toContain(text);
     });
 
-    test("has the sign-in, and each export once it starts, also through a link", async () => {
+    test("has the sign-in, and each export once it starts, even through a link", async () => {
       const reader = String(
         (await send("/api/tokens", { name: "reader", scopes: ["operator:read"] })).body["secret"],
       );
@@ -663,7 +663,7 @@ onEveryEngine((engine) => {
     });
   });
 
-  test("new plants are told of as they come", async () => {
+  test("new plants are sent as they are stored", async () => {
     const abort = new AbortController();
     const response = await fetch(`${operatorUrl}/api/feed`, {
       headers: { Authorization: `Bearer ${operatorToken}` },

@@ -104,7 +104,7 @@ const files: Record<string, string> = {
 
 describe("a file sent in slices", () => {
   for (const [name, text] of Object.entries(files)) {
-    test(`has the report of the command line, wherever ${name} is cut`, async () => {
+    test(`has the report of the command line, wherever ${name} is split`, async () => {
       const path = join(folder.path, name);
       writeFileSync(path, text);
       const ran = await plantStore(["import", path, "--json", "--url", running.url], {
@@ -191,7 +191,7 @@ describe("a file sent in slices", () => {
   });
 });
 
-test("an import waits for its turn where few plants may be pending", async () => {
+test("an import waits for its turn if few plants may be pending", async () => {
   await using narrow = await startTestService({ "max-pending": "1" });
   const previous = running;
   running = narrow;

@@ -49,7 +49,7 @@ async function unreadExport(
 }
 
 describe("an export that nobody reads", () => {
-  test("ends when its token is revoked, and leaves its place to another", async () => {
+  test("ends when its token is revoked, and makes room for another", async () => {
     await using running = await startTestService();
     for (let id = 0; id < 150; id += 50) {
       const ids = Array.from({ length: 50 }, (_, index) => id + index);
@@ -108,7 +108,7 @@ describe("a feed", () => {
     });
   }, 30_000);
 
-  test("sends no plant after a newer one, also where more arrive while a flood is read", async () => {
+  test("sends no plant after a newer one, even if more arrive while a flood is read", async () => {
     await withStore(async (store, addPlants) => {
       let started = false;
       let flooding = false;

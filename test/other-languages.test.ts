@@ -70,7 +70,7 @@ describe("the examples in other languages", () => {
             env: {
               PATH: process.env["PATH"] ?? "",
               HOME: process.env["HOME"] ?? "",
-              // Nothing beside the sources, and no traffic to anything but loopback.
+              // Nothing next to the sources, and no traffic except to loopback.
               PYTHONDONTWRITEBYTECODE: "1",
               GOTMPDIR: folder.path,
               GOPROXY: "off",

@@ -132,7 +132,7 @@ describe("while the database is unreachable", () => {
     expect(running.logged.join("")).not.toContain("accepts no writes");
   }, 20_000);
 
-  test("a server that hangs is given up in time, with a bounded queue, and used again when it continues", async () => {
+  test("a server that hangs is abandoned in time, with a bounded queue, and used again when it continues", async () => {
     await using running = await startTestService({ "max-pending": "4" }, database);
     expect((await create(running, 1)).status).toBe(200);
     const pids = (await server.run<{ pid: number }>("SELECT pid FROM pg_stat_activity")).map(

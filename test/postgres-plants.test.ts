@@ -169,7 +169,7 @@ describe("a row that another session has locked", () => {
 });
 
 describe("a very large plant", () => {
-  test("is stored over a slow connection, and no other plant is refused meanwhile", async () => {
+  test("is stored over a slow connection, while no other plant is refused", async () => {
     using proxy = await startTcpProxy(server.port, 2_000_000);
     const slowly = database.replace(`:${server.port}/`, `:${proxy.port}/`);
     await using running = await startTestService({ "max-body-bytes": "16000000" }, slowly);

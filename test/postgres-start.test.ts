@@ -130,7 +130,7 @@ describe("the first token", () => {
     await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
   }, 40_000);
 
-  test("is not created where nothing could keep it, and the service says how to create one", async () => {
+  test("is not created if it could not be saved, and the service says how to create one", async () => {
     const database = await server.newDatabase();
     await using service = await serve(["--database", database]);
     // It may listen before its database is open.

@@ -6,7 +6,7 @@ import { temporaryFolder } from "./harness.ts";
 
 const runner = join(import.meta.dir, "../scripts/test.js");
 
-test("what a test leaves in the temporary directory is removed with its run, also when it fails", () => {
+test("what a test leaves in the temporary directory is removed after the run, even if it fails", () => {
   using folder = temporaryFolder();
   writeFileSync(
     join(folder.path, "careless.test.ts"),

@@ -15,7 +15,7 @@ const data = mkdtempSync(join(fastDisk, "plant-store-"));
 afterAll(() => rmSync(data, { recursive: true, force: true }));
 
 describe.skipIf(!canRecordSyncs)("while the thread that answers requests hangs in an fsync", () => {
-  test("another answers health checks on both listeners, and refuses all else", async () => {
+  test("another answers health checks on both listeners, and refuses everything else", async () => {
     using folder = temporaryFolder();
     const { cert, key } = new Authority(folder.path, "authority").issue("server");
     const [plain, secure] = [hangingDisk("http"), hangingDisk("https")];
@@ -100,7 +100,7 @@ function get(url: string): Promise<Response> {
   return fresh(url, { signal: AbortSignal.timeout(1000) });
 }
 
-/** On a connection of its own, as probes have it: one that was accepted before waits for its thread. */
+/** On a new connection, as a probe does: one that was accepted before waits for its thread. */
 function fresh(url: string, options: RequestInit): Promise<Response> {
   return fetch(url, { ...options, keepalive: false, tls: { rejectUnauthorized: false } });
 }

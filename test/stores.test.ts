@@ -265,7 +265,7 @@ onEveryEngine((engine) => {
       expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
     });
 
-    test("are added as the first by one of several processes, and never where there is one", async () => {
+    test("are added as the first by only one of several processes, and never if there is one", async () => {
       const database = await engine.newDatabase();
       await using store = await open(database);
       const others = await Promise.all(
@@ -303,7 +303,7 @@ onEveryEngine((engine) => {
         await expect(store.audit.page(2, cursor)).rejects.toThrow(CursorProblem);
     });
 
-    // By commands, since a SQLite store is not used any more after a failed write.
+    // By commands, since a SQLite store is no longer used after a failed write.
     test("has an entry for each change of a token, and without one the token does not change", async () => {
       const database = await engine.newDatabase();
       const run = (...args: string[]) => runInProcess(["token", ...args, "--database", database]);

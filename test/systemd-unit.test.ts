@@ -18,7 +18,7 @@ describe.skipIf(!isInstalled)("the systemd units", () => {
     expect(exposure).toBeLessThan(exposureMax);
   });
 
-  test("are valid, also with the drop-in for PostgreSQL", () => {
+  test("are valid, even with the drop-in for PostgreSQL", () => {
     using folder = temporaryFolder();
     // systemd-analyze insists that the program exists.
     for (const name of services)

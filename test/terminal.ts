@@ -4,8 +4,8 @@ import { bareEnvironment, executable, type Finished, plantStore } from "./comman
 import { findSecrets } from "./harness.ts";
 
 /**
- * Runs a command in this process, which takes a tenth of the time of one of its own. For what a command does and says; what its
- * process does is for `plantStore`, which runs it also where the tests are of the single executable.
+ * Runs a command in this process, which takes a tenth of the time of a separate one. For what a command does and prints; for
+ * what its process does, use `plantStore`, which can also run the single executable.
  */
 export async function runInProcess(
   args: readonly string[],

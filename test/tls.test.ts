@@ -79,7 +79,7 @@ describe("when the files change", () => {
     await running[Symbol.asyncDispose]();
   });
 
-  test("a key that does not belong to the certificate is logged, and the former pair stays in use", async () => {
+  test("a key that does not belong to the certificate is logged, and the previous pair stays in use", async () => {
     const key = readFileSync(live.key);
     replaceFile(live.key, readFileSync(first.issue("other").key));
     await eventually(() => running.logged.join("").includes("the changed certificate cannot be used"));

@@ -201,7 +201,7 @@ for (const [why, environment] of [
   ["OTEL_SDK_DISABLED is true", { OTEL_SDK_DISABLED: "true" }],
   ["the sampler is always_off", { OTEL_TRACES_SAMPLER: "always_off" }],
 ] as const)
-  test(`nothing is exported where ${why}`, async () => {
+  test(`nothing is exported if ${why}`, async () => {
     await using traced = await startTraced(environment);
     await post(traced.running.url, '{"id":1,"name":"a"}', { traceparent: sampledParent });
     await traced.finish();
@@ -244,7 +244,7 @@ describe("a collector that does not accept spans", () => {
     expect(dropped.reduce((sum, line) => sum + line["plant_store.spans"], 0)).toBeGreaterThan(ids.length);
   });
 
-  test("does not delay a stop by more than two seconds where it never responds", async () => {
+  test("does not delay a stop by more than two seconds if it never responds", async () => {
     const stuck = startReceiver(() => new Promise(() => {}));
     await using traced = await startTraced({}, {}, stuck);
     expect((await post(traced.running.url, '{"id":1,"name":"a"}')).status).toBe(200);

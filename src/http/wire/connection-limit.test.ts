@@ -81,7 +81,7 @@ test("past the limit the longest idle connection is closed, never one whose requ
   expect(closed).toEqual(["silent", "half a head", "used"]);
   expect(limitReached).toEqual(["longest-idle", "longest-idle", "longest-idle"]);
 
-  // With nothing but requests in progress, whoever comes next is the one that is closed.
+  // If all have a request in progress, the next connection is the one that is closed.
   for (const socket of sockets.slice(-3)) socket.write("GET /wait HTTP/1.1\r\nHost: h\r\n\r\n");
   await Bun.sleep(50);
   await connect("eighth");

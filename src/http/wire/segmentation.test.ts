@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { ResponseConnection } from "./wire-handlers.ts";
 import { WireServer } from "./wire-server.ts";
 
-// TCP may cut a stream anywhere. The answers must not tell where.
+// TCP may split a stream anywhere. The responses must not depend on where.
 const bodyBytesMax = 300;
 const server = new WireServer(
   { host: "127.0.0.1", port: 0, sharePort: false, connectionsMax: 1000, bodyBytesMax, bodyTimeoutMs: 20_000 },
@@ -27,7 +27,7 @@ function answer(connection: ResponseConnection, text: string): void {
   connection.send(line, Buffer.byteLength(line));
 }
 
-/** Sends the pieces one by one, each in a turn of its own, closes its half, and gives all that came back. */
+/** Sends the pieces one by one, each in its own turn, closes its half, and returns everything that came back. */
 function answers(pieces: readonly Buffer[]): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let received = "";

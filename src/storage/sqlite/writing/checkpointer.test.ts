@@ -115,7 +115,7 @@ function cuedThread() {
   } as unknown as typeof Worker;
   return {
     calls,
-    /** Answers the call of that index: with its failure, where there is one. */
+    /** Answers the call with that index, with the failure if there is one. */
     async answer(index: number, code?: string, message = ""): Promise<void> {
       const number = calls[index]?.number ?? 0;
       const error = { name: "SQLiteError", message, code };
