@@ -119,7 +119,7 @@ export const settings = {
     "client-address-header",
     "X-Forwarded-For",
     "HEADER",
-    "the header that is believed from trusted proxies",
+    "where trusted proxies put the client's address",
     parseHeaderName,
   ),
   operatorHosts: setting(
@@ -158,7 +158,7 @@ export const settings = {
     "token-folder",
     "",
     "PATH",
-    "where the first token's file is created, in place of beside the data file",
+    "the folder for the first token's file, instead of the data file's",
     (text) => text,
   ),
   oidcIssuer: setting(

@@ -48,7 +48,8 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "not-text": {
     error: 40003,
     when: "the body is not UTF-8, or starts with a byte order mark, or a string holds a lone surrogate",
-    remedy: "Encode the body as plain UTF-8, and every character outside the basic plane as a whole.",
+    remedy:
+      "Encode the body as UTF-8 without a byte order mark, and escape no half of a surrogate pair alone.",
     example: "The body starts with a byte order mark (EF BB BF). Send plain UTF-8 without it.",
   },
   "not-an-object": {
@@ -60,7 +61,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "name-repeated": {
     error: 40005,
     when: "a name appears twice in the object (after unescaping)",
-    remedy: "Send each name once; which of two values was meant, only the sender knows.",
+    remedy: "Send each name once: the service does not guess which of two values is meant.",
     example: 'The name "id" appears more than once in the object.',
   },
   "field-missing": {
@@ -133,7 +134,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "no-such-plant": {
     error: 40402,
     when: "no plant has this id",
-    remedy: "Check the id; it is whole, with its sign.",
+    remedy: "Check the id: a whole number, with its sign if it is negative.",
     example: "No plant has the id 7.",
   },
   "no-such-token": {

@@ -30,7 +30,7 @@ export const metricFamilies = {
   ),
   plant_store_tokens: gauge("Stored tokens, by state."),
   plant_store_data_bytes: gauge("The size of the data file."),
-  plant_store_wal_bytes: gauge("The size of the WAL beside it."),
+  plant_store_wal_bytes: gauge("The size of the WAL."),
   plant_store_disk_free_bytes: gauge("The space left on their disk."),
   plant_store_last_backup_timestamp_seconds: gauge("When the last good backup was completed."),
   process_cpu_seconds_total: counter("User and system CPU time."),

@@ -32,7 +32,7 @@ export const serviceSchemas = {
           engine: { type: "string", enum: ["sqlite", "postgres"] },
           ready: { type: "boolean", description: "Whether plants can be stored now." },
           bytes: count("The size of the data file."),
-          walBytes: count("The size of the WAL beside it."),
+          walBytes: count("The size of the WAL."),
           diskFreeBytes: count("The space left on their disk."),
           lastBackupAt: {
             type: ["string", "null"],
