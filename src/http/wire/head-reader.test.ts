@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Head, parseHead } from "./head.ts";
 import { HeadReader } from "./head-reader.ts";
-import type { NotHttp } from "./not-http.ts";
+import { NotHttp } from "./not-http.ts";
 
 const line = "POST /plants HTTP/1.1\r\nHost: h";
 const bytesOf = (text: string) => Buffer.from(`${text}\r\n\r\n`, "latin1");
@@ -33,6 +33,12 @@ describe("the heads of one connection", () => {
     const heads = Array.from({ length: 70 }, () => read(reader, head(1, 9)));
     expect(heads[69]).toBe(heads[68] as Head);
     expect(read(reader, head(1, 10)).contentLength).toBe(10);
+  });
+
+  test.each(["", "\n", "\n9"])("are refused where they are %j, also after many that differed", (text) => {
+    const reader = new HeadReader();
+    for (let id = 0; id < 10; id++) read(reader, `${line}\r\nX-Request-Id: ${id}\r\nContent-Length: 9`);
+    expect(reader.read(bytesOf(text), 0, text.length)).toBeInstanceOf(NotHttp);
   });
 
   test("are read as each would be on its own, whatever came before", () => {

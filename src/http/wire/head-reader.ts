@@ -2,8 +2,6 @@ import { type Head, lengthShape, parseHead } from "./head.ts";
 import { NotHttp } from "./not-http.ts";
 
 const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
-// No head starts with this.
-const noHead = "\n";
 // If every head has its own id, caching them gains nothing and costs a quarter of parsing them. So after `differingMax`
 // different ones in a row, only one in `rememberedOneIn` is cached.
 const differingMax = 4;
@@ -15,11 +13,11 @@ const rememberedOneIn = 64;
  */
 export class HeadReader {
   #head: Head | undefined;
-  /** The text of that head. */
-  #text = noHead;
+  /** The text of that head; undefined if it is not cached. */
+  #text: string | undefined;
   #differing = 0;
   /** The text before and after the digits of the length; all of it is before if there is no length. */
-  #before = "";
+  #before: string | undefined;
   #after = "";
 
   /** The head from `start` to `end` of the bytes, where the empty line begins. */
@@ -33,10 +31,11 @@ export class HeadReader {
 
   #reuse(text: string): Head | undefined {
     const head = this.#head;
+    const before = this.#before;
     if (text === this.#text) return head;
-    if (head === undefined || !text.startsWith(this.#before) || !text.endsWith(this.#after)) return undefined;
-    const between = text.slice(this.#before.length, text.length - this.#after.length);
-    if (head.contentLength === undefined || !lengthShape.test(between)) return undefined;
+    if (before === undefined || !text.startsWith(before) || !text.endsWith(this.#after)) return undefined;
+    const between = text.slice(before.length, text.length - this.#after.length);
+    if (head?.contentLength === undefined || !lengthShape.test(between)) return undefined;
     this.#head = head.withContentLength(Number(between));
     this.#text = text;
     return this.#head;
@@ -48,8 +47,8 @@ export class HeadReader {
     this.#head = head;
     this.#differing++;
     if (this.#differing > differingMax && this.#differing % rememberedOneIn !== 0) {
-      this.#text = noHead;
-      this.#before = noHead;
+      this.#text = undefined;
+      this.#before = undefined;
       return head;
     }
     this.#text = text;
