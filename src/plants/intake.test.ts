@@ -108,6 +108,26 @@ describe("the intake", () => {
     expect(many.store.batches).toEqual([1000, 1000, 500]);
   });
 
+  test("starts to write before the turn ends once there are as many as the last batch should have had", async () => {
+    const { store, create } = setUp();
+    store.batchArrivalsIdeal = 20;
+    await create(0);
+    await new Promise((resolve) => setImmediate(resolve));
+    const all = Array.from({ length: 20 }, (_, id) => create(id));
+    expect(store.batches).toEqual([1, 20]);
+    await Promise.all(all);
+  });
+
+  test("has room for the plant that a client sends as soon as its last one is answered", async () => {
+    const { intake, create } = setUp(1);
+    const plant = { id: 1n, name: "a", tag: undefined };
+    const next = new Promise((settle) =>
+      intake.create(plant, "test", () => intake.create(plant, "test", settle)),
+    );
+    expect(await create(2)).toBe("too-busy");
+    expect(await next).toEqual(created);
+  });
+
   test("gives the store its next batch before it answers the last one", async () => {
     const { store, create } = setUp();
     const gate = Promise.withResolvers<void>();
@@ -300,9 +320,13 @@ describe("the intake", () => {
     const waiting = create(2);
     const closed = intake.close();
     expect(await waiting).toBe("closing");
+    const events: string[] = [];
+    const both = [begun.then(() => events.push("answered")), closed.then(() => events.push("closed"))];
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(events).toEqual([]);
     writing.resolve();
-    expect(await begun).toEqual(created);
-    await closed;
+    await Promise.all(both);
+    expect([await begun, events]).toEqual([created, ["answered", "closed"]]);
     expect(await create(3)).toBe("closing");
   });
 });
