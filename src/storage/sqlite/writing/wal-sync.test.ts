@@ -1,5 +1,10 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { DiskSpeed } from "./wal-sync.ts";
+import { closeSync, openSync } from "node:fs";
+import { platform } from "node:os";
+import { join } from "node:path";
+import { temporaryFolder } from "../../../../test/harness.ts";
+import { DiskSpeed, takeOverSync } from "./wal-sync.ts";
 
 /** Fsyncs of that many milliseconds, one every 20 ms; returns how many of them were waited for. */
 function syncs(disk: DiskSpeed, count: number, tookMs: (index: number) => number, fromMs = 0): number {
@@ -27,6 +32,9 @@ test("an occasional slow one changes nothing, and a disk that has become slow is
   syncs(disk, 33, () => 0.1);
   expect(syncs(disk, 1000, (index) => (index % 20 === 0 ? 5 : 0.1))).toBe(1000);
   expect(syncs(disk, 400, () => 5, 20_000)).toBeLessThan(10);
+  // The same once it is fast again.
+  expect(syncs(disk, 1, () => 0.1, 60_000)).toBe(1);
+  expect(syncs(disk, 1000, (index) => (index % 20 === 0 ? 5 : 0.1), 61_000)).toBe(1000);
 });
 
 test("a slow disk is tried once in ten seconds", () => {
@@ -58,6 +66,23 @@ test("a disk whose every fsync takes long is not tried until one of them was sho
   const disk = new DiskSpeed();
   expect(syncs(disk, 3000, () => 20)).toBe(0);
   expect(syncs(disk, 3000, (index) => (index % 100 === 0 ? 5 : 20), 60_000)).toBe(6);
+  // One for the short ones since the last trial.
+  expect(syncs(disk, 3000, () => 20, 120_000)).toBe(1);
   // Ten seconds, in which it is found to be fast, at most.
-  expect(syncs(disk, 1000, () => 0.1, 120_000)).toBeGreaterThan(400);
+  expect(syncs(disk, 1000, () => 0.1, 180_000)).toBeGreaterThan(400);
 });
+
+test.skipIf(platform() !== "linux")(
+  "what an fsync beside requests took is noted, and one that fails is an error",
+  async () => {
+    using folder = temporaryFolder();
+    using database = new Database(":memory:");
+    const file = openSync(join(folder.path, "wal"), "w");
+    const disk = new DiskSpeed();
+    const sync = takeOverSync(database, file, disk);
+    await sync?.();
+    expect(disk.plantsPerSync).toBeNumber();
+    closeSync(file);
+    expect(await sync?.()?.catch(({ code }) => code)).toBe("EBADF");
+  },
+);
