@@ -31,7 +31,7 @@ export interface StandbyParts {
 }
 
 // So that a start, or a short-lived service, does not pay for it.
-const startAfterMs = 5000;
+const startAfterMsDefault = 5000;
 
 /**
  * Starts a thread that responds on the same sockets while this one waits for the disk: without it, health checks get no response
@@ -41,17 +41,20 @@ const startAfterMs = 5000;
 export function startStandby(
   engine: "sqlite" | "postgres",
   parts: StandbyParts,
+  startAfterMs = startAfterMsDefault,
 ): AsyncDisposable | undefined {
-  return engine === "sqlite" && platform() === "linux" ? new Standby(parts) : undefined;
+  return engine === "sqlite" && platform() === "linux" ? new Standby(parts, startAfterMs) : undefined;
 }
 
 class Standby implements AsyncDisposable {
   readonly #parts: StandbyParts;
+  readonly #startAfterMs: number;
   #timer: NodeJS.Timeout;
   #thread: Thread<object> | undefined;
 
-  constructor(parts: StandbyParts) {
+  constructor(parts: StandbyParts, startAfterMs: number) {
     this.#parts = parts;
+    this.#startAfterMs = startAfterMs;
     this.#timer = this.#startLater();
   }
 
@@ -61,7 +64,7 @@ class Standby implements AsyncDisposable {
   }
 
   #startLater(): NodeJS.Timeout {
-    return setTimeout(() => this.#start(), startAfterMs).unref();
+    return setTimeout(() => this.#start(), this.#startAfterMs).unref();
   }
 
   #start(): void {
@@ -79,6 +82,16 @@ class Standby implements AsyncDisposable {
       events.standbyLost(message);
       this.#timer = this.#startLater();
     };
-    this.#thread = new Thread("workers/standby-thread", { setting, calls, onLost, keepsProcessAlive: false });
+    try {
+      this.#thread = new Thread("workers/standby-thread", {
+        setting,
+        calls,
+        onLost,
+        keepsProcessAlive: false,
+      });
+    } catch (error) {
+      // The system cannot start another thread now.
+      onLost(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 }
