@@ -73,7 +73,7 @@ test("a disk whose every fsync takes long is not tried until one of them was sho
 });
 
 test.skipIf(platform() !== "linux")(
-  "what an fsync beside requests took is noted, and one that fails is an error",
+  "what an fsync beside requests took is noted, and one that fails is an error, waited for or not",
   async () => {
     using folder = temporaryFolder();
     using database = new Database(":memory:");
@@ -84,5 +84,8 @@ test.skipIf(platform() !== "linux")(
     expect(disk.plantsPerSync).toBeNumber();
     closeSync(file);
     expect(await sync?.()?.catch(({ code }) => code)).toBe("EBADF");
+    syncs(disk, 40, () => 0.1);
+    expect(disk.mayWait(0)).toBe(true);
+    expect(sync).toThrow("EBADF");
   },
 );
