@@ -16,19 +16,28 @@ test("each wait for another process's write lock has five seconds, however long 
   const realNow = performance.now.bind(performance);
   let laterMs = 0;
   using _clock = spyOn(performance, "now").mockImplementation(() => realNow() + laterMs);
-  for (let times = 0; times < 2; times++) {
+  const waitShortly = async () => {
     other.run("BEGIN IMMEDIATE");
-    const stored = writer.transaction(() => "stored");
+    const stored = writer.transaction(() => "stored").catch((error: Error) => error);
     await Bun.sleep(20);
     other.run("ROLLBACK");
     expect(await stored).toBe("stored");
-    laterMs += 60_000;
+  };
+  for (const pauseMs of [3000, 3000, 60_000]) {
+    await waitShortly();
+    laterMs += pauseMs;
   }
   other.run("BEGIN IMMEDIATE");
   const refused = writer.transaction(() => "stored").catch((error: Error) => error);
-  laterMs += 5000;
+  // In steps: after five seconds without an attempt it would be another lock.
+  for (const stepMs of [2500, 2500]) {
+    laterMs += stepMs;
+    await Bun.sleep(20);
+  }
   expect(await refused).toBeInstanceOf(StoreUnavailable);
   other.run("ROLLBACK");
+  laterMs += 60_000;
+  await waitShortly();
   database.close();
   lock[Symbol.dispose]();
   rmSync(folder, { recursive: true });
@@ -101,6 +110,57 @@ test("a transaction is settled after the fsync that started after its commit, an
   database.close();
   lock[Symbol.dispose]();
   rmSync(folder, { recursive: true });
+});
+
+/** A writer on a new data file whose fsyncs end when the test says so. */
+function cuedWriter() {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
+  const { database, lock } = openWriter(join(folder, "plants.db"));
+  const syncs: PromiseWithResolvers<void>[] = [];
+  const syncWal = () => {
+    const sync = Promise.withResolvers<void>();
+    syncs.push(sync);
+    return sync.promise;
+  };
+  let committed = 0;
+  const writer = new Writer(database, {
+    committed: () => void committed++,
+    outcomeUnknown: (reason) => reason,
+    syncWal,
+  });
+  return {
+    writer,
+    syncs,
+    committed: () => committed,
+    [Symbol.dispose]() {
+      database.close();
+      lock[Symbol.dispose]();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+test("of several transactions that wait for an fsync, one begins after it, and the next after its own", async () => {
+  using store = cuedWriter();
+  const ran: number[] = [];
+  const all = [0, 1, 2].map((index) => store.writer.transaction(() => void ran.push(index)));
+  for (const index of all.keys()) {
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([ran.length, store.syncs.length, store.committed()]).toEqual([index + 1, index + 1, index]);
+    store.syncs[index]?.resolve();
+    await all[index];
+  }
+});
+
+test("no transaction is acknowledged where the store failed during its fsync, and none begins after that", async () => {
+  using store = cuedWriter();
+  const stored = store.writer.transaction(() => "stored").catch((error: Error) => error);
+  const reason = new OutcomeUnknown("a checkpoint failed");
+  store.writer.stop(reason);
+  store.syncs[0]?.resolve();
+  expect([await stored, store.committed()]).toEqual([reason, 0]);
+  const later = store.writer.transaction(() => "stored").catch((error: Error) => error);
+  expect([await later, store.syncs.length]).toEqual([reason, 1]);
 });
 
 test("no transaction begins during a pause, and those that waited begin after it, even if it failed", async () => {
