@@ -23,3 +23,23 @@ test("a settle that throws does not prevent the rest of its batch from being set
   expect(settled).toEqual(['{"kind":"replayed"}', '"store-unavailable"']);
   expect(failures).toEqual(["Error: the connection is in a state that nobody expected"]);
 });
+
+test("the plants of one turn go over as one message, and those of the next as another", async () => {
+  const messages: unknown[] = [];
+  const main = {
+    async ask(_method: string, ...values: unknown[]) {
+      messages.push(...values);
+      return "" as never;
+    },
+  };
+  const intake = new RemoteIntake(main, () => {});
+  const create = (id: bigint) =>
+    new Promise((settle) => intake.create({ id, name: "fern", tag: undefined }, "test", settle));
+  expect(await Promise.all([create(1n), create(2n)])).toEqual([{ kind: "created" }, { kind: "created" }]);
+  await create(3n);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(messages).toEqual([
+    '[["1","fern",null,"test"],["2","fern",null,"test"]]',
+    '[["3","fern",null,"test"]]',
+  ]);
+});
