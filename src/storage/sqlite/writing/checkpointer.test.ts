@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "../../../../test/harness.ts";
 import type { Message } from "../../../threads/channel.ts";
-import { Checkpointer } from "./checkpointer.ts";
+import { Thread } from "../../../threads/thread.ts";
+import { type CheckpointCalls, Checkpointer, type CheckpointSetting } from "./checkpointer.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
 import { openWriter } from "./open-writer.ts";
 
@@ -196,6 +197,22 @@ describe("a checkpoint thread", () => {
     thread.end();
   });
 
+  test("that a reader kept from finishing is asked again after as many frames, or when the WAL has restarted", async () => {
+    using thread = cuedThread();
+    await using store = opened(1_000_000_000);
+    store.commit("huge");
+    for (const round of [0, 1, 2, 3, 4]) await thread.answer(round);
+    store.commit("small");
+    expect(thread.calls).toHaveLength(5);
+    // The reader has ended, and another process checkpoints.
+    store.database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    store.commit("small");
+    expect(thread.calls).toHaveLength(5);
+    store.commit("huge");
+    expect(thread.calls).toHaveLength(6);
+    thread.end();
+  });
+
   test("that fails during a pause has failed before the pause ends", async () => {
     using thread = cuedThread();
     await using store = opened(1_000_000_000);
@@ -230,8 +247,43 @@ describe("a checkpoint thread", () => {
     expect(await Promise.race([refused, Bun.sleep(20).then(() => "still copying")])).toBe("still copying");
     await thread.answer(1, "SQLITE_CANTOPEN", "unable to open");
     expect(await refused).toBe("unable to open");
+    expect(thread.calls.map(({ method }) => method)).toEqual(["checkpoint", "copy"]);
     const ended = copied(store);
     thread.end();
     expect(await ended).toBe("the thread ended");
   });
+});
+
+/** The thread itself, on a new data file. */
+function startThread(change: (setting: CheckpointSetting) => Partial<CheckpointSetting>) {
+  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
+  const path = join(folder, "plants.db");
+  const { database, lock } = openWriter(path);
+  const setting = { path, file: -1, inode: statSync(path, { bigint: true }).ino };
+  const thread = new Thread<CheckpointCalls>("storage/sqlite/writing/checkpoint-thread", {
+    setting: { ...setting, ...change(setting) },
+    keepsProcessAlive: false,
+  });
+  return {
+    thread,
+    async [Symbol.asyncDispose]() {
+      await thread.stop();
+      database.close();
+      lock[Symbol.dispose]();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+test("the thread does not start on a data file that was replaced", async () => {
+  await using started = startThread(({ inode }) => ({ inode: inode + 1n }));
+  const reason = await started.thread.started.catch((error: Error) => error);
+  expect(String(reason)).toContain("the data file was replaced");
+});
+
+test("the thread's checkpoint fails where its fsync of the data file does", async () => {
+  // No open file has this descriptor.
+  await using started = startThread(() => ({ file: 1_000_000 }));
+  const reason = await started.thread.ask("checkpoint").catch((error: Error) => error);
+  expect(reason).toMatchObject({ code: "EBADF" });
 });
