@@ -82,6 +82,8 @@ async function startPool(listens = true) {
       const headers = { Authorization: `Bearer ${secret}`, Connection: "close" };
       return (await post(url, '{"id":1,"name":"fern"}', headers).catch(() => undefined))?.status;
     },
+    /** Resolves once the workers have done what they were told: a thread handles its messages in order. */
+    told: () => pool.takeUses(),
     readyz: async () => (await fetch(`${url}/readyz`, { headers: { Connection: "close" } })).status,
     async [Symbol.asyncDispose]() {
       await pool.drain(0);
@@ -140,10 +142,12 @@ test("a worker that replaces another knows the tokens, presets and keys of that 
   };
   pool.update([revoked, stored].flatMap((one) => one?.token ?? []));
   pool.updatePresets([preset("first-preset")]);
+  await running.told();
   expect(await statuses()).toEqual([200, 200, 200, 401, 503]);
   pool.update(stored ? [stored.token] : []);
   pool.updatePresets([preset("second-preset")]);
   pool.updateKeys([{ ...(await exportJWK(publicKey)), kid: "key", alg: "ES256" }]);
+  await running.told();
   const expected = [401, 200, 401, 200, 200];
   expect(await statuses()).toEqual(expected);
 
@@ -157,6 +161,7 @@ test("workers are as ready as the intake, and not at all before they stop", asyn
   await using running = await startPool();
   expect(await running.readyz()).toBe(200);
   running.pool.goUnready();
+  await running.told();
   expect(await running.readyz()).toBe(503);
   await using other = await startPool();
   other.goUnready();
@@ -192,4 +197,18 @@ test("a worker that cannot listen is stopped, and the reason is reported", async
   expect(problem).toBeInstanceOf(WorkerProblem);
   expect(String(problem)).toContain(`${running.port} is in use`);
   await closed;
+});
+
+test("a replacement that is loading when all are to listen does so once", async () => {
+  await using running = await startPool(false);
+  running.threads.started[0]?.terminate();
+  await eventually(() => running.threads.started.length === 2);
+  await running.pool.listen(running.port);
+  await eventually(async () => (await running.readyz().catch(() => 0)) === 200);
+  // One that listened twice would answer on a listener that nobody stops.
+  const statuses = async () => new Set(await Promise.all(Array.from({ length: 20 }, running.readyz)));
+  expect(await statuses()).toEqual(new Set([200]));
+  running.pool.goUnready();
+  await running.told();
+  expect(await statuses()).toEqual(new Set([503]));
 });

@@ -26,7 +26,8 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
   const calls: WorkerCalls = {
     async listen(port) {
       const options = { ...setting.listener, port };
-      listener = startPublicListener({ gate, rateLimit, intake, events, tracer }, options);
+      // One that is loading when all are told to listen is told twice.
+      listener ??= startPublicListener({ gate, rateLimit, intake, events, tracer }, options);
     },
     update: (tokens) => gate.update(tokens),
     updatePresets: (presets) => gate.updatePresets(presets),
