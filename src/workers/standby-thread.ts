@@ -32,10 +32,12 @@ serveThread<StandbySetting, StandbyCalls>((setting, main) => {
   };
   const look = (): void => {
     const nowMs = performance.now();
-    if (wait === undefined || diskWait.current !== wait) {
+    // Read once: another wait may begin meanwhile.
+    const { current } = diskWait;
+    if (wait === undefined || current !== wait) {
       if (listeners.length > 0) main.tell("answered", nowMs - sinceMs);
       release();
-      wait = diskWait.current;
+      wait = current;
       sinceMs = nowMs;
     } else if (listeners.length === 0 && nowMs - sinceMs >= takeOverAfterMs)
       listeners = setting.listeners.flatMap((options) => listenBeside(options, diskWait, events) ?? []);
