@@ -82,15 +82,8 @@ test("a failure that may be after the commit is thrown as the hook reports it", 
 });
 
 test("a transaction is settled after the fsync that started after its commit, and the next one begins then", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
-  const { database, lock } = openWriter(join(folder, "plants.db"));
-  const syncs: PromiseWithResolvers<void>[] = [];
-  const syncWal = () => {
-    const sync = Promise.withResolvers<void>();
-    syncs.push(sync);
-    return sync.promise;
-  };
-  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason, syncWal });
+  using store = cuedWriter();
+  const { writer, syncs } = store;
   const events: string[] = [];
   const work = (name: string) => () => void events.push(`${name} runs`);
   const first = writer.transaction(work("first")).then(() => events.push("first settles"));
@@ -107,9 +100,6 @@ test("a transaction is settled after the fsync that started after its commit, an
   // A reader is refused then, as when the store is unavailable.
   writer.stop(new OutcomeUnknown("an fsync failed"));
   expect(await writer.synced().catch((error: Error) => error)).toBeInstanceOf(StoreUnavailable);
-  database.close();
-  lock[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
 });
 
 /** A writer on a new data file whose fsyncs end when the test says so. */
