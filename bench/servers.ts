@@ -233,11 +233,14 @@ export async function memoryMb(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }
 
-/** Seconds of CPU time that a process and its threads have used, as Linux reports it. */
+/** Seconds of CPU time that a process, its threads and its children have used, as Linux reports it. */
 export async function cpuSeconds(pid: number): Promise<number> {
+  const children = (await Bun.file(`/proc/${pid}/task/${pid}/children`).text()).split(" ").filter(Boolean);
+  const ofChildren = await Promise.all(children.map((child) => cpuSeconds(Number(child))));
   const fields = (await Bun.file(`/proc/${pid}/stat`).text()).split(") ")[1]?.split(" ") ?? [];
   const ticksPerSecond = 100;
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  const own = (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  return ofChildren.reduce((sum, seconds) => sum + seconds, own);
 }
 
 async function answers(port: number, ca: string | undefined): Promise<boolean> {
