@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { arrivalsFromText } from "../src/workers/arrivals-text.ts";
 import { plantStore, serve } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
 import {
@@ -34,7 +35,7 @@ function watchHiring(): { readonly workers: Worker[]; plantsTaken(): number } & 
       if (!String(url).includes("worker-thread")) return;
       workers.push(this);
       this.addEventListener("message", ({ data }) => {
-        if (data.method === "create") taken += JSON.parse(data.values[0]).length;
+        if (data.method === "create") taken += arrivalsFromText(data.values[0]).length;
       });
     }
   };

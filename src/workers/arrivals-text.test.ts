@@ -8,5 +8,13 @@ test("plants cross between threads intact, with the trace of those that have one
     { plant: { id: 2n ** 63n - 1n, name: "", tag: "b" }, createdBy: "two", trace: "00-1-2-01" },
   ];
   expect(arrivalsFromText(arrivalsToText(arrivals))).toEqual(arrivals);
-  expect(arrivalsToText(arrivals.slice(0, 1))).toBe('[["-9223372036854775808","a",null,"one"]]');
+});
+
+test("every id stays exact at the limits of a JavaScript number", () => {
+  const limit = 2n ** 53n;
+  const ids = [0n, limit - 2n, limit - 1n, limit, limit + 1n, limit + 2n].flatMap((id) => [id, -id]);
+  const arrivals = ids.map(
+    (id): Arrival => ({ plant: { id, name: "fern", tag: "" }, createdBy: "one", trace: undefined }),
+  );
+  expect(arrivalsFromText(arrivalsToText(arrivals)).map(({ plant }) => plant.id)).toEqual(ids);
 });
