@@ -168,6 +168,25 @@ test("workers are as ready as the intake, and not at all before they stop", asyn
   expect(await other.readyz()).toBe(503);
 });
 
+test("a worker that dies once the service is unready is not replaced", async () => {
+  await using running = await startPool();
+  running.pool.goUnready();
+  running.threads.started[0]?.terminate();
+  await Bun.sleep(1500);
+  expect(running.threads.started).toHaveLength(1);
+});
+
+test("a replacement that is loading when the service becomes unready does not listen", async () => {
+  await using running = await startPool();
+  running.threads.started[0]?.terminate();
+  await eventually(() => running.threads.started.length === 2);
+  running.pool.goUnready();
+  // The thread answers this once it has loaded.
+  await running.told();
+  await Bun.sleep(100);
+  expect(await running.readyz().catch(() => "no response")).toBe("no response");
+});
+
 test("a worker that is lost meanwhile has no uses and no refusals, and keeps nobody from stopping", async () => {
   await using running = await startPool();
   running.threads.started[0]?.terminate();

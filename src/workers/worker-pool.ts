@@ -95,7 +95,9 @@ export class WorkerPool {
     for (const worker of this.#workers) worker.tell("updateKeys", keys);
   }
 
+  /** Before they are drained. From now on one that dies is not replaced: a new one would be ready. */
   goUnready(): void {
+    this.#stopping = true;
     for (const worker of this.#workers) worker.tell("goUnready");
   }
 
@@ -137,7 +139,7 @@ export class WorkerPool {
       });
       this.#workers.add(worker);
       await worker.started;
-      if (this.#port !== undefined) await this.#listen(worker, this.#port);
+      if (this.#port !== undefined && !this.#stopping) await this.#listen(worker, this.#port);
       serving = true;
     } catch (error) {
       throw problemOf(error);
