@@ -247,11 +247,11 @@ test(
 test(
   "large numbers, long names and commands fit at every width",
   async () => {
-    await makeToken(session.running, "a-name-that-someone-made-as-long-as-a-name-may-be-and-longer-123", [
-      "plants:create",
-      "operator:read",
-      "metrics",
-    ]);
+    const longName = "a-name-that-someone-made-as-long-as-a-name-may-be-and-longer-123";
+    const token = await makeToken(session.running, longName, ["plants:create", "operator:read", "metrics"]);
+    const longNamed = await open("/", { token });
+    await longNamed.locator(".who").getByText(longName).waitFor();
+    await expectAtEveryWidth(longNamed, "document.documentElement.scrollWidth <= innerWidth");
     const page = await open("/");
     await page.addInitScript(recordLabels);
     await page.route("**/api/plants?limit=10", async (route) => {
