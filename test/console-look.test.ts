@@ -279,6 +279,16 @@ test(
         return card.scrollWidth <= card.clientWidth && names.every((name) => name.clientHeight < 100);
       })()`,
     );
+    await page.getByRole("button", { name: `Revoke ${longName}` }).click();
+    await expectAtEveryWidth(
+      page,
+      `(() => {
+        const { left, right } = document.querySelector("dialog").getBoundingClientRect();
+        const buttons = [...document.querySelectorAll("dialog button")].map((button) => button.getBoundingClientRect());
+        return buttons.every((button) => button.left >= left && button.right <= right);
+      })()`,
+    );
+    await page.keyboard.press("Escape");
     await page.getByRole("link", { name: "Plants", exact: true }).click();
     await page.getByRole("button", { name: "Export", exact: true }).click();
     await expectAtEveryWidth(
