@@ -295,6 +295,12 @@ test(
       page,
       `(({ left, right }) => left >= 0 && right <= innerWidth)(document.querySelector(".popover-panel").getBoundingClientRect())`,
     );
+    const filtered = await open(`/plants?token=${longName}`);
+    await filtered.locator(".unset").waitFor();
+    await expectAtEveryWidth(
+      filtered,
+      `document.querySelector(".unset").getBoundingClientRect().right <= document.querySelector(".set").getBoundingClientRect().right`,
+    );
     const signIn = await open("/", { token: "" });
     await signIn.locator(".how .code").waitFor();
     await expectAtEveryWidth(
