@@ -208,6 +208,11 @@ describe("tokens", () => {
       await see(page, "A token's name has 1 to 64 printable characters");
       await dialog.getByLabel("Name").fill("robot");
       await dialog.getByLabel("Expires").selectOption("90d");
+      await dialog.getByLabel("Rate limit").fill("fast");
+      await dialog.getByRole("button", { name: "Create token" }).click();
+      await see(page, "must be a count per second, minute or hour");
+      expect(await dialog.getByLabel("Name").getAttribute("aria-invalid")).toBe("false");
+      expect(await dialog.getByLabel("Rate limit").getAttribute("aria-invalid")).toBe("true");
       await dialog.getByLabel("Rate limit").fill("500/s");
       await dialog.getByRole("button", { name: "Create token" }).click();
       const first = (await page.locator(".secret").textContent()) ?? "";

@@ -11,6 +11,11 @@ interface CreateTokenProps {
   readonly onClose: () => void;
 }
 
+interface FieldError {
+  readonly field: "name" | "scopes" | "rateLimit";
+  readonly message: string;
+}
+
 const scopes = [
   { scope: "plants:create", description: "Create plants. For programs that send them." },
   { scope: "operator:read", description: "Use this console and its API to view, search and export plants." },
@@ -43,7 +48,7 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
     draft.discard();
     onClose();
   };
-  const [error, setError] = useState<{ readonly field: "name" | "scopes"; readonly message: string }>();
+  const [error, setError] = useState<FieldError>();
   const [busy, setBusy] = useState(false);
   const lifetimeId = useId();
   const create = async (): Promise<void> => {
@@ -60,7 +65,8 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
       draft.discard();
       onMinted(minted);
     } catch (reason) {
-      setError({ field: "name", message: errorMessage(reason) });
+      const message = errorMessage(reason);
+      setError({ field: message.startsWith('Field "rateLimit"') ? "rateLimit" : "name", message });
       setBusy(false);
     }
   };
@@ -128,6 +134,7 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
           placeholder="100/s"
           hint="Creates per second, minute or hour (s, m or h), in place of the service's own limit."
           value={rateLimit}
+          error={error?.field === "rateLimit" ? error.message : undefined}
           onInput={(event) => change({ rateLimit: event.currentTarget.value })}
         />
         <footer class="dialog-foot">
