@@ -84,6 +84,21 @@ const walks: Readonly<Record<string, Walk>> = {
       },
     ],
   },
+  "a page that the token may not use": {
+    path: "/audit",
+    scenes: [
+      {
+        name: "the audit trail without its scope",
+        ready: ".notice",
+        async act(page) {
+          const json = { name: "reader", scopes: ["operator:read"], publicUrl: session.running.url };
+          await page.route("**/api/me", (route) => route.fulfill({ json }));
+          await page.reload();
+          await page.evaluate(axe.source);
+        },
+      },
+    ],
+  },
   "an import, and what cannot be read": {
     path: "/import",
     scenes: [
