@@ -1,8 +1,9 @@
 import { afterAll, expect } from "bun:test";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { describe, test } from "./browser.ts";
+import { describe, newPage, test } from "./browser.ts";
 import { makeToken, useConsole } from "./console-session.ts";
-import { operatorToken, storedPlants } from "./harness.ts";
+import { operatorToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 
 const session = useConsole(5);
 const { open } = session;
@@ -79,6 +80,28 @@ describe("a secret that is shown once", () => {
     await signIn(page, secret);
     await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
   });
+});
+
+test("rotating and revoking a token whose secret is also preset shows that the secret stays valid", async () => {
+  using folder = temporaryFolder();
+  const database = join(folder.path, "plants.db");
+  const first = await startTestService({}, database);
+  const secret = await makeToken(first, "both", ["operator"]);
+  await first[Symbol.asyncDispose]();
+  await using running = await startTestService({}, database, { PLANT_STORE_OPERATOR_TOKEN: secret });
+  const page = await newPage(session.browser);
+  await page.goto(`${running.operatorUrl}/tokens`);
+  await signIn(page, secret);
+  await page.getByRole("button", { name: "Rotate both" }).click();
+  await page.getByRole("button", { name: "Rotate", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("The old secret is also preset as preset-operator, and stays valid.").waitFor();
+  expect(await dialog.getByText("The old secret is valid until").count()).toBe(0);
+  await page.getByRole("button", { name: "I have saved it" }).click();
+  await page.getByRole("button", { name: "Revoke both" }).first().click();
+  await dialog.getByRole("button", { name: "Revoke both" }).click();
+  await page.locator(".notice").getByText("Its secret is also preset as preset-operator").waitFor();
+  await page.close();
 });
 
 describe("adding a plant", () => {

@@ -158,4 +158,6 @@ export interface MintedToken {
   readonly token: Token;
   readonly secret: string;
   readonly oldUntil?: string;
+  /** The preset token with the old secret, which still works. */
+  readonly alsoPreset?: string;
 }

@@ -12,7 +12,7 @@ export function SecretOnce({
   readonly minted: MintedToken;
   readonly onClose: () => void;
 }) {
-  const { token, secret, oldUntil } = minted;
+  const { token, secret, oldUntil, alsoPreset } = minted;
   const [copied, setCopied] = useState(false);
   const [refusedToClose, setRefusedToClose] = useState(false);
   const content = useRef<HTMLDivElement>(null);
@@ -40,7 +40,11 @@ export function SecretOnce({
         </p>
       )}
       {token.expiresAt !== undefined && <p class="note">It expires on {formatTime(token.expiresAt)}.</p>}
-      {oldUntil !== undefined && <p class="note">The old secret is valid until {formatTime(oldUntil)}.</p>}
+      {alsoPreset !== undefined ? (
+        <p class="notice">The old secret is also preset as {alsoPreset}, and stays valid.</p>
+      ) : (
+        oldUntil !== undefined && <p class="note">The old secret is valid until {formatTime(oldUntil)}.</p>
+      )}
       <footer class="dialog-foot">
         <button type="button" class="primary" onClick={onClose}>
           I have saved it

@@ -25,6 +25,7 @@ export function TokensPage() {
     [api],
   );
   const { value: tokens, error, reload: load } = useLoad(fetchTokens);
+  const [warning, setWarning] = useState<string>();
   const close = (): void => setDialog(undefined);
   const onMinted = (minted: MintedToken): void => {
     close();
@@ -42,6 +43,7 @@ export function TokensPage() {
         </button>
       </PageHead>
       {error !== undefined && <ErrorNotice error={error} onRetry={load} />}
+      {warning !== undefined && <p class="notice">{warning}</p>}
       {tokens === undefined && error === undefined && (
         <div class="card" aria-busy="true">
           <Skeleton lines={4} />
@@ -64,8 +66,11 @@ export function TokensPage() {
         <RevokeToken
           token={dialog.token}
           onRevoked={(alsoPreset) => {
-            const warning = ` Its secret is also preset as ${alsoPreset}, and stays valid.`;
-            announce(`The token ${dialog.token.name} was revoked.${alsoPreset === undefined ? "" : warning}`);
+            const revoked = `The token ${dialog.token.name} was revoked.`;
+            const stillValid =
+              alsoPreset && `${revoked} Its secret is also preset as ${alsoPreset}, and stays valid.`;
+            announce(stillValid ?? revoked);
+            setWarning(stillValid);
             close();
             load();
           }}
