@@ -189,8 +189,10 @@ function toJson(
   separator: number,
 ): InputRow {
   const { line, source = noBytes } = row;
-  if (fields.length !== count)
-    return invalidRow(line, source, `The row has ${fields.length} fields, but the header has ${count}.`);
+  if (fields.length !== count) {
+    const has = fields.length === 1 ? "1 field" : `${fields.length} fields`;
+    return invalidRow(line, source, `The row has ${has}, but the header has ${count}.`);
+  }
   const texts = [id, name, tag].map((column) => textOf(fields[column], safe[column]));
   if (texts.some((text) => text?.includes("\ufffd")) && !isUtf8(source))
     return invalidRow(line, source, "The row is not UTF-8.");

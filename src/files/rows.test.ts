@@ -154,7 +154,7 @@ describe("CSV", () => {
   test("refuses an invalid row by its line, and resumes at the next line", async () => {
     const text = 'id,name\n1\n2,a"b\n3,"c"d\n4,ok\n5,"open\n6,fine\n7,"x"y\n8,last';
     expect(await readable("csv", text)).toEqual([
-      [2, "The row has 1 fields, but the header has 2."],
+      [2, "The row has 1 field, but the header has 2."],
       [3, "A field that does not start with a quote contains one."],
       [4, "There is text after the closing quote of a field."],
       [5, '{"id":4,"name":"ok"}'],
