@@ -239,6 +239,10 @@ describe("the plants table", () => {
       expect(await page.locator(".rows .cell-id").allTextContents()).toEqual([String(idOf(7))]);
       await page.goto(`${session.running.operatorUrl}/plants?token=nobody&within=1h`);
       await see(page, "No plants match");
+      await page.route("**/api/plants?*", (route) => route.fulfill({ json: { plants: [], searched: 1 } }));
+      await page.goto(`${session.running.operatorUrl}/plants?name=zzz`);
+      await see(page, "Searched 1 plant.");
+      await page.unroute("**/api/plants?*");
       await page.getByRole("button", { name: "Clear filters" }).click();
       await page.getByRole("button", { name: "reverse the order" }).click();
       await page.waitForURL(/order=oldest/);

@@ -1,4 +1,4 @@
-import { formatCount } from "../format.ts";
+import { formatPlural } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { EmptyState } from "../parts/notice.tsx";
@@ -19,7 +19,7 @@ export function EmptyPlants({ filter, list, onClear }: EmptyPlantsProps) {
     return (
       <EmptyState title={list.state === "stopped" ? "No matches so far" : "No plants match"}>
         <p>
-          {list.searched > 0 && `Searched ${formatCount(list.searched)} plants. `}
+          {list.searched > 0 && `Searched ${formatPlural(list.searched, "plant")}. `}
           The search finds any part of a name and ignores case. Tag, id and token must match exactly.
         </p>
         <button type="button" class="quiet" onClick={onClear}>
