@@ -19,7 +19,7 @@ afterAll(() => {
 describe("the system page", () => {
   test("has the health, the settings in force without a secret, and a link to the docs", async () => {
     const page = await open("/system");
-    await page.getByText("Disk space left").waitFor();
+    await page.getByText("Disk space free").waitFor();
     expect(await page.locator(".health-facts").textContent()).toMatch(
       /Storeready.*EngineSQLite.*WAL[\d.]+ \w+.*Fsync of the WALmedian [\d.]+ ms, p99 [\d.]+ ms/,
     );

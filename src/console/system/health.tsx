@@ -26,7 +26,7 @@ function Facts({ overview: { store, version, startedAt } }: { readonly overview:
     ["Engine", store.engine === "sqlite" ? "SQLite" : "PostgreSQL"],
     ["Data file", store.bytes === undefined ? undefined : formatBytes(store.bytes)],
     ["WAL", store.walBytes === undefined ? undefined : formatBytes(store.walBytes)],
-    ["Disk space left", store.diskFreeBytes === undefined ? undefined : formatBytes(store.diskFreeBytes)],
+    ["Disk space free", store.diskFreeBytes === undefined ? undefined : formatBytes(store.diskFreeBytes)],
     ["Fsync of the WAL", fsyncText(store.fsync?.wal)],
     ["Fsync of the data file", fsyncText(store.fsync?.data)],
     ["Version", version],
