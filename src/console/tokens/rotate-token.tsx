@@ -11,7 +11,7 @@ interface RotateTokenProps {
 }
 
 const overlaps = [
-  { value: "0s", label: "Not at all" },
+  { value: "0s", label: "0 minutes (ends now)" },
   { value: "10m", label: "10 minutes" },
   { value: "1h", label: "1 hour" },
   { value: "1d", label: "1 day" },
