@@ -31,7 +31,9 @@ export function EmptyPlants({ filter, list, onClear }: EmptyPlantsProps) {
   const curl = firstPlantCommand(me.publicUrl);
   return (
     <EmptyState title="No plants yet">
-      <p>Clients create them at the public address. Try it with a token that has the scope plants:create:</p>
+      <p>
+        Clients create them at the public address. Try it with a token that has the scope “plants:create”:
+      </p>
       <pre class="code">{curl}</pre>
       <div class="actions">
         <CopyButton text={curl} label="Copy command" />
