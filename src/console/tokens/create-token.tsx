@@ -1,4 +1,4 @@
-import { useId, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 import { errorMessage } from "../api.ts";
 import type { MintedToken } from "../api-shapes.ts";
 import { Dialog } from "../parts/dialog.tsx";
@@ -51,6 +51,7 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
   const [error, setError] = useState<FieldError>();
   const [busy, setBusy] = useState(false);
   const lifetimeId = useId();
+  const form = useRef<HTMLFormElement>(null);
   const create = async (): Promise<void> => {
     if (chosen.length === 0) return setError({ field: "scopes", message: "Choose at least one scope." });
     setBusy(true);
@@ -66,13 +67,19 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
       onMinted(minted);
     } catch (reason) {
       const message = errorMessage(reason);
-      setError({ field: message.startsWith('Field "rateLimit"') ? "rateLimit" : "name", message });
+      const isRateLimit = message.startsWith('Field "rateLimit"');
+      setError({ field: isRateLimit ? "rateLimit" : "name", message });
       setBusy(false);
+      // The button was disabled meanwhile, and so lost the focus.
+      form.current
+        ?.querySelector<HTMLInputElement>(isRateLimit ? "[name=rate-limit]" : "[name=name]")
+        ?.focus();
     }
   };
   return (
     <Dialog title="Create a token" onClose={close}>
       <form
+        ref={form}
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
