@@ -213,7 +213,7 @@ describe("tokens", () => {
       await see(page, "must be a count per second, minute or hour");
       expect(await dialog.getByLabel("Name").getAttribute("aria-invalid")).toBe("false");
       expect(await dialog.getByLabel("Rate limit").getAttribute("aria-invalid")).toBe("true");
-      expect(await page.evaluate("document.activeElement.name")).toBe("rate-limit");
+      expect(await page.evaluate("document.activeElement.name")).toBe("rateLimit");
       await dialog.getByLabel("Rate limit").fill("500/s");
       await dialog.getByRole("button", { name: "Create token" }).click();
       const first = (await page.locator(".secret").textContent()) ?? "";

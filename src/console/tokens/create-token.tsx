@@ -67,13 +67,11 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
       onMinted(minted);
     } catch (reason) {
       const message = errorMessage(reason);
-      const isRateLimit = message.startsWith('Field "rateLimit"');
-      setError({ field: isRateLimit ? "rateLimit" : "name", message });
+      const field = message.startsWith('Field "rateLimit"') ? "rateLimit" : "name";
+      setError({ field, message });
       setBusy(false);
       // The button was disabled meanwhile, and so lost the focus.
-      form.current
-        ?.querySelector<HTMLInputElement>(isRateLimit ? "[name=rate-limit]" : "[name=name]")
-        ?.focus();
+      form.current?.querySelector<HTMLInputElement>(`[name=${field}]`)?.focus();
     }
   };
   return (
@@ -136,7 +134,7 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
         <Field
           label="Rate limit"
           optional
-          name="rate-limit"
+          name="rateLimit"
           autocomplete="off"
           placeholder="100/s"
           hint="Creates per second, minute or hour (s, m or h), in place of the service's own limit."
