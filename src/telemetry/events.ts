@@ -179,6 +179,13 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       log.error("a worker died and is being replaced; requests it had not answered are safe to retry", {
         "exception.message": reason,
       }),
+    workerLostWhileStopping: (reason: string) =>
+      log.error(
+        "a worker died while the service was stopping; requests it had not answered are safe to retry",
+        {
+          "exception.message": reason,
+        },
+      ),
     spansNotExported: (reason: string) =>
       log.warn("spans cannot be exported, retrying; requests are unaffected", {
         "exception.message": reason,

@@ -168,12 +168,14 @@ test("workers are as ready as the intake, and not at all before they stop", asyn
   expect(await other.readyz()).toBe(503);
 });
 
-test("a worker that dies once the service is unready is not replaced", async () => {
+test("a worker that dies once the service is unready is not replaced, and that is logged", async () => {
   await using running = await startPool();
   running.pool.goUnready();
   running.threads.started[0]?.terminate();
   await Bun.sleep(1500);
   expect(running.threads.started).toHaveLength(1);
+  expect(running.logged.filter((line) => line.includes("a worker died while"))).toHaveLength(1);
+  expect(running.logged.join("")).not.toContain("replaced");
 });
 
 test("a replacement that is loading when the service becomes unready does not listen", async () => {

@@ -42,7 +42,7 @@ export class WorkerPool {
   #setting: WorkerPoolParts["setting"];
   /** Undefined while they do not listen. */
   #port: number | undefined;
-  #stopping = false;
+  #state: "serving" | "unready" | "draining" = "serving";
 
   constructor(parts: WorkerPoolParts) {
     this.#parts = parts;
@@ -97,12 +97,12 @@ export class WorkerPool {
 
   /** Before they are drained. From now on one that dies is not replaced: a new one would be ready. */
   goUnready(): void {
-    this.#stopping = true;
+    this.#state = "unready";
     for (const worker of this.#workers) worker.tell("goUnready");
   }
 
   async drain(timeoutMs: number): Promise<void> {
-    this.#stopping = true;
+    this.#state = "draining";
     const drained = [...this.#workers].map(async (worker) => {
       // One that dies meanwhile has nothing left to drain.
       await worker.ask("drain", timeoutMs).catch(() => {});
@@ -139,7 +139,7 @@ export class WorkerPool {
       });
       this.#workers.add(worker);
       await worker.started;
-      if (this.#port !== undefined && !this.#stopping) await this.#listen(worker, this.#port);
+      if (this.#port !== undefined && this.#state === "serving") await this.#listen(worker, this.#port);
       serving = true;
     } catch (error) {
       throw problemOf(error);
@@ -147,10 +147,11 @@ export class WorkerPool {
   }
 
   #replace(reason: string, thread: number): void {
-    if (this.#stopping) return;
+    if (this.#state === "unready") this.#parts.events.workerLostWhileStopping(reason);
+    if (this.#state !== "serving") return;
     this.#parts.events.workerLost(reason);
     setTimeout(() => {
-      if (!this.#stopping)
+      if (this.#state === "serving")
         this.#startWorker(thread).catch((error: Error) => this.#replace(error.message, thread));
     }, replaceAfterMs);
   }
