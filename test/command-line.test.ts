@@ -302,7 +302,6 @@ describe("plant-store ready", () => {
 
 for (const args of [
   ["ready", "--url"],
-  ["follow", "--to", "copies/", "--from"],
   ["import", "plants.csv", "--url"],
 ])
   test(`plant-store ${args[0]} accepts no URL with a password, and prints none`, async () => {

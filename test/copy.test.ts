@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type DatabaseServer, startServer } from "./engines.ts";
-import { operatorToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 describe("copy", () => {
@@ -111,22 +111,6 @@ describe("copy", () => {
     expect(await states()).toEqual(expected);
     expect(JSON.parse((await copy()).out)).toMatchObject({ tokens: 0 });
     expect(await states()).toEqual(expected);
-  }, 60_000);
-
-  test("follow copies a running service to PostgreSQL, with times and senders, and resumes", async () => {
-    using folder = temporaryFolder();
-    const url = await server.newDatabase();
-    await using source = await startTestService();
-    const follow = () =>
-      runInProcess(
-        ["follow", "--from", source.operatorUrl, "--to", url, "--cursor", join(folder.path, "c"), "--once"],
-        { environment: { PLANT_STORE_OPERATOR_TOKEN: operatorToken } },
-      );
-    for (let id = 0; id < 5; id++) await post(source.url, JSON.stringify({ id, name: `n${id}` }));
-    expect((await follow()).err).toContain("\n5 plants copied, 0 already there");
-    await post(source.url, '{"id":5,"name":"n5"}');
-    expect((await follow()).err).toContain("\n1 plant copied, 0 already there");
-    expect(await server.stored(url)).toEqual(storedPlants(source.database));
   }, 60_000);
 
   test("needs two different databases", async () => {

@@ -67,16 +67,6 @@ onEveryEngine((engine) => {
   const send = (path: string, body: unknown) => call(path, { method: "POST", body: JSON.stringify(body) });
   const idsOf = ({ body }: Answer) => body.plants.map(({ id }) => id);
 
-  if (engine.name === "postgres")
-    test("there is no change feed on PostgreSQL, and the error says what to use", async () => {
-      const headers = { Authorization: `Bearer ${operatorToken}` };
-      const response = await fetch(`${operatorUrl}/api/changes`, { headers });
-      expect([response.status, await response.json()]).toEqual([
-        501,
-        { error: 50101, message: expect.stringContaining("logical replication") },
-      ]);
-    });
-
   describe("counts", () => {
     test("the plants that match, as far as they were counted", async () => {
       const counted = async (query: string) => (await call(`/api/plants/count${query}`)).body as object;

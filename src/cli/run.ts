@@ -16,8 +16,6 @@ import { completionOf } from "./completion.ts";
 import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
 import { exportPlants } from "./export.ts";
-import { FollowProblem } from "./follow/retry.ts";
-import { follow } from "./follow.ts";
 import { commandHelp, generalHelp } from "./help.ts";
 import { importPlants } from "./import.ts";
 import { audit, list, show } from "./list.ts";
@@ -42,7 +40,6 @@ const expectedErrors = [
   WorkerProblem,
   FileProblem,
   FormatError,
-  FollowProblem,
 ];
 
 /** Every command by its name. */
@@ -58,7 +55,6 @@ export const commands: Readonly<Record<string, Command>> = {
   export: exportPlants,
   import: importPlants,
   copy,
-  follow,
   backup,
   restore,
   verify,

@@ -25,7 +25,7 @@ const bodyTimeoutMsMax = 3_600_000;
 // A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
 const drainMsMax = 24 * 86_400_000;
 const tokenLifetimeMsMaxMax = 3650 * 86_400_000;
-export const bodyBytesMaxMax = 64 * 1024 * 1024;
+const bodyBytesMaxMax = 64 * 1024 * 1024;
 
 /** Every setting. The command line, its help, `config` and the settings page come from this table. */
 export const settings = {

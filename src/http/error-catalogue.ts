@@ -13,10 +13,7 @@ export interface CatalogueEntry {
 }
 
 // Only the operator listener responds with these.
-const operatorKinds = [
-  ...(["wrong-parameter", "no-such-plant", "no-such-token", "wrong-host"] as const),
-  ...(["stale-cursor", "no-change-feed"] as const),
-];
+const operatorKinds = ["wrong-parameter", "no-such-plant", "no-such-token", "wrong-host"] as const;
 
 export type ErrorKind =
   | RefusalKind
@@ -155,13 +152,6 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     remedy: "Send the body without pauses; nothing was stored, and sending it again is safe.",
     example: "The body did not arrive within 10 s.",
   },
-  "stale-cursor": {
-    error: 41001,
-    when: "the cursor of the change feed is of another store, or of this one before it was restored",
-    remedy: "Compare what you have with this store; then start again with after=0.",
-    example:
-      "The cursor is of another store, or of this one before it was restored. Start again with after=0.",
-  },
   "body-too-large": {
     error: 41301,
     when: "the body is over the limit",
@@ -205,12 +195,6 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     remedy:
       "Give the operator the X-Request-Id; the log has the details under it. Sending the plant again is safe.",
     example: "Internal error. The log has the details under this request's id.",
-  },
-  "no-change-feed": {
-    error: 50101,
-    when: "the store has no change feed, because it is on PostgreSQL",
-    remedy: "Use PostgreSQL's logical replication, or `plant-store copy`.",
-    example: "There is no change feed on PostgreSQL. Use its logical replication, or plant-store copy.",
   },
   "too-busy": {
     error: 50301,

@@ -83,7 +83,7 @@ export class Exports {
 }
 
 /** Joins rows into pieces, each of which a client must read in time. */
-export function* piecesOf(rows: Iterable<string>): Generator<string, void, void> {
+function* piecesOf(rows: Iterable<string>): Generator<string, void, void> {
   let text = "";
   for (const row of rows) {
     text += row;

@@ -7,14 +7,13 @@ import { type ListenerOptions, type ListenerParts, startListener } from "../http
 import type { Events } from "../telemetry/events.ts";
 import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import { type BackupParts, Backups } from "./backups.ts";
-import { Changes } from "./changes.ts";
 import { ConsoleFiles } from "./console-files.ts";
 import { Exports } from "./exports.ts";
 import { type OperatorRouteParts, operatorRoutes } from "./routes.ts";
 
 export type OperatorParts = Omit<
   OperatorRouteParts,
-  "readiness" | "exports" | "changes" | "backups" | "consoleFiles" | "url" | "startedAtMs"
+  "readiness" | "exports" | "backups" | "consoleFiles" | "url" | "startedAtMs"
 > &
   Pick<BackupParts, "backupStore"> &
   Pick<ListenerParts, "onSocket"> & { readonly events: Events; readonly tracer: Tracer | undefined };
@@ -36,7 +35,6 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     ...parts,
     readiness,
     exports: new Exports(parts.archive, parts.audit),
-    changes: new Changes(parts.archive, parts.audit),
     backups: new Backups(parts),
     consoleFiles: new ConsoleFiles(),
     startedAtMs: Date.now(),

@@ -4,12 +4,10 @@ import type { Handler, Route } from "../http/route.ts";
 import { listAudit } from "./audit.ts";
 import { backupRoutes } from "./backup-routes.ts";
 import type { Backups } from "./backups.ts";
-import type { Changes } from "./changes.ts";
 import { type ConsoleFiles, consoleRoutes } from "./console-files.ts";
 import { createExportLink, exportPlants, followExportLink } from "./export-routes.ts";
 import type { Exports } from "./exports.ts";
 import { type WatchParts, watchPlants } from "./feed.ts";
-import { followChanges } from "./follow-changes.ts";
 import { type ImportSliceParts, importSlice } from "./import-slice.ts";
 import { type MetricsParts, metrics } from "./metrics.ts";
 import { describeOperatorApi } from "./openapi.ts";
@@ -30,7 +28,6 @@ export interface OperatorRouteParts
   readonly events: OverviewParts["events"] & ImportSliceParts["events"];
   readonly readiness: Readiness;
   readonly exports: Exports;
-  readonly changes: Changes;
   readonly backups: Backups;
   readonly consoleFiles: ConsoleFiles;
   /** What POST /plants does on the public listener. */
@@ -56,7 +53,6 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   countPlants,
   showPlant,
   watchPlants,
-  followChanges,
   exportPlants,
   createExportLink,
   followExportLink,

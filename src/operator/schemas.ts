@@ -29,7 +29,6 @@ export const schemas = {
     },
     ["next"],
   ),
-  Change: object({ cursor: string("To resume after this plant."), ...storedPlant }, ["tag"]),
   MatchCount: object(
     {
       plants: string("How many plants match, of those counted."),

@@ -60,23 +60,12 @@ export interface Arrivals {
   readonly cursor: string;
 }
 
-/** A stored plant, and the cursor of the change feed after it. */
-export interface Change {
-  readonly cursor: string;
-  readonly plant: StoredPlant;
-}
-
 // How often a full scan yields a page, so that its caller can report progress.
 const scanPageMsMax = 1000;
 
 /** A cursor that is not valid. */
 export class CursorProblem extends Error {
   override readonly name = "CursorProblem";
-}
-
-/** The cursor is of another store, or of this one before it was restored. */
-export class StaleCursor extends Error {
-  override readonly name = "StaleCursor";
 }
 
 export interface DiskUsage {
@@ -107,12 +96,6 @@ export interface PlantArchive {
   topTags(limit: number): Promise<readonly TagCount[]>;
   /** What was stored since the cursor, each plant at least once; without a cursor, no plants and the current cursor. */
   arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals>;
-  /**
-   * The change feed: the plants after the cursor in the order in which they were stored, without gaps, and all durable. "0" is the
-   * beginning, and an empty result the end. Absent if the engine has no such order.
-   * @throws CursorProblem, StaleCursor
-   */
-  changesAfter?(cursor: string, limit: number): Promise<readonly Change[]>;
   /** The sizes of the data file and its WAL, and the free space on their disk, if the engine knows them. */
   diskUsage(): Promise<DiskUsage | undefined>;
 }

@@ -3,7 +3,6 @@ import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import {
   type Arrivals,
-  type Change,
   CursorProblem,
   type DiskUsage,
   type MatchCount,
@@ -16,7 +15,6 @@ import {
 } from "../../../plants/plant-archive.ts";
 import { countTag, createdPerBucket, lastSeq, topTags } from "../block-summaries.ts";
 import { fileSize } from "../durable-files.ts";
-import { changesAfter } from "./change-feed.ts";
 import {
   allColumns,
   countPlants,
@@ -129,10 +127,6 @@ export class SqliteArchive implements PlantArchive {
       )
       .all(seqOf(cursor), limit);
     return { plants: rows.map(fromRow), cursor: String(rows.at(-1)?.seq ?? cursor) };
-  }
-
-  async changesAfter(cursor: string, limit: number): Promise<readonly Change[]> {
-    return changesAfter(this.#database, cursor, limit);
   }
 
   async diskUsage(): Promise<DiskUsage> {

@@ -4,7 +4,6 @@ import {
   type PlantArchive,
   type PlantFilter,
   type PlantPage,
-  StaleCursor,
 } from "../../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { Thread } from "../../../threads/thread.ts";
@@ -62,8 +61,6 @@ export class ThreadedArchive implements PlantArchive {
   topTags = (limit: number) => this.#use((thread) => thread.ask("topTags", limit));
   arrivedSince = (cursor: string | undefined, limit: number) =>
     this.#use((thread) => thread.ask("arrivedSince", cursor, limit));
-  changesAfter = (cursor: string, limit: number) =>
-    this.#use((thread) => thread.ask("changesAfter", cursor, limit));
   diskUsage = () => this.#use((thread) => thread.ask("diskUsage"));
 
   async close(): Promise<void> {
@@ -107,7 +104,7 @@ export class ThreadedArchive implements PlantArchive {
   #start(): ArchiveThread {
     const thread: ArchiveThread = new Thread("storage/sqlite/reading/archive-thread", {
       setting: this.#path,
-      errors: { CursorProblem, StaleCursor },
+      errors: { CursorProblem },
       onLost: () => this.#remove(thread),
       keepsProcessAlive: false,
     });
