@@ -204,22 +204,6 @@ describe("the documents match the code", () => {
     }
   });
 
-  test("a decision record and those that amend or supersede it name each other at their top", () => {
-    const records = readdirSync(join(root, "docs/adr")).map((name) => ({
-      number: Number(name.slice(0, 4)),
-      status: read(`docs/adr/${name}`).split("\n")[2] ?? "",
-    }));
-    const links = (word: string, turned: boolean) =>
-      records.flatMap(({ number, status }) =>
-        [...status.matchAll(new RegExp(`${word} ([^.]*)`, "g"))]
-          .flatMap(([, list = ""]) => [...list.matchAll(/\b\d{1,4}\b/g)].map(([text]) => Number(text)))
-          .map((other) => (turned ? `${other} → ${number}` : `${number} → ${other}`)),
-      );
-    expect(links("(?:Amends|Supersedes)", false).sort()).toEqual(
-      links("(?:Amended|Superseded) by", true).sort(),
-    );
-  });
-
   test("the README shows the two commands on its first screen", () => {
     const firstScreen = read("README.md").split("\n").slice(0, 40).join("\n");
     for (const command of ["npm ci && npm start", "npm ci && npm test"])
