@@ -25,7 +25,6 @@ const ofBuilt = [
   "failed-syncs",
   "import",
   "looking-commands",
-  "standby",
 ].map((name) => `./test/${name}.test.ts`);
 const onCitus = [
   "citus.ts",

@@ -27,8 +27,6 @@ import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 import { createTracer } from "./telemetry/tracing/tracer.ts";
-import { DiskWait } from "./workers/disk-wait.ts";
-import { startStandby } from "./workers/standby.ts";
 import { WorkerPool } from "./workers/worker-pool.ts";
 
 export interface Service {
@@ -61,15 +59,13 @@ export async function startService(
   { printsFirstToken }: ServiceOptions = { printsFirstToken: false },
 ): Promise<Service> {
   await using undo = new AsyncDisposableStack();
-  // One more part than workers, for the standby.
-  const counterMemory = createCounterMemory(config.workers + 1);
+  const counterMemory = createCounterMemory(config.workers);
   const counters = new Counters(counterNames, counterMemory);
   const events = createEvents(log, counters, Date.now);
   // First, so that it is closed after everything that creates spans.
   const tracer = undo.use(createTracer(config.otel.traces, events));
   const failed = Promise.withResolvers<Error>();
   let broken = false;
-  const diskWait = new DiskWait();
   let lastReason = "";
   const store = undo.use(
     await openServiceStore(config, {
@@ -79,7 +75,6 @@ export async function startService(
         lastReason = reason;
       },
       onWarning: events.databaseWarning,
-      waitsForDisk: diskWait.set,
     }),
   );
   const identity = createIdentityProvider(config, {
@@ -150,8 +145,7 @@ export async function startService(
   undo.defer(() => workerPool.drain(0));
   await workerPool.start(workers - 1);
   if (workers > 1) await claimPublicPort(publicOptions);
-  const onSocket = diskWait.socketSetter("public");
-  const listener = startPublicListener({ gate, rateLimit, intake, events, tracer, onSocket }, publicOptions);
+  const listener = startPublicListener({ gate, rateLimit, intake, events, tracer }, publicOptions);
   void identity?.keys.start();
   const delivery = printsFirstToken ? "print" : firstTokenFile(config, store.engine);
   const upkeep = undo.use(
@@ -175,7 +169,6 @@ export async function startService(
       startOperatorListener(
         {
           ...{ gate, intake, rateLimit, refusals, events, tracer, counters, parseDurationMs },
-          onSocket: diskWait.socketSetter("operator"),
           rowBytesMax: config.bodyBytesMax,
           settings: config.effective,
           backupStore: openBackups(config.database, config.backupFolder),
@@ -213,8 +206,6 @@ export async function startService(
   laterToken?.catch((error) => closing.signal.aborted || failed.resolve(error));
   const bound = [listener, operator].flatMap((one) => one ?? []);
   for (const one of bound) warnOfPlainText(one, events);
-  const part = { counterNames, counterMemory, thread: workers };
-  undo.use(startStandby(store.engine, { diskWait, listeners: bound, counters: part, events, log }));
   const owned = undo.move();
   return {
     publicUrl: listener.url,

@@ -35,8 +35,6 @@ export interface ListenerOptions extends RouterOptions, ProxyOptions {
   readonly logRequests: "all" | "errors" | "none";
   /** Whether other threads listen on the same port, each accepting its share of the connections. */
   readonly sharePort: boolean;
-  /** The listening socket of another thread, to accept from as well. */
-  readonly sharedSocket?: number;
   /** Whose pages may call it from a browser; `*` for every origin's. */
   readonly corsOrigins: readonly string[];
   /** Undefined for plain text. */
@@ -46,8 +44,6 @@ export interface ListenerOptions extends RouterOptions, ProxyOptions {
 }
 
 export interface Listener extends Bound {
-  /** What it was started with, and the port that it got. */
-  readonly options: ListenerOptions;
   /** As `HOST:PORT`. */
   readonly address: string;
   /** Accepts no new connection, aborts streams, responds to what was sent, and closes what is left after the timeout. */
@@ -59,8 +55,6 @@ export interface ListenerParts {
   readonly events: Events;
   /** Undefined if nothing is traced. */
   readonly tracer?: Tracer | undefined;
-  /** Called with the listening socket whenever that changes; undefined once it no longer listens. */
-  readonly onSocket?: ((socket: number | undefined) => void) | undefined;
 }
 
 /** The checks that come before a request's path. */
@@ -74,7 +68,7 @@ type Precondition = (exchange: Exchange) => void;
 export function startListener<Parts>(
   routes: readonly Route<Parts>[],
   parts: Parts,
-  { gate, events, tracer, onSocket }: ListenerParts,
+  { gate, events, tracer }: ListenerParts,
   options: ListenerOptions,
   precondition: Precondition = () => {},
 ): Listener {
@@ -118,7 +112,7 @@ export function startListener<Parts>(
     },
   };
   const tls = options.tls && new TlsFiles(options.tls);
-  const server = listen({ ...options, onSocket, tls: tls?.material }, handlers, events);
+  const server = listen({ ...options, tls: tls?.material }, handlers, events);
   events.connections(options.name, 0);
   const unwatch = tls?.watch({
     onChange(material) {
@@ -130,7 +124,6 @@ export function startListener<Parts>(
   const bound = { host: options.host, port: server.port, secure: tls !== undefined };
   return {
     ...bound,
-    options: { ...options, port: server.port },
     address: formatAddress(bound),
     async drain(timeoutMs) {
       unwatch?.();

@@ -3,7 +3,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { Readiness, type ServingListener } from "../http/health.ts";
 import { HttpError } from "../http/http-error.ts";
 import { publicUrl } from "../http/listen-address.ts";
-import { type ListenerOptions, type ListenerParts, startListener } from "../http/listener.ts";
+import { type ListenerOptions, startListener } from "../http/listener.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import { type BackupParts, Backups } from "./backups.ts";
@@ -15,8 +15,7 @@ export type OperatorParts = Omit<
   OperatorRouteParts,
   "readiness" | "exports" | "backups" | "consoleFiles" | "url" | "startedAtMs"
 > &
-  Pick<BackupParts, "backupStore"> &
-  Pick<ListenerParts, "onSocket"> & { readonly events: Events; readonly tracer: Tracer | undefined };
+  Pick<BackupParts, "backupStore"> & { readonly events: Events; readonly tracer: Tracer | undefined };
 
 export interface OperatorOptions
   extends Omit<

@@ -1,7 +1,7 @@
 import type { Gate } from "../access/gate.ts";
 import { Readiness, type ServingListener } from "../http/health.ts";
 import { publicUrl } from "../http/listen-address.ts";
-import { claimPort, type ListenerOptions, type ListenerParts, startListener } from "../http/listener.ts";
+import { claimPort, type ListenerOptions, startListener } from "../http/listener.ts";
 import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import type { CreatePlantParts } from "./create-plant.ts";
 import { docsPage } from "./docs-page.ts";
@@ -10,7 +10,6 @@ import { publicRoutes } from "./routes.ts";
 export interface PublicListenerParts extends CreatePlantParts {
   readonly gate: Gate;
   readonly tracer: Tracer | undefined;
-  readonly onSocket?: ListenerParts["onSocket"];
 }
 
 export interface PublicListenerOptions

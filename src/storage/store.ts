@@ -41,8 +41,6 @@ export interface StoreEvents {
   /** An fsync of the WAL, with its write, or of the data file. */
   readonly synced?: (file: "wal" | "data", tookMs: number) => void;
   readonly checkpointed?: (succeeded: boolean) => void;
-  /** Called with true before this thread may wait for the disk, and with false after. */
-  readonly waitsForDisk?: (waits: boolean) => void;
   /** The clock is minutes before the time of the last plant, so one of the two is wrong. */
   readonly clockBeforeLastPlant?: (lastMs: number, nowMs: number) => void;
 }

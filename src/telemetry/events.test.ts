@@ -62,3 +62,17 @@ test("the log says which connection was closed at the limit", () => {
     "the connection limit is reached and none is idle; the new connection was closed",
   ]);
 });
+
+test("an fsync of the WAL that took over a second is logged as a stall; a slow one of the data file is not", () => {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string) => lines.push(JSON.parse(line));
+  const log = createLog({ level: "debug", format: "json", colour: false, write });
+  const events = createEvents(log, new Counters([], createCounterMemory()), () => 0);
+  events.synced("wal", 999);
+  events.synced("data", 5000);
+  expect(lines).toEqual([]);
+  events.synced("wal", 2540);
+  expect(lines).toMatchObject([
+    { message: "the disk stalled; requests waited until it recovered", "plant_store.seconds": 2.5 },
+  ]);
+});

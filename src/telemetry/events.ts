@@ -18,6 +18,8 @@ export type Events = ReturnType<typeof createEvents>;
 const linesPerSecond = 20;
 const limitReachedLinesPerSecond = 1;
 const guessingLinesPerSecond = 5;
+// Far above what an fsync takes on a disk that works.
+const stalledMs = 1000;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
   const refusals = new RefusalTally();
@@ -51,7 +53,14 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       commits.observe(tookMs / 1000);
     },
     responded: (outcome: RequestOutcome, tookMs: number) => durations[outcome].observe(tookMs / 1000),
-    synced: (file: "wal" | "data", tookMs: number) => fsyncs[file].observe(tookMs / 1000),
+    synced(file: "wal" | "data", tookMs: number) {
+      fsyncs[file].observe(tookMs / 1000);
+      // The data file is fsynced by a thread that no request waits for.
+      if (file === "wal" && tookMs >= stalledMs)
+        log.warn("the disk stalled; requests waited until it recovered", {
+          "plant_store.seconds": Math.round(tookMs / 100) / 10,
+        });
+    },
     checkpointed: (succeeded: boolean) => counters.add(succeeded ? "checkpoints" : "checkpoint-failures"),
     connections: (listener: string, open: number) => counters.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */
@@ -167,14 +176,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "exception.message": reason,
       }),
     providerAvailable: () => log.info("identity provider available again"),
-    diskWaited: (tookMs: number) =>
-      log.warn("the disk did not finish a write for a while; other requests were refused meanwhile", {
-        "plant_store.seconds": Math.round(tookMs / 100) / 10,
-      }),
-    standbyLost: (reason: string) =>
-      log.error("the thread that answers while the disk hangs died and is being replaced", {
-        "exception.message": reason,
-      }),
     workerLost: (reason: string) =>
       log.error("a worker died and is being replaced; requests it had not answered are safe to retry", {
         "exception.message": reason,

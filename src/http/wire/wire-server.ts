@@ -1,7 +1,6 @@
 import type { Socket, TCPSocketListener, TCPSocketListenOptions } from "bun";
 import { Connection } from "./connection.ts";
 import type { CoarseClock } from "./connection-state.ts";
-import { duplicate } from "./duplicate.ts";
 import type { WireHandlers, WireLimits } from "./wire-handlers.ts";
 
 /** The connection that was closed at the limit: the newest only if all others have a request in progress. */
@@ -18,8 +17,6 @@ export interface WireServerOptions extends WireLimits {
   readonly host: string;
   readonly port: number;
   readonly sharePort: boolean;
-  /** The listening socket of another thread, to accept from as well; host and port are that one's. */
-  readonly sharedSocket?: number | undefined;
   /** Undefined for plain text. */
   readonly tls?: TlsMaterial | undefined;
   /** With one more than this, the longest idle connection is closed. */
@@ -27,8 +24,6 @@ export interface WireServerOptions extends WireLimits {
   readonly onLimitReached?: (closed: ClosedAtLimit) => void;
   /** Called with the number of open connections whenever it changes. */
   readonly onConnections?: (open: number) => void;
-  /** Called with the listening socket whenever that changes; undefined once it no longer listens. */
-  readonly onSocket?: ((socket: number | undefined) => void) | undefined;
   /** A monotonic clock in milliseconds; by default the platform's. */
   readonly now?: () => number;
 }
@@ -65,14 +60,13 @@ export class WireServer implements CoarseClock {
     this.nowMs = this.#now();
     this.#handlers = handlers;
     // If the port can be shared, using it twice by mistake would go unnoticed.
-    if (options.tls !== undefined && !options.sharePort && options.sharedSocket === undefined)
-      this.#claimPort();
+    if (options.tls !== undefined && !options.sharePort) this.#claimPort();
     this.#listener = this.#listen(options.port, options.tls);
     this.#sweeper = setInterval(() => this.#sweep(), sweepEveryMs);
   }
 
   get port(): number {
-    return this.#options.sharedSocket === undefined ? this.#listener.port : this.#options.port;
+    return this.#listener.port;
   }
 
   /**
@@ -91,7 +85,6 @@ export class WireServer implements CoarseClock {
    * idle connections get a second, too. Whatever is left is closed. True if no request was aborted.
    */
   async drain(timeoutMs: number): Promise<boolean> {
-    this.#options.onSocket?.(undefined);
     this.#listener.stop(false);
     const startMs = performance.now();
     for (const connection of this.#connections) connection.drain();
@@ -113,13 +106,11 @@ export class WireServer implements CoarseClock {
 
   #listen(port: number, tls: TlsMaterial | undefined): TCPSocketListener<Connection> {
     const options = this.#options;
-    // Bun supports reusePort and fd here, though its types do not say so.
-    const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean; fd?: number } = {
+    // Bun supports reusePort here, though its types do not say so.
+    const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean } = {
       hostname: options.host,
       port,
       reusePort: options.sharePort || tls !== undefined,
-      // A duplicate: stopping closes it.
-      ...(options.sharedSocket !== undefined && { fd: duplicate(options.sharedSocket) }),
       // A client may close its half and still wait for the answer.
       allowHalfOpen: true,
       ...(tls && { tls: tlsOptions(tls) }),
@@ -149,9 +140,7 @@ export class WireServer implements CoarseClock {
         error: () => {},
       },
     };
-    const listener = Bun.listen(listen);
-    options.onSocket?.((listener as TCPSocketListener<Connection> & { fd: number }).fd);
-    return listener;
+    return Bun.listen(listen);
   }
 
   // There always is one: the connection that has just been opened.

@@ -62,7 +62,6 @@ export class SqliteStore implements AsyncDisposable {
         return reason;
       },
       syncWal: takeOverSync(database, this.#watch.wal, disk),
-      waitsForDisk: events.waitsForDisk,
     });
     this.plants = new SqlitePlants(database, this.#writer, events, disk);
     this.audit = new SqliteAudit(database, this.#writer);

@@ -170,30 +170,3 @@ test("no transaction begins during a pause, and those that waited begin after it
   lock[Symbol.dispose]();
   rmSync(folder, { recursive: true });
 });
-
-test("each wait for the disk on this thread is reported, even one that failed", async () => {
-  const heard: (boolean | string)[] = [];
-  using database = new Database(":memory:");
-  const fsync = Promise.withResolvers<void>();
-  const writer = new Writer(database, {
-    committed: () => heard.push("committed"),
-    outcomeUnknown: (reason) => reason,
-    syncWal() {
-      heard.push("fsync started");
-      return fsync.promise;
-    },
-    waitsForDisk: (waits) => heard.push(waits),
-  });
-  const stored = writer.transaction(() => heard.push("work"));
-  await Bun.sleep(1);
-  // This one is in the background, so nothing here waits for it.
-  expect(heard).toEqual([true, "work", "fsync started", false]);
-  fsync.resolve();
-  await stored;
-  heard.length = 0;
-  const failing = writer.transaction(() => {
-    throw new Error("it failed");
-  });
-  await expect(failing).rejects.toBeInstanceOf(OutcomeUnknown);
-  expect(heard).toEqual([true, false]);
-});

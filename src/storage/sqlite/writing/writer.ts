@@ -11,8 +11,6 @@ export interface WriterHooks {
   readonly outcomeUnknown: (reason: OutcomeUnknown) => OutcomeUnknown;
   /** Fsyncs the WAL. Undefined if a COMMIT does that itself. */
   readonly syncWal?: SyncWal | undefined;
-  /** Called with true before this thread may wait for the disk, and with false after. */
-  readonly waitsForDisk?: ((waits: boolean) => void) | undefined;
 }
 
 /** The one way to write: a transaction that is durable when it has settled. */
@@ -51,7 +49,9 @@ export class Writer {
       await sleep(lockRetryMs);
     }
     this.#lockedSinceMs = undefined;
-    const { result, syncing } = this.#commitAndSync(work, rolledBack);
+    const result = this.#run(work, rolledBack);
+    const { syncWal } = this.#hooks;
+    const syncing = syncWal && this.#startSync(syncWal);
     if (syncing !== undefined) await syncing;
     this.#hooks.committed(this.#syncMs);
     return result;
@@ -76,20 +76,6 @@ export class Writer {
     } finally {
       this.#paused = undefined;
       settled.resolve();
-    }
-  }
-
-  #commitAndSync<Result>(
-    work: () => Result,
-    rolledBack?: () => void,
-  ): { readonly result: Result; readonly syncing: Promise<void> | undefined } {
-    const { syncWal, waitsForDisk } = this.#hooks;
-    waitsForDisk?.(true);
-    try {
-      const result = this.#run(work, rolledBack);
-      return { result, syncing: syncWal && this.#startSync(syncWal) };
-    } finally {
-      waitsForDisk?.(false);
     }
   }
 
