@@ -38,7 +38,6 @@ for (let turn = 0; turn < options.seconds / turns.seconds; turn++)
       rate: 0,
     });
     loadSeconds += (performance.now() - startMs) / 1000;
-    if (turns.pauseMs > 0) await Bun.sleep(turns.pauseMs);
     nextId = result.nextId;
     refused += result.refused;
     server.answered += result.answered;

@@ -20,7 +20,7 @@ const startServer = () => {
 const { rates, costs } = await measureSwitched("with metrics", startServer, {
   rounds,
   seconds: 5,
-  turns: { seconds: 0.05, pauseMs: 0, switchFile },
+  turns: { seconds: 0.05, switchFile },
 });
 console.log(
   `with metrics: rate ${medianWithInterval(rates)}, CPU for each create ${medianWithInterval(costs)} of that without`,

@@ -163,8 +163,6 @@ export async function load(
 /** How two servers are loaded in turns; see load-pair.ts. */
 export interface Turns {
   readonly seconds: number;
-  /** What a server does after its responses, such as exporting spans, then belongs to the turn that caused it. */
-  readonly pauseMs: number;
   /** Both are the same server then: the file's one byte is 1 in the turns of the first, and 0 in those of the other. */
   readonly switchFile?: string;
 }
@@ -190,7 +188,7 @@ interface TurnsLoad extends Pick<Load, "rate" | "answered"> {
   readonly cpuUs: number;
 }
 
-const quarterSeconds: Turns = { seconds: 0.25, pauseMs: 0 };
+const quarterSeconds: Turns = { seconds: 0.25 };
 
 /** Loads both in turns, each for that many seconds. Neither may use TLS. */
 export async function loadPair(

@@ -152,11 +152,10 @@ function answerUs(texts: readonly Buffer[], count: number): number {
     isStillAdmitted: () => true,
     onError: ignore,
     onSuccess: undefined,
-    onTraced: ignore,
     onResponse: events.responded,
   };
   return cpuUs(count, (index) => {
-    const exchange = new Exchange(connection, head, state, undefined);
+    const exchange = new Exchange(connection, head, state);
     exchange.outcome = "created";
     exchange.respond("application/json", JSON.stringify({ name: `Fern number ${index}`, tag: "indoor" }));
   });

@@ -25,21 +25,6 @@ export const metricsSwitch: readonly Edit[] = [
   ],
 ];
 
-export const tracesSwitch: readonly Edit[] = [
-  [
-    "http/listener.ts",
-    "traces?.start(connection, head)",
-    "isOn() ? traces?.start(connection, head) : undefined",
-  ],
-  [
-    "plants/intake.ts",
-    "this.#options.traceCommit?.(batch)",
-    "isOn() ? this.#options.traceCommit?.(batch) : undefined",
-  ],
-  // So that the spans of a turn are exported in the pause after it.
-  ["telemetry/tracing/exporter.ts", "const exportEveryMs = 5000;", "const exportEveryMs = 110;"],
-];
-
 const root = join(import.meta.dir, "..");
 
 /**

@@ -26,7 +26,6 @@ import { DataFileReplaced, rescue } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
-import { createTracer } from "./telemetry/tracing/tracer.ts";
 import { WorkerPool } from "./workers/worker-pool.ts";
 
 export interface Service {
@@ -62,8 +61,6 @@ export async function startService(
   const counterMemory = createCounterMemory(config.workers);
   const counters = new Counters(counterNames, counterMemory);
   const events = createEvents(log, counters, Date.now);
-  // First, so that it is closed after everything that creates spans.
-  const tracer = undo.use(createTracer(config.otel.traces, events));
   const failed = Promise.withResolvers<Error>();
   let broken = false;
   let lastReason = "";
@@ -104,7 +101,6 @@ export async function startService(
     store: store.plants,
     pendingMax: config.pendingMax,
     onStored: events.stored,
-    traceCommit: tracer?.commits(store.engine),
     onUnavailable: events.storeUnavailable,
     onAvailable: events.storeAvailable,
     onSettleFailed: (error) => events.internalError(() => ({}), error),
@@ -132,7 +128,6 @@ export async function startService(
       listener: publicOptions,
       rateLimit: config.rateLimit,
       rateMemory,
-      tracing: config.otel.traces,
       counterNames,
       counterMemory,
       presetTokens,
@@ -145,7 +140,7 @@ export async function startService(
   undo.defer(() => workerPool.drain(0));
   await workerPool.start(workers - 1);
   if (workers > 1) await claimPublicPort(publicOptions);
-  const listener = startPublicListener({ gate, rateLimit, intake, events, tracer }, publicOptions);
+  const listener = startPublicListener({ gate, rateLimit, intake, events }, publicOptions);
   void identity?.keys.start();
   const delivery = printsFirstToken ? "print" : firstTokenFile(config, store.engine);
   const upkeep = undo.use(
@@ -168,7 +163,7 @@ export async function startService(
       config.operatorListen &&
       startOperatorListener(
         {
-          ...{ gate, intake, rateLimit, refusals, events, tracer, counters, parseDurationMs },
+          ...{ gate, intake, rateLimit, refusals, events, counters, parseDurationMs },
           rowBytesMax: config.bodyBytesMax,
           settings: config.effective,
           backupStore: openBackups(config.database, config.backupFolder),

@@ -3,7 +3,6 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
-import { otelVariables } from "../src/config/otel-variables.ts";
 import { readConfig } from "../src/config/read-config.ts";
 import { secrets } from "../src/config/secrets.ts";
 import { settings } from "../src/config/settings.ts";
@@ -71,14 +70,6 @@ describe("the documents match the code", () => {
     expect(written).toEqual(known.map((row) => row.map((cell) => cell.replaceAll("`", ""))));
     for (const { environment } of Object.values(secrets))
       expect(read("docs/configuration.md")).toContain(environment);
-  });
-
-  test("the settings page has every variable of OpenTelemetry that is read, word for word, and no other", () => {
-    const written = rows("docs/configuration.md", /^`OTEL_/).map(([name = "", help]) => [
-      name.replaceAll("`", ""),
-      help,
-    ]);
-    expect(written).toEqual(Object.entries(otelVariables) as never);
   });
 
   test("the operating page has every metric, and no other", () => {

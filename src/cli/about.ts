@@ -51,7 +51,7 @@ export const config: Command = {
     for (const name of unknownVariables(terminal.environment))
       terminal.err(`plant-store does not know the variable ${name}.\n`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
-    for (const warning of readConfig(args.sources).otel.warnings) terminal.err(`${warning}\n`);
+    readConfig(args.sources);
     return 0;
   },
 };

@@ -43,7 +43,6 @@ export const serve: Command = {
     for (const name of unknownVariables(terminal.environment))
       log.warn("unknown environment variable; see `plant-store config`", { "plant_store.variable": name });
 
-    for (const warning of config.otel.warnings) log.warn(warning);
     const service = await startService(config, log, { printsFirstToken: terminal.outIsTerminal });
     // The data file exists by now.
     const files = [

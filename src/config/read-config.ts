@@ -8,7 +8,6 @@ import {
   presetCharactersMin,
 } from "../access/secret.ts";
 import { checkOidc, type OidcValues } from "./check-oidc.ts";
-import { isSecretVariable, type OtelConfig, otelVariables, readOtel } from "./otel-variables.ts";
 import { type SecretName, secrets } from "./secrets.ts";
 import { type SettingName, settings } from "./settings.ts";
 import { ConfigProblem, InvalidValue } from "./values.ts";
@@ -20,7 +19,6 @@ export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settin
   readonly rereadPresets: (() => readonly PresetToken[]) | undefined;
   /** A function if it comes from a file, which is read again each time it is needed. */
   readonly databasePassword: string | (() => string) | undefined;
-  readonly otel: OtelConfig;
   /** What `plant-store config` prints. */
   readonly effective: readonly EffectiveSetting[];
 };
@@ -42,7 +40,7 @@ export interface ConfigSources {
 }
 
 type PresetName = Exclude<SecretName, "databasePassword">;
-type NotASetting = "presetTokens" | "rereadPresets" | "databasePassword" | "otel" | "effective";
+type NotASetting = "presetTokens" | "rereadPresets" | "databasePassword" | "effective";
 
 interface Found {
   readonly text: string;
@@ -71,7 +69,6 @@ export function readConfig(sources: ConfigSources): Config {
     presetTokens: readPresets(config, sources),
     rereadPresets: fromFile ? () => readPresets(config, sources) : undefined,
     databasePassword: databasePassword(sources),
-    otel: readOtel(sources.environment),
     effective: effectiveSettings(sources),
   };
 }
@@ -89,12 +86,7 @@ export function effectiveSettings(sources: ConfigSources): EffectiveSetting[] {
       source: found?.source ?? "default",
     };
   });
-  const otel = Object.keys(otelVariables).map((name): EffectiveSetting => {
-    const text = sources.environment[name] ?? "";
-    const value = text !== "" && isSecretVariable(name) ? "(set, not shown)" : withoutPassword(text);
-    return { name, value, source: text === "" ? "default" : "environment" };
-  });
-  return [...plain, ...hidden, ...otel];
+  return [...plain, ...hidden];
 }
 
 /** A secret as it was given, for a command that has to send it. `readConfig` validates it. */

@@ -2,7 +2,6 @@ import type { Caller } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { jsonText } from "../plants/json-text.ts";
 import type { RequestOutcome } from "../telemetry/histograms.ts";
-import type { Span } from "../telemetry/tracing/span.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
@@ -30,8 +29,6 @@ export interface ListenerState {
   readonly onError: (exchange: Exchange, status: number, error: number) => void;
   /** Called for every other response, if these are logged. */
   readonly onSuccess: ((exchange: Exchange, status: number) => void) | undefined;
-  /** Called when a response other than an error is complete, if its request is traced. */
-  readonly onTraced: (span: Span, exchange: Exchange, status: number) => void;
   /** Called for every response to a request that was handled, if durations are observed. */
   readonly onResponse: ((outcome: RequestOutcome, tookMs: number) => void) | undefined;
 }
@@ -85,8 +82,6 @@ export class Exchange {
   #address: string | undefined;
   readonly head: Head | undefined;
   readonly requestId: string;
-  /** Undefined unless the request is sampled for a trace. */
-  readonly span: Span | undefined;
   readonly startedMs = performance.now();
   /** Undefined if no duration is observed. */
   outcome: RequestOutcome | undefined = "other";
@@ -98,16 +93,10 @@ export class Exchange {
   parameter = "";
 
   /** The head is undefined if what arrived was not an HTTP request. */
-  constructor(
-    connection: ResponseConnection,
-    head: Head | undefined,
-    listener: ListenerState,
-    span: Span | undefined,
-  ) {
+  constructor(connection: ResponseConnection, head: Head | undefined, listener: ListenerState) {
     this.#connection = connection;
     this.#listener = listener;
     this.head = head;
-    this.span = span;
     this.requestId = listener.requestIds.of(head?.header("x-request-id"));
   }
 
@@ -194,9 +183,7 @@ export class Exchange {
     const chunked = this.head?.isHttp11 === true;
     const head = this.#head(200, contentType, headers, chunked ? "Transfer-Encoding: chunked" : undefined);
     this.#responded = true;
-    this.#stream = this.#listener.streams.start(this.#connection, chunked, isAllowed, () => {
-      if (this.span !== undefined) this.#listener.onTraced(this.span, this, 200);
-    });
+    this.#stream = this.#listener.streams.start(this.#connection, chunked, isAllowed);
     this.#listener.onSuccess?.(this, 200);
     this.#connection.stream(head, this.#stream);
     return this.#stream;
@@ -208,10 +195,7 @@ export class Exchange {
     const isText = typeof body === "string";
     const bodyBytes = isText ? Buffer.byteLength(body) : body.length;
     const head = this.#head(status, contentType, headers, `Content-Length: ${bodyBytes}`);
-    if (status < 400) {
-      this.#listener.onSuccess?.(this, status);
-      if (this.span !== undefined) this.#listener.onTraced(this.span, this, status);
-    }
+    if (status < 400) this.#listener.onSuccess?.(this, status);
     // The head is ASCII, so it has as many bytes as characters.
     if (this.method === "HEAD") this.#connection.send(head, head.length);
     else if (isText) this.#connection.send(head + body, head.length + bodyBytes);

@@ -2,8 +2,6 @@ import type { Gate } from "../access/gate.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
-import type { Span } from "../telemetry/tracing/span.ts";
-import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import { ClientAddresses, isLoopback, type ProxyOptions } from "./client-address.ts";
 import { Cors } from "./cors.ts";
 import { catalogue } from "./error-catalogue.ts";
@@ -13,7 +11,6 @@ import { HttpError } from "./http-error.ts";
 import { type Bound, formatAddress, listenProblem } from "./listen-address.ts";
 import { requestFields, requestIds } from "./request-fields.ts";
 import { RequestIds } from "./request-ids.ts";
-import { RequestTraces } from "./request-traces.ts";
 import type { Route } from "./route.ts";
 import { Router, type RouterOptions } from "./router.ts";
 import { OpenStreams } from "./streaming.ts";
@@ -53,8 +50,6 @@ export interface Listener extends Bound {
 export interface ListenerParts {
   readonly gate: Gate;
   readonly events: Events;
-  /** Undefined if nothing is traced. */
-  readonly tracer?: Tracer | undefined;
 }
 
 /** The checks that come before a request's path. */
@@ -68,25 +63,17 @@ type Precondition = (exchange: Exchange) => void;
 export function startListener<Parts>(
   routes: readonly Route<Parts>[],
   parts: Parts,
-  { gate, events, tracer }: ListenerParts,
+  { gate, events }: ListenerParts,
   options: ListenerOptions,
   precondition: Precondition = () => {},
 ): Listener {
   const failedCredentials = new FailedCredentials({ ...options, onMany: events.manyFailedCredentials });
   const verifyingMax = heldConnectionsMax(options.connectionsMax);
   const router = new Router(routes, parts, { gate, failedCredentials, verifyingMax }, options);
-  const traces =
-    tracer &&
-    new RequestTraces(tracer, {
-      host: options.host,
-      port: () => server.port,
-      secure: options.tls !== undefined,
-      routeOf: (path) => router.routeOf(path),
-    });
-  const state = listenerState(events, options, router, traces);
+  const state = listenerState(events, options, router);
   const handlers: WireHandlers = {
     handle(connection, head) {
-      const exchange = new Exchange(connection, head, state, traces?.start(connection, head));
+      const exchange = new Exchange(connection, head, state);
       try {
         precondition(exchange);
         const preflight = state.cors?.preflightHeaders(head);
@@ -104,11 +91,10 @@ export function startListener<Parts>(
       }
     },
     fault(connection, fault, reason, head) {
-      const exchange = untimed(connection, head, state, traces?.resume(connection, head));
-      exchange.error(fault, faultMessage(fault, reason, options));
+      untimed(connection, head, state).error(fault, faultMessage(fault, reason, options));
     },
     crash(connection, error, head) {
-      respondToError(untimed(connection, head, state, traces?.resume(connection, head)), error, events);
+      respondToError(untimed(connection, head, state), error, events);
     },
   };
   const tls = options.tls && new TlsFiles(options.tls);
@@ -171,7 +157,6 @@ function listenerState(
   events: Events,
   options: ListenerOptions,
   router: Pick<Router<unknown>, "checkAgain" | "loggedPath">,
-  traces: RequestTraces | undefined,
 ): ListenerState {
   const { name, logRequests } = options;
   return {
@@ -185,12 +170,10 @@ function listenerState(
     onResponse: name === "public" ? events.responded : undefined,
     onError(exchange, status, error) {
       events.errorSent(name, error, exchange.caller?.name);
-      if (exchange.span !== undefined) traces?.end(exchange.span, exchange, status, error);
       if (logRequests === "none") return;
       const log = status >= 500 ? events.failed : events.refused;
       log(() => requestFields(exchange, { status, error }));
     },
-    onTraced: (span, exchange, status) => traces?.end(span, exchange, status),
     onSuccess:
       logRequests !== "all"
         ? undefined
@@ -202,13 +185,8 @@ function listenerState(
 }
 
 /** The second exchange for a request, or one for what is not a request: its start time is not known. */
-function untimed(
-  connection: ResponseConnection,
-  head: Head | undefined,
-  state: ListenerState,
-  span: Span | undefined,
-): Exchange {
-  const exchange = new Exchange(connection, head, state, span);
+function untimed(connection: ResponseConnection, head: Head | undefined, state: ListenerState): Exchange {
+  const exchange = new Exchange(connection, head, state);
   exchange.outcome = undefined;
   return exchange;
 }

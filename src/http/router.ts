@@ -75,11 +75,6 @@ export class Router<Parts> {
     return route.handle(exchange, caller);
   }
 
-  /** The route of a path as it was declared, under the base path. */
-  routeOf(path: string): string | undefined {
-    return this.#exact.has(path) ? path : this.#patterns.find(({ pattern }) => pattern.test(path))?.path;
-  }
-
   /**
    * A path with a secret becomes its route; any other is unchanged. Does not depend on routing, which a request that is
    * refused early never reaches, and also covers paths that only begin like one with a secret.

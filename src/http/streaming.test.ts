@@ -31,12 +31,7 @@ async function connected(pieces: number) {
     {
       async handle(connection, { path, isHttp11 }) {
         if (path !== "/stream") return connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38);
-        const stream = streams.start(
-          connection,
-          isHttp11,
-          () => isAllowed,
-          () => {},
-        );
+        const stream = streams.start(connection, isHttp11, () => isAllowed);
         seen.stream = stream;
         stream.onEnd = () => seen.ended++;
         connection.stream("HTTP/1.1 200 OK\r\n\r\n", stream);

@@ -86,16 +86,8 @@ export class OpenStreams {
   readonly #streams = new Set<StreamedResponse>();
   #timer: NodeJS.Timeout | undefined;
 
-  start(
-    connection: ResponseConnection,
-    chunked: boolean,
-    isAllowed: () => boolean,
-    onEnd: () => void,
-  ): StreamedResponse {
-    const stream = new StreamedResponse(connection, chunked, isAllowed, (ended) => {
-      this.#remove(ended);
-      onEnd();
-    });
+  start(connection: ResponseConnection, chunked: boolean, isAllowed: () => boolean): StreamedResponse {
+    const stream = new StreamedResponse(connection, chunked, isAllowed, (ended) => this.#remove(ended));
     this.#streams.add(stream);
     this.#timer ??= setInterval(() => {
       for (const open of this.#streams) open.abortUnlessAllowed();

@@ -5,7 +5,6 @@ import { HttpError } from "../http/http-error.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { type ListenerOptions, startListener } from "../http/listener.ts";
 import type { Events } from "../telemetry/events.ts";
-import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import { type BackupParts, Backups } from "./backups.ts";
 import { ConsoleFiles } from "./console-files.ts";
 import { Exports } from "./exports.ts";
@@ -15,7 +14,7 @@ export type OperatorParts = Omit<
   OperatorRouteParts,
   "readiness" | "exports" | "backups" | "consoleFiles" | "url" | "startedAtMs"
 > &
-  Pick<BackupParts, "backupStore"> & { readonly events: Events; readonly tracer: Tracer | undefined };
+  Pick<BackupParts, "backupStore"> & { readonly events: Events };
 
 export interface OperatorOptions
   extends Omit<

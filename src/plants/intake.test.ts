@@ -39,10 +39,6 @@ function setUp(pendingMax = 100, batchesInFlightMax = 1) {
     onAvailable: () => heard.push("available"),
     onOutcomeUnknown: () => heard.push("outcome-unknown"),
     onSettleFailed: (error) => heard.push(String(error)),
-    traceCommit(batch) {
-      const traces = batch.flatMap(({ trace }) => trace ?? []).join();
-      return traces === "" ? undefined : (failure) => heard.push(`${traces}: ${failure ?? "stored"}`);
-    },
   });
   const create = (id: number): Promise<Outcome | Rejected> =>
     new Promise((settle) => intake.create({ id: BigInt(id), name: "a", tag: undefined }, "test", settle));
@@ -70,17 +66,6 @@ describe("the intake", () => {
     // All arrive in one turn; those that are settled stay away.
     await Promise.all(Array.from({ length: count }, (_, id) => create(id)));
     expect(store.batches).toEqual(batches);
-  });
-
-  test("traces a commit with its traced requests, whether it succeeds or fails", async () => {
-    const { store, heard, intake, create } = setUp();
-    const traced = (id: bigint, trace: string) =>
-      new Promise((settle) => intake.create({ id, name: "a", tag: undefined }, "test", settle, trace));
-    await Promise.all([create(1), traced(2n, "one"), create(3), traced(4n, "two")]);
-    await create(5);
-    store.next = () => Promise.reject(new StoreUnavailable("full"));
-    await traced(6n, "three");
-    expect(heard).toEqual(["one,two: stored", "unavailable", "three: StoreUnavailable: full"]);
   });
 
   test("stores a single plant immediately, without waiting for others", async () => {

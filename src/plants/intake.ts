@@ -15,13 +15,10 @@ export interface IntakeOptions {
   readonly onAvailable: () => void;
   /** Called once, when it is not known whether a batch was stored: this process must exit and recover on restart. */
   readonly onOutcomeUnknown: (reason: Error) => void;
-  /** Called before a batch is stored, if there are traces; what it returns is called afterwards, with the error if it failed. */
-  readonly traceCommit?: ((batch: readonly Arrival[]) => CommitTraced | undefined) | undefined;
   /** Called when a plant's `settle` threw: an internal error, which concerns that plant's client alone. */
   readonly onSettleFailed: (error: unknown) => void;
 }
 
-export type CommitTraced = (failure?: unknown) => void;
 /** A batch that was stored, and how long that took. */
 export interface StoredBatch {
   readonly created: number;
@@ -33,7 +30,7 @@ export interface StoredBatch {
 /** Accepts plants to be stored. */
 export interface PlantIntake {
   /** Calls `settle` once the outcome is durable, or immediately if the plant is rejected. */
-  create(plant: NewPlant, createdBy: string, settle: Settle, trace?: string): void;
+  create(plant: NewPlant, createdBy: string, settle: Settle): void;
   /** Whether plants can be stored now. */
   ready(): Promise<boolean>;
 }
@@ -76,12 +73,12 @@ export class Intake implements PlantIntake {
     this.#fullBatch = Math.min(batchArrivalsMax, options.pendingMax);
   }
 
-  create(plant: NewPlant, createdBy: string, settle: Settle, trace?: string): void {
+  create(plant: NewPlant, createdBy: string, settle: Settle): void {
     if (this.#pending >= this.#options.pendingMax) return this.#settle(settle, "too-busy");
     if (this.#state === "closing") return this.#settle(settle, "closing");
     if (this.#state === "outcome-unknown") return this.#settle(settle, "store-unavailable");
     this.#pending++;
-    this.#queue.push({ plant, createdBy, settle, trace });
+    this.#queue.push({ plant, createdBy, settle });
     if (this.#drains < this.#drainsMax) {
       this.#drains++;
       this.#scheduled++;
@@ -169,17 +166,14 @@ export class Intake implements PlantIntake {
   /** Returns the function that settles the batch. */
   async #store(batch: readonly Waiting[]): Promise<() => void> {
     if (this.#state === "outcome-unknown") return () => this.#reject(batch);
-    const traced = this.#options.traceCommit?.(batch);
     let outcomes: readonly Result[];
     const startedMs = performance.now();
     try {
       outcomes = await this.#options.store.create(batch, Date.now());
     } catch (reason) {
       this.#failed(reason);
-      traced?.(reason);
       return () => this.#reject(batch);
     }
-    traced?.();
     this.#available();
     const storedMs = performance.now();
     this.#probedAtMs = storedMs;

@@ -6,8 +6,6 @@ export interface Arrival {
   readonly createdBy: string;
   /** Set if the plant is copied from another store and keeps its time. */
   readonly createdAtMs?: number | undefined;
-  /** Names the span of its request, if that is traced. */
-  readonly trace?: string | undefined;
 }
 
 /** The outcome of one arrival. */

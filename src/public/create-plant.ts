@@ -76,7 +76,7 @@ export const createPlant = {
           if (outcome === "too-busy") busyResponses.run(() => respond(exchange, plant, outcome, events));
           else respond(exchange, plant, outcome, events);
         };
-        intake.create(plant, caller.name, settle, exchange.span?.traceparent);
+        intake.create(plant, caller.name, settle);
       });
     };
   },

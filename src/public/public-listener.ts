@@ -2,14 +2,12 @@ import type { Gate } from "../access/gate.ts";
 import { Readiness, type ServingListener } from "../http/health.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { claimPort, type ListenerOptions, startListener } from "../http/listener.ts";
-import type { Tracer } from "../telemetry/tracing/tracer.ts";
 import type { CreatePlantParts } from "./create-plant.ts";
 import { docsPage } from "./docs-page.ts";
 import { publicRoutes } from "./routes.ts";
 
 export interface PublicListenerParts extends CreatePlantParts {
   readonly gate: Gate;
-  readonly tracer: Tracer | undefined;
 }
 
 export interface PublicListenerOptions

@@ -187,15 +187,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
           "exception.message": reason,
         },
       ),
-    spansNotExported: (reason: string) =>
-      log.warn("spans cannot be exported, retrying; requests are unaffected", {
-        "exception.message": reason,
-      }),
-    spansExported: () => log.info("spans are exported again"),
-    spansDropped: (count: number) =>
-      log.warn("spans were dropped: the collector is unavailable or too slow", {
-        "plant_store.spans": count,
-      }),
     stopping: (signal: string) =>
       log.info("stopping: finishing requests in flight", { "plant_store.stop_reason": signal }),
     drainTimedOut: () => log.warn("drain timeout reached; open connections were closed"),

@@ -1,23 +1,15 @@
 import { expect, test } from "bun:test";
-import { formatTraceparent, isSampled, parseTraceparent } from "./trace-context.ts";
+import { parseTraceparent } from "./trace-context.ts";
 
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const spanId = "00f067aa0ba902b7";
 
 test("a traceparent has the ids and the flags of the caller's span", () => {
-  const text = `00-${traceId}-${spanId}-01`;
-  const context = parseTraceparent(text);
-  expect(context).toEqual({ traceId, spanId, flags: "01" });
-  expect(context && formatTraceparent(context)).toBe(text);
+  expect(parseTraceparent(`00-${traceId}-${spanId}-01`)).toEqual({ traceId, spanId, flags: "01" });
 });
 
 test("a later version may have more fields", () => {
   expect(parseTraceparent(`cc-${traceId}-${spanId}-01-what-the-future-will-be`)).toMatchObject({ traceId });
-});
-
-test("only the lowest flag means sampled", () => {
-  const sampled = ["00", "01", "02", "03", "ff"].map((flags) => isSampled({ traceId, spanId, flags }));
-  expect(sampled).toEqual([false, true, false, true, true]);
 });
 
 for (const [what, text] of [

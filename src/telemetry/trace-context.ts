@@ -1,4 +1,4 @@
-/** A span's context (W3C Trace Context). The ids are lower-case hex. */
+/** The caller's span, as its `traceparent` names it (W3C Trace Context). The ids are lower-case hex. */
 export interface TraceContext {
   readonly traceId: string;
   readonly spanId: string;
@@ -8,7 +8,6 @@ export interface TraceContext {
 
 const shape = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const zeros = /^0+$/;
-const sampledFlag = 1;
 
 /** Undefined if it is missing or invalid, which the specification treats alike. */
 export function parseTraceparent(text: string | undefined): TraceContext | undefined {
@@ -18,12 +17,4 @@ export function parseTraceparent(text: string | undefined): TraceContext | undef
   // Later versions may append fields; ff is reserved, and 00 ends here.
   if (version === "ff" || (version === "00" && rest !== undefined)) return undefined;
   return zeros.test(traceId) || zeros.test(spanId) ? undefined : { traceId, spanId, flags };
-}
-
-export function formatTraceparent({ traceId, spanId, flags }: TraceContext): string {
-  return `00-${traceId}-${spanId}-${flags}`;
-}
-
-export function isSampled({ flags }: TraceContext): boolean {
-  return (Number.parseInt(flags, 16) & sampledFlag) === sampledFlag;
 }

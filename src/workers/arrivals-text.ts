@@ -8,29 +8,26 @@ interface Columns {
   readonly names: string[];
   readonly tags: (string | null)[];
   readonly createdBy: string[];
-  readonly traces: (string | null)[];
 }
 
 /** Plants as text for another thread. */
 export function arrivalsToText(arrivals: readonly Arrival[]): string {
-  const columns: Columns = { ids: [], names: [], tags: [], createdBy: [], traces: [] };
-  for (const { plant, createdBy, trace } of arrivals) {
+  const columns: Columns = { ids: [], names: [], tags: [], createdBy: [] };
+  for (const { plant, createdBy } of arrivals) {
     const number = Number(plant.id);
     columns.ids.push(Number.isSafeInteger(number) ? number : String(plant.id));
     columns.names.push(plant.name);
     columns.tags.push(plant.tag ?? null);
     columns.createdBy.push(createdBy);
-    columns.traces.push(trace ?? null);
   }
   return JSON.stringify(columns);
 }
 
 export function arrivalsFromText(text: string): Arrival[] {
-  const { ids, names, tags, createdBy, traces } = JSON.parse(text) as Columns;
+  const { ids, names, tags, createdBy } = JSON.parse(text) as Columns;
   return ids.map((id, index) => ({
     plant: { id: BigInt(id), name: names[index] as string, tag: tags[index] ?? undefined },
     createdBy: createdBy[index] as string,
-    trace: traces[index] ?? undefined,
   }));
 }
 

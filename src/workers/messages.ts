@@ -7,7 +7,6 @@ import type { PublicListenerOptions } from "../public/public-listener.ts";
 import type { CounterMemory } from "../telemetry/counters.ts";
 import type { Fields, Level } from "../telemetry/log.ts";
 import type { RefusalCount } from "../telemetry/refusal-tally.ts";
-import type { TracerSettings } from "../telemetry/tracing/tracer.ts";
 
 /** What a worker needs to serve; for everything else it asks the main thread. */
 export interface WorkerSetting {
@@ -15,8 +14,6 @@ export interface WorkerSetting {
   readonly listener: PublicListenerOptions;
   readonly rateLimit: Rate | undefined;
   readonly rateMemory: RateMemory;
-  /** Undefined if nothing is traced. */
-  readonly tracing: TracerSettings | undefined;
   readonly counterNames: readonly string[];
   readonly counterMemory: CounterMemory;
   /** Which part of that memory is its own; the first is the main thread's. */

@@ -21,8 +21,8 @@ export class RemoteIntake implements PlantIntake {
     this.#onSettleFailed = onSettleFailed;
   }
 
-  create(plant: NewPlant, createdBy: string, settle: Settle, trace?: string): void {
-    if (this.#queue.push({ plant, createdBy, settle, trace }) === 1) setImmediate(() => void this.#send());
+  create(plant: NewPlant, createdBy: string, settle: Settle): void {
+    if (this.#queue.push({ plant, createdBy, settle }) === 1) setImmediate(() => void this.#send());
   }
 
   ready(): Promise<boolean> {

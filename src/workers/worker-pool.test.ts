@@ -54,7 +54,6 @@ async function startPool(listens = true) {
       listener,
       rateLimit: undefined,
       rateMemory: createRateMemory(),
-      tracing: undefined,
       counterNames: [],
       counterMemory,
       presetTokens: [],

@@ -171,13 +171,13 @@ export class WorkerPool {
     const outcomes = new Array<Outcome | Rejected>(arrivals.length);
     const stored = Promise.withResolvers<string>();
     let waiting = arrivals.length;
-    for (const [index, { plant, createdBy, trace }] of arrivals.entries()) {
+    for (const [index, { plant, createdBy }] of arrivals.entries()) {
       const settle = (outcome: Outcome | Rejected): void => {
         outcomes[index] = outcome;
         waiting--;
         if (waiting === 0) stored.resolve(outcomesToText(outcomes));
       };
-      this.#parts.intake.create(plant, createdBy, settle, trace);
+      this.#parts.intake.create(plant, createdBy, settle);
     }
     return stored.promise;
   }

@@ -6,7 +6,6 @@ import type { ServingListener } from "../http/health.ts";
 import { startPublicListener } from "../public/public-listener.ts";
 import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
-import { createTracer } from "../telemetry/tracing/tracer.ts";
 import { serveThread } from "../threads/serve-thread.ts";
 import { mainThreadLog } from "./main-thread-log.ts";
 import type { MainCalls, WorkerCalls, WorkerSetting } from "./messages.ts";
@@ -21,13 +20,12 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
   if (setting.tokens !== undefined) gate.update(setting.tokens);
   const rateLimit = new RateLimit(setting.rateLimit, setting.rateMemory);
   const intake = new RemoteIntake(main, (error) => events.internalError(() => ({}), error));
-  const tracer = createTracer(setting.tracing, events);
   let listener: ServingListener | undefined;
   const calls: WorkerCalls = {
     async listen(port) {
       const options = { ...setting.listener, port };
       // One that is loading when all are told to listen is told twice.
-      listener ??= startPublicListener({ gate, rateLimit, intake, events, tracer }, options);
+      listener ??= startPublicListener({ gate, rateLimit, intake, events }, options);
     },
     update: (tokens) => gate.update(tokens),
     updatePresets: (presets) => gate.updatePresets(presets),
@@ -37,7 +35,6 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
     goUnready: () => listener?.goUnready(),
     async drain(timeoutMs) {
       await listener?.drain(timeoutMs);
-      await tracer?.[Symbol.asyncDispose]();
     },
   };
   return { calls };
