@@ -149,7 +149,6 @@ export async function startService(
       gate,
       workers: workerPool,
       first: new FirstTokenIssuer(store.tokens, delivery),
-      rereadPresets: config.rereadPresets,
       events,
     }),
   );
@@ -167,7 +166,7 @@ export async function startService(
           rowBytesMax: config.bodyBytesMax,
           settings: config.effective,
           backupStore: openBackups(config.database, config.backupFolder),
-          presets: () => gate.presets,
+          presets: gate.presets,
           consoleSignIn: () => consoleSignInAt(identity),
           pending: () => intake.pending,
           createPlant: createPlant.handler({ rateLimit, intake, events }),

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { renameSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** A certificate authority for one test, in its own folder. */
@@ -43,12 +43,6 @@ export class Authority {
   #keyOf(name: string): string {
     return join(this.#folder, `${name}.key`);
   }
-}
-
-/** Replaces a file as a careful tool does: the new one is complete before it has the name. */
-export function replaceFile(path: string, content: string | Uint8Array): void {
-  writeFileSync(`${path}.new`, content);
-  renameSync(`${path}.new`, path);
 }
 
 function newKey(path: string): string[] {

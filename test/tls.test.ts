@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
-import { Authority, replaceFile } from "./certificates.ts";
+import { Authority } from "./certificates.ts";
 import { serve } from "./command.ts";
-import { eventually, rawPost, startTestService, type TestService, temporaryFolder } from "./harness.ts";
+import { rawPost, startTestService, type TestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 interface Handshake {
@@ -56,56 +56,6 @@ describe("with --tls-cert and --tls-key", () => {
   test("a client that sends plain text gets no response", async () => {
     const plain = fetch(`http://127.0.0.1:${running.port}/livez`);
     await expect(plain).rejects.toThrow();
-  });
-});
-
-describe("when the files change", () => {
-  let running: TestService;
-  let live: { cert: string; key: string; clientCa: string };
-  let before: TLSSocket;
-  beforeAll(async () => {
-    live = { ...first.issue("live"), clientCa: join(folder.path, "client-ca.pem") };
-    replaceFile(live.clientCa, readFileSync(first.path));
-    running = await startTestService({
-      "tls-cert": live.cert,
-      "tls-key": live.key,
-      "tls-client-ca": live.clientCa,
-      workers: "2",
-    });
-    before = (await handshake(running.port, clients.first)).socket;
-  });
-  afterAll(async () => {
-    before.destroy();
-    await running[Symbol.asyncDispose]();
-  });
-
-  test("a key that does not belong to the certificate is logged, and the previous pair stays in use", async () => {
-    const key = readFileSync(live.key);
-    replaceFile(live.key, readFileSync(first.issue("other").key));
-    await eventually(() => running.logged.join("").includes("the changed certificate cannot be used"));
-    expect(running.logged.join("")).toContain(`does not belong to the certificate in ${live.cert}`);
-    const during = await handshake(running.port, clients.first);
-    expect(during.server).toBe("live");
-    during.socket.destroy();
-    replaceFile(live.key, key);
-  });
-
-  test("new connections get the new certificate and the new client authority, on both listeners; old ones live on", async () => {
-    expect(await create(before, 1)).toContain("200 OK");
-    const renewed = second.issue("renewed");
-    replaceFile(live.cert, readFileSync(renewed.cert));
-    replaceFile(live.key, readFileSync(renewed.key));
-    replaceFile(live.clientCa, readFileSync(second.path));
-    for (const port of [running.port, portOf(running.operatorUrl)]) {
-      // Many at a time, since they are spread over the workers, each of which reloads by itself.
-      await eventually(async () => {
-        const servers = Array.from({ length: 20 }, () => serverAt(port, clients.second));
-        return (await Promise.all(servers)).every((server) => server === "renewed");
-      });
-      await expectRefused(port, { ...clients.first, ca: readFileSync(second.path) });
-    }
-    expect(await create(before, 2)).toContain("200 OK");
-    expect(running.logged.join("")).toContain("certificate reloaded");
   });
 });
 

@@ -44,7 +44,7 @@ const cachedHeadersMax = 1000;
 
 /** Authenticates and authorizes from memory: no request waits for a database, and only a JWT's first waits at all. */
 export class Gate {
-  #presets: readonly PresetToken[];
+  readonly presets: readonly PresetToken[];
   readonly #jwts: JwtVerifier | undefined;
   #tokens: readonly Token[] = [];
   #callers = new Map<string, Caller>();
@@ -56,25 +56,15 @@ export class Gate {
 
   /** Without `jwts`, no JWT is accepted. */
   constructor(presets: readonly PresetToken[], jwts?: JwtVerifier) {
-    this.#presets = presets;
+    this.presets = presets;
     this.#jwts = jwts;
     this.#admitOnly();
-  }
-
-  get presets(): readonly PresetToken[] {
-    return this.#presets;
   }
 
   /** Replaces the store's tokens; a token that is not among them is rejected from now on. */
   update(tokens: readonly Token[]): void {
     this.#storeRead = true;
     this.#tokens = tokens;
-    this.#admitOnly();
-  }
-
-  /** Replaces the preset tokens. */
-  updatePresets(presets: readonly PresetToken[]): void {
-    this.#presets = presets;
     this.#admitOnly();
   }
 
@@ -136,7 +126,7 @@ export class Gate {
       if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
     // Last, so that a secret that is also stored has only the preset's scopes: otherwise the preset would keep a
     // revoked token's scopes valid.
-    for (const preset of this.#presets) this.#callers.set(preset.digest, preset);
+    for (const preset of this.presets) this.#callers.set(preset.digest, preset);
   }
 
   #lookUp(authorization: string, nowMs: number): Caller | Denied | "unverified" {

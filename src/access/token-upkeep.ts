@@ -1,17 +1,15 @@
 import type { FirstToken, FirstTokenIssuer } from "./first-token.ts";
-import { findPreset, type Gate, type PresetToken } from "./gate.ts";
+import { findPreset, type Gate } from "./gate.ts";
 import type { Token, TokenStore, TokenUse } from "./tokens.ts";
 
 /** The threads that have their own gate. */
-export interface TokenWorkers extends Pick<Gate, "update" | "updatePresets"> {
+export interface TokenWorkers extends Pick<Gate, "update"> {
   takeUses(): Promise<readonly TokenUse[]>;
 }
 
 export interface TokenUpkeepEvents {
   readonly tokensChanged: (count: number) => void;
   readonly tokensUnreadable: (reason: unknown) => void;
-  readonly presetsChanged: (names: string) => void;
-  readonly presetsUnreadable: (reason: string) => void;
   readonly presetIsStored: (preset: string, stored: string) => void;
   readonly usesNotWritten: (reason: unknown) => void;
 }
@@ -21,17 +19,14 @@ export interface TokenUpkeepParts {
   readonly gate: Gate;
   readonly workers: TokenWorkers;
   readonly first: FirstTokenIssuer;
-  /** Undefined if no preset token comes from a file. */
-  readonly rereadPresets: (() => readonly PresetToken[]) | undefined;
   readonly events: TokenUpkeepEvents;
 }
 
 // At this rate a revoked token is refused well within a second.
 const tokensPollEveryMs = 250;
-const presetsPollEveryMs = 500;
 const usesFlushEveryMs = 60_000;
 
-/** Keeps every gate of the service up to date with the store and the preset files, and the store with the uses of tokens. */
+/** Keeps every gate of the service up to date with the store, and the store with the uses of tokens. */
 export class TokenUpkeep implements AsyncDisposable {
   readonly #parts: TokenUpkeepParts;
   readonly #uses: TokenUses;
@@ -40,15 +35,9 @@ export class TokenUpkeep implements AsyncDisposable {
 
   constructor(parts: TokenUpkeepParts) {
     this.#parts = parts;
-    const { tokens, gate, workers, rereadPresets, events } = parts;
+    const { tokens, gate, workers, events } = parts;
     const collect = async () => [...gate.takeUses(), ...(await workers.takeUses())];
     this.#uses = new TokenUses(tokens, collect, events.usesNotWritten);
-    if (rereadPresets === undefined) return;
-    const applyPresets = (presets: readonly PresetToken[]): void => {
-      gate.updatePresets(presets);
-      workers.updatePresets(presets);
-    };
-    this.#every(presetsPollEveryMs, watchPresets(rereadPresets, gate.presets, applyPresets, events));
   }
 
   /** Reads the tokens once the store is open, and creates the first one. After a failure it may be called again. */
@@ -163,33 +152,6 @@ function watchTokens(
       readable = false;
     } finally {
       polling = false;
-    }
-  };
-}
-
-/** Returns a poll function, which reports every change of the files that preset tokens come from. */
-function watchPresets(
-  reread: () => readonly PresetToken[],
-  first: readonly PresetToken[],
-  onChange: (presets: readonly PresetToken[]) => void,
-  events: TokenUpkeepEvents,
-): () => void {
-  let seen = JSON.stringify(first);
-  let lastProblem: string | undefined;
-  return () => {
-    try {
-      const presets = reread();
-      lastProblem = undefined;
-      const now = JSON.stringify(presets);
-      if (now === seen) return;
-      seen = now;
-      onChange(presets);
-      events.presetsChanged(presets.map(({ name }) => name).join(", "));
-    } catch (error) {
-      // A file that is being replaced may be missing or half written; the known tokens stay, and each reason is logged once.
-      const reason = error instanceof Error ? error.message : String(error);
-      if (reason !== lastProblem) events.presetsUnreadable(reason);
-      lastProblem = reason;
     }
   };
 }

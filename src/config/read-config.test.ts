@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { digestOf, mintSecret } from "../access/secret.ts";
+import { mintSecret } from "../access/secret.ts";
 import { effectiveSettings, readConfig, unknownVariables } from "./read-config.ts";
 import { ConfigProblem } from "./values.ts";
 import { withoutPassword } from "./without-password.ts";
@@ -34,7 +34,6 @@ describe("settings", () => {
       rateLimit: undefined,
       drainTimeoutMs: 10_000,
       presetTokens: [],
-      rereadPresets: undefined,
       tokenFolder: "",
       oidcIssuer: undefined,
       oidcAudience: undefined,
@@ -190,23 +189,12 @@ describe("preset tokens", () => {
     expect(fromVariable).toMatchObject({ name: "preset-access", scopes: ["plants:create"] });
   });
 
-  test("are read again from their file, which must be valid again", () => {
-    const files = { f: secret };
-    const { rereadPresets, presetTokens } = read({}, { PLANT_STORE_OPERATOR_TOKEN_FILE: "f" }, files);
-    expect(rereadPresets?.()).toEqual([...presetTokens]);
-    files.f = `another-${secret}\n`;
-    expect(rereadPresets?.()).toMatchObject([{ name: "preset-operator", digest: digestOf(files.f.trim()) }]);
-    files.f = "short";
-    expect(rereadPresets).toThrow("PLANT_STORE_OPERATOR_TOKEN_FILE must hold a token");
-    expect(read({}, { PLANT_STORE_OPERATOR_TOKEN: secret }).rereadPresets).toBeUndefined();
-  });
-
-  test("are not read again as a JWT if there is an identity provider", () => {
+  test("are not in the form of a JWT if there is an identity provider", () => {
     const flags = { "oidc-issuer": "https://id.example.org", "oidc-audience": "plants" };
-    const files = { f: secret };
-    const { rereadPresets } = read(flags, { PLANT_STORE_OPERATOR_TOKEN_FILE: "f" }, files);
-    files.f = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl";
-    expect(rereadPresets).toThrow("holds a token in three parts");
+    const files = { f: "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl" };
+    expect(() => read(flags, { PLANT_STORE_OPERATOR_TOKEN_FILE: "f" }, files)).toThrow(
+      "holds a token in three parts",
+    );
   });
 
   test("have one scope each", () => {

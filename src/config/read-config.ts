@@ -15,8 +15,6 @@ import { withoutPassword } from "./without-password.ts";
 
 export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> } & {
   readonly presetTokens: readonly PresetToken[];
-  /** Reads the preset tokens again; undefined if none comes from a file. */
-  readonly rereadPresets: (() => readonly PresetToken[]) | undefined;
   /** A function if it comes from a file, which is read again each time it is needed. */
   readonly databasePassword: string | (() => string) | undefined;
   /** What `plant-store config` prints. */
@@ -40,7 +38,7 @@ export interface ConfigSources {
 }
 
 type PresetName = Exclude<SecretName, "databasePassword">;
-type NotASetting = "presetTokens" | "rereadPresets" | "databasePassword" | "effective";
+type NotASetting = "presetTokens" | "databasePassword" | "effective";
 
 interface Found {
   readonly text: string;
@@ -63,11 +61,9 @@ export function readConfig(sources: ConfigSources): Config {
   });
   const config = Object.fromEntries(values) as Omit<Config, NotASetting>;
   checkTls(config);
-  const fromFile = presetNames.some((name) => findSecret(name, sources)?.source === "file");
   return {
     ...config,
     presetTokens: readPresets(config, sources),
-    rereadPresets: fromFile ? () => readPresets(config, sources) : undefined,
     databasePassword: databasePassword(sources),
     effective: effectiveSettings(sources),
   };

@@ -14,7 +14,7 @@ import { RequestIds } from "./request-ids.ts";
 import type { Route } from "./route.ts";
 import { Router, type RouterOptions } from "./router.ts";
 import { OpenStreams } from "./streaming.ts";
-import { TlsFiles, type TlsPaths } from "./tls-files.ts";
+import { readTlsFiles, type TlsPaths } from "./tls-files.ts";
 import { heldConnectionsMax } from "./wire/connection-limit.ts";
 import type { Head } from "./wire/head.ts";
 import type { ResponseConnection, WireFault, WireHandlers } from "./wire/wire-handlers.ts";
@@ -97,22 +97,14 @@ export function startListener<Parts>(
       respondToError(untimed(connection, head, state), error, events);
     },
   };
-  const tls = options.tls && new TlsFiles(options.tls);
-  const server = listen({ ...options, tls: tls?.material }, handlers, events);
+  const tls = options.tls && readTlsFiles(options.tls);
+  const server = listen({ ...options, tls }, handlers, events);
   events.connections(options.name, 0);
-  const unwatch = tls?.watch({
-    onChange(material) {
-      server.useTls(material);
-      events.certificateReloaded(options.name);
-    },
-    onProblem: (reason) => events.certificateUnusable(options.name, reason),
-  });
   const bound = { host: options.host, port: server.port, secure: tls !== undefined };
   return {
     ...bound,
     address: formatAddress(bound),
     async drain(timeoutMs) {
-      unwatch?.();
       state.streams.abortAll();
       if (!(await server.drain(timeoutMs))) events.drainTimedOut();
     },

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { TlsMaterial } from "./wire/wire-server.ts";
 
 export interface TlsPaths {
@@ -14,54 +14,11 @@ export class TlsProblem extends Error {
   override readonly name = "TlsProblem";
 }
 
-interface Watcher {
-  readonly onChange: (material: TlsMaterial) => void;
-  readonly onProblem: (reason: string) => void;
-}
-
-const lookEveryMs = 500;
-
-/** The files of a listener's certificate and key, read again when they change. */
-export class TlsFiles {
-  readonly #paths: TlsPaths;
-  readonly material: TlsMaterial;
-  #loaded: string;
-  #seen: string;
-
-  /** @throws TlsProblem */
-  constructor(paths: TlsPaths) {
-    this.#paths = paths;
-    // Before the files: a change in between is then detected later.
-    this.#loaded = fingerprint(paths);
-    this.#seen = this.#loaded;
-    this.material = readMaterial(paths);
-  }
-
-  /** Returns a function that stops it. Unusable files are reported once, and those in use stay. */
-  watch({ onChange, onProblem }: Watcher): () => void {
-    const timer = setInterval(() => {
-      if (!this.#hasSettled()) return;
-      try {
-        onChange(readMaterial(this.#paths));
-      } catch (error) {
-        onProblem((error as Error).message);
-      }
-    }, lookEveryMs);
-    timer.unref();
-    return () => clearInterval(timer);
-  }
-
-  // Certificate and key are written one after the other, so they are read once they have stopped changing.
-  #hasSettled(): boolean {
-    const before = this.#seen;
-    this.#seen = fingerprint(this.#paths);
-    if (this.#seen !== before || this.#seen === this.#loaded) return false;
-    this.#loaded = this.#seen;
-    return true;
-  }
-}
-
-function readMaterial({ cert, key, clientCa }: TlsPaths): TlsMaterial {
+/**
+ * Reads the certificate and its key. A changed file counts from the next start on.
+ * @throws TlsProblem
+ */
+export function readTlsFiles({ cert, key, clientCa }: TlsPaths): TlsMaterial {
   const material = {
     cert: readPem(cert, "certificate"),
     key: readPem(key, "private key"),
@@ -90,15 +47,4 @@ function parsed<Result>(path: string, what: string, parse: () => Result): Result
   } catch {
     throw new TlsProblem(`${path} holds no ${what} in PEM format, or one that needs a passphrase.`);
   }
-}
-
-function fingerprint({ cert, key, clientCa }: TlsPaths): string {
-  return [cert, key, clientCa].map((path) => (path === undefined ? "" : fileVersion(path))).join();
-}
-
-function fileVersion(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats === undefined
-    ? "none"
-    : `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
 }

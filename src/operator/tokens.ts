@@ -22,7 +22,7 @@ export interface TokenParts {
   /** Applies a change on this node immediately; other nodes see it within a second. */
   readonly tokensChanged: () => Promise<void>;
   readonly parseDurationMs: (text: string) => number;
-  readonly presets: () => readonly PresetToken[];
+  readonly presets: readonly PresetToken[];
 }
 
 const overlapDefault = "1h";
@@ -92,7 +92,7 @@ const revokeToken: Route<TokenParts> = {
     const by = originOf(exchange, caller);
     const [revoked] = await orWrongParameter(revokeTokens(parts.tokens, token.id, by, Date.now()));
     await parts.tokensChanged();
-    const alsoPreset = findPreset([token], parts.presets())?.name;
+    const alsoPreset = findPreset([token], parts.presets)?.name;
     exchange.json({ token: presentToken(revoked ?? token, Date.now()), alsoPreset });
   },
 };
@@ -122,7 +122,7 @@ const rotateToken: Route<TokenParts> = {
     );
     await parts.tokensChanged();
     const oldUntil = isoTime(Math.max(...ending.map(({ expiresAtMs }) => expiresAtMs)));
-    const alsoPreset = findPreset(ending, parts.presets())?.name;
+    const alsoPreset = findPreset(ending, parts.presets)?.name;
     exchange.json({ token: presentToken(token, nowMs), secret, oldUntil, alsoPreset }, 201);
   },
 };

@@ -124,12 +124,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "plant_store.preset_token": preset,
         "plant_store.token": stored,
       }),
-    presetsChanged: (names: string) =>
-      log.info("preset tokens reloaded from their files", { "plant_store.tokens": names }),
-    presetsUnreadable: (reason: string) =>
-      log.error("preset tokens could not be reloaded; keeping the known ones", {
-        "exception.message": reason,
-      }),
     usesNotWritten: (reason: unknown) =>
       log.debug("the last uses of tokens could not be written; retrying in a minute", {
         "exception.message": String(reason),
@@ -157,13 +151,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
           "plant_store.failures": failures,
         });
     },
-    certificateReloaded: (listener: string) =>
-      log.info("certificate reloaded; new connections get it", { "plant_store.listener": listener }),
-    certificateUnusable: (listener: string, reason: string) =>
-      log.error("the changed certificate cannot be used; keeping the previous one", {
-        "plant_store.listener": listener,
-        "exception.message": reason,
-      }),
     plainText: (address: string) =>
       log.warn("tokens and plants are sent in plain text beyond this machine; set --tls-cert and --tls-key", {
         "plant_store.address": address,

@@ -28,7 +28,7 @@ export interface WorkerSetting {
 }
 
 /** What the main thread asks of a worker. */
-export interface WorkerCalls extends Pick<Gate, "update" | "updatePresets" | "updateKeys"> {
+export interface WorkerCalls extends Pick<Gate, "update" | "updateKeys"> {
   /** Shares this port with the main thread. */
   listen(port: number): Promise<void>;
   takeUses(): Promise<readonly TokenUse[]>;

@@ -2,9 +2,7 @@ import { expect, test } from "bun:test";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { eventually, post } from "../../test/harness.ts";
 import { freePort } from "../../test/postgres.ts";
-import type { PresetToken } from "../access/gate.ts";
 import { createRateMemory } from "../access/rate-limit.ts";
-import { digestOf } from "../access/secret.ts";
 import { mintToken } from "../access/tokens.ts";
 import type { PublicListenerOptions } from "../public/public-listener.ts";
 import { Counters, createCounterMemory } from "../telemetry/counters.ts";
@@ -115,17 +113,11 @@ function watchThreads() {
   };
 }
 
-test("a worker that replaces another knows the tokens, presets and keys of that moment", async () => {
+test("a worker that replaces another knows the tokens and keys of that moment", async () => {
   await using running = await startPool();
   const { pool, statusOf } = running;
   const fields = { scopes, expiresAtMs: undefined, createdBy: "test", rateLimit: undefined };
   const [revoked, stored] = ["revoked", "stored"].map((name) => mintToken({ ...fields, name }, Date.now()));
-  const preset = (secret: string): PresetToken => ({
-    name: "preset",
-    scopes,
-    expiresAtMs: undefined,
-    digest: digestOf(secret),
-  });
   const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
   const signed = await new SignJWT({ sub: "alice", client_id: "greenhouse", scope: "plants:create" })
     .setProtectedHeader({ alg: "ES256", typ: "at+jwt", kid: "key" })
@@ -133,21 +125,19 @@ test("a worker that replaces another knows the tokens, presets and keys of that 
     .setAudience(jwt.audience)
     .setExpirationTime("5m")
     .sign(privateKey);
-  const secrets = [revoked?.secret ?? "", stored?.secret ?? "", "first-preset", "second-preset", signed];
+  const secrets = [revoked?.secret ?? "", stored?.secret ?? "", signed];
   const statuses = async () => {
     const found: (number | undefined)[] = [];
     for (const secret of secrets) found.push(await statusOf(secret));
     return found;
   };
   pool.update([revoked, stored].flatMap((one) => one?.token ?? []));
-  pool.updatePresets([preset("first-preset")]);
   await running.told();
-  expect(await statuses()).toEqual([200, 200, 200, 401, 503]);
+  expect(await statuses()).toEqual([200, 200, 503]);
   pool.update(stored ? [stored.token] : []);
-  pool.updatePresets([preset("second-preset")]);
   pool.updateKeys([{ ...(await exportJWK(publicKey)), kid: "key", alg: "ES256" }]);
   await running.told();
-  const expected = [401, 200, 401, 200, 200];
+  const expected = [401, 200, 200];
   expect(await statuses()).toEqual(expected);
 
   running.threads.started[0]?.terminate();

@@ -1,5 +1,4 @@
 import type { JWK } from "jose";
-import type { PresetToken } from "../access/gate.ts";
 import type { Token, TokenUse } from "../access/tokens.ts";
 import type { PlantIntake, Rejected } from "../plants/intake.ts";
 import type { Outcome } from "../plants/plant-store.ts";
@@ -70,11 +69,6 @@ export class WorkerPool {
   update(tokens: readonly Token[]): void {
     this.#setting = { ...this.#setting, tokens };
     for (const worker of this.#workers) worker.tell("update", tokens);
-  }
-
-  updatePresets(presets: readonly PresetToken[]): void {
-    this.#setting = { ...this.#setting, presetTokens: presets };
-    for (const worker of this.#workers) worker.tell("updatePresets", presets);
   }
 
   /** Which tokens were used on any worker since the last call. */

@@ -28,7 +28,6 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
       listener ??= startPublicListener({ gate, rateLimit, intake, events }, options);
     },
     update: (tokens) => gate.update(tokens),
-    updatePresets: (presets) => gate.updatePresets(presets),
     takeUses: async () => gate.takeUses(),
     takeRefusals: async () => events.takeRefusals(),
     updateKeys: (keys) => gate.updateKeys(keys),

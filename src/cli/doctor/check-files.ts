@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import type { Config } from "../../config/read-config.ts";
-import { TlsFiles, TlsProblem } from "../../http/tls-files.ts";
+import { readTlsFiles, TlsProblem } from "../../http/tls-files.ts";
 import { exposureWarnings } from "../local-files.ts";
 import { type Finding, findingsOf } from "./finding.ts";
 
@@ -22,7 +22,7 @@ export function checkCertificate({ tlsCert, tlsKey, tlsClientCa, baseUrl, listen
   const findings = findingsOf("certificate");
   if (tlsCert === undefined || tlsKey === undefined) return [];
   try {
-    new TlsFiles({ cert: tlsCert, key: tlsKey, clientCa: tlsClientCa });
+    readTlsFiles({ cert: tlsCert, key: tlsKey, clientCa: tlsClientCa });
   } catch (error) {
     if (!(error instanceof TlsProblem)) throw error;
     return [
@@ -42,7 +42,7 @@ function checkOne(
   const certificate = new X509Certificate(readFileSync(path));
   const [fromMs, toMs] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
   const to = new Date(toMs).toISOString();
-  const replace = `Replace ${path}; a running service reads it again by itself.`;
+  const replace = `Replace ${path}, and restart the service.`;
   if (toMs < Date.now()) return fail(`${path} expired on ${to}`, replace);
   if (fromMs > Date.now())
     return fail(

@@ -51,7 +51,7 @@ export class WireServer implements CoarseClock {
   // The longest idle last. Sorted once for many closes: whatever became idle since then has been idle for less time.
   #idle: Idle[] = [];
   readonly #handlers: WireHandlers;
-  #listener: TCPSocketListener<Connection>;
+  readonly #listener: TCPSocketListener<Connection>;
   readonly #sweeper: NodeJS.Timeout;
 
   constructor(options: WireServerOptions, handlers: WireHandlers) {
@@ -59,25 +59,12 @@ export class WireServer implements CoarseClock {
     this.#now = options.now ?? (() => performance.now());
     this.nowMs = this.#now();
     this.#handlers = handlers;
-    // If the port can be shared, using it twice by mistake would go unnoticed.
-    if (options.tls !== undefined && !options.sharePort) this.#claimPort();
-    this.#listener = this.#listen(options.port, options.tls);
+    this.#listener = this.#listen();
     this.#sweeper = setInterval(() => this.#sweep(), sweepEveryMs);
   }
 
   get port(): number {
     return this.#listener.port;
-  }
-
-  /**
-   * New connections get this certificate and authority; open ones stay as they are. Bun cannot replace them in a listener, so a
-   * second one shares the port, and the first stops accepting.
-   */
-  useTls(tls: TlsMaterial): void {
-    const former = this.#listener;
-    this.#listener = this.#listen(this.port, tls);
-    // Stopping resets connections not accepted yet; there are fewest right after the events of a turn.
-    setImmediate(() => former.stop(false));
   }
 
   /**
@@ -99,18 +86,14 @@ export class WireServer implements CoarseClock {
     return finished;
   }
 
-  #claimPort(): void {
-    const { host, port } = this.#options;
-    Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
-  }
-
-  #listen(port: number, tls: TlsMaterial | undefined): TCPSocketListener<Connection> {
+  #listen(): TCPSocketListener<Connection> {
     const options = this.#options;
+    const { host, port, tls } = options;
     // Bun supports reusePort here, though its types do not say so.
     const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean } = {
-      hostname: options.host,
+      hostname: host,
       port,
-      reusePort: options.sharePort || tls !== undefined,
+      reusePort: options.sharePort,
       // A client may close its half and still wait for the answer.
       allowHalfOpen: true,
       ...(tls && { tls: tlsOptions(tls) }),
