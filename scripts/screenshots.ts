@@ -2,12 +2,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { RefusalHistory } from "../src/operator/refusal-history.ts";
-import { openFigures } from "../src/storage/open-store.ts";
 import { recordBackup } from "../src/storage/sqlite/maintenance/last-backup.ts";
 import { openBrowser } from "../test/browser.ts";
-import { operatorToken, startTestService, type TestService, temporaryFolder } from "../test/harness.ts";
-import { seedStore } from "../test/seeded-store.ts";
+import { operatorToken, post, startTestService, type TestService, temporaryFolder } from "../test/harness.ts";
+import { idOf, seedStore } from "../test/seeded-store.ts";
 
 const plants = 400_000;
 const hourMs = 3_600_000;
@@ -23,10 +21,10 @@ const database = join(temporary.path, "plants.db");
 const nowMs = Date.now();
 console.log(`Writing ${plants} plants into a temporary store.`);
 await seedStore(database, { plants, fromMs: nowMs - hoursShown * hourMs, untilMs: nowMs });
-await seedRefusals();
 recordBackup(database, nowMs - 3 * hourMs, { plants, sha256: "" });
 await using running = await startTestService({}, database);
 const secret = await makeTokens(running);
+await refuse(running);
 mkdirSync(folder, { recursive: true });
 const browser = await openBrowser();
 // What is imported would be on the other pictures, so it comes last.
@@ -96,24 +94,12 @@ async function importFile(page: Page): Promise<void> {
   await page.getByRole("heading", { name: "Done: spring.ndjson" }).waitFor();
 }
 
-/** What the public listener refused in each hour, as a service that ran then would have counted it. */
-async function seedRefusals(): Promise<void> {
-  let counts: { error: number; token: string; count: number }[] = [];
-  const sinceMs = nowMs - hoursShown * hourMs;
-  await using history = new RefusalHistory([{ takeRefusals: () => counts.splice(0) }], {
-    read: () => undefined,
-    write: async (text) => openFigures(database)?.write(JSON.stringify({ ...JSON.parse(text), sinceMs })),
-  });
-  for (let hour = hoursShown; hour >= 0; hour--) {
-    const count = 40 + ((hour * 37) % 90) + (hour > 50 && hour < 54 ? 700 : 0);
-    counts = [
-      { error: 40020, token: "nursery", count },
-      { error: 40010, token: "field-team", count: count >> 2 },
-      { error: 42901, token: "greenhouse", count: count >> 3 },
-      { error: 40102, token: "", count: count >> 4 },
-    ];
-    await history.collect(nowMs - hour * hourMs);
-  }
+/** Requests that the public listener refuses, for several reasons. */
+async function refuse({ url }: TestService): Promise<void> {
+  for (let sent = 0; sent < 88; sent++) await post(url, `{"id": ${idOf(sent + 1)}, "name": "Another plant"}`);
+  for (let sent = 0; sent < 31; sent++) await post(url, `{"name": "Seedling ${sent}"}`);
+  for (let sent = 0; sent < 9; sent++)
+    await post(url, "{}", { Authorization: "Bearer an-unknown-access-token" });
 }
 
 /** The tokens that the plants name, one of them revoked; returns the secret to sign in with. */

@@ -12,7 +12,6 @@ import { warnOfPlainText } from "./http/listener.ts";
 import { connectionBudget } from "./http/wire/connection-limit.ts";
 import { counterNames } from "./operator/metrics.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
-import { RefusalHistory } from "./operator/refusal-history.ts";
 import { Intake } from "./plants/intake.ts";
 import { StoreUnavailable } from "./plants/plant-store.ts";
 import { createPlant } from "./public/create-plant.ts";
@@ -21,7 +20,7 @@ import {
   type PublicListenerOptions,
   startPublicListener,
 } from "./public/public-listener.ts";
-import { openBackups, openFigures, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
+import { openBackups, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
 import { DataFileReplaced, rescue } from "./storage/store.ts";
 import { Counters, createCounterMemory } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
@@ -152,7 +151,6 @@ export async function startService(
       events,
     }),
   );
-  const refusals = undo.use(new RefusalHistory([events, workerPool], openFigures(config.database)));
   const closing = new AbortController();
   let operator: ServingListener | undefined;
   let firstToken: FirstToken | undefined;
@@ -162,7 +160,7 @@ export async function startService(
       config.operatorListen &&
       startOperatorListener(
         {
-          ...{ gate, intake, rateLimit, refusals, events, counters, parseDurationMs },
+          ...{ gate, intake, rateLimit, events, counters, parseDurationMs },
           rowBytesMax: config.bodyBytesMax,
           settings: config.effective,
           backupStore: openBackups(config.database, config.backupFolder),
@@ -217,7 +215,7 @@ export async function startService(
       workerPool.goUnready();
       operator?.goUnready();
       if (!broken) await sleep(config.drainDelayMs);
-      await Promise.all([upkeep.collectUses(), refusals.collect(Date.now())]);
+      await upkeep.collectUses();
       await Promise.all([
         listener.drain(drainTimeoutMs),
         workerPool.drain(drainTimeoutMs),

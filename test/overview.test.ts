@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Exchange } from "../src/http/exchange.ts";
 import { MinuteCounts, overview } from "../src/operator/overview.ts";
-import { RefusalHistory } from "../src/operator/refusal-history.ts";
 import type { PlantArchive } from "../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../src/plants/plant-store.ts";
 import { openStore } from "../src/storage/open-store.ts";
 import { Counters, createCounterMemory } from "../src/telemetry/counters.ts";
+import { RecentRefusals } from "../src/telemetry/recent-refusals.ts";
 import { eventually } from "./harness.ts";
 
 const minuteMs = 60_000;
@@ -82,9 +82,11 @@ describe("the overview", () => {
       intake: { create() {}, ready: async () => true },
       engine: "sqlite",
       startedAtMs: 0,
-      refusals: new RefusalHistory([]),
       counters,
-      events: { figureFailed: (figure) => void failures.push(figure) },
+      events: {
+        figureFailed: (figure) => void failures.push(figure),
+        refusals: new RecentRefusals(Date.now),
+      },
     });
     return async () => {
       const sent: unknown[] = [];

@@ -352,14 +352,3 @@ test("after an unknown outcome all workers refuse, and the service stops", async
   const stored = new Set(storedPlants(again.database).map((plant) => Number(plant.id)));
   expect(acknowledged.filter((one) => !stored.has(one))).toEqual([]);
 }, 30_000);
-
-test("what every worker refuses is counted once, by reason", async () => {
-  await using running = await startTestService(three);
-  await Promise.all(Array.from({ length: 60 }, () => post(running.url, '{"name":"No id"}', apart)));
-  const headers = { Authorization: `Bearer ${operatorToken}` };
-  const response = await fetch(`${running.operatorUrl}/api/overview`, { headers });
-  const { refusals } = (await response.json()) as {
-    refusals: { reasons: { error: number; count: number }[] };
-  };
-  expect(refusals.reasons).toMatchObject([{ error: 40010, count: 60 }]);
-});

@@ -25,13 +25,9 @@ export interface Overview {
   // A value that is currently unavailable is omitted.
   readonly total?: string;
   readonly perMinute?: CountsOverTime;
-  /** Not all services report these. */
   readonly perHour?: CountsOverTime;
-  readonly refusals?: {
-    readonly since: string;
-    readonly reasons: readonly RefusalCount[];
-    readonly tokens?: readonly { readonly token: string; readonly count: number }[];
-  };
+  /** Since the start of the service, as are those over time. */
+  readonly refusals: readonly RefusalCount[];
   readonly ratePerSecond?: number;
   readonly topTags?: { readonly countedAt: string; readonly tags: readonly TagCount[] };
   readonly store: {

@@ -161,7 +161,7 @@ function listenerState(
     streams: new OpenStreams(),
     onResponse: name === "public" ? events.responded : undefined,
     onError(exchange, status, error) {
-      events.errorSent(name, error, exchange.caller?.name);
+      events.errorSent(name, error);
       if (logRequests === "none") return;
       const log = status >= 500 ? events.failed : events.refused;
       log(() => requestFields(exchange, { status, error }));

@@ -1,4 +1,5 @@
 import packageFile from "../../package.json" with { type: "json" };
+import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import { HttpError } from "../http/http-error.ts";
 import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
@@ -8,7 +9,6 @@ import type { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
 import { quantile } from "../telemetry/histograms.ts";
 import { latestCount } from "./latest-count.ts";
-import type { RefusalHistory } from "./refusal-history.ts";
 
 export interface OverviewParts {
   readonly archive: PlantArchive;
@@ -17,9 +17,8 @@ export interface OverviewParts {
   /** Undefined if the database has backups of its own. */
   readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
   readonly startedAtMs: number;
-  readonly refusals: RefusalHistory;
   readonly counters: Counters;
-  readonly events: Pick<Events, "figureFailed">;
+  readonly events: Pick<Events, "figureFailed" | "refusals">;
 }
 
 const minutesReported = 180;
@@ -45,7 +44,7 @@ export const overview = {
     summary: "Totals, creates per minute, the most used tags, and the state of the store.",
     success: { status: 200, description: "The figures now.", content: jsonContent("Overview") },
   },
-  handler({ archive, intake, engine, lastBackup, startedAtMs, refusals, counters, events }) {
+  handler({ archive, intake, engine, lastBackup, startedAtMs, counters, events }) {
     const tags = latestCount(recountTagsAfterMs, () => countTags(archive));
     const minutes = new MinuteCounts(archive);
     const hours = latestCount(recountHoursAfterMs, () => countHours(archive));
@@ -74,17 +73,16 @@ export const overview = {
           intake.ready(),
           tags(),
           hours(),
-          refusals.collect(nowMs),
         ]);
       if (total === undefined && perMinute === undefined && ratePerSecond === undefined)
         throw new HttpError("store-unavailable", "The store cannot be read right now.");
       exchange.json({
         total,
-        perMinute: perMinute && withRefusals(perMinute, (...span) => refusals.perMinute(...span)),
-        perHour: perHour && withRefusals(perHour, (...span) => refusals.perHour(...span)),
+        perMinute: perMinute && withRefusals(perMinute, (...span) => events.refusals.perMinute(...span)),
+        perHour: perHour && withRefusals(perHour, (...span) => events.refusals.perHour(...span)),
         ratePerSecond,
         topTags,
-        refusals: refusals.present(),
+        refusals: refusalsByError(counters),
         store: { engine, ready, ...diskUsage, lastBackupAt, fsync: fsyncTimes(counters) },
         version: packageFile.version,
         startedAt: new Date(startedAtMs).toISOString(),
@@ -114,6 +112,15 @@ function withRefusals(
     creates,
     refusals: refusalsFrom(fromMs, creates.length),
   };
+}
+
+/** Of the public listener since the start, the most frequent first. */
+function refusalsByError(counters: Pick<Counters, "total">) {
+  return publicKinds
+    .map((kind) => catalogue[kind])
+    .map(({ error, when }) => ({ error, reason: when, count: counters.total(`public:${error}`) }))
+    .filter(({ count }) => count > 0)
+    .sort((one, other) => other.count - one.count);
 }
 
 async function recentRate(archive: PlantArchive, nowMs: number): Promise<number> {

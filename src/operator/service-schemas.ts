@@ -11,22 +11,14 @@ export const serviceSchemas = {
       perHour: ref("CountsOverTime"),
       ratePerSecond: { type: "number", description: "Over the last ten seconds." },
       topTags: object({ countedAt: time("When they were counted."), tags: list("TagCount") }),
-      refusals: object({
-        since: time("Since when they were counted; at most a week ago."),
-        reasons: {
-          type: "array",
-          items: object({
-            error: count("The number in the Error body."),
-            reason: string("What it means."),
-            count: count("How often the public listener responded with it."),
-          }),
-        },
-        tokens: {
-          type: "array",
-          items: object({ token: string("Its name."), count: count("How often it was refused.") }),
-          description: "Those that were refused most often.",
-        },
-      }),
+      refusals: {
+        type: "array",
+        items: object({
+          error: count("The number in the Error body."),
+          reason: string("What it means."),
+          count: count("How often the public listener responded with it since the start."),
+        }),
+      },
       store: object(
         {
           engine: { type: "string", enum: ["sqlite", "postgres"] },

@@ -4,7 +4,6 @@ import { StoreUnavailable } from "../plants/plant-store.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
 import { realDataFile } from "./sqlite/data-file-path.ts";
-import { figuresFile } from "./sqlite/figures-file.ts";
 import { ServiceBackups } from "./sqlite/maintenance/service-backups.ts";
 import type { OpenOptions } from "./sqlite/open.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
@@ -69,11 +68,6 @@ export async function openArchive(
     audit: new SqliteAudit(file, undefined),
     [Symbol.asyncDispose]: async () => file.close(),
   };
-}
-
-/** Where counts survive a restart of the service; undefined for PostgreSQL, whose nodes are stateless. */
-export function openFigures(database: string): ReturnType<typeof figuresFile> | undefined {
-  return isDatabaseUrl(database) ? undefined : figuresFile(database);
 }
 
 /** The backups of a store in a folder, or why there are none. */

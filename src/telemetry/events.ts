@@ -1,7 +1,7 @@
 import type { Counters } from "./counters.ts";
 import { type Histogram, type RequestOutcome, requestOutcomes } from "./histograms.ts";
 import type { Fields, Log } from "./log.ts";
-import { RefusalTally } from "./refusal-tally.ts";
+import { RecentRefusals } from "./recent-refusals.ts";
 
 /** What is counted of a batch. */
 interface StoredBatch {
@@ -22,7 +22,7 @@ const guessingLinesPerSecond = 5;
 const stalledMs = 1000;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
-  const refusals = new RefusalTally();
+  const refusals = new RecentRefusals(now);
   const mayLogRefusal = lineLimit(now, linesPerSecond, (unlogged) =>
     log.warn("more requests were refused than are logged", { "plant_store.unlogged": unlogged }),
   );
@@ -64,12 +64,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     checkpointed: (succeeded: boolean) => counters.add(succeeded ? "checkpoints" : "checkpoint-failures"),
     connections: (listener: string, open: number) => counters.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */
-    errorSent(listener: string, error: number, token?: string) {
+    errorSent(listener: string, error: number) {
       counters.add(`${listener}:${error}`);
-      if (listener === "public") refusals.add(error, token);
+      if (listener === "public") refusals.add();
     },
-    /** What the public listener of this thread refused since the last call. */
-    takeRefusals: () => refusals.take(),
+    /** The error responses of the public listener over time. */
+    refusals,
     answered: (fields: Fields) => log.info("answered", fields),
     /** The fields are computed only if the line is written. */
     failed(fields: () => Fields) {

@@ -6,7 +6,6 @@ import type { Token, TokenUse } from "../access/tokens.ts";
 import type { PublicListenerOptions } from "../public/public-listener.ts";
 import type { CounterMemory } from "../telemetry/counters.ts";
 import type { Fields, Level } from "../telemetry/log.ts";
-import type { RefusalCount } from "../telemetry/refusal-tally.ts";
 
 /** What a worker needs to serve; for everything else it asks the main thread. */
 export interface WorkerSetting {
@@ -32,7 +31,6 @@ export interface WorkerCalls extends Pick<Gate, "update" | "updateKeys"> {
   /** Shares this port with the main thread. */
   listen(port: number): Promise<void>;
   takeUses(): Promise<readonly TokenUse[]>;
-  takeRefusals(): Promise<readonly RefusalCount[]>;
   goUnready(): void;
   drain(timeoutMs: number): Promise<void>;
 }

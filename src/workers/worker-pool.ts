@@ -4,7 +4,6 @@ import type { PlantIntake, Rejected } from "../plants/intake.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { RefusalCount } from "../telemetry/refusal-tally.ts";
 import { Thread } from "../threads/thread.ts";
 import { arrivalsFromText, outcomesToText } from "./arrivals-text.ts";
 import type { MainCalls, WorkerCalls, WorkerSetting } from "./messages.ts";
@@ -75,12 +74,6 @@ export class WorkerPool {
   async takeUses(): Promise<readonly TokenUse[]> {
     // One that dies meanwhile loses the uses of a minute.
     const asked = [...this.#workers].map((worker) => worker.ask("takeUses").catch(() => []));
-    return (await Promise.all(asked)).flat();
-  }
-
-  /** What was refused on any worker since the last call. */
-  async takeRefusals(): Promise<readonly RefusalCount[]> {
-    const asked = [...this.#workers].map((worker) => worker.ask("takeRefusals").catch(() => []));
     return (await Promise.all(asked)).flat();
   }
 

@@ -29,7 +29,6 @@ serveThread<WorkerSetting, MainCalls>((setting, main) => {
     },
     update: (tokens) => gate.update(tokens),
     takeUses: async () => gate.takeUses(),
-    takeRefusals: async () => events.takeRefusals(),
     updateKeys: (keys) => gate.updateKeys(keys),
     goUnready: () => listener?.goUnready(),
     async drain(timeoutMs) {

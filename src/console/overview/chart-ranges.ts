@@ -31,6 +31,11 @@ export function chartRanges({ perMinute, perHour }: Overview): readonly ChartRan
   });
 }
 
+/** Whether refusals are counted for a part of the range only: what was refused before the service started is not known. */
+export function startedWithin({ times }: ChartRange, startedAt: string): boolean {
+  return new Date(startedAt).getTime() / 1000 > (times[0] ?? 0);
+}
+
 function lastSteps({ from, creates, refusals }: CountsOverTime, unit: "minute" | "hour", steps: number) {
   const stepSeconds = unit === "minute" ? minuteSeconds : hourSeconds;
   const start = new Date(from).getTime() / 1000;

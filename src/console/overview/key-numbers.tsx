@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Overview } from "../api-shapes.ts";
-import { formatBytes, formatCount, formatRate, formatShare } from "../format.ts";
-import type { ChartRange } from "./chart-ranges.ts";
+import { formatBytes, formatCount, formatRate, formatShare, formatShortTime } from "../format.ts";
+import { type ChartRange, startedWithin } from "./chart-ranges.ts";
 import { LiveTotal } from "./live-total.tsx";
 import { Trend } from "./trend.tsx";
 
@@ -13,7 +13,7 @@ interface KeyNumbersProps {
 
 /** The large numbers, each with its trend. */
 export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
-  const { total, ratePerSecond, store } = overview;
+  const { total, ratePerSecond, store, startedAt } = overview;
   const added = sum(recent?.creates ?? []);
   return (
     <div class="card kpis">
@@ -33,7 +33,7 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
       >
         {recent && <Trend values={recent.creates} />}
       </Kpi>
-      {recent?.refusals && <Refused recent={recent} refusals={recent.refusals} />}
+      {recent?.refusals && <Refused recent={recent} refusals={recent.refusals} startedAt={startedAt} />}
       {store.diskFreeBytes !== undefined && (
         <Kpi id="disk" title="Disk space free" value={formatBytes(store.diskFreeBytes)}>
           <DiskMeter bytes={(store.bytes ?? 0) + (store.walBytes ?? 0)} free={store.diskFreeBytes} />
@@ -43,14 +43,22 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
   );
 }
 
-function Refused({ recent, refusals }: { readonly recent: ChartRange; readonly refusals: number[] }) {
-  const all = sum(refusals) + sum(recent.creates);
+interface RefusedProps {
+  readonly recent: ChartRange;
+  readonly refusals: number[];
+  readonly startedAt: string;
+}
+
+function Refused({ recent, refusals, startedAt }: RefusedProps) {
+  const period = startedWithin(recent, startedAt)
+    ? `since ${formatShortTime(startedAt)}`
+    : `in ${recent.label}`;
   return (
     <Kpi
       id="refused"
       title="Refused per minute"
       value={formatCount(refusals.at(-1) ?? 0)}
-      note={all === 0 ? undefined : `${formatShare(sum(refusals) / all)} in ${recent.label}`}
+      note={`${formatCount(sum(refusals))} ${period}`}
     >
       <Trend values={refusals} kind="refused" />
     </Kpi>

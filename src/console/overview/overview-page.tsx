@@ -76,13 +76,13 @@ function Figures({ overview, staleSince }: FiguresProps) {
         {range === undefined ? (
           <p class="note">Currently unavailable. See the service's log for the reason.</p>
         ) : (
-          <RateChart range={range} />
+          <RateChart range={range} startedAt={overview.startedAt} />
         )}
       </Panel>
       <div class="columns">
         <LatestPlants staleSince={staleSince} />
         <div class="stack">
-          {overview.refusals && <Refusals refusals={overview.refusals} staleSince={staleSince} />}
+          <Refusals overview={overview} staleSince={staleSince} />
           <TopTags topTags={overview.topTags} total={Number(overview.total ?? 0)} staleSince={staleSince} />
         </div>
       </div>

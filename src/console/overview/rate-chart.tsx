@@ -1,9 +1,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
-import { formatCount, formatPlural } from "../format.ts";
+import { formatCount, formatPlural, formatShortTime } from "../format.ts";
 import { useThemeVersion } from "../parts/theme.tsx";
 import { chartOptions, chartSize, formatStep } from "./chart-options.ts";
-import type { ChartRange } from "./chart-ranges.ts";
+import { type ChartRange, startedWithin } from "./chart-ranges.ts";
+
+interface RateChartProps {
+  readonly range: ChartRange;
+  readonly startedAt: string;
+}
 
 interface Hovered {
   readonly index: number;
@@ -12,7 +17,7 @@ interface Hovered {
 }
 
 /** Plants created, and refused if the service counts them, over time. */
-export function RateChart({ range }: { readonly range: ChartRange }) {
+export function RateChart({ range, startedAt }: RateChartProps) {
   const container = useRef<HTMLDivElement>(null);
   const chart = useRef<UPlot>(undefined);
   const [hovered, setHovered] = useState<Hovered>();
@@ -50,7 +55,12 @@ export function RateChart({ range }: { readonly range: ChartRange }) {
       {hovered !== undefined && <Tip range={range} hovered={hovered} />}
       <figcaption class="legend">
         <span class="key-created">Created {formatCount(created)}</span>
-        {range.refusals && <span class="key-refused">Refused {formatCount(sum(range.refusals))}</span>}
+        {range.refusals && (
+          <span class="key-refused">
+            Refused {formatCount(sum(range.refusals))}
+            {startedWithin(range, startedAt) && ` since the start, ${formatShortTime(startedAt)}`}
+          </span>
+        )}
         <span>
           Peak {formatCount(Math.max(...range.creates))} per {range.unit}
         </span>

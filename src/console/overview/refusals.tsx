@@ -4,40 +4,24 @@ import { Panel } from "../parts/panel.tsx";
 import { CountBars } from "./count-bars.tsx";
 
 interface RefusalsProps {
-  readonly refusals: NonNullable<Overview["refusals"]>;
+  readonly overview: Pick<Overview, "refusals" | "startedAt">;
   readonly staleSince: string | undefined;
 }
 
-/** What was refused, by reason and by token, the most frequent first. */
-export function Refusals({ refusals, staleSince }: RefusalsProps) {
-  const { since, reasons, tokens = [] } = refusals;
-  const whole = reasons.reduce((sum, { count }) => sum + count, 0);
+/** What was refused since the service started, by reason, the most frequent first. */
+export function Refusals({ overview: { refusals, startedAt }, staleSince }: RefusalsProps) {
+  const whole = refusals.reduce((sum, { count }) => sum + count, 0);
   return (
     <Panel
       id="refusals-title"
       title="Refused"
       staleSince={staleSince}
-      aside={<p class="note">since {formatShortTime(since)}</p>}
+      aside={<p class="note">since the start, {formatShortTime(startedAt)}</p>}
     >
       {whole === 0 ? (
         <p class="note">Nothing was refused. Requests with an error appear here, with their reason.</p>
       ) : (
-        <CountBars bars={reasons.toSorted((a, b) => b.count - a.count).map(barOf)} whole={whole} longNames />
-      )}
-      {tokens.length > 0 && (
-        <>
-          <h3>By token</h3>
-          <CountBars
-            bars={tokens.map(({ token, count }) => ({
-              key: token,
-              name: token,
-              count,
-              href: `/plants?${new URLSearchParams({ token })}`,
-              kind: "refused" as const,
-            }))}
-            whole={whole}
-          />
-        </>
+        <CountBars bars={refusals.map(barOf)} whole={whole} longNames />
       )}
     </Panel>
   );
