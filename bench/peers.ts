@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeApi } from "../src/public/openapi.ts";
+import contract from "../src/public/openapi.json" with { type: "json" };
 import type { PostgresServer } from "../test/postgres.ts";
 import { databaseOfPlants, startBunOnPostgres, startFastifyOnPostgres } from "./on-postgres.ts";
 import { hasPocketBase, startPocketBase } from "./pocketbase.ts";
@@ -159,7 +159,8 @@ function startJsonServer(): Promise<Server> {
 function startPrism(): Promise<Server> {
   return start("Prism", {
     command: (port, folder) => {
-      writeFileSync(join(folder, "openapi.json"), describeApi(`http://127.0.0.1:${port}`));
+      const servers = [{ url: `http://127.0.0.1:${port}` }];
+      writeFileSync(join(folder, "openapi.json"), JSON.stringify({ ...contract, servers }));
       const binary = join(here, "node_modules/@stoplight/prism-cli/dist/index.js");
       return [
         "node",

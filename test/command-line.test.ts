@@ -273,9 +273,9 @@ describe("the other commands", () => {
     const ran = Bun.spawnSync([
       "sh",
       "-c",
-      `node ${join(import.meta.dir, "../bin/plant-store.js")} openapi | head -1`,
+      `node ${join(import.meta.dir, "../bin/plant-store.js")} config --json | head -1`,
     ]);
-    expect([ran.stdout.toString(), ran.stderr.toString()]).toEqual(["{\n", ""]);
+    expect([ran.stdout.toString(), ran.stderr.toString()]).toEqual(["[\n", ""]);
   });
 });
 

@@ -4,7 +4,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { describeApi } from "../src/public/openapi.ts";
 import { accessToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 
 const root = join(import.meta.dir, "..");
@@ -99,12 +98,4 @@ describe("the examples in other languages", () => {
       60_000,
     );
   }
-});
-
-test("the description warns of clients that round ids, and names one that does not", () => {
-  const { id } = JSON.parse(describeApi("http://127.0.0.1:3000")).components.schemas.NewPlant.allOf[1]
-    .properties;
-  expect(id.description).toContain("rounds ids beyond 2^53");
-  expect(id.description).toContain("plant-store/client");
-  expect(id).toMatchObject({ type: "integer", format: "int64" });
 });

@@ -2,8 +2,6 @@ import packageFile from "../../package.json" with { type: "json" };
 import { effectiveSettings, readConfig, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import { catalogue } from "../http/error-catalogue.ts";
-import { publicUrl } from "../http/listen-address.ts";
-import { describeApi } from "../public/openapi.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { formatColumns, printJson, UsageError } from "./terminal.ts";
 
@@ -16,21 +14,6 @@ export const version: Command = {
     const { name, version: number } = packageFile;
     if (args.has("json")) printJson(terminal, { name, version: number });
     else terminal.out(`${number}\n`);
-    return 0;
-  },
-};
-
-export const openapi: Command = {
-  usage: "openapi",
-  summary: "print the OpenAPI 3.1 description",
-  examples: [
-    "plant-store openapi > openapi.json",
-    "plant-store openapi --base-url https://example.org/garden/v1",
-  ],
-  settings: ["listen", "baseUrl"],
-  async run(args, terminal) {
-    const { baseUrl, listen, tlsCert } = readConfig(args.sources);
-    terminal.out(`${describeApi(publicUrl(baseUrl, { ...listen, secure: tlsCert !== undefined }))}\n`);
     return 0;
   },
 };

@@ -6,11 +6,10 @@ import { FormatError, type ReadPosition, type RowReader } from "../files/input-r
 import { detectFormat, type FileFormat, fileFormats, rowReaderFor, withoutBom } from "../files/read-rows.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { jsonContent } from "../http/openapi.ts";
-import type { Parameter, Route } from "../http/route.ts";
+import type { Route } from "../http/route.ts";
 import { recordAction } from "./audit.ts";
 import { type ImportParts, importRows, mergeOutcomes, type RowOutcome } from "./import-rows.ts";
-import { readChoice, readQuery, readText, textParameter } from "./parameters.ts";
+import { readChoice, readQuery, readText } from "./parameters.ts";
 
 export interface ImportSliceParts extends ImportParts {
   readonly audit: AuditTrail;
@@ -40,34 +39,15 @@ const limitedChunkBytes = 2048;
 const knownImportsMax = 1000;
 const cursorShape = /^(ndjson|json|csv)\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})\.(\d{1,9})\.([a-z]{0,10})$/;
 
-const parameters: readonly Parameter[] = [
-  textParameter("name", "The name of the file, for its format and for the audit trail."),
-  textParameter("cursor", "The `cursor` of the answer before; absent for the first slice."),
-  textParameter("last", "Whether the slice reaches the end of the file.", {
-    enum: ["true", "false"],
-    default: "false",
-  }),
-];
-
+/**
+ * Stores the plants in a slice of a file. The response says how many bytes were consumed: the next slice starts after them, and
+ * is sent with its `cursor`, in a CSV file after the `header` of the first response and a line break. Sending a slice again is
+ * safe.
+ */
 export const importSlice: Route<ImportSliceParts> = {
   method: "POST",
   path: "/api/imports",
   scope: "plants:create",
-  operation: {
-    operationId: "importSlice",
-    tags: ["plants"],
-    summary:
-      "Stores the plants in a slice of an NDJSON, JSON or CSV file, and returns the outcome of every row.",
-    description:
-      "The token also needs operator:read. Send the file from its start, a few MB at a time. The answer says how many bytes were consumed: send what comes after them next, with `cursor`. In a CSV file, start each further slice with the `header` of the first answer and a line break. Sending a slice again is safe.",
-    parameters,
-    requestBody: {
-      required: true,
-      content: { "application/octet-stream": { schema: { type: "string", format: "binary" } } },
-    },
-    success: { status: 200, description: "What was stored.", content: jsonContent("ImportedSlice") },
-    errors: ["over-rate", "closing"],
-  },
   handler(parts) {
     const { gate, rowBytesMax } = parts;
     const record = importRecorder(parts.audit);
@@ -75,7 +55,7 @@ export const importSlice: Route<ImportSliceParts> = {
     let running = 0;
     return async (exchange, caller) => {
       needReading(caller);
-      const values = readQuery(exchange.query, parameters);
+      const values = readQuery(exchange.query, ["name", "cursor", "last"]);
       const name = readText(values, "name") ?? "";
       const cursor = readText(values, "cursor");
       const last = readChoice(values, "last", ["true", "false"]) === "true";

@@ -12,7 +12,7 @@ import { type OperatorRouteParts, operatorRoutes } from "./routes.ts";
 
 export type OperatorParts = Omit<
   OperatorRouteParts,
-  "readiness" | "exports" | "backups" | "consoleFiles" | "url" | "startedAtMs"
+  "readiness" | "exports" | "backups" | "consoleFiles" | "startedAtMs"
 > &
   Pick<BackupParts, "backupStore"> & { readonly events: Events };
 
@@ -36,14 +36,13 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     backups: new Backups(parts),
     consoleFiles: new ConsoleFiles(),
     startedAtMs: Date.now(),
-    url: () => url,
   };
   const listenerOptions: ListenerOptions = {
     ...options,
     name: "operator",
     inUseRemedy: "choose another --operator-listen address, or off",
     basePath: "",
-    hint: "GET /openapi.json describes what there is.",
+    hint: "The console is at /.",
     sharePort: false,
     corsOrigins: [],
   };

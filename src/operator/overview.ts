@@ -1,7 +1,6 @@
 import packageFile from "../../package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import { HttpError } from "../http/http-error.ts";
-import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import type { PlantIntake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
@@ -38,12 +37,6 @@ export const overview = {
   method: "GET",
   path: "/api/overview",
   scope: "operator:read",
-  operation: {
-    operationId: "overview",
-    tags: ["plants"],
-    summary: "Totals, creates per minute, the most used tags, and the state of the store.",
-    success: { status: 200, description: "The figures now.", content: jsonContent("Overview") },
-  },
   handler({ archive, intake, engine, lastBackup, startedAtMs, counters, events }) {
     const tags = latestCount(recountTagsAfterMs, () => countTags(archive));
     const minutes = new MinuteCounts(archive);

@@ -1,7 +1,6 @@
 import { TokenProblem } from "../access/tokens.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import type { Parameter } from "../http/route.ts";
 import { parseInt64 } from "../plants/int64.ts";
 import { parseMembers } from "../plants/json-body.ts";
 import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
@@ -13,30 +12,10 @@ const textCharactersMax = 1000;
 const namePartCharactersMax = 100;
 
 /** The parameters that filter plants. */
-export const filterParameters: readonly Parameter[] = [
-  textParameter("id", "One plant by its id."),
-  textParameter("tag", "Plants with exactly this tag."),
-  textParameter("name", "Plants with this in their name, ignoring case."),
-  textParameter("token", "Plants sent with the token of this name."),
-  textParameter("since", "Plants stored at this time or later.", { format: "date-time" }),
-  textParameter("until", "Plants stored before this time.", { format: "date-time" }),
-];
+export const filterParameters = ["id", "tag", "name", "token", "since", "until"] as const;
 
-export function textParameter(name: string, description: string, schema: object = {}): Parameter {
-  return { name, in: "query", description, schema: { type: "string", ...schema } };
-}
-
-export function countParameter(name: string, description: string, maximum: number, schema = {}): Parameter {
-  return { name, in: "query", description, schema: { type: "integer", minimum: 1, maximum, ...schema } };
-}
-
-export function pathParameter(name: string, description: string): Parameter {
-  return { name, in: "path", required: true, description, schema: { type: "string" } };
-}
-
-/** A query as an object; a parameter that is sent twice, or that is not declared, is an error. */
-export function readQuery(query: URLSearchParams, parameters: readonly Parameter[]): Values {
-  const known = parameters.map(({ name }) => name);
+/** A query as an object; a parameter that is sent twice, or that is not known, is an error. */
+export function readQuery(query: URLSearchParams, known: readonly string[]): Values {
   for (const name of new Set(query.keys())) {
     if (!known.includes(name))
       throw wrong(`There is no parameter "${name.slice(0, 50)}" here; expected ${known.join(", ")}.`);
@@ -46,18 +25,14 @@ export function readQuery(query: URLSearchParams, parameters: readonly Parameter
 }
 
 /**
- * The request's body as a JSON object with only the schema's members; no body counts as an empty object. A misspelled member
+ * The request's body as a JSON object with only known members; no body counts as an empty object. A misspelled member
  * must not count as absent: `expires` would make a token that never expires.
  * @throws HttpError
  */
-export async function readBody(
-  exchange: Exchange,
-  schema: { readonly properties: object } = { properties: {} },
-): Promise<Values> {
+export async function readBody(exchange: Exchange, known: readonly string[] = []): Promise<Values> {
   const body = await exchange.body();
   if (body.length === 0) return {};
   const members = parseMembers(body);
-  const known = Object.keys(schema.properties);
   for (const name of members.keys()) {
     if (known.includes(name)) continue;
     const expected = known.length === 0 ? "no fields are expected" : `expected ${known.join(", ")}`;

@@ -1,5 +1,4 @@
 import { livez, type Readiness, readyz } from "../http/health.ts";
-import { documentRoute } from "../http/openapi.ts";
 import type { Handler, Route } from "../http/route.ts";
 import { listAudit } from "./audit.ts";
 import { backupRoutes } from "./backup-routes.ts";
@@ -10,7 +9,6 @@ import type { Exports } from "./exports.ts";
 import { type WatchParts, watchPlants } from "./feed.ts";
 import { type ImportSliceParts, importSlice } from "./import-slice.ts";
 import { type MetricsParts, metrics } from "./metrics.ts";
-import { describeOperatorApi } from "./openapi.ts";
 import { type OverviewParts, overview } from "./overview.ts";
 import { countPlants, listPlants, showPlant } from "./plants.ts";
 import { type SettingsParts, showSettings } from "./show-settings.ts";
@@ -32,8 +30,6 @@ export interface OperatorRouteParts
   readonly consoleFiles: ConsoleFiles;
   /** What POST /plants does on the public listener. */
   readonly createPlant: Handler;
-  /** Where operators reach the listener, without a trailing slash. */
-  readonly url: () => string;
 }
 
 /** The public contract itself, under the console's own origin. */
@@ -65,7 +61,6 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   ...consoleRoutes,
   createPlantFromConsole,
   metrics,
-  documentRoute((url) => describeOperatorApi(operatorRoutes, url)),
   livez,
   readyz,
 ];

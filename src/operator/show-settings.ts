@@ -1,4 +1,3 @@
-import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 
 export interface SettingsParts {
@@ -10,11 +9,5 @@ export const showSettings: Route<SettingsParts> = {
   method: "GET",
   path: "/api/settings",
   scope: "operator",
-  operation: {
-    operationId: "showSettings",
-    tags: ["service"],
-    summary: "Lists the settings in force and where each came from. Secrets are listed without their value.",
-    success: { status: 200, description: "Every setting.", content: jsonContent("Settings") },
-  },
   handler: (parts) => (exchange) => exchange.json({ settings: parts.settings }),
 };

@@ -1,7 +1,6 @@
 import type { Caller } from "../access/gate.ts";
 import type { consoleSignInAt } from "../access/oidc/identity-provider.ts";
 import { SignIns } from "../access/sign-ins.ts";
-import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
 import { type AuditParts, recordAction } from "./audit.ts";
 import { readBody } from "./parameters.ts";
@@ -14,13 +13,10 @@ export interface SignInParts extends AuditParts {
   readonly publicUrl: string;
 }
 
-const success = { status: 200, description: "The token's holder.", content: jsonContent("Caller") };
-
 export const whoAmI: Route<SignInParts> = {
   method: "GET",
   path: "/api/me",
   scope: "operator:read",
-  operation: { operationId: "whoAmI", tags: ["tokens"], summary: "Says whose token this is.", success },
   handler: (parts) => (exchange, caller) => exchange.json(presentCaller(caller, parts)),
 };
 
@@ -29,13 +25,6 @@ export const signIn: Route<SignInParts> = {
   method: "POST",
   path: "/api/sign-in",
   scope: "operator:read",
-  operation: {
-    operationId: "signIn",
-    tags: ["tokens"],
-    summary:
-      "Records in the audit trail that someone signed in to the console, and says whose token this is.",
-    success,
-  },
   handler: (parts) => {
     const signIns = new SignIns();
     return async (exchange, caller) => {
@@ -54,16 +43,6 @@ export const showIdentityProvider: Route<SignInParts> = {
   method: "GET",
   path: "/api/identity-provider",
   scope: "none",
-  operation: {
-    operationId: "showIdentityProvider",
-    tags: ["tokens"],
-    summary: "Says where to sign in.",
-    success: {
-      status: 200,
-      description: "The identity provider; empty where there is none.",
-      content: jsonContent("IdentityProvider"),
-    },
-  },
   handler: (parts) => (exchange) => exchange.json(parts.consoleSignIn() ?? {}),
 };
 

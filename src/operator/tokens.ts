@@ -12,10 +12,8 @@ import {
 } from "../access/tokens.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { jsonContent } from "../http/openapi.ts";
 import type { Route } from "../http/route.ts";
-import { orWrongParameter, pathParameter, readBody, readText, wrong } from "./parameters.ts";
-import { schemas } from "./schemas.ts";
+import { orWrongParameter, readBody, readText, wrong } from "./parameters.ts";
 
 export interface TokenParts {
   readonly tokens: TokenStore;
@@ -26,18 +24,11 @@ export interface TokenParts {
 }
 
 const overlapDefault = "1h";
-const id = pathParameter("id", "The token's id.");
 
 const listTokens: Route<TokenParts> = {
   method: "GET",
   path: "/api/tokens",
   scope: "operator",
-  operation: {
-    operationId: "listTokens",
-    tags: ["tokens"],
-    summary: "Lists the tokens, without their secrets.",
-    success: { status: 200, description: "The tokens, the oldest first.", content: jsonContent("Tokens") },
-  },
   handler: (parts) => async (exchange) => {
     const nowMs = Date.now();
     exchange.json({ tokens: (await parts.tokens.all()).map((token) => presentToken(token, nowMs)) });
@@ -48,15 +39,8 @@ const createToken: Route<TokenParts> = {
   method: "POST",
   path: "/api/tokens",
   scope: "operator",
-  operation: {
-    operationId: "createToken",
-    tags: ["tokens"],
-    summary: "Creates a token. Its secret is in this response and nowhere else.",
-    requestBody: { required: true, content: jsonContent("TokenRequest") },
-    success: { status: 201, description: "The token and its secret.", content: jsonContent("Minted") },
-  },
   handler: (parts) => async (exchange, caller) => {
-    const values = await readBody(exchange, schemas.TokenRequest);
+    const values = await readBody(exchange, ["name", "scopes", "expiresIn", "rateLimit"]);
     const name = readText(values, "name");
     if (name === undefined) throw wrong('Field "name" is missing; expected a string.');
     const lifetimeMs = readDuration(parts, "expiresIn", readText(values, "expiresIn"));
@@ -78,14 +62,6 @@ const revokeToken: Route<TokenParts> = {
   method: "POST",
   path: "/api/tokens/{id}/revoke",
   scope: "operator",
-  operation: {
-    operationId: "revokeToken",
-    tags: ["tokens"],
-    summary: "Revokes a token; every node knows within a second.",
-    parameters: [id],
-    success: { status: 200, description: "The token, revoked.", content: jsonContent("TokenAnswer") },
-    errors: ["no-such-token"],
-  },
   handler: (parts) => async (exchange, caller) => {
     const token = await findToken(parts, exchange.parameter);
     await readBody(exchange);
@@ -101,18 +77,9 @@ const rotateToken: Route<TokenParts> = {
   method: "POST",
   path: "/api/tokens/{id}/rotate",
   scope: "operator",
-  operation: {
-    operationId: "rotateToken",
-    tags: ["tokens"],
-    summary: "Replaces a token's secret; the old one remains valid for a while.",
-    parameters: [id],
-    requestBody: { required: false, content: jsonContent("RotateRequest") },
-    success: { status: 201, description: "The new token and its secret.", content: jsonContent("Minted") },
-    errors: ["no-such-token"],
-  },
   handler: (parts) => async (exchange, caller) => {
     const { id: rotated } = await findToken(parts, exchange.parameter);
-    const overlap = readText(await readBody(exchange, schemas.RotateRequest), "overlap") ?? overlapDefault;
+    const overlap = readText(await readBody(exchange, ["overlap"]), "overlap") ?? overlapDefault;
     const overlapMs = readDuration(parts, "overlap", overlap) ?? 0;
     const nowMs = Date.now();
     const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };

@@ -1,7 +1,6 @@
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { isJsonMediaType } from "../http/media-type.ts";
-import { jsonContent } from "../http/openapi.ts";
 import { requestIds } from "../http/request-fields.ts";
 import type { Route } from "../http/route.ts";
 import type { PlantIntake, Rejected } from "../plants/intake.ts";
@@ -29,34 +28,6 @@ export const createPlant = {
   method: "POST",
   path: "/plants",
   scope: "plants:create",
-  operation: {
-    operationId: "createPlant",
-    tags: ["plants"],
-    summary: "Creates a new plant in the store.",
-    description:
-      "A 200 means that the plant is on disk. A retry is always safe: the same plant is stored once.",
-    requestBody: {
-      required: true,
-      content: jsonContent("NewPlant", {
-        tagged: { summary: "With a tag", value: { id: 1, name: "Fern", tag: "indoor" } },
-        untagged: { summary: "Without a tag", value: { id: 2, name: "Oak" } },
-      }),
-    },
-    success: {
-      status: 200,
-      description: "Plant response: the plant is on disk.",
-      headers: {
-        "Idempotent-Replayed": {
-          description: "`true` where the same plant was stored before.",
-          schema: { type: "string", enum: ["true"] },
-        },
-      },
-      content: jsonContent("Plant", {
-        tagged: { summary: "With a tag", value: { name: "Fern", tag: "indoor" } },
-        untagged: { summary: "Without a tag", value: { name: "Oak" } },
-      }),
-    },
-  },
   handler({ rateLimit, intake, events }) {
     const busyResponses = new Pace(busyResponsesPerTick, busyTickMs);
     return (exchange, caller) => {
