@@ -1,6 +1,5 @@
 // npm run build [-- TARGET…]: dist/plant-store, a single executable for this machine; with targets, one for each by its name;
-// with `all`, one for each platform that Bun supports. Each comes with its bill of materials and the licences of what
-// it contains; SHA256SUMS covers all.
+// with `all`, one for each. Each comes with its bill of materials and the licences of what it contains; SHA256SUMS covers all.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { BunPlugin } from "bun";
@@ -14,14 +13,8 @@ import { billOfMaterials, licenceTexts, packagesInExecutable } from "./supply-ch
 
 // By our name, with the npm package of its Bun.
 const targets: Record<string, string> = {
-  "linux-x64": "bun-linux-x64",
-  "linux-x64-baseline": "bun-linux-x64-baseline",
-  "linux-arm64": "bun-linux-aarch64",
-  "linux-x64-musl": "bun-linux-x64-musl",
-  "linux-arm64-musl": "bun-linux-aarch64-musl",
-  "darwin-x64": "bun-darwin-x64",
-  "darwin-arm64": "bun-darwin-aarch64",
-  "windows-x64": "bun-windows-x64",
+  "linux-x64": "@oven/bun-linux-x64",
+  "linux-arm64": "@oven/bun-linux-aarch64",
 };
 
 const root = join(import.meta.dir, "..");
@@ -46,8 +39,7 @@ for (const name of names)
 writeChecksums(dist);
 
 async function build(name: string, bun: BunPackage, target: string | undefined): Promise<void> {
-  const file = `${name}${target?.startsWith("bun-windows") ? ".exe" : ""}`;
-  const outfile = join(dist, file);
+  const outfile = join(dist, name);
   const { metafile } = await Bun.build({
     entrypoints: [join(source, "main.ts"), ...threadEntries.map((entry) => join(source, `${entry}.ts`))],
     // Entry points get their names from their paths below it; threads are found by these.
@@ -69,11 +61,11 @@ async function build(name: string, bun: BunPackage, target: string | undefined):
       autoloadPackageJson: false,
     },
   });
-  const bundled = packagesInExecutable(lock, [...filesIn(metafile), ...consoleFiles], bun);
+  const bundled = packagesInExecutable(lock, [...filesIn(metafile), ...consoleFiles], bun.name);
   const bill = JSON.stringify(billOfMaterials(lock, bundled), null, 2);
   writeFileSync(join(dist, `${name}.cdx.json`), `${bill}\n`);
   writeFileSync(join(dist, `${name}.licences.txt`), licenceTexts(bundled));
-  console.log(`${file}  ${(Bun.file(outfile).size / 1e6).toFixed(1)} MB`);
+  console.log(`${name}  ${(Bun.file(outfile).size / 1e6).toFixed(1)} MB`);
 }
 
 /** The console's bundle is only text to the build, so its files are listed separately. */

@@ -1,5 +1,5 @@
-// npm run release [-- --skip-checks] [--untagged]: clones the commit, checks it, and puts into dist/ the executables of every platform, both
-// packages, bills of materials, checksums and release notes. --untagged tries it before the version is tagged.
+// npm run release [-- --skip-checks] [--untagged]: clones the commit, checks it, and puts into dist/ both executables, both packages,
+// bills of materials, checksums and release notes. --untagged tries it before the version is tagged.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,8 +42,8 @@ if (!flags.includes("--skip-checks"))
 const dist = join(clone, "dist");
 rmSync(dist, { recursive: true, force: true });
 run(clone, "npm", "run", "build", "--", "all");
-for (const file of readdirSync(dist).filter((name) => /^plant-store-.*(?<!\.json|\.txt)$/.test(name)))
-  archive(file);
+for (const name of readdirSync(dist).filter((file) => /^plant-store-.*(?<!\.json|\.txt)$/.test(file)))
+  archive(name);
 for (const folder of [".", "./packages/client"])
   run(clone, "npm", "pack", "--silent", "--pack-destination", dist, folder);
 renameSync(join(dist, "sbom.cdx.json"), join(dist, `plant-store-${version}.cdx.json`));
@@ -56,17 +56,15 @@ run(".", "cp", "-R", dist, "dist");
 console.log(`dist/ has plant-store ${version}:\n${readFileSync("dist/SHA256SUMS", "utf8")}`);
 
 /** NAME.tar.gz with `plant-store` and all licences in place of the executable; the same commit makes the same bytes. */
-function archive(file: string): void {
-  const name = file.replace(/\.exe$/, "");
-  const executable = file.endsWith(".exe") ? "plant-store.exe" : "plant-store";
+function archive(name: string): void {
   const entries = [
     ...[`--mtime=@${committedAt}`, "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"],
-    ...["-C", dist, executable, "THIRD-PARTY-LICENCES.txt", "-C", clone, "LICENSE"],
+    ...["-C", dist, "plant-store", "THIRD-PARTY-LICENCES.txt", "-C", clone, "LICENSE"],
   ];
-  renameSync(join(dist, file), join(dist, executable));
+  renameSync(join(dist, name), join(dist, "plant-store"));
   renameSync(join(dist, `${name}.licences.txt`), join(dist, "THIRD-PARTY-LICENCES.txt"));
   run(clone, "tar", "--use-compress-program=gzip -n", "-cf", join(dist, `${name}.tar.gz`), ...entries);
-  for (const packed of [executable, "THIRD-PARTY-LICENCES.txt"]) rmSync(join(dist, packed));
+  for (const packed of ["plant-store", "THIRD-PARTY-LICENCES.txt"]) rmSync(join(dist, packed));
 }
 
 function run(folder: string, command: string, ...args: readonly string[]): void {

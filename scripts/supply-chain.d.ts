@@ -21,11 +21,7 @@ interface Component {
 
 export function shippedPackages(lock: Lock): Shipped[];
 export function licenceProblems(lock: Lock): string[];
-export function packagesInExecutable(
-  lock: Lock,
-  bundledFiles: readonly string[],
-  bun: { readonly name: string; readonly version: string; readonly integrity: string },
-): Shipped[];
+export function packagesInExecutable(lock: Lock, bundledFiles: readonly string[], bunName: string): Shipped[];
 export function licenceTexts(packages: readonly Shipped[]): string;
 export function billOfMaterials(
   lock: Lock,

@@ -29,14 +29,11 @@ export function licenceProblems(lock) {
 }
 
 /** What a single executable contains: the packages that the bundler read files of, and the one Bun that runs them. */
-export function packagesInExecutable(lock, bundledFiles, bun) {
+export function packagesInExecutable(lock, bundledFiles, bunName) {
   const folders = new Set(bundledFiles.map((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]));
-  return [
-    ...shippedPackages(lock)
-      .filter(({ path }) => folders.has(path))
-      .map((entry) => ({ ...entry, optional: false })),
-    { license: "MIT", ...bun, path: `node_modules/${bun.name}` },
-  ];
+  return shippedPackages(lock)
+    .filter(({ path, name }) => folders.has(path) || name === bunName)
+    .map((entry) => ({ ...entry, optional: false }));
 }
 
 export function billOfMaterials(lock, shipped = shippedPackages(lock)) {
