@@ -9,9 +9,9 @@ const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 // Past the 4000 frames at which the service checkpoints too. Long names fill them with few plants.
 const framesMax = "5000";
 const name = "Fern ".repeat(8000);
-const replicator = join(import.meta.dir, "fixtures/wal-replicator.ts");
+const other = join(import.meta.dir, "fixtures/checkpointing-reader.ts");
 
-test("a replicator that reads the WAL misses nothing through load, a kill and a stop", async () => {
+test("nothing is lost while another process holds a read transaction and checkpoints, through load, a kill and a stop", async () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "plants.db");
   let next = 0;
@@ -24,10 +24,10 @@ test("a replicator that reads the WAL misses nothing through load, a kill and a 
     return [...statuses];
   };
   let first = await serve(["--database", file], { environment });
-  const other = Bun.spawn([process.execPath, replicator, file, framesMax], { stdout: "pipe" });
+  const reader = Bun.spawn([process.execPath, other, file, framesMax], { stdout: "pipe" });
   let said = "";
-  const reading = (async () => {
-    for await (const chunk of other.stdout) said += Buffer.from(chunk).toString();
+  const printed = (async () => {
+    for await (const chunk of reader.stdout) said += Buffer.from(chunk).toString();
   })();
   try {
     await eventually(() => said.includes("holding"));
@@ -42,9 +42,9 @@ test("a replicator that reads the WAL misses nothing through load, a kill and a 
     expect((await first.ended()).code).toBe(0);
   } finally {
     await first[Symbol.asyncDispose]();
-    other.kill("SIGTERM");
-    await other.exited;
-    await reading;
+    reader.kill("SIGTERM");
+    await reader.exited;
+    await printed;
   }
   const { checkpoints, restartedByOthers } = JSON.parse(said.split("\n")[1] ?? "");
   expect(checkpoints).toBeGreaterThan(0);
