@@ -1,13 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { commands } from "../src/cli/run.ts";
 import { readConfig } from "../src/config/read-config.ts";
 import { secrets } from "../src/config/secrets.ts";
 import { settings } from "../src/config/settings.ts";
 
 const folder = join(import.meta.dir, "../deploy");
-const names = readdirSync(folder);
+const filesIn = (path: string) =>
+  readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name);
+const examples = filesIn(join(folder, "examples")).map((name) => `examples/${name}`);
+const names = [...filesIn(folder), ...examples];
 const read = (name: string) => readFileSync(join(folder, name), "utf8");
 const token = "a-token-of-the-operator-0123456789";
 
@@ -44,6 +49,7 @@ interface Compose {
     Record<
       string,
       {
+        readonly build?: { readonly context: string; readonly dockerfile: string };
         readonly environment: Readonly<Record<string, string>>;
         readonly secrets?: readonly string[];
         readonly volumes?: readonly string[];
@@ -82,7 +88,15 @@ describe("the deploy files", () => {
     expect(unknownFlags("backup /backups --kept 7")).toEqual(["backup --kept"]);
   });
 
-  for (const name of names.filter((each) => each.startsWith("compose"))) {
+  test("the examples say in their first line what was checked, and what was not", () => {
+    for (const name of examples)
+      expect([name, read(name).split("\n")[0]]).toEqual([
+        name,
+        expect.stringMatching(/^# Checked by test\/deploy\.test\.ts: .+\. Not checked: .+\.$/),
+      ]);
+  });
+
+  for (const name of examples.filter((each) => each.startsWith("examples/compose"))) {
     test(`${name} defines what it refers to, and its console can be signed in to`, () => {
       const { services, ...defined } = Bun.YAML.parse(
         read(name).replaceAll(/\$\{PLANT_STORE_HOST:\?\}/g, "plants.example.org"),
@@ -92,10 +106,14 @@ describe("the deploy files", () => {
       );
       expect(ours.length).toBeGreaterThan(0);
       for (const service of Object.values(services)) {
-        const named = (service.volumes ?? []).map((volume) => volume.split(":")[0] ?? "");
+        const sources = (service.volumes ?? []).map((volume) => volume.split(":")[0] ?? "");
+        const files = sources.filter((source) => source.startsWith("."));
         expect(Object.keys(defined.volumes ?? {})).toEqual(
-          expect.arrayContaining(named.filter((volume) => !volume.startsWith("."))),
+          expect.arrayContaining(sources.filter((source) => !files.includes(source))),
         );
+        if (service.build !== undefined) files.push(join(service.build.context, service.build.dockerfile));
+        // Relative to the file that names them.
+        expect(files.filter((file) => !existsSync(join(folder, dirname(name), file)))).toEqual([]);
         expect(Object.keys(defined.networks ?? {})).toEqual(
           expect.arrayContaining([...(service.networks ?? [])]),
         );
@@ -121,7 +139,7 @@ describe("the deploy files", () => {
     });
   }
 
-  for (const name of ["kubernetes.yaml", "kubernetes-sqlite.yaml"]) {
+  for (const name of ["examples/kubernetes.yaml", "examples/kubernetes-sqlite.yaml"]) {
     test(`${name} defines what it refers to, and Prometheus and the console reach it`, () => {
       const all = manifests(name);
       const workload = all.find(({ kind }) => kind === "Deployment" || kind === "StatefulSet")?.spec;
@@ -170,7 +188,7 @@ describe("the deploy files", () => {
   }
 
   test("the StatefulSet has one pod, and its data file is on the volume", () => {
-    const set = manifests("kubernetes-sqlite.yaml").find(({ kind }) => kind === "StatefulSet")?.spec;
+    const set = manifests("examples/kubernetes-sqlite.yaml").find(({ kind }) => kind === "StatefulSet")?.spec;
     const [container] = set?.template.spec.containers ?? [];
     const path = container?.env.find(({ name }) => name === "PLANT_STORE_DATABASE")?.value;
     const mount = container?.volumeMounts.find(({ name }) => name === "data")?.mountPath;
@@ -178,7 +196,7 @@ describe("the deploy files", () => {
   });
 
   test("the monitor scrapes the operator listener, with a token from its secret", () => {
-    const [secret, monitor] = manifests("kubernetes-monitor.yaml");
+    const [secret, monitor] = manifests("examples/kubernetes-monitor.yaml");
     const [endpoint] = monitor?.spec.podMetricsEndpoints ?? [];
     expect(endpoint?.port).toBe("operator");
     expect(endpoint?.authorization.credentials.name).toBe(secret?.metadata.name ?? "");

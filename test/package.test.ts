@@ -24,7 +24,7 @@ describe("the package of the service", () => {
     for (const name of readdirSync(root).filter((name) => !left.test(name)))
       cpSync(join(root, name), join(folder.path, name), { recursive: true });
     cpSync(join(root, "packages/client/README.md"), join(folder.path, "packages/client/README.md"));
-    for (const path of ["deploy/secrets/access-token", "dist/plant-store", "data/plant-store.db"]) {
+    for (const path of ["deploy/examples/secrets/access-token", "dist/plant-store", "data/plant-store.db"]) {
       mkdirSync(join(folder.path, dirname(path)), { recursive: true });
       writeFileSync(join(folder.path, path), "x");
     }
@@ -48,7 +48,7 @@ describe("the package of the service", () => {
 
   test("has no tests, data, secrets or executables", () => {
     expect(files).toEqual(
-      expect.arrayContaining(["bin/plant-store.js", "src/main.ts", "deploy/compose.yaml"]),
+      expect.arrayContaining(["bin/plant-store.js", "src/main.ts", "deploy/examples/compose.yaml"]),
     );
     expect(files.filter((path) => /\.test\.ts$|^test\/|^data\/|\/secrets\/|^dist\//.test(path))).toEqual([]);
   });
