@@ -193,6 +193,19 @@ for (const workers of ["1", "2"]) {
         expect(running().logged.join("")).not.toContain(jwt);
     });
 
+    test("a token that such a caller creates is valid for 90 days at the most", async () => {
+      const headers = { ...bearer(await provider().token("operator")), "Content-Type": "application/json" };
+      const create = (body: object) =>
+        fetch(`${running().operatorUrl}/api/tokens`, { method: "POST", headers, body: JSON.stringify(body) });
+      const days90Ms = 90 * 86_400_000;
+      const startMs = Date.now();
+      const created = (await (await create({ name: "by-jwt" })).json()) as { token: { expiresAt: string } };
+      const expiresAtMs = Date.parse(created.token.expiresAt);
+      expect(expiresAtMs).toBeGreaterThanOrEqual(startMs + days90Ms - 1000);
+      expect(expiresAtMs).toBeLessThanOrEqual(Date.now() + days90Ms);
+      expect((await create({ name: "too-long", expiresIn: "91d" })).status).toBe(400);
+    });
+
     test("the rate limit is per caller", async () => {
       await using limited = await startTestService({ ...provider().flags, workers, "rate-limit": "2/h" });
       await knowsKeys(limited, provider());

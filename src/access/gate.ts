@@ -12,8 +12,8 @@ export interface Caller {
   readonly expiresAtMs: number | undefined;
   /** In place of the service's own. */
   readonly rateLimit?: Rate | undefined;
-  /** Set if the caller is known through an identity provider: the tokens it creates live at most this long. */
-  readonly mintLifetimeMsMax?: number;
+  /** Whether its token is a JWT of the identity provider. */
+  readonly hasJwt?: boolean;
 }
 
 /** A token from the configuration, not from the store. */

@@ -38,7 +38,6 @@ describe("settings", () => {
       oidcIssuer: undefined,
       oidcAudience: undefined,
       oidcClientId: undefined,
-      tokenLifetimeMaxMs: 90 * 86_400_000,
     });
   });
 
@@ -106,7 +105,6 @@ describe("settings", () => {
       "--oidc-client-id is for the console",
     ],
     [oidc, { PLANT_STORE_ACCESS_TOKEN: "three.parts.of-base64url" }, "PLANT_STORE_ACCESS_TOKEN holds"],
-    [{ "token-lifetime-max": "0s" }, {}, "--token-lifetime-max must be a time from 1s to 3650d"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "short" }, "PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "has a space in it, alas!" }, "PLANT_STORE_ACCESS_TOKEN must hold"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: mintSecret().slice(0, -3) }, "its checksum is wrong"],

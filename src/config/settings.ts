@@ -24,7 +24,6 @@ export interface Setting<Value> {
 const bodyTimeoutMsMax = 3_600_000;
 // A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
 const drainMsMax = 24 * 86_400_000;
-const tokenLifetimeMsMaxMax = 3650 * 86_400_000;
 const bodyBytesMaxMax = 64 * 1024 * 1024;
 
 /** Every setting. The command line, its help, `config` and the settings page come from this table. */
@@ -182,13 +181,6 @@ export const settings = {
     "the console's client at the identity provider, to sign in there",
     parseProviderName,
   ),
-  tokenLifetimeMaxMs: setting(
-    "token-lifetime-max",
-    "90d",
-    "TIME",
-    "the longest lifetime of a token that an OIDC caller creates",
-    parseTokenLifetimeMax,
-  ),
   backupFolder: setting(
     "backup-folder",
     "",
@@ -225,8 +217,4 @@ function parseBodyTimeout(text: string): number {
 
 function parseDrainTime(text: string): number {
   return parseDurationWithin(text, 0, drainMsMax, "of at most 24d, such as 10s");
-}
-
-function parseTokenLifetimeMax(text: string): number {
-  return parseDurationWithin(text, 1000, tokenLifetimeMsMaxMax, "from 1s to 3650d, such as 90d");
 }

@@ -44,7 +44,7 @@ afterEach(() => {
 function start() {
   const { promise: keys, resolve: release } = Promise.withResolvers<void>();
   const jwt = { issuer: "https://id.example.org", audience: "plants", clientId: undefined };
-  const verifier = new JwtVerifier({ ...jwt, mintLifetimeMsMax: 1000 }, () => keys);
+  const verifier = new JwtVerifier(jwt, () => keys);
   const preset = { name: "preset", scopes: ["operator"] as const, digest: digestOf(secret) };
   const gate = new Gate([{ ...preset, expiresAtMs: undefined }], verifier);
   const log = createLog({ level: "error", format: "json", colour: false, write() {} });

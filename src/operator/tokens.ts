@@ -24,6 +24,8 @@ export interface TokenParts {
 }
 
 const overlapDefault = "1h";
+// A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
+const byJwtLifetimeMsMax = 90 * 86_400_000;
 
 const listTokens: Route<TokenParts> = {
   method: "GET",
@@ -120,9 +122,9 @@ function originOf({ address }: Exchange, { name }: Caller): Origin {
   return { actor: name, address };
 }
 
-/** The latest expiry of a token that this caller creates: none outlives the one that creates it. */
-function latestExpiryMs({ mintLifetimeMsMax, expiresAtMs }: Caller): number | undefined {
-  return mintLifetimeMsMax === undefined ? expiresAtMs : Date.now() + mintLifetimeMsMax;
+/** The latest expiry of a token that this caller creates: none outlives one of ours that creates it. */
+function latestExpiryMs({ hasJwt, expiresAtMs }: Caller): number | undefined {
+  return hasJwt ? Date.now() + byJwtLifetimeMsMax : expiresAtMs;
 }
 
 async function findToken({ tokens }: TokenParts, wanted: string): Promise<Token> {

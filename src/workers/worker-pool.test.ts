@@ -15,7 +15,6 @@ const jwt = {
   issuer: "https://id.example",
   audience: "plants",
   clientId: undefined,
-  mintLifetimeMsMax: 1000,
 };
 const listener: PublicListenerOptions = {
   host: "127.0.0.1",

@@ -16,16 +16,15 @@ export interface OidcConfig {
   readonly oidcIssuer: string | undefined;
   readonly oidcAudience: string | undefined;
   readonly oidcClientId: string | undefined;
-  readonly tokenLifetimeMaxMs: number;
 }
 
 /** Undefined if none is configured. */
 export function createIdentityProvider(
-  { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, tokenLifetimeMaxMs }: OidcConfig,
+  { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId }: OidcConfig,
   events: IssuerKeysEvents,
 ): IdentityProvider | undefined {
   if (issuer === undefined || audience === undefined) return undefined;
-  const jwt = { issuer, audience, clientId, mintLifetimeMsMax: tokenLifetimeMaxMs };
+  const jwt = { issuer, audience, clientId };
   const keys = new IssuerKeys(issuer, events);
   return { jwt, keys, verifier: new JwtVerifier(jwt, () => keys.refresh()) };
 }

@@ -8,8 +8,6 @@ export interface JwtSettings {
   readonly audience: string;
   /** The console's own client; its tokens belong to the people who signed in. */
   readonly clientId: string | undefined;
-  /** Tokens that such a caller creates live at most this long. */
-  readonly mintLifetimeMsMax: number;
 }
 
 /** A caller that the identity provider vouches for. */
@@ -17,7 +15,7 @@ export interface JwtCaller {
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly expiresAtMs: number;
-  readonly mintLifetimeMsMax: number;
+  readonly hasJwt: true;
 }
 
 // No stored or preset token may have a name that starts with `oidc:`. Whoever registers a client chooses its id, which could be a
@@ -41,7 +39,7 @@ export function callerOf(claims: JWTPayload, settings: JwtSettings): JwtCaller |
     name: (client === null ? userPrefix : clientPrefix) + printableName(holder),
     scopes: scopesOf(claims).filter(isScope),
     expiresAtMs: Math.min(exp * 1000, timeMsMax),
-    mintLifetimeMsMax: settings.mintLifetimeMsMax,
+    hasJwt: true,
   };
 }
 

@@ -12,7 +12,6 @@ const settings: JwtSettings = {
   issuer: "https://id.example.org",
   audience: "plants",
   clientId: "console",
-  mintLifetimeMsMax: 1000,
 };
 const soon = () => Math.floor(Date.now() / 1000) + 300;
 
