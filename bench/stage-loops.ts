@@ -145,7 +145,7 @@ function answerUs(texts: readonly Buffer[], count: number): number {
   const state: ListenerState = {
     date: new ResponseDate(),
     requestIds: new RequestIds(),
-    addresses: new ClientAddresses({ trustedProxies: [], clientAddressHeader: "" }),
+    addresses: new ClientAddresses([]),
     streams: new OpenStreams(),
     cors: undefined,
     loggedPath: (path) => path,

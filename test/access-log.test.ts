@@ -160,6 +160,17 @@ describe("the address", () => {
     expect(line(proxied, "other")).toMatchObject({ "client.address": "127.0.0.1" });
     expect(line(proxied, "operator")).toMatchObject({ ...byProxy, "client.address": "198.51.100.7" });
   });
+
+  test("is read from several X-Forwarded-For headers as from one, in their order", async () => {
+    const request = (id: string, ...values: readonly string[]) =>
+      `GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: ${id}\r\n${values
+        .map((value) => `X-Forwarded-For: ${value}\r\n`)
+        .join("")}\r\n`;
+    await sendRaw(proxied.port, [request("two", "203.0.113.9", "198.51.100.7", "10.1.2.3")]);
+    await sendRaw(proxied.port, [request("quote", '"', "198.51.100.7")]);
+    expect(line(proxied, "two")).toMatchObject({ ...byProxy, "client.address": "198.51.100.7" });
+    expect(line(proxied, "quote")).toMatchObject({ ...byProxy, "client.address": "198.51.100.7" });
+  });
 });
 
 function get(url: string, token: string, headers: Record<string, string>): Promise<Response> {

@@ -9,12 +9,6 @@ export function parseNetworks(text: string): string[] {
   return networks;
 }
 
-export function parseHeaderName(text: string): string {
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(text))
-    throw new InvalidValue("must be the name of one header, such as X-Forwarded-For");
-  return text.toLowerCase();
-}
-
 /** Names without a port: the one in a request does not matter. */
 export function parseHosts(text: string): string[] {
   const hosts = parseList(text).map((host) => host.toLowerCase());

@@ -28,8 +28,8 @@ export function firstTokenFile(
 }
 
 function commonSettings(config: Config) {
-  const { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies, clientAddressHeader } = config;
-  return { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies, clientAddressHeader };
+  const { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies } = config;
+  return { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies };
 }
 
 function tlsPaths({ tlsCert, tlsKey, tlsClientCa, tlsClientCaFor }: Config, listener: "public" | "operator") {

@@ -1,4 +1,4 @@
-import { parseHeaderName, parseHosts, parseNetworks, parseOrigins, parsePath } from "./network-values.ts";
+import { parseHosts, parseNetworks, parseOrigins, parsePath } from "./network-values.ts";
 import {
   InvalidValue,
   parseAddress,
@@ -111,15 +111,8 @@ export const settings = {
     "trusted-proxies",
     "",
     "ADDRESSES",
-    "proxies whose header names the client: addresses or CIDR ranges",
+    "proxies whose X-Forwarded-For is read: addresses or CIDR ranges",
     parseNetworks,
-  ),
-  clientAddressHeader: setting(
-    "client-address-header",
-    "X-Forwarded-For",
-    "HEADER",
-    "where trusted proxies put the client's address",
-    parseHeaderName,
   ),
   operatorHosts: setting(
     "operator-hosts",

@@ -2,38 +2,28 @@ import { BlockList, isIP } from "node:net";
 import { canonicalAddress } from "./wire/canonical-address.ts";
 import type { Head } from "./wire/head.ts";
 
-export interface ProxyOptions {
-  /** Addresses and CIDR ranges of the proxies whose header is trusted. */
-  readonly trustedProxies: readonly string[];
-  /** The only header that is trusted, in lower case. */
-  readonly clientAddressHeader: string;
-}
-
-// An address, in quotes or brackets if the header's syntax requires them, and a port.
-const hop =
-  /^"?(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*))(?::\d{1,5})?"?$/;
-const forwardedFor = /^[ \t]*for=(.*)$/i;
+// Some proxies add the port: 192.0.2.1:4711, [2001:db8::1]:4711.
+const withPort = /^(?:\[(.*)\](?::\d{1,5})?|([0-9.]+):\d{1,5})$/;
 
 /** Finds out who sent a request: the peer of its connection or, behind trusted proxies, the client they name. */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;
-  readonly #header: string;
 
-  constructor({ trustedProxies, clientAddressHeader }: ProxyOptions) {
+  /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is read. */
+  constructor(trustedProxies: readonly string[]) {
     this.#trusted = trustedProxies.length === 0 ? undefined : blockList(trustedProxies);
-    this.#header = clientAddressHeader;
   }
 
   /**
-   * Reads the header from the right, as each proxy appends the address that it saw: past trusted ones, up to the first that
+   * Reads X-Forwarded-For from the right, as each proxy appends the address that it saw: past trusted ones, up to the first that
    * is not. Anything to its left may be forged by the client.
    */
   of(peer: string, head: Pick<Head, "header"> | undefined): string {
     let address = peer;
     if (this.#trusted === undefined) return address;
-    const hops = splitOutsideQuotes(head?.header(this.#header) ?? "", ",");
+    const elements = (head?.header("x-forwarded-for") ?? "").split(",");
     while (this.#isTrusted(address)) {
-      const next = this.#readHop(hops.pop());
+      const next = readAddress(elements.pop()?.trim() ?? "");
       if (next === undefined) break;
       address = next;
     }
@@ -43,13 +33,6 @@ export class ClientAddresses {
   #isTrusted(address: string): boolean {
     const family = isIP(address);
     return family !== 0 && this.#trusted?.check(address, family === 6 ? "ipv6" : "ipv4") === true;
-  }
-
-  #readHop(text: string | undefined): string | undefined {
-    const value = this.#header === "forwarded" ? forwardedNode(text ?? "") : text;
-    const match = hop.exec(value?.trim() ?? "");
-    const address = canonicalAddress(match?.[1] ?? match?.[2] ?? "");
-    return isIP(address) === 0 ? undefined : address;
   }
 }
 
@@ -74,27 +57,10 @@ export function clientNetwork(address: string): string {
   return `${groups.join(":")}::/64`;
 }
 
-// The `for` of one element of Forwarded (RFC 7239, 4); an element with two is ignored.
-function forwardedNode(element: string): string | undefined {
-  const nodes = splitOutsideQuotes(element, ";").flatMap((pair) => forwardedFor.exec(pair)?.[1] ?? []);
-  return nodes.length === 1 ? nodes[0] : undefined;
-}
-
-// A quoted string may hold separators, and whatever a client wrote into it. If a quote is never closed, nothing is trusted.
-function splitOutsideQuotes(text: string, separator: string): string[] {
-  const parts = [""];
-  let quoted = false;
-  for (let at = 0; at < text.length; at++) {
-    const character = text.charAt(at);
-    if (character === '"') quoted = !quoted;
-    if (character === separator && !quoted) {
-      parts.push("");
-      continue;
-    }
-    parts[parts.length - 1] += character;
-    if (quoted && character === "\\") parts[parts.length - 1] += text.charAt(++at);
-  }
-  return quoted ? [] : parts;
+function readAddress(element: string): string | undefined {
+  const match = withPort.exec(element);
+  const address = match?.[1] ?? match?.[2] ?? element;
+  return isIP(address) === 0 ? undefined : canonicalAddress(address);
 }
 
 function blockList(ranges: readonly string[]): BlockList {

@@ -2,7 +2,7 @@ import type { Gate } from "../access/gate.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
-import { ClientAddresses, isLoopback, type ProxyOptions } from "./client-address.ts";
+import { ClientAddresses, isLoopback } from "./client-address.ts";
 import { Cors } from "./cors.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Exchange, type ListenerState, ResponseDate } from "./exchange.ts";
@@ -20,7 +20,7 @@ import type { Head } from "./wire/head.ts";
 import type { ResponseConnection, WireFault, WireHandlers } from "./wire/wire-handlers.ts";
 import { WireServer, type WireServerOptions } from "./wire/wire-server.ts";
 
-export interface ListenerOptions extends RouterOptions, ProxyOptions {
+export interface ListenerOptions extends RouterOptions {
   /** Which of the two, for metrics. */
   readonly name: "public" | "operator";
   readonly host: string;
@@ -32,6 +32,8 @@ export interface ListenerOptions extends RouterOptions, ProxyOptions {
   readonly logRequests: "all" | "errors" | "none";
   /** Whether other threads listen on the same port, each accepting its share of the connections. */
   readonly sharePort: boolean;
+  /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is read. */
+  readonly trustedProxies: readonly string[];
   /** Whose pages may call it from a browser; `*` for every origin's. */
   readonly corsOrigins: readonly string[];
   /** Undefined for plain text. */
@@ -154,7 +156,7 @@ function listenerState(
   return {
     isStillAdmitted: (exchange) => router.checkAgain(exchange),
     loggedPath: (path) => router.loggedPath(path),
-    addresses: new ClientAddresses(options),
+    addresses: new ClientAddresses(options.trustedProxies),
     cors: options.corsOrigins.length === 0 ? undefined : new Cors(options.corsOrigins),
     date: new ResponseDate(),
     requestIds: new RequestIds(),

@@ -23,7 +23,6 @@ const options: ListenerOptions = {
   sharePort: false,
   corsOrigins: [],
   trustedProxies: [],
-  clientAddressHeader: "",
   tls: undefined,
   connectionsMax: 8,
 };

@@ -27,7 +27,6 @@ const listener: PublicListenerOptions = {
   tls: undefined,
   connectionsMax: 100,
   trustedProxies: [],
-  clientAddressHeader: "x-forwarded-for",
   baseUrl: undefined,
 };
 
