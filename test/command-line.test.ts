@@ -290,11 +290,26 @@ describe("plant-store ready", () => {
     expect((await runInProcess(["ready", "--url", "ftp://example.org"])).code).toBe(2);
   });
 
-  test("finds a service that is configured like itself, under the path of its base URL", async () => {
+  test("asks the operator listener of a service that is configured like itself", async () => {
+    await using running = await startTestService({ "base-url": "https://plants.example.org/garden/v1" });
+    const [, operatorListen = ""] = running.service.addresses;
+    const environment = {
+      PLANT_STORE_OPERATOR_LISTEN: operatorListen,
+      PLANT_STORE_BASE_URL: "https://plants.example.org/garden/v1",
+    };
+    const ready = await runInProcess(["ready"], { environment });
+    expect([ready.code, ready.err]).toEqual([0, `http://${operatorListen} is ready.\n`]);
+  });
+
+  test("asks the public listener, under the path of the base URL, if there is no operator listener", async () => {
     const baseUrl = "https://plants.example.org/garden/v1";
-    await using running = await startTestService({ "base-url": baseUrl });
+    await using running = await startTestService({ "base-url": baseUrl, "operator-listen": "off" });
     const [listen = ""] = running.service.addresses;
-    const environment = { PLANT_STORE_LISTEN: listen, PLANT_STORE_BASE_URL: baseUrl };
+    const environment = {
+      PLANT_STORE_LISTEN: listen,
+      PLANT_STORE_OPERATOR_LISTEN: "off",
+      PLANT_STORE_BASE_URL: baseUrl,
+    };
     const ready = await runInProcess(["ready"], { environment });
     expect([ready.code, ready.err]).toEqual([0, `http://${listen}/garden/v1 is ready.\n`]);
   });

@@ -45,7 +45,7 @@ const asked = {
   "plant-store token create --sc": ["--scope"],
   "plant-store list --ta": ["--tag"],
   "plant-store token list --ta": [],
-  "plant-store serve --tls-cl": ["--tls-client-ca", "--tls-client-ca-for"],
+  "plant-store serve --tls-cl": ["--tls-client-ca"],
 };
 
 describe("shell completion", () => {

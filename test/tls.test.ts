@@ -60,23 +60,19 @@ describe("with --tls-cert and --tls-key", () => {
 });
 
 describe("with --tls-client-ca", () => {
-  test("a client needs a certificate of the authority, and its token as well", async () => {
+  test("a client of the public listener needs a certificate of the authority, and its token as well", async () => {
     await using running = await startTestService({ ...flags, "tls-client-ca": first.path });
-    for (const port of [running.port, portOf(running.operatorUrl)]) {
-      await expectRefused(port, {});
-      await expectRefused(port, { ...clients.second, ca: readFileSync(first.path) });
-      const { socket } = await handshake(port, clients.first);
-      expect(await exchange(socket, "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n")).toContain("40101");
-      expect(await create(socket, port)).toContain("200 OK");
-      socket.destroy();
-    }
+    await expectRefused(running.port, {});
+    await expectRefused(running.port, { ...clients.second, ca: readFileSync(first.path) });
+    const { socket } = await handshake(running.port, clients.first);
+    expect(await exchange(socket, "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n")).toContain("40101");
+    expect(await create(socket, 1)).toContain("200 OK");
+    socket.destroy();
   });
 
-  test("--tls-client-ca-for limits it to one listener, so that probes can use the other", async () => {
-    const client = { "tls-client-ca": first.path, "tls-client-ca-for": "operator" };
-    await using running = await startTestService({ ...flags, ...client });
-    await expectRefused(portOf(running.operatorUrl), {});
-    const { socket } = await handshake(running.port, {});
+  test("probes, Prometheus and browsers use the operator listener, which needs none", async () => {
+    await using running = await startTestService({ ...flags, "tls-client-ca": first.path });
+    const { socket } = await handshake(portOf(running.operatorUrl), {});
     expect(await exchange(socket, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")).toContain("200 OK");
     socket.destroy();
   });

@@ -11,12 +11,16 @@ export const ready: Command = {
   usage: "ready",
   summary: "check whether a running service can store plants",
   examples: ["plant-store ready", "plant-store ready --url https://plants.example.org"],
-  flags: { url: { placeholder: "URL", help: "its base URL (from --listen)" } },
-  settings: ["listen"],
+  flags: {
+    url: { placeholder: "URL", help: "its base URL (from --operator-listen, or --listen if that is off)" },
+  },
+  settings: ["operatorListen", "listen"],
   async run(args, terminal) {
-    const { listen, tlsCert, baseUrl } = readConfig(args.sources);
-    const own = publicUrl(undefined, { ...listen, secure: tlsCert !== undefined });
-    const base = parseFlag(args, "url", parseBaseUrl)?.href ?? `${own}${baseUrl?.pathname ?? ""}`;
+    const { operatorListen, listen, tlsCert, baseUrl } = readConfig(args.sources);
+    // The public listener may require a client certificate; the operator listener never does.
+    const path = operatorListen === undefined ? (baseUrl?.pathname ?? "") : "";
+    const own = publicUrl(undefined, { ...(operatorListen ?? listen), secure: tlsCert !== undefined });
+    const base = parseFlag(args, "url", parseBaseUrl)?.href ?? `${own}${path}`;
     const url = base.replace(/\/+$/, "");
     const problem = await whyUnready(`${url}/readyz`);
     if (problem === undefined) terminal.note(`${url} is ready.\n`);

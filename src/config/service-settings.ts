@@ -9,13 +9,16 @@ export function publicSettings(config: Config) {
     ...commonSettings(config),
     baseUrl: baseUrl?.href,
     corsOrigins,
-    tls: tlsPaths(config, "public"),
+    tls: tlsPaths(config, config.tlsClientCa),
   };
 }
 
-/** The operator listener's, except for its address, as it may have none. */
+/**
+ * The operator listener's, except for its address, as it may have none. It needs no client certificate: probes, Prometheus and
+ * browsers use it.
+ */
 export function operatorSettings(config: Config) {
-  return { ...commonSettings(config), hosts: config.operatorHosts, tls: tlsPaths(config, "operator") };
+  return { ...commonSettings(config), hosts: config.operatorHosts, tls: tlsPaths(config, undefined) };
 }
 
 /** Where the first token is written; undefined if no folder is known for it. */
@@ -32,8 +35,6 @@ function commonSettings(config: Config) {
   return { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies };
 }
 
-function tlsPaths({ tlsCert, tlsKey, tlsClientCa, tlsClientCaFor }: Config, listener: "public" | "operator") {
-  if (tlsCert === undefined || tlsKey === undefined) return undefined;
-  const needsClientCa = tlsClientCaFor === "both" || tlsClientCaFor === listener;
-  return { cert: tlsCert, key: tlsKey, clientCa: needsClientCa ? tlsClientCa : undefined };
+function tlsPaths({ tlsCert, tlsKey }: Config, clientCa: string | undefined) {
+  return tlsCert === undefined || tlsKey === undefined ? undefined : { cert: tlsCert, key: tlsKey, clientCa };
 }

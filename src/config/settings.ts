@@ -140,11 +140,8 @@ export const settings = {
     "tls-client-ca",
     "",
     "PATH",
-    "clients also need a certificate of this authority",
+    "clients of the public listener also need a certificate of this authority",
     parsePath,
-  ),
-  tlsClientCaFor: setting("tls-client-ca-for", "both", "LISTENER", "public, operator or both", (text) =>
-    parseChoice(text, ["public", "operator", "both"]),
   ),
   tokenFolder: setting(
     "token-folder",
