@@ -8,7 +8,7 @@ import { ownOptions } from "./options.ts";
 import { saveResults } from "./results.ts";
 import { load, median, memoryMb, startOurs, temporaryFolder, token } from "./servers.ts";
 
-const floor = 0.6;
+const floor = 0.4;
 const imports = 3;
 const options = ownOptions();
 const rows = Number(options.positional[0] ?? (options.quick ? 10_000 : 1_000_000));

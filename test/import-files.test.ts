@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { attemptsToLast } from "../src/cli/import/send-rows.ts";
+import { attemptsToLast } from "../src/cli/import/import-rows.ts";
 import { accessToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -84,23 +84,21 @@ test("what was compressed and in UTF-16 is stored exactly", async () => {
   ]);
 });
 
-test("refused rows are saved in the order of the file, whatever the order of the responses", async () => {
+/** Imports the rows into an HTTP server that responds with what `respond` returns, and returns the refused rows. */
+async function importInto(
+  respond: (body: string) => Promise<{ status: number; body: string }>,
+  name: string,
+  rows: readonly string[],
+) {
   using folder = temporaryFolder();
-  const file = join(folder.path, "plants.ndjson");
-  const refused = join(folder.path, "refused.ndjson");
-  const rows = Array.from({ length: 300 }, (_, id) =>
-    id % 3 === 0 ? `{"id":${id}` : `{"id":${id},"name":${id % 3 === 1 ? 5 : '"a"'}}`,
-  );
+  const file = join(folder.path, name);
+  const refused = join(folder.path, "refused");
   writeFileSync(file, rows.join("\n"));
-  // The earlier a row, the later its response.
+  let connections = 0;
   const server = createServer(async (request, response) => {
-    const { id = 0, name } = JSON.parse(
-      await text(request).then((body) => (body.endsWith("}") ? body : `${body}}`)),
-    );
-    await Bun.sleep((300 - id) / 3);
-    if (name === "a") response.writeHead(200, { "Content-Type": "application/json" }).end('{"name":"a"}');
-    else response.writeHead(400).end('{"error":40010,"message":"The name is wrong."}');
-  });
+    const { status, body } = await respond(await text(request));
+    response.writeHead(status, { "Content-Type": "application/json" }).end(body);
+  }).on("connection", () => void connections++);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { code } = await runInProcess(["import", file, "--url", url, "--refused", refused], {
@@ -108,33 +106,49 @@ test("refused rows are saved in the order of the file, whatever the order of the
   });
   server.closeAllConnections();
   server.close();
-  expect(code).toBe(1);
-  expect(readFileSync(refused, "utf8").trimEnd().split("\n")).toEqual(
-    rows.filter((row) => !row.includes('"a"')),
+  return { code, connections, refused: readFileSync(refused, "utf8").trimEnd().split("\n") };
+}
+
+const stored = { status: 200, body: '{"name":"a"}' };
+const conflict = { status: 400, body: '{"error":40020,"message":"A conflict."}' };
+
+test("refused rows are saved in the order of the file, whatever the order of the responses", async () => {
+  const rows = Array.from({ length: 300 }, (_, id) => `{"id":${id},"name":${id % 3 === 1 ? 5 : '"a"'}}`);
+  const { code, refused } = await importInto(
+    async (body) => {
+      const { id, name } = JSON.parse(body);
+      // The earlier a row, the later its response.
+      await Bun.sleep((300 - id) / 3);
+      return name === "a" ? stored : conflict;
+    },
+    "plants.ndjson",
+    rows,
   );
+  expect([code, refused]).toEqual([1, rows.filter((row) => !row.includes('"a"'))]);
 });
 
-test("refused rows stay in order while one row waits for its response, however many are refused after it", async () => {
-  using folder = temporaryFolder();
-  const file = join(folder.path, "plants.csv");
-  const refused = join(folder.path, "refused.csv");
+test("rows that are refused without being sent are saved after the row before them, which waits for its response", async () => {
   // Only the first is sent: the others have a field too many.
-  const rows = ["id,name", "0,slow", ...Array.from({ length: 10_500 }, (_, id) => `${id + 1},a,b`)];
-  writeFileSync(file, rows.join("\n"));
-  const server = createServer(async (request, response) => {
-    await text(request);
-    // Long enough for all other rows to be read, if nothing holds them back.
-    await Bun.sleep(700);
-    response.writeHead(400).end('{"error":40020,"message":"A conflict."}');
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await runInProcess(["import", file, "--url", url, "--refused", refused], {
-    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
-  });
-  server.closeAllConnections();
-  server.close();
-  expect(readFileSync(refused, "utf8") === `${rows.join("\n")}\n`).toBe(true);
+  const rows = ["id,name", "0,slow", ...Array.from({ length: 300 }, (_, id) => `${id + 1},a,b`)];
+  const { refused } = await importInto(() => Bun.sleep(100).then(() => conflict), "plants.csv", rows);
+  expect(refused).toEqual(rows);
+});
+
+test("refused rows are saved in a complete file even if the import ends early", async () => {
+  const revoked = { status: 401, body: '{"error":40102,"message":"The token was revoked."}' };
+  const { code, refused } = await importInto(
+    async (body) => (body.includes('"id":1') ? conflict : revoked),
+    "plants.json",
+    ['[{"id":1,"name":"a"},', '{"id":2,"name":"b"}]'],
+  );
+  expect([code, refused]).toEqual([1, ["[", '{"id":1,"name":"a"}', "]"]]);
+});
+
+test("an import reuses its connections", async () => {
+  const rows = Array.from({ length: 1000 }, (_, id) => `{"id":${id},"name":"a"}`);
+  const { code, connections } = await importInto(() => Bun.sleep(1).then(() => stored), "p.ndjson", rows);
+  expect(code).toBe(0);
+  expect(connections).toBeLessThanOrEqual(64);
 });
 
 describe("--wait", () => {

@@ -11,19 +11,27 @@ import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read
 import { publicUrl } from "../http/listen-address.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
+import {
+  attemptsToLast,
+  checkRow,
+  importRows,
+  type StopRequest,
+  sendTo,
+  type Target,
+} from "./import/import-rows.ts";
 import { openInput } from "./import/input.ts";
 import { progressLine } from "./import/progress-bar.ts";
 import { RefusedFile } from "./import/refused-file.ts";
 import { reportJson, reportText } from "./import/report.ts";
-import { attemptsToLast, checkRows, type StopRequest, sendRows, type Target } from "./import/send-rows.ts";
 import { Tally } from "./import/tally.ts";
 import { isSameFile } from "./local-files.ts";
 import { redraw } from "./progress-line.ts";
 import { printJson, type Terminal, UsageError } from "./terminal.ts";
 
-const concurrencyDefault = 256;
+// As many idle connections as Bun keeps: beyond them, requests would open and close connections of their own.
+const concurrencyDefault = 64;
 const attemptsDefault = 8;
-const concurrencyLimit = 1000;
+const concurrencyLimit = 256;
 const attemptsLimit = 100;
 const waitMsMax = 86_400_000;
 const finishInFlightMs = 5000;
@@ -63,6 +71,8 @@ export const importPlants: Command = {
     const file = args.positional;
     const chosenFormat = parseFlag(args, "format", (text) => parseChoice(text, fileFormats));
     const target = args.has("dry-run") ? undefined : readTarget(args);
+    const inFlightMax =
+      parseFlag(args, "concurrency", (text) => parseCount(text, 1, concurrencyLimit)) ?? concurrencyDefault;
     const { bodyBytesMax } = readConfig(args.sources);
     const refusedPath = args.value("refused");
     if (refusedPath !== undefined && isSameFile(refusedPath, file))
@@ -75,9 +85,11 @@ export const importPlants: Command = {
     using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
     const tally = new Tally(target === undefined, refusedFile);
     using progress = redraw(terminal, () => progressLine(terminal, input, tally));
+    const create = target === undefined ? checkRow : sendTo(target, stop.abortSignal);
     const rows = readRows(input.chunks, reader);
-    const ended = target === undefined ? checkRows(rows, tally, stop) : sendRows(rows, target, tally, stop);
-    const failure = (await ended) ?? refusedFile?.finish();
+    const endedEarly = await importRows(rows, create, { inFlightMax, tally, stop });
+    const notWritten = refusedFile?.finish();
+    const failure = endedEarly ?? notWritten;
     progress[Symbol.dispose]();
     const succeeded = failure === undefined && tally.refused === 0;
     const source = describeSource(format, input, reader.separator);
@@ -101,8 +113,6 @@ function readTarget(args: Arguments): Target {
       parseFlag(args, "url", parseBaseUrl)?.href ??
       publicUrl(baseUrl, { ...listen, secure: tlsCert !== undefined }),
     token,
-    concurrency:
-      parseFlag(args, "concurrency", (text) => parseCount(text, 1, concurrencyLimit)) ?? concurrencyDefault,
     attemptsMax: attemptsOf(args),
   };
 }

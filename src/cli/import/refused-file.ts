@@ -3,22 +3,19 @@ import type { InputRow, RowReader } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
 import { cannotBe, FileProblem } from "../local-files.ts";
 
-const bufferedBytesMax = 64 * 1024;
 const newline = Buffer.from("\n");
 
 /** Refused rows, byte for byte and in the input's format, so that they can be fixed and imported again. */
 export class RefusedFile implements Disposable {
-  readonly path: string;
+  readonly #path: string;
   readonly #file: number;
   readonly #format: FileFormat;
   readonly #reader: RowReader;
-  #buffered: Uint8Array[] = [];
-  #bufferedBytes = 0;
   #rows = 0;
 
   /** The reader knows the CSV header once it has read the first row. */
   constructor(path: string, format: FileFormat, reader: RowReader) {
-    this.path = path;
+    this.#path = path;
     this.#format = format;
     this.#reader = reader;
     try {
@@ -34,18 +31,17 @@ export class RefusedFile implements Disposable {
    */
   add({ source }: InputRow): boolean {
     if (source === undefined) return false;
-    if (this.#format === "json") this.#append(Buffer.from(this.#rows === 0 ? "[\n" : ",\n"), source);
-    else this.#append(...this.#headerOnce(), source, newline);
+    if (this.#format === "json") this.#write(Buffer.from(this.#rows === 0 ? "[\n" : ",\n"), source);
+    else this.#write(...this.#headerOnce(), source, newline);
     this.#rows++;
     return true;
   }
 
-  /** Writes the rest. Returns the error message if that fails. */
+  /** Completes the file. Returns the error message if that fails. */
   finish(): string | undefined {
     try {
-      if (this.#format === "json") this.#append(Buffer.from(this.#rows === 0 ? "[]\n" : "\n]\n"));
-      else this.#append(...this.#headerOnce());
-      this.#flush();
+      if (this.#format === "json") this.#write(Buffer.from(this.#rows === 0 ? "[]\n" : "\n]\n"));
+      else this.#write(...this.#headerOnce());
       return undefined;
     } catch (error) {
       if (error instanceof FileProblem) return error.message;
@@ -62,20 +58,11 @@ export class RefusedFile implements Disposable {
     return header === undefined ? [] : [header, newline];
   }
 
-  #append(...parts: Uint8Array[]): void {
-    this.#buffered.push(...parts);
-    for (const part of parts) this.#bufferedBytes += part.length;
-    if (this.#bufferedBytes >= bufferedBytesMax) this.#flush();
-  }
-
-  #flush(): void {
-    const bytes = Buffer.concat(this.#buffered);
-    this.#buffered = [];
-    this.#bufferedBytes = 0;
+  #write(...parts: Uint8Array[]): void {
     try {
-      writeFileSync(this.#file, bytes);
+      writeFileSync(this.#file, Buffer.concat(parts));
     } catch (error) {
-      throw cannotBe("written", this.path, error);
+      throw cannotBe("written", this.#path, error);
     }
   }
 }
