@@ -12,7 +12,6 @@ import { config, errors, version } from "./about.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";
-import { completionOf } from "./completion.ts";
 import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
 import { exportPlants } from "./export.ts";
@@ -62,7 +61,6 @@ export const commands: Readonly<Record<string, Command>> = {
   errors,
   doctor,
   ready,
-  completion: completionOf(() => commands),
   version,
 };
 
