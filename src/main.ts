@@ -13,7 +13,7 @@ const { stdout, stderr, env } = process;
 const sameSignalMs = 1000;
 const columnsStandard = 80;
 
-// A reader that has seen enough (`plant-store errors | head -1`) is not an error.
+// A reader that has seen enough (`plant-store list | head -1`) is not an error.
 stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
 });

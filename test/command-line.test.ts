@@ -263,12 +263,6 @@ describe("the other commands", () => {
     expect(inFlag.out + inVariable.out).not.toContain("hidden");
   });
 
-  test("errors explains all errors, or one", async () => {
-    expect((await runInProcess(["errors"])).out.trim().split("\n").length).toBeGreaterThan(20);
-    expect((await runInProcess(["errors", "40020"])).out).toContain("already belongs to a different plant");
-    expect(await runInProcess(["errors", "40099"])).toMatchObject({ code: 2 });
-  });
-
   test("a pipe that is closed early is not an error", () => {
     const ran = Bun.spawnSync([
       "sh",

@@ -23,10 +23,9 @@ export function parseArguments(
 ): Arguments {
   const { values, positionals } = parse(args, command);
   const list = (flag: string) => [values[flag] ?? []].flat().filter((value) => typeof value === "string");
-  const [positional = "", unexpected = ""] =
-    command.positional === undefined ? ["", ...positionals] : positionals;
+  const [positional = "", unexpected = ""] = command.positional ? positionals : ["", ...positionals];
   if (unexpected !== "") throw new UsageError(`unexpected argument "${unexpected}"`);
-  if (command.positional === "required" && positional === "") throw wrongUsage(command);
+  if (command.positional && positional === "") throw wrongUsage(command);
   const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, list(flag)[0]]));
   return {
     positional,

@@ -28,7 +28,7 @@ const flags = {
 
 export const backup: Command = {
   usage: "backup FILE|DIR|-",
-  positional: "required",
+  positional: true,
   summary: "back up the data file, even while the service runs",
   examples: [
     "plant-store backup plants-2026-11-15.db",
@@ -66,7 +66,7 @@ export const backup: Command = {
 
 export const restore: Command = {
   usage: "restore FILE",
-  positional: "required",
+  positional: true,
   summary: "restore a missing data file from a backup",
   examples: ["plant-store restore plants-2026-11-15.db --database data/plant-store.db"],
   flags,

@@ -27,8 +27,8 @@ export interface Command {
   readonly summary: string;
   readonly examples: readonly string[];
   readonly flags?: Readonly<Record<string, Flag>>;
-  /** Whether it has an argument that is not a flag. */
-  readonly positional?: "required" | "optional";
+  /** Whether it needs an argument that is not a flag. */
+  readonly positional?: true;
   /** The settings that it accepts as flags. */
   readonly settings?: readonly SettingName[];
   /** The secrets that it reads from the environment, and what for. */

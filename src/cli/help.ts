@@ -15,7 +15,6 @@ export function generalHelp(commands: readonly Command[], colour: boolean): stri
     "  plant-store list --tag indoor                list the newest plants with this tag",
     "  plant-store backup plants-backup.db          back up the data file, even while the service runs",
     "  plant-store doctor                           check the machine and the store",
-    "  plant-store errors 40020                     explain an error",
     "",
     heading("Commands"),
     formatColumns(

@@ -38,7 +38,7 @@ const finishInFlightMs = 5000;
 
 export const importPlants: Command = {
   usage: "import FILE|-",
-  positional: "required",
+  positional: true,
   summary: "send the plants in a file to the service; run it again to resume",
   examples: [
     "plant-store import plants.ndjson",

@@ -54,7 +54,7 @@ export const list: Command = {
 
 export const show: Command = {
   usage: "show ID",
-  positional: "required",
+  positional: true,
   summary: "show one plant",
   examples: ["plant-store show 9007199254740993", "plant-store show -5 --json"],
   flags: { json: { help: "print JSON, with the id as a string" } },

@@ -8,7 +8,7 @@ import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
 import { WorkerProblem } from "../workers/worker-pool.ts";
-import { config, errors, version } from "./about.ts";
+import { config, version } from "./about.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
 import type { Command } from "./command.ts";
@@ -58,7 +58,6 @@ export const commands: Readonly<Record<string, Command>> = {
   restore,
   verify,
   config,
-  errors,
   doctor,
   ready,
   version,

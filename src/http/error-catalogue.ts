@@ -28,7 +28,7 @@ export type ErrorKind =
   | "internal-error"
   | (typeof operatorKinds)[number];
 
-/** Every error. Responses, `plant-store errors`, the docs page and docs/errors.md all come from here; tests hold openapi.json to it. */
+/** Every error. Responses, the docs page and docs/errors.md all come from here; tests hold openapi.json to it. */
 export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "body-empty": {
     error: 40001,
