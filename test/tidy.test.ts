@@ -88,7 +88,12 @@ describe("the codebase", () => {
 
   test("only http/wire/, storage/sqlite/, the console's bundler and one system call use Bun's own API", () => {
     const allowed = /^(?:no-core-file\.ts|http\/wire|operator\/console-bundle\.ts|storage\/sqlite)/;
-    expect(offenders(code, /\bBun\.|from "bun/, ({ path }) => allowed.test(path))).toEqual([]);
+    // Node has no public function for the width of text on a terminal, and tables of Unicode are not ours to keep.
+    const textWidth = /\bBun\.(?:stringWidth|sliceAnsi)\b/g;
+    const others = code.map((file) =>
+      file.path === "cli/terminal.ts" ? { ...file, text: file.text.replaceAll(textWidth, "") } : file,
+    );
+    expect(offenders(others, /\bBun\.|from "bun/, ({ path }) => allowed.test(path))).toEqual([]);
   });
 
   test("only storage/postgres/ imports PostgreSQL's driver", () => {

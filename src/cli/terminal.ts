@@ -1,5 +1,4 @@
 import { jsonText } from "../plants/json-text.ts";
-import { displayWidth, padToWidth, truncateToWidth } from "./display-width.ts";
 
 /** Select Graphic Rendition, by its number, if colours are wanted. */
 const styled = (number: number) => (text: string, colour: boolean) =>
@@ -44,21 +43,24 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${jsonText(value, 2)}\n`);
 }
 
-/** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
-export function escapeInvisible(text: string, columnsMax = Number.POSITIVE_INFINITY): string {
+/**
+ * The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. No character is
+ * split, so a truncated text may be one column wider than `columnsMax`.
+ */
+export function escapeInvisible(text: string, columnsMax?: number): string {
   const escaped = text.replaceAll(
     /[\p{C}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   );
-  return columnsMax === Number.POSITIVE_INFINITY ? escaped : truncateToWidth(escaped, columnsMax);
+  return Bun.sliceAnsi(escaped, 0, columnsMax, "…");
 }
 
-/** Aligns the cells of the rows in columns. */
+/** Aligns the cells of the rows in columns, by what a terminal shows: a Chinese character fills two, an accent none. */
 export function formatColumns(rows: readonly (readonly string[])[], indent = ""): string {
   const widths = (rows[0] ?? []).map((_, index) =>
-    rows.reduce((widest, row) => Math.max(widest, displayWidth(row[index] ?? "")), 0),
+    rows.reduce((widest, row) => Math.max(widest, Bun.stringWidth(row[index] ?? "")), 0),
   );
-  const line = (row: readonly string[]) =>
-    row.map((cell, index) => padToWidth(cell, widths[index] ?? 0)).join("  ");
+  const pad = (cell: string, width = 0) => cell + " ".repeat(Math.max(0, width - Bun.stringWidth(cell)));
+  const line = (row: readonly string[]) => row.map((cell, index) => pad(cell, widths[index])).join("  ");
   return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");
 }
