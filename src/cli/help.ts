@@ -3,40 +3,32 @@ import { settings } from "../config/settings.ts";
 import { type Command, flagsOf } from "./command.ts";
 import { bold, formatColumns } from "./terminal.ts";
 
-export function generalHelp(commands: readonly Command[], colour: boolean): string {
-  const heading = (text: string) => bold(text, colour);
+/** Every command on one screen of 80 columns. */
+export function generalHelp(commands: Readonly<Record<string, Command>>, colour: boolean): string {
   return [
-    heading("plant-store: a durable intake for plant records"),
+    `${bold("plant-store", colour)}: a durable intake for plant records. Examples:`,
     "",
-    heading("Examples"),
-    "  plant-store serve                            run the service with its embedded store",
+    "  plant-store serve                            run the service",
     "  plant-store token create --name greenhouse   create a token for a client",
-    "  plant-store import plants.csv                import plants from a file",
-    "  plant-store list --tag indoor                list the newest plants with this tag",
-    "  plant-store backup plants-backup.db          back up the data file, even while the service runs",
-    "  plant-store doctor                           check the machine and the store",
     "",
-    heading("Commands"),
-    formatColumns(
-      commands.map(({ usage, summary }) => [usage, summary]),
-      "  ",
-    ),
+    bold("Commands", colour),
+    formatColumns(commandRows(commands), "  "),
     "",
-    heading("Settings"),
-    "  A flag or an environment variable: --max-body-bytes is PLANT_STORE_MAX_BODY_BYTES. Flags take precedence.",
-    "",
-    formatColumns(settingRows(Object.values(settings)), "  "),
-    "",
-    "  Secrets are environment variables only. With _FILE added to its name, a variable names a file to read:",
-    "",
-    formatColumns(
-      Object.values(secrets).map(({ environment, help }) => [environment, help]),
-      "  ",
-    ),
-    "",
-    "plant-store COMMAND --help explains a command; plant-store --version prints the version.",
+    "plant-store COMMAND --help explains a command; README.md and docs/ have more.",
     "",
   ].join("\n");
+}
+
+/** The second words of the commands that begin with this one. */
+export function verbsOf(commands: Readonly<Record<string, Command>>, first: string): string[] {
+  return Object.keys(commands).flatMap((name) =>
+    name.startsWith(`${first} `) ? (name.split(" ")[1] ?? []) : [],
+  );
+}
+
+/** `create, list or revoke`. */
+export function eitherOf(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
 export function commandHelp(command: Command, colour: boolean): string {
@@ -55,6 +47,18 @@ export function commandHelp(command: Command, colour: boolean): string {
     ...secretLines(command.secrets, heading),
     "",
   ].join("\n");
+}
+
+function commandRows(commands: Readonly<Record<string, Command>>): string[][] {
+  const rows = Object.entries(commands).map(([name, { summary }]) => {
+    const [first = "", verb] = name.split(" ");
+    return [
+      first,
+      verb === undefined ? summary : `${eitherOf(verbsOf(commands, first))} a ${first}`,
+    ] as const;
+  });
+  // The commands of `token` share a row.
+  return [...new Map(rows)];
 }
 
 function secretLines(used: Command["secrets"] = {}, heading: (text: string) => string): string[] {

@@ -15,7 +15,7 @@ import type { Command } from "./command.ts";
 import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
 import { exportPlants } from "./export.ts";
-import { commandHelp, generalHelp } from "./help.ts";
+import { commandHelp, eitherOf, generalHelp, verbsOf } from "./help.ts";
 import { importPlants } from "./import.ts";
 import { audit, list, show } from "./list.ts";
 import { exposureWarnings, FileProblem } from "./local-files.ts";
@@ -53,10 +53,10 @@ export const commands: Readonly<Record<string, Command>> = {
   show,
   export: exportPlants,
   import: importPlants,
-  copy,
   backup,
   restore,
   verify,
+  copy,
   config,
   doctor,
   ready,
@@ -69,7 +69,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   let named = "";
   try {
     if (args.length === 0) {
-      terminal.err(generalHelp(Object.values(commands), terminal.colourErr));
+      terminal.err(generalHelp(commands, terminal.colourErr));
       return exitCodes.usage;
     }
     if (args[0] === "help" || args.includes("--help") || args.includes("-h")) {
@@ -100,17 +100,13 @@ function findCommand(args: readonly string[]): [string, Command] | undefined {
 
 /** @throws UsageError */
 function unknownCommand([first = "", second = ""]: readonly string[]): never {
-  const names = Object.keys(commands).map((name) => name.split(" "));
-  if (first === "token") {
-    const verbs = names.flatMap(([group, verb]) => (group === first ? (verb ?? []) : []));
-    throw new UsageError(
-      `token needs ${verbs.slice(0, -1).join(", ")} or ${verbs.at(-1)}${didYouMean(second, verbs)}`,
-    );
-  }
+  const verbs = verbsOf(commands, first);
+  if (verbs.length > 0) throw new UsageError(`${first} needs ${eitherOf(verbs)}${didYouMean(second, verbs)}`);
   // Without the value of the flag, which may contain a password.
   if (first.startsWith("-"))
     throw new UsageError(`a command is expected before ${first.split("=")[0]}, such as serve`);
-  const suggestion = didYouMean(first, [...new Set(names.map(([word = ""]) => word))]);
+  const words = Object.keys(commands).map((name) => name.split(" ")[0] ?? "");
+  const suggestion = didYouMean(first, words);
   throw new UsageError(`there is no command "${first}"${suggestion}`);
 }
 
@@ -118,10 +114,10 @@ function help(args: readonly string[], colour: boolean): string {
   const found = findCommand(args);
   const [first] = args;
   if (found !== undefined) return commandHelp(found[1], colour);
-  if (first === undefined || first.startsWith("-")) return generalHelp(Object.values(commands), colour);
-  const group = Object.entries(commands).filter(([name]) => name.startsWith(`${first} `));
+  if (first === undefined || first.startsWith("-")) return generalHelp(commands, colour);
+  const group = verbsOf(commands, first).flatMap((verb) => commands[`${first} ${verb}`] ?? []);
   if (group.length === 0) unknownCommand(args);
-  return group.map(([, command]) => commandHelp(command, colour)).join("\n");
+  return group.map((command) => commandHelp(command, colour)).join("\n");
 }
 
 function tokenFileWarnings({ secrets }: Command, { environment }: Terminal): string[] {
