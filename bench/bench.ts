@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fastestFirst, Interleaved } from "./interleaved.ts";
 import { startBenchPostgres } from "./on-postgres.ts";
 import { ownOptions } from "./options.ts";
-import { bare, bareOnTwo, installPeers, ours, oursOnTwo, peers, peersOn } from "./peers.ts";
+import { bare, installPeers, ours, peers, peersOn } from "./peers.ts";
 import { type PocketBaseFacts, pocketBaseFacts } from "./pocketbase.ts";
 import type { Row } from "./report-rates.ts";
 import { saveResults } from "./results.ts";
@@ -20,9 +20,9 @@ const interleaved = new Interleaved({
 let pocketBase: PocketBaseFacts | undefined;
 
 installPeers();
-const ownFour = [bare, ours, bareOnTwo, oursOnTwo];
+const both = [bare, ours];
 const withPeers = await interleaved.compare(
-  [...ownFour, ...peers()],
+  [...both, ...peers()],
   { connections: 64, headers: "equal" },
   async ({ name }, server) => {
     if (name === "PocketBase") pocketBase = await pocketBaseFacts(server);
@@ -30,10 +30,10 @@ const withPeers = await interleaved.compare(
 );
 const rates = {
   "64": fastestFirst([...withPeers, ...(await compareOnPostgres())]),
-  "256": await interleaved.compare(ownFour, { connections: 256, headers: "equal" }),
+  "256": await interleaved.compare(both, { connections: 256, headers: "equal" }),
 };
 const differing = {
-  "64": await interleaved.compare(ownFour, { connections: 64, headers: "differing" }),
+  "64": await interleaved.compare(both, { connections: 64, headers: "differing" }),
 };
 const halfRate = await atHalfRate((withPeers.find(({ name }) => name === ours.name)?.rate ?? 0) / 2);
 for (const [connections, rows] of Object.entries(rates)) print(`${connections} connections`, rows);

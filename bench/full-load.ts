@@ -6,9 +6,9 @@ const sliceSeconds = 20;
 const pointsShown = 12;
 
 /** That many minutes of full load on an empty store: its pauses, and its memory over time. */
-export async function fullLoad(minutes: number, flags: readonly string[]): Promise<FullLoad> {
+export async function fullLoad(minutes: number): Promise<FullLoad> {
   using waits = await recordWaits();
-  await using ours = await startOurs(flags, undefined, waits?.environment);
+  await using ours = await startOurs([], undefined, waits?.environment);
   let nextId = 1;
   let slowestAnswerMs = 0;
   const silences: Span[] = [];

@@ -4,36 +4,30 @@
 import { NoiseMeter } from "./noise.ts";
 import { ownOptions } from "./options.ts";
 import { load, startBare, startOurs } from "./servers.ts";
-import { type Ratios, verdict } from "./verdict.ts";
+import { verdict } from "./verdict.ts";
 
 const { quick } = ownOptions();
 const rounds = quick ? 2 : 9;
 const seconds = quick ? 1 : 3;
-const cores = navigator.hardwareConcurrency;
 await using bare = await startBare();
 await using ours = await startOurs();
-await using bareOnAllCores = await startBare(cores);
-await using oursOnAllCores = await startOurs(["--workers", String(cores)]);
 const meter = new NoiseMeter();
 let nextId = 1;
-const ratios: Ratios = { oneWorker: [], allCores: [] };
+const ratios: number[] = [];
 for (let round = 0; round <= rounds; round++) {
   const rates = [];
-  for (const server of [bare, ours, bareOnAllCores, oursOnAllCores]) {
+  for (const server of [bare, ours]) {
     const result = await load(server, { connections: 64, seconds, firstId: nextId });
     nextId = result.nextId;
     rates.push(result.rate);
   }
   await meter.sampleOthers();
   if (round === 0) continue;
-  const [bareRate = 1, oursRate = 0, bareAllRate = 1, oursAllRate = 0] = rates;
+  const [bareRate = 1, oursRate = 0] = rates;
   meter.addBareRate(bareRate);
-  ratios.oneWorker.push(oursRate / bareRate);
-  ratios.allCores.push(oursAllRate / bareAllRate);
-  console.error(
-    `round ${round} of ${rounds}: ${(oursRate / bareRate).toFixed(2)} with one worker, ${(oursAllRate / bareAllRate).toFixed(2)} on all cores`,
-  );
+  ratios.push(oursRate / bareRate);
+  console.error(`round ${round} of ${rounds}: ${(oursRate / bareRate).toFixed(2)}`);
 }
-const { exitCode, lines } = verdict(ratios, meter.noise);
-for (const line of lines) console.log(line);
+const { exitCode, text } = verdict(ratios, meter.noise);
+console.log(text);
 process.exitCode = exitCode;

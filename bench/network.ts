@@ -20,7 +20,7 @@ const ours = (errorFile: string, ...flags: string[]) => ({
 await using plain = await startOurs();
 await using bare = await startBare();
 await using bareTls = await start("bare Bun.serve over TLS", {
-  command: (port) => [process.execPath, bareFile, String(port), "1", cert, key],
+  command: (port) => [process.execPath, bareFile, String(port), cert, key],
   ca,
 });
 await using overTls = await start("over TLS", {

@@ -11,13 +11,8 @@ const flags = ["--max-pending", String(pendingMax)];
 
 await using postgres = await startBenchPostgres();
 await using onSqlite = await startOurs(flags);
-await using withWorkers = await startOurs([...flags, "--workers", "2"]);
 await using onPostgres = await startOurs([...flags, "--database", await databaseOfPlants(postgres)]);
-const servers: Record<string, Server> = {
-  SQLite: onSqlite,
-  "two workers": withWorkers,
-  PostgreSQL: onPostgres,
-};
+const servers: Record<string, Server> = { SQLite: onSqlite, PostgreSQL: onPostgres };
 for (const [name, server] of Object.entries(servers)) {
   const ratios: number[] = [];
   let nextId = 1;

@@ -7,6 +7,6 @@ import { saveResults } from "./results.ts";
 
 const options = ownOptions();
 saveResults(
-  { pauses: await fullLoad(Number(options.positional[0] ?? (options.quick ? 1 / 3 : 10)), []) },
+  { pauses: await fullLoad(Number(options.positional[0] ?? (options.quick ? 1 / 3 : 10))) },
   options,
 );

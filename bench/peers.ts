@@ -19,23 +19,11 @@ const here = import.meta.dir;
 const nginx = ["/usr/sbin/nginx", "/usr/bin/nginx"].find((path) => existsSync(path));
 
 export const ours: Contender = { name: "plant-store", durability: "fsynced", start: () => startOurs() };
-export const oursOnTwo: Contender = {
-  name: "plant-store --workers 2",
-  durability: "fsynced",
-  start: () => startOurs(["--workers", "2"]),
-};
 export const bare: Contender = {
   name: "bare Bun.serve",
   durability: "nothing stored",
   start: () => startBare(),
 };
-export const bareOnTwo: Contender = {
-  name: "bare Bun.serve, 2 processes",
-  durability: "nothing stored",
-  start: () => startBare(2),
-  sharesWork: true,
-};
-
 export function peers(): Contender[] {
   return [
     ...(nginx === undefined

@@ -25,13 +25,6 @@ export interface Rates {
   readonly pocketBase?: PocketBaseFacts | undefined;
   /** By the time of an fsync. */
   readonly disks?: readonly DiskRatio[];
-  readonly workers?: readonly WorkerRatios[];
-}
-
-export interface WorkerRatios {
-  readonly connections: number;
-  /** In the order of the columns. */
-  readonly ratios: readonly number[];
 }
 
 export interface DiskRatio {
@@ -54,7 +47,7 @@ export function ratesSections(
   { rates = {}, differing = {}, ...more }: Rates,
   where: (section: string) => string,
 ): string[] {
-  const { fsyncsPerSecond, halfRate, pocketBase, disks = [], workers = [] } = more;
+  const { fsyncsPerSecond, halfRate, pocketBase, disks = [] } = more;
   const sections = [method, "![Rates](benchmarks/rates.svg)"];
   for (const [connections, rows] of Object.entries(rates))
     sections.push(`### ${connections} connections`, table(rows));
@@ -84,19 +77,14 @@ export function ratesSections(
   }
   if (disks.length > 0)
     sections.push("### By the time of an fsync", `${disksText} ${where("disks")}`, disksTable(disks));
-  if (workers.length > 0)
-    sections.push("### Workers", `${workersText} ${where("workers")}`, workersTable(workers));
   return sections;
 }
 
-const heavyLoad = `Where "load" is empty, the load generator was an older one that used most of a core, so a second process or worker could gain
+const heavyLoad = `Where "load" is empty, the load generator was an older one that used most of a core, so a faster server could gain
 little; record 14 in \`docs/adr/\` has measurements with the lighter \`wrk\`.`;
 
 const disksText = `\`npm run bench:disks\`: the data is in memory, and each fsync is made to take that long; "own disk" is this machine's. Only our own
 service is measured so, since the delay replaces a function of libc, which programs in Go do not call.`;
-
-const workersText = `\`npm run bench:workers\`: the servers of each pair are loaded by turns of a quarter of a second, on this machine's own disk, after half
-a minute of load each.`;
 
 function pocketBaseText({ version, synchronous, sent, returned }: PocketBaseFacts): string {
   const durability =
@@ -106,17 +94,6 @@ function pocketBaseText({ version, synchronous, sent, returned }: PocketBaseFact
   return `PocketBase ${version}, the release that npm has, is measured through its own record API with a signed-in user. It opens SQLite with
 \`synchronous=${synchronous}\`: ${durability}. The number ${sent} comes back from it
 as ${returned}.`;
-}
-
-function workersTable(workers: readonly WorkerRatios[]): string {
-  return [
-    "| connections | 1 worker to 1 bare process | 2 workers to 2 bare processes | 2 workers to 1 | 2 bare processes to 1 |",
-    "| ---: | ---: | ---: | ---: | ---: |",
-    ...workers.map(
-      ({ connections, ratios }) =>
-        `| ${connections} | ${ratios.map((ratio) => ratio.toFixed(2)).join(" | ")} |`,
-    ),
-  ].join("\n");
 }
 
 function disksTable(disks: readonly DiskRatio[]): string {

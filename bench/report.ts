@@ -12,7 +12,7 @@ export interface Results extends Rates, CreatePath {
   };
   readonly imports?: { readonly rows: number; readonly ratio: number; readonly highestMb: number };
   readonly pauses?: FullLoad;
-  /** The same for longer, with one worker per core. */
+  /** The same for longer. */
   readonly soak?: FullLoad;
 }
 
@@ -97,7 +97,7 @@ function page(results: Results): string {
     );
   if (soak !== undefined)
     parts.push(
-      `\`npm run soak\`: ${soak.minutes} minutes of the same with one worker per core, ${whole(soak.plants)} plants. ${underLoad(soak)} ${where("soak")}`,
+      `\`npm run soak\`: ${soak.minutes} minutes of the same, ${whole(soak.plants)} plants. ${underLoad(soak)} ${where("soak")}`,
     );
   if (operator !== undefined)
     parts.push(

@@ -61,8 +61,8 @@ export const token = "bench-token-0123456789-0123456789";
 const here = import.meta.dir;
 const startWithinMs = 30_000;
 
-export function startBare(workers = 1): Promise<Server> {
-  const command = (port: number) => [process.execPath, join(here, "bare.ts"), String(port), String(workers)];
+export function startBare(): Promise<Server> {
+  const command = (port: number) => [process.execPath, join(here, "bare.ts"), String(port)];
   return start("bare Bun.serve", { command });
 }
 

@@ -1,5 +1,5 @@
 // npm run soak [-- MINUTES] [--quick] [--write]
-// That many minutes (60 by default) of full load with a worker for each core: the memory must stay flat. An hour
+// That many minutes (60 by default) of full load: the memory must stay flat. An hour
 // needs 10 GB of disk.
 import { fullLoad } from "./full-load.ts";
 import { ownOptions } from "./options.ts";
@@ -7,5 +7,4 @@ import { saveResults } from "./results.ts";
 
 const options = ownOptions();
 const minutes = Number(options.positional[0] ?? (options.quick ? 1 / 3 : 60));
-const flags = ["--workers", String(navigator.hardwareConcurrency)];
-saveResults({ soak: await fullLoad(minutes, flags) }, options);
+saveResults({ soak: await fullLoad(minutes) }, options);

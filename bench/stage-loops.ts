@@ -16,7 +16,7 @@ import { Refusal } from "../src/plants/refusals.ts";
 import { openDatabase } from "../src/storage/sqlite/open.ts";
 import { SqlitePlants } from "../src/storage/sqlite/writing/sqlite-plants.ts";
 import { Writer } from "../src/storage/sqlite/writing/writer.ts";
-import { Counters, createCounterMemory } from "../src/telemetry/counters.ts";
+import { Counters } from "../src/telemetry/counters.ts";
 import { createEvents } from "../src/telemetry/events.ts";
 import { createLog } from "../src/telemetry/log.ts";
 import type { Stage } from "./report-create-path.ts";
@@ -141,7 +141,7 @@ function answerUs(texts: readonly Buffer[], count: number): number {
     send: ignore,
   } as unknown as ResponseConnection;
   const log = createLog({ level: "off", format: "json", colour: false, write: ignore });
-  const events = createEvents(log, new Counters([], createCounterMemory()), Date.now);
+  const events = createEvents(log, new Counters(), Date.now);
   const state: ListenerState = {
     date: new ResponseDate(),
     requestIds: new RequestIds(),

@@ -9,7 +9,7 @@ export const metricsSwitch: readonly Edit[] = [
   ["http/exchange.ts", "this.#listener.onResponse?.(", "if (isOn()) this.#listener.onResponse?.("],
   ["http/exchange.ts", "startedMs = performance.now();", "startedMs = isOn() ? performance.now() : 0;"],
   [
-    "telemetry/histograms.ts",
+    "telemetry/counters.ts",
     "observe(value: number): void {",
     "observe(value: number): void {\n    if (!isOn()) return;",
   ],

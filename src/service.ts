@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type FirstToken, FirstTokenIssuer } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
 import { consoleSignInAt, createIdentityProvider } from "./access/oidc/identity-provider.ts";
-import { createRateMemory, RateLimit } from "./access/rate-limit.ts";
+import { RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
 import type { Config } from "./config/read-config.ts";
 import { firstTokenFile, operatorSettings, publicSettings } from "./config/service-settings.ts";
@@ -10,22 +10,16 @@ import { parseDurationMs } from "./config/values.ts";
 import type { ServingListener } from "./http/health.ts";
 import { warnOfPlainText } from "./http/listener.ts";
 import { connectionBudget } from "./http/wire/connection-limit.ts";
-import { counterNames } from "./operator/metrics.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
 import { StoreUnavailable } from "./plants/plant-store.ts";
 import { createPlant } from "./public/create-plant.ts";
-import {
-  claimPublicPort,
-  type PublicListenerOptions,
-  startPublicListener,
-} from "./public/public-listener.ts";
+import { startPublicListener } from "./public/public-listener.ts";
 import { openBackups, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
 import { DataFileReplaced, rescue } from "./storage/store.ts";
-import { Counters, createCounterMemory } from "./telemetry/counters.ts";
+import { Counters } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
-import { WorkerPool } from "./workers/worker-pool.ts";
 
 export interface Service {
   readonly publicUrl: string;
@@ -57,8 +51,7 @@ export async function startService(
   { printsFirstToken }: ServiceOptions = { printsFirstToken: false },
 ): Promise<Service> {
   await using undo = new AsyncDisposableStack();
-  const counterMemory = createCounterMemory(config.workers);
-  const counters = new Counters(counterNames, counterMemory);
+  const counters = new Counters();
   const events = createEvents(log, counters, Date.now);
   const failed = Promise.withResolvers<Error>();
   let broken = false;
@@ -75,10 +68,7 @@ export async function startService(
   );
   const identity = createIdentityProvider(config, {
     ...events,
-    onKeys(keys) {
-      gate.updateKeys(keys);
-      workerPool.updateKeys(keys);
-    },
+    onKeys: (keys) => gate.updateKeys(keys),
   });
   undo.use(identity?.keys);
   const gate = new Gate(config.presetTokens, identity?.verifier);
@@ -112,41 +102,18 @@ export async function startService(
     },
   });
   store.failure?.then((reason) => intake.fail(reason));
-  const { workers, presetTokens } = config;
-  const rateMemory = createRateMemory();
-  const rateLimit = new RateLimit(config.rateLimit, rateMemory, workers);
-  const connections = connectionBudget(workers);
-  const publicOptions: PublicListenerOptions = {
-    ...publicSettings(config),
-    sharePort: workers > 1,
-    connectionsMax: connections.publicMax,
-  };
-  const workerPool = new WorkerPool({
-    ...{ intake, events, log },
-    setting: {
-      listener: publicOptions,
-      rateLimit: config.rateLimit,
-      rateMemory,
-      counterNames,
-      counterMemory,
-      presetTokens,
-      tokens,
-      jwt: identity?.jwt,
-      keys: undefined,
-    },
-    refreshKeys: async () => identity?.keys.refresh(),
-  });
-  undo.defer(() => workerPool.drain(0));
-  await workerPool.start(workers - 1);
-  if (workers > 1) await claimPublicPort(publicOptions);
-  const listener = startPublicListener({ gate, rateLimit, intake, events }, publicOptions);
+  const rateLimit = new RateLimit(config.rateLimit);
+  const connections = connectionBudget();
+  const listener = startPublicListener(
+    { gate, rateLimit, intake, events },
+    { ...publicSettings(config), connectionsMax: connections.publicMax },
+  );
   void identity?.keys.start();
   const delivery = printsFirstToken ? "print" : firstTokenFile(config, store.engine);
   const upkeep = undo.use(
     new TokenUpkeep({
       tokens: store.tokens,
       gate,
-      workers: workerPool,
       first: new FirstTokenIssuer(store.tokens, delivery),
       events,
     }),
@@ -155,7 +122,6 @@ export async function startService(
   let operator: ServingListener | undefined;
   let firstToken: FirstToken | undefined;
   try {
-    await workerPool.listen(listener.port);
     operator =
       config.operatorListen &&
       startOperatorListener(
@@ -166,7 +132,6 @@ export async function startService(
           backupStore: openBackups(config.database, config.backupFolder),
           presets: gate.presets,
           consoleSignIn: () => consoleSignInAt(identity),
-          pending: () => intake.pending,
           createPlant: createPlant.handler({ rateLimit, intake, events }),
           publicUrl: listener.url,
           engine: store.engine,
@@ -212,15 +177,9 @@ export async function startService(
     async close(reason, drainTimeoutMs = config.drainTimeoutMs) {
       events.stopping(reason);
       listener.goUnready();
-      workerPool.goUnready();
       operator?.goUnready();
       if (!broken) await sleep(config.drainDelayMs);
-      await upkeep.collectUses();
-      await Promise.all([
-        listener.drain(drainTimeoutMs),
-        workerPool.drain(drainTimeoutMs),
-        operator?.drain(drainTimeoutMs),
-      ]);
+      await Promise.all([listener.drain(drainTimeoutMs), operator?.drain(drainTimeoutMs)]);
       await intake.close();
       closing.abort();
       await owned.disposeAsync();

@@ -8,45 +8,43 @@ const main = join(import.meta.dir, "../src/main.ts");
 const descriptors = 1024;
 const clients = 1100;
 
-for (const workers of [1, 2]) {
-  test(`${clients} idle connections within ${descriptors} descriptors do not keep a plant out, with ${workers} worker(s)`, async () => {
-    await using service = await startWithDescriptors(descriptors, workers);
-    const { child, url, operatorUrl } = service;
+test(`${clients} idle connections within ${descriptors} descriptors do not keep a plant out`, async () => {
+  await using service = await startWithDescriptors(descriptors);
+  const { child, url, operatorUrl } = service;
 
-    const sockets: Socket[] = [];
-    let closed = 0;
-    for (let count = 0; count < clients; count++) {
-      const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1" });
-      socket.on("close", () => closed++);
-      socket.on("error", () => {});
-      await new Promise((resolve) => socket.once("connect", resolve));
-      sockets.push(socket);
-    }
-    await eventually(() => closed > 200);
-    expect((await post(url, '{"id":1,"name":"a"}')).status).toBe(200);
-    const metrics = await fetch(`${operatorUrl}/metrics`, {
-      headers: { Authorization: `Bearer ${operatorToken}` },
-    });
-    const counted = /^plant_store_idle_connections_closed_total (\d+)$/m.exec(await metrics.text())?.[1];
-    expect(Number(counted)).toBeGreaterThan(200);
-    expect(service.logged()).toContain("the connection limit is reached");
-    expect(service.logged().split("\n").length).toBeLessThan(40);
+  const sockets: Socket[] = [];
+  let closed = 0;
+  for (let count = 0; count < clients; count++) {
+    const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1" });
+    socket.on("close", () => closed++);
+    socket.on("error", () => {});
+    await new Promise((resolve) => socket.once("connect", resolve));
+    sockets.push(socket);
+  }
+  await eventually(() => closed > 200);
+  expect((await post(url, '{"id":1,"name":"a"}')).status).toBe(200);
+  const metrics = await fetch(`${operatorUrl}/metrics`, {
+    headers: { Authorization: `Bearer ${operatorToken}` },
+  });
+  const counted = /^plant_store_idle_connections_closed_total (\d+)$/m.exec(await metrics.text())?.[1];
+  expect(Number(counted)).toBeGreaterThan(200);
+  expect(service.logged()).toContain("the connection limit is reached");
+  expect(service.logged().split("\n").length).toBeLessThan(40);
 
-    if (process.platform === "linux") {
-      const before = cpuTicks(child.pid);
-      await Bun.sleep(1000);
-      // A loop that spins takes 100; one that shares a core with others still takes dozens.
-      expect(cpuTicks(child.pid) - before).toBeLessThan(15);
-    }
-    for (const socket of sockets) socket.destroy();
-    child.kill("SIGTERM");
-    expect(await child.exited).toBe(0);
-  }, 60_000);
-}
+  if (process.platform === "linux") {
+    const before = cpuTicks(child.pid);
+    await Bun.sleep(1000);
+    // A loop that spins takes 100; one that shares a core with others still takes dozens.
+    expect(cpuTicks(child.pid) - before).toBeLessThan(15);
+  }
+  for (const socket of sockets) socket.destroy();
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(0);
+}, 60_000);
 
 test("clients without a token that never read their responses do not block a plant", async () => {
   // Half of them are left for connections.
-  await using service = await startWithDescriptors(64, 1);
+  await using service = await startWithDescriptors(64);
   const sockets: Socket[] = [];
   for (let count = 0; count < 32; count++) {
     const socket = connect({ port: Number(new URL(service.url).port), host: "127.0.0.1" });
@@ -67,9 +65,9 @@ test("clients without a token that never read their responses do not block a pla
 }, 60_000);
 
 /** The service as a separate process, with that many file descriptors. */
-async function startWithDescriptors(descriptors: number, workers: number) {
+async function startWithDescriptors(descriptors: number) {
   const folder = temporaryFolder();
-  const flags = `--listen 127.0.0.1:0 --operator-listen 127.0.0.1:0 --workers ${workers}`;
+  const flags = "--listen 127.0.0.1:0 --operator-listen 127.0.0.1:0";
   const script = `ulimit -n ${descriptors}; exec ${process.execPath} ${main} serve ${flags} --database ${folder.path}/p.db`;
   const child = Bun.spawn(["sh", "-c", script], {
     env: {

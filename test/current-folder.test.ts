@@ -62,7 +62,7 @@ describe("in a folder with an untrusted bunfig.toml, tsconfig.json and .env file
   });
 
   test("serve, its threads, its console and import ignore them", async () => {
-    await using service = await serve(["--database", "plants.db", "--workers", "2"], {
+    await using service = await serve(["--database", "plants.db"], {
       folder: folder.path,
       through: "launcher",
       environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },

@@ -302,23 +302,6 @@ describe("a start that cannot succeed says why in one sentence", () => {
     expect(err).toContain(`127.0.0.1:${port} is in use by another process`);
   });
 
-  test("when workers would share the port with another service", async () => {
-    using folder = temporaryFolder();
-    await using running = await startTestService({ workers: "2" });
-    const args = [
-      "serve",
-      "--workers",
-      "2",
-      "--listen",
-      `127.0.0.1:${running.port}`,
-      "--database",
-      join(folder.path, "p.db"),
-    ];
-    const { code, err } = await runInProcess(args);
-    expect([code, err]).toEqual([1, expect.stringContaining("is in use by another process")]);
-    oneSentence(err);
-  });
-
   const files: [string, (path: string) => void, string][] = [
     [
       "is not a database",

@@ -5,22 +5,20 @@ import { metricFamilies } from "../src/operator/metric-families.ts";
 import { eventually, operatorToken, post, rawPost, sendRaw, startTestService } from "./harness.ts";
 import { readMetrics } from "./metrics-page.ts";
 
-// A new connection each time, so that the kernel distributes them over the workers.
-const apart = { Connection: "close" };
 const duration = "plant_store_request_duration_seconds";
 
-describe("with two workers, metrics", () => {
+describe("metrics", () => {
   test("have the duration of every request by its outcome, and of every batch", async () => {
-    await using running = await startTestService({ workers: "2" });
+    await using running = await startTestService();
     const bodies = [
       ...Array.from({ length: 40 }, (_, id) => `{"id":${id},"name":"fern"}`),
       ...['{"id":1,"name":"fern"}', '{"id":1,"name":"moss"}', "{", "[]"],
     ];
-    for (const body of bodies.slice(0, 20)) await post(running.url, body, apart);
-    await Promise.all(bodies.slice(20, 40).map((body) => post(running.url, body, apart)));
-    for (const body of bodies.slice(40)) await post(running.url, body, apart);
-    await post(running.url, "{}", { ...apart, Authorization: "Bearer wrong" });
-    await fetch(`${running.url}/livez`, { headers: apart });
+    for (const body of bodies.slice(0, 20)) await post(running.url, body);
+    await Promise.all(bodies.slice(20, 40).map((body) => post(running.url, body)));
+    for (const body of bodies.slice(40)) await post(running.url, body);
+    await post(running.url, "{}", { Authorization: "Bearer wrong" });
+    await fetch(`${running.url}/livez`);
     // Refused by the wire, which does not know when it began.
     await sendRaw(running.port, ["nonsense\r\n\r\n"]);
     const metrics = await readMetrics(running);
@@ -40,8 +38,8 @@ describe("with two workers, metrics", () => {
     expect(metrics.get('plant_store_fsync_duration_seconds_sum{file="wal"}')).toBeGreaterThan(0);
   });
 
-  test("have the open connections of all threads, and go down when they close", async () => {
-    await using running = await startTestService({ workers: "2" });
+  test("have the open connections, and go down when they close", async () => {
+    await using running = await startTestService();
     const open = async () =>
       (await readMetrics(running)).get('plant_store_connections{listener="public"}') ?? Number.NaN;
     expect(await open()).toBe(0);

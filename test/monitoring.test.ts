@@ -92,7 +92,7 @@ test("the commands of docs/operating.md add the alerts and the job to the config
 
 describe("promtool", () => {
   test.skipIf(noPromtool)(`finds nothing wrong with the metrics${needsPromtool}`, async () => {
-    await using running = await startTestService({ workers: "2" });
+    await using running = await startTestService();
     await post(running.url, '{"id":1,"name":"fern"}');
     const { status, stdout, stderr } = promtool(["check", "metrics"], await metricsText(running));
     expect([status, stdout, stderr]).toEqual([0, "", ""]);

@@ -7,7 +7,7 @@ import { MinuteCounts, overview } from "../src/operator/overview.ts";
 import type { PlantArchive } from "../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../src/plants/plant-store.ts";
 import { openStore } from "../src/storage/open-store.ts";
-import { Counters, createCounterMemory } from "../src/telemetry/counters.ts";
+import { Counters } from "../src/telemetry/counters.ts";
 import { RecentRefusals } from "../src/telemetry/recent-refusals.ts";
 import { eventually } from "./harness.ts";
 
@@ -72,14 +72,10 @@ describe("plants per minute", () => {
 
 describe("the overview", () => {
   const broken = () => Promise.reject(new StoreUnavailable("canceling statement due to statement timeout"));
-  const reader = (
-    archive: PlantArchive,
-    failures: string[],
-    counters = new Counters([], createCounterMemory()),
-  ) => {
+  const reader = (archive: PlantArchive, failures: string[], counters = new Counters()) => {
     const handle = overview.handler({
       archive,
-      intake: { create() {}, ready: async () => true },
+      intake: { ready: async () => true },
       engine: "sqlite",
       startedAtMs: 0,
       counters,
@@ -108,7 +104,7 @@ describe("the overview", () => {
 
   test("has the median and the 99th percentile of fsyncs, once there were any", async () => {
     await using store = await newStore();
-    const counters = new Counters([], createCounterMemory());
+    const counters = new Counters();
     const read = reader(store.archive, [], counters);
     expect(await read()).toMatchObject({ store: { fsync: undefined } });
     for (let sync = 0; sync < 98; sync++) counters.histogram("fsync:wal").observe(0.004);

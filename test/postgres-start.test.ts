@@ -58,11 +58,11 @@ describe("a database that is unreachable at the start", () => {
     expect(service.err().match(/database unavailable, retrying/g)?.length).toBeLessThan(5);
   }, 40_000);
 
-  test("is used once it is reachable, and every worker learns its tokens", async () => {
+  test("is used once it is reachable, and its tokens are known then", async () => {
     const database = ["--database", await server.newDatabase()];
     const secret = (await runInProcess(["token", "create", "--name", "x", ...database])).out.trim();
     await server.stop("fast");
-    await using service = await serve([...database, "--workers", "2"]);
+    await using service = await serve(database);
     await expectUnavailable(service, bearer(secret));
     await server.start();
     await eventually(() => service.out().includes("The database is available now"), openWithinMs);

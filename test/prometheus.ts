@@ -56,7 +56,7 @@ async function startPrometheus(target: string, token: string) {
 }
 
 test.skipIf(isMissing)(`a real Prometheus scrapes the metrics and runs every query${needed}`, async () => {
-  await using running = await startTestService({ workers: "2" });
+  await using running = await startTestService();
   for (let id = 1; id <= 20; id++) await post(running.url, `{"id":${id},"name":"fern"}`);
   const created = await fetch(`${running.operatorUrl}/api/tokens`, {
     method: "POST",

@@ -23,12 +23,9 @@ test("no token is in anything that the service or a command writes, but for the 
   const environment = { PLANT_STORE_ACCESS_TOKEN: access, PLANT_STORE_OPERATOR_TOKEN: operator };
   const used = new Set([access, operator]);
   const written: Record<string, string> = {};
-  const service = await serve(
-    [...database, "--log-level", "debug", "--log-requests", "all", "--workers", "2"],
-    {
-      environment,
-    },
-  );
+  const service = await serve([...database, "--log-level", "debug", "--log-requests", "all"], {
+    environment,
+  });
   const operatorUrl = /"plant_store\.operator_url":"([^"]+)"/.exec(service.err())?.[1] ?? "";
   const record = async (what: string, response: Response) => {
     written[`${what}: ${response.status}`] =

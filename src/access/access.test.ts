@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { localOrigin } from "./audit.ts";
 import { Gate } from "./gate.ts";
-import { createRateMemory, formatRate, parseRateText, type Rate, RateLimit } from "./rate-limit.ts";
+import { formatRate, parseRateText, type Rate, RateLimit } from "./rate-limit.ts";
 import { digestOf, isMintedSecret, mintSecret } from "./secret.ts";
 import { TokenUses } from "./token-upkeep.ts";
 import { createToken, type Token, type TokenStore, type TokenUse } from "./tokens.ts";
@@ -150,7 +150,7 @@ describe("the uses of tokens", () => {
     const collected = [[{ digest: "a", atMs: 5 }], [{ digest: "a", atMs: 4 }], []];
     const uses = new TokenUses(
       store,
-      async () => collected.shift() ?? [],
+      () => collected.shift() ?? [],
       (reason) => failures.push(reason),
     );
     await uses.flush();
@@ -207,10 +207,15 @@ describe("a preset token", () => {
   }
 });
 
-// Plain numbers for a single thread, and a lock-free update for several.
-describe.each([1, 2])("a rate limit of %i thread(s)", (threads) => {
+describe("a rate limit", () => {
+  test("is read from what was written", () => {
+    for (const text of ["1/s", "5000/m", "999999999/h"])
+      expect(formatRate(parseRateText(text) ?? { count: 0, perMs: 0 })).toBe(text);
+    for (const text of ["", "0/s", "1/d", "none", "1.5/s"]) expect(parseRateText(text)).toBeUndefined();
+  });
+
   test("allows a burst, then a steady rate, for each caller", () => {
-    const limit = new RateLimit({ count: 10, perMs: 1000 }, createRateMemory(), threads);
+    const limit = new RateLimit({ count: 10, perMs: 1000 });
     for (let taken = 0; taken < 10; taken++) expect(limit.take("a", 0)).toBe(0);
     expect(limit.take("a", 0)).toBe(100);
     expect(limit.take("b", 0)).toBe(0);
@@ -220,64 +225,53 @@ describe.each([1, 2])("a rate limit of %i thread(s)", (threads) => {
 
   for (const count of [1, 3, 7, 30, 60, 999]) {
     test(`of ${count} per second allows a burst of ${count} and no more`, () => {
-      const limit = new RateLimit({ count, perMs: 1000 }, createRateMemory(), threads);
+      const limit = new RateLimit({ count, perMs: 1000 });
       const taken = Array.from({ length: count + 1 }, () => limit.take("a", 1_794_700_000_000));
       expect(taken.filter((waitMs) => waitMs === 0)).toHaveLength(count);
     });
   }
 
-  test("is separate for each caller, even if their names have the same hash", () => {
-    const limit = new RateLimit({ count: 1, perMs: 1000 }, createRateMemory(), threads);
-    // These two have the same 32-bit FNV-1a hash.
-    for (const name of ["costarring", "liquid"]) expect([name, limit.take(name, 0)]).toEqual([name, 0]);
-  });
-
-  test("is separate for each caller while there are buckets left; further callers share one", () => {
-    const limit = new RateLimit({ count: 1, perMs: 1000 }, createRateMemory(), threads);
-    const refused = (from: number, to: number, nowMs: number) =>
-      Array.from({ length: to - from }, (_, index) => limit.take(`caller ${from + index}`, nowMs)).filter(
-        Boolean,
-      );
-    expect(refused(0, 4096, 0)).toEqual([]);
-    expect(refused(4096, 4106, 0)).toHaveLength(9);
-    expect(refused(0, 4096, 1000)).toEqual([]);
-    expect(refused(0, 4096, 1000)).toHaveLength(4096);
-  });
-
   test("of a caller's own replaces the default, and works without one", () => {
-    const [own, memory] = [{ count: 1, perMs: 1000 }, createRateMemory()];
-    const limit = new RateLimit({ count: 3, perMs: 1000 }, memory, threads);
-    const allowed = (made: RateLimit, caller: string, rate?: Rate) =>
-      Array.from({ length: 5 }, () => made.take(caller, 0, rate)).filter((waitMs) => waitMs === 0).length;
+    const own = { count: 1, perMs: 1000 };
+    const allowed = (limit: RateLimit, caller: string, rate?: Rate) =>
+      Array.from({ length: 5 }, () => limit.take(caller, 0, rate)).filter((waitMs) => waitMs === 0).length;
+    const limit = new RateLimit({ count: 3, perMs: 1000 });
     expect([allowed(limit, "a"), allowed(limit, "b", own)]).toEqual([3, 1]);
-    const none = new RateLimit(undefined, memory, threads);
-    expect([allowed(none, "c"), allowed(none, "d", own), allowed(none, "b", own)]).toEqual([5, 1, 0]);
+    const none = new RateLimit(undefined);
+    expect([allowed(none, "c"), allowed(none, "d", own), allowed(none, "d", own)]).toEqual([5, 1, 0]);
   });
 
-  test("survives a clock that is set back", () => {
-    const limit = new RateLimit({ count: 2, perMs: 1000 }, createRateMemory(), threads);
-    expect(limit.take("a", 10_000)).toBe(0);
-    expect(limit.take("a", 10_000)).toBe(0);
-    expect(limit.take("a", 9_999)).toBeGreaterThan(0);
+  test("that is lowered holds nobody back for longer than its own burst", () => {
+    const limit = new RateLimit({ count: 1, perMs: 3_600_000 });
     expect(limit.take("a", 0)).toBe(0);
-  });
-});
-
-describe("a rate limit", () => {
-  test("is read from what was written", () => {
-    for (const text of ["1/s", "5000/m", "999999999/h"])
-      expect(formatRate(parseRateText(text) ?? { count: 0, perMs: 0 })).toBe(text);
-    for (const text of ["", "0/s", "1/d", "none", "1.5/s"]) expect(parseRateText(text)).toBeUndefined();
+    expect(limit.take("a", 0, { count: 10, perMs: 1000 })).toBe(100);
   });
 
-  test("is shared by all threads that share its memory", () => {
-    const memory = createRateMemory();
-    const [one, other] = [
-      new RateLimit({ count: 2, perMs: 1000 }, memory),
-      new RateLimit({ count: 2, perMs: 1000 }, memory),
-    ];
-    expect([one.take("a", 0), other.take("a", 0)]).toEqual([0, 0]);
-    expect(one.take("a", 0)).toBeGreaterThan(0);
-    expect(other.take("a", 0)).toBeGreaterThan(0);
+  test("is each caller's own for 100,000 callers", () => {
+    const limit = new RateLimit({ count: 1, perMs: 1000 });
+    const refused = (nowMs: number) =>
+      Array.from({ length: 100_000 }, (_, caller) => limit.take(`caller ${caller}`, nowMs)).filter(Boolean)
+        .length;
+    expect(refused(0)).toBe(0);
+    expect(refused(0)).toBe(100_000);
+  });
+
+  test("drops the callers whose next request is due when there are too many, whoever was idle longest", () => {
+    const limit = new RateLimit({ count: 1, perMs: 1000 }, 3);
+    const slow = { count: 1, perMs: 10_000 };
+    expect([limit.take("slow", 0, slow), limit.take("b", 1), limit.take("c", 2)]).toEqual([0, 0, 0]);
+    expect(limit.take("new", 1500)).toBe(0);
+    expect(limit.take("slow", 1500, slow)).toBe(8500);
+  });
+
+  test("drops the callers that were idle longest when nobody's request is due", () => {
+    const limit = new RateLimit({ count: 1, perMs: 10_000 }, 3);
+    for (const [atMs, caller] of ["a", "b", "c"].entries()) expect(limit.take(caller, atMs)).toBe(0);
+    // A refused request counts as one too: being refused does not make a caller forgotten.
+    expect(limit.take("a", 3)).toBeGreaterThan(0);
+    expect(limit.take("new", 4)).toBe(0);
+    expect(limit.take("a", 5)).toBeGreaterThan(0);
+    expect(limit.take("c", 5)).toBeGreaterThan(0);
+    expect(limit.take("b", 5)).toBe(0);
   });
 });

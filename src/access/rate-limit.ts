@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-
 export interface Rate {
   readonly count: number;
   readonly perMs: number;
@@ -20,107 +18,46 @@ export function formatRate({ count, perMs }: Rate): string {
   return `${count}/${unit ?? `${perMs}ms`}`;
 }
 
-/** The limit's state; workers that share it enforce one limit together. */
-export type RateMemory = SharedArrayBuffer;
-
-/** What a rate allows, in whole microseconds. */
-interface Span {
-  readonly intervalUs: number;
-  readonly burstUs: number;
-}
-
-const callersMax = 4096;
-// Further callers share this slot.
-const sharedSlot = callersMax;
-// For each slot: when its caller's next request would be due if all had come evenly, and who its caller is.
-const partBytes = (callersMax + 1) * BigInt64Array.BYTES_PER_ELEMENT;
-
-export function createRateMemory(): RateMemory {
-  return new SharedArrayBuffer(2 * partBytes);
-}
+const callersMaxDefault = 100_000;
+// Dropped together when nobody's request is overdue, so that not every new caller looks at all others.
+const droppedShare = 0.1;
 
 /**
- * Limits each caller to its own rate or the default: a burst of one period's worth, then a steady flow. The state is the time at
- * which a caller's next request is due (the generic cell rate algorithm): one number, which several threads can advance
- * without a lock.
+ * Limits each caller to its own rate or the default: a burst of one period's worth, then a steady flow. The state of a caller is
+ * one number, when its next request would be due if all had come evenly (the generic cell rate algorithm).
  */
 export class RateLimit {
   /** For callers without their own rate. */
   readonly rate: Rate | undefined;
-  readonly #spans = new WeakMap<Rate, Span>();
-  readonly #dueUs: BigInt64Array;
-  readonly #owners: BigInt64Array;
-  readonly #slots = new Map<string, number>();
-  // The same memory as plain numbers, for a single thread: 64-bit integers and a lock-free update cost a seventh of the rate.
-  readonly #dueAlone: Float64Array | undefined;
+  readonly #callersMax: number;
+  /** In whole microseconds, which add up exactly; the caller idle longest first. */
+  readonly #dueUs = new Map<string, number>();
 
-  constructor(rate: Rate | undefined, memory: RateMemory, threads = Number.POSITIVE_INFINITY) {
+  constructor(rate: Rate | undefined, callersMax = callersMaxDefault) {
     this.rate = rate;
-    this.#dueAlone = threads === 1 ? new Float64Array(memory, 0, callersMax + 1) : undefined;
-    this.#dueUs = new BigInt64Array(memory, 0, callersMax + 1);
-    this.#owners = new BigInt64Array(memory, partBytes);
+    this.#callersMax = callersMax;
   }
 
-  /** Counts one request of the caller; returns 0 if it is allowed, else how many milliseconds to wait. */
+  /** Counts one request of the caller; returns 0 if it is allowed, else how many milliseconds to wait. Takes a monotonic clock. */
   take(caller: string, nowMs: number, rate = this.rate): number {
     if (rate === undefined) return 0;
-    const span = this.#spans.get(rate) ?? this.#addSpan(rate);
-    const slot = this.#slots.get(caller) ?? this.#claimSlot(caller);
-    return this.#dueAlone === undefined
-      ? this.#takeShared(span, slot, nowMs)
-      : takeAlone(this.#dueAlone, span, slot, nowMs);
-  }
-
-  #takeShared(span: Span, slot: number, nowMs: number): number {
-    const [intervalUs, burstUs] = [BigInt(span.intervalUs), BigInt(span.burstUs)];
-    const nowUs = BigInt(Math.round(nowMs * 1000));
-    for (;;) {
-      const due = Atomics.load(this.#dueUs, slot);
-      // Nobody is due much later than one burst from now, unless the clock was set back: then the limit resets. The second
-      // burst and the extra second allow for threads whose clocks differ a little.
-      const isPending = due > nowUs && due <= nowUs + 2n * burstUs + 1_000_000n;
-      const next = (isPending ? due : nowUs) + intervalUs;
-      const overUs = next - nowUs - burstUs;
-      if (overUs > 0n) return Math.max(1, Number(overUs) / 1000);
-      if (Atomics.compareExchange(this.#dueUs, slot, due, next) === due) return 0;
-    }
-  }
-
-  #addSpan(rate: Rate): Span {
     const intervalUs = Math.ceil((rate.perMs * 1000) / rate.count);
-    const span = { intervalUs, burstUs: intervalUs * rate.count };
-    this.#spans.set(rate, span);
-    return span;
+    const burstUs = intervalUs * rate.count;
+    const nowUs = Math.round(nowMs * 1000);
+    const known = this.#dueUs.get(caller);
+    if (known === undefined && this.#dueUs.size >= this.#callersMax) this.#makeRoom(nowUs);
+    // Not later than a full burst, which only a rate that was lowered since can exceed.
+    const dueUs = Math.min(Math.max(known ?? nowUs, nowUs), nowUs + burstUs);
+    const waitUs = dueUs + intervalUs - nowUs - burstUs;
+    if (known !== undefined) this.#dueUs.delete(caller);
+    this.#dueUs.set(caller, waitUs > 0 ? dueUs : dueUs + intervalUs);
+    return waitUs > 0 ? Math.max(1, waitUs / 1000) : 0;
   }
 
-  // The first free slot from the caller's own on is claimed permanently, for all threads that share the memory.
-  #claimSlot(caller: string): number {
-    const owner = ownerOf(caller);
-    const first = Number(BigInt.asUintN(32, owner));
-    let slot = sharedSlot;
-    for (let tried = 0; tried < callersMax && slot === sharedSlot; tried++) {
-      const candidate = (first + tried) % callersMax;
-      const before = Atomics.compareExchange(this.#owners, candidate, 0n, owner);
-      if (before === 0n || before === owner) slot = candidate;
-    }
-    this.#slots.set(caller, slot);
-    return slot;
+  /** Drops the callers that may send a full burst again, which loses nothing; if there are none, those idle longest. */
+  #makeRoom(nowUs: number): void {
+    for (const [caller, dueUs] of this.#dueUs) if (dueUs <= nowUs) this.#dueUs.delete(caller);
+    const toDrop = this.#dueUs.size < this.#callersMax ? 0 : Math.ceil(this.#callersMax * droppedShare);
+    for (const caller of [...this.#dueUs.keys()].slice(0, toDrop)) this.#dueUs.delete(caller);
   }
-}
-
-// Like `#takeShared`, but for a single thread.
-function takeAlone(dueUs: Float64Array, { intervalUs, burstUs }: Span, slot: number, nowMs: number): number {
-  const nowUs = Math.round(nowMs * 1000);
-  const due = dueUs[slot] ?? 0;
-  const isPending = due > nowUs && due <= nowUs + 2 * burstUs + 1_000_000;
-  const next = (isPending ? due : nowUs) + intervalUs;
-  const overUs = next - nowUs - burstUs;
-  if (overUs > 0) return Math.max(1, overUs / 1000);
-  dueUs[slot] = next;
-  return 0;
-}
-
-// 64 bits of a collision-resistant hash; never 0, which marks a free slot.
-function ownerOf(caller: string): bigint {
-  return createHash("sha256").update(caller).digest().readBigInt64LE() || 1n;
 }

@@ -2,11 +2,6 @@ import type { FirstToken, FirstTokenIssuer } from "./first-token.ts";
 import { findPreset, type Gate } from "./gate.ts";
 import type { Token, TokenStore, TokenUse } from "./tokens.ts";
 
-/** The threads that have their own gate. */
-export interface TokenWorkers extends Pick<Gate, "update"> {
-  takeUses(): Promise<readonly TokenUse[]>;
-}
-
 export interface TokenUpkeepEvents {
   readonly tokensChanged: (count: number) => void;
   readonly tokensUnreadable: (reason: unknown) => void;
@@ -17,7 +12,6 @@ export interface TokenUpkeepEvents {
 export interface TokenUpkeepParts {
   readonly tokens: TokenStore;
   readonly gate: Gate;
-  readonly workers: TokenWorkers;
   readonly first: FirstTokenIssuer;
   readonly events: TokenUpkeepEvents;
 }
@@ -26,7 +20,7 @@ export interface TokenUpkeepParts {
 const tokensPollEveryMs = 250;
 const usesFlushEveryMs = 60_000;
 
-/** Keeps every gate of the service up to date with the store, and the store with the uses of tokens. */
+/** Keeps the gate up to date with the store, and the store with the uses of tokens. */
 export class TokenUpkeep implements AsyncDisposable {
   readonly #parts: TokenUpkeepParts;
   readonly #uses: TokenUses;
@@ -35,9 +29,8 @@ export class TokenUpkeep implements AsyncDisposable {
 
   constructor(parts: TokenUpkeepParts) {
     this.#parts = parts;
-    const { tokens, gate, workers, events } = parts;
-    const collect = async () => [...gate.takeUses(), ...(await workers.takeUses())];
-    this.#uses = new TokenUses(tokens, collect, events.usesNotWritten);
+    const { tokens, gate, events } = parts;
+    this.#uses = new TokenUses(tokens, () => gate.takeUses(), events.usesNotWritten);
   }
 
   /** Reads the tokens once the store is open, and creates the first one. After a failure it may be called again. */
@@ -65,11 +58,6 @@ export class TokenUpkeep implements AsyncDisposable {
     this.#apply(await this.#parts.tokens.all());
   }
 
-  /** Collects what the workers noticed, while they still run. */
-  async collectUses(): Promise<void> {
-    this.#uses.add(await this.#parts.workers.takeUses());
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true;
     for (const timer of this.#timers) clearInterval(timer);
@@ -78,7 +66,6 @@ export class TokenUpkeep implements AsyncDisposable {
 
   #apply(tokens: readonly Token[]): void {
     this.#parts.gate.update(tokens);
-    this.#parts.workers.update(tokens);
   }
 
   #every(intervalMs: number, poll: () => unknown): void {
@@ -86,16 +73,16 @@ export class TokenUpkeep implements AsyncDisposable {
   }
 }
 
-/** Collects when tokens were last used, on all threads, and writes that in the background. */
+/** Collects when tokens were last used, and writes that in the background. */
 export class TokenUses {
   readonly #tokens: Pick<TokenStore, "recordUses">;
-  readonly #collect: () => Promise<readonly TokenUse[]>;
+  readonly #collect: () => readonly TokenUse[];
   readonly #onFailed: (reason: unknown) => void;
   #pending = new Map<string, number>();
 
   constructor(
     tokens: Pick<TokenStore, "recordUses">,
-    collect: () => Promise<readonly TokenUse[]>,
+    collect: () => readonly TokenUse[],
     onFailed: (reason: unknown) => void,
   ) {
     this.#tokens = tokens;
@@ -106,7 +93,7 @@ export class TokenUses {
   /** What cannot be written now is part of the next flush. Never rejects. */
   async flush(): Promise<void> {
     try {
-      this.add(await this.#collect());
+      this.#add(this.#collect());
       const pending = Array.from(this.#pending, ([digest, atMs]) => ({ digest, atMs }));
       if (pending.length === 0) return;
       await this.#tokens.recordUses(pending);
@@ -117,7 +104,7 @@ export class TokenUses {
     }
   }
 
-  add(uses: readonly TokenUse[]): void {
+  #add(uses: readonly TokenUse[]): void {
     for (const { digest, atMs } of uses)
       this.#pending.set(digest, Math.max(atMs, this.#pending.get(digest) ?? 0));
   }

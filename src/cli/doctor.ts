@@ -53,7 +53,7 @@ async function checkAll(config: Config, { environment }: Terminal): Promise<Find
       ? [...checkDisk(database, environment["LD_PRELOAD"]), ...checkDataFile(database)]
       : await checkDatabase(config)),
     checkClock(),
-    checkDescriptors(config.workers),
+    checkDescriptors(),
     ...checkListeners(config),
     ...checkCertificate(config),
     ...(oidcIssuer === undefined ? [] : [await checkIssuer(oidcIssuer)]),
@@ -84,11 +84,10 @@ function checkDisk(dataFile: string, preload: string | undefined): Finding[] {
 }
 
 // Those of this process: a supervisor may set others for the service.
-function checkDescriptors(workers: number): Finding {
+function checkDescriptors(): Finding {
   const { ok, warn } = findingsOf("descriptors");
   const limit = descriptorLimit();
-  const { publicMax } = connectionBudget(workers);
-  const connections = publicMax * workers;
+  const { publicMax: connections } = connectionBudget();
   const message = `a limit of ${formatCount(limit)} here allows ${formatCount(connections)} client connections`;
   return connections < connectionsFew
     ? warn(

@@ -7,7 +7,6 @@ import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
-import { WorkerProblem } from "../workers/worker-pool.ts";
 import { config, version } from "./about.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
@@ -36,7 +35,6 @@ const expectedErrors = [
   DatabaseProblem,
   StoreUnavailable,
   OutcomeUnknown,
-  WorkerProblem,
   FileProblem,
   FormatError,
 ];

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import type { Config } from "./read-config.ts";
 
-/** The public listener's settings; plain values, which can be sent to a worker. */
+/** The public listener's settings. */
 export function publicSettings(config: Config) {
   const { baseUrl, corsOrigins, listen } = config;
   return {

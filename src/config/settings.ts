@@ -70,13 +70,6 @@ export const settings = {
     "how long a body may take to arrive",
     parseBodyTimeout,
   ),
-  workers: setting(
-    "workers",
-    "1",
-    "COUNT",
-    "threads that serve HTTP; one thread writes, whatever their number",
-    (text) => parseCount(text, 1, 64),
-  ),
   rateLimit: setting(
     "rate-limit",
     "none",

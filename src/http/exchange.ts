@@ -1,7 +1,7 @@
 import type { Caller } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { jsonText } from "../plants/json-text.ts";
-import type { RequestOutcome } from "../telemetry/histograms.ts";
+import type { RequestOutcome } from "../telemetry/counters.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";

@@ -1,4 +1,4 @@
-import type { PlantIntake } from "../plants/intake.ts";
+import type { Intake } from "../plants/intake.ts";
 import type { Listener } from "./listener.ts";
 import type { Route } from "./route.ts";
 
@@ -12,10 +12,10 @@ export interface ServingListener extends Listener {
 
 /** Whether plants can be stored now. */
 export class Readiness {
-  readonly #intake: Pick<PlantIntake, "ready">;
+  readonly #intake: Pick<Intake, "ready">;
   #stopping = false;
 
-  constructor(intake: Pick<PlantIntake, "ready">) {
+  constructor(intake: Pick<Intake, "ready">) {
     this.#intake = intake;
   }
 

@@ -30,8 +30,6 @@ export interface ListenerOptions extends RouterOptions {
   readonly bodyBytesMax: number;
   readonly bodyTimeoutMs: number;
   readonly logRequests: "all" | "errors" | "none";
-  /** Whether other threads listen on the same port, each accepting its share of the connections. */
-  readonly sharePort: boolean;
   /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is read. */
   readonly trustedProxies: readonly string[];
   /** Whose pages may call it from a browser; `*` for every origin's. */
@@ -83,7 +81,7 @@ export function startListener<Parts>(
         router
           .route(exchange, head.path, head.method)
           ?.catch((error) => respondToError(exchange, error, events))
-          // An unhandled rejection would end a worker.
+          // An unhandled rejection would end the process.
           .catch((error) => {
             events.internalError(() => requestIds(exchange), error);
             connection.close();
@@ -111,19 +109,6 @@ export function startListener<Parts>(
       if (!(await server.drain(timeoutMs))) events.drainTimedOut();
     },
   };
-}
-
-/**
- * Makes sure that nobody listens there yet: a port that workers share could be shared with another service by mistake.
- * @throws ListenProblem
- */
-export async function claimPort(options: Omit<ListenerOptions, keyof RouterOptions>): Promise<void> {
-  const unused = { handle() {}, fault() {}, crash() {} };
-  const server = listen({ ...options, sharePort: false, tls: undefined }, unused, {
-    connectionLimitReached() {},
-    connections() {},
-  });
-  await server.drain(0);
 }
 
 /** Tokens travel in every request. */

@@ -1,4 +1,4 @@
-import type { RequestOutcome } from "../telemetry/histograms.ts";
+import type { RequestOutcome } from "../telemetry/counters.ts";
 import { type ErrorKind, statusOf } from "./error-catalogue.ts";
 
 /** For the duration of a request that gets this error. */

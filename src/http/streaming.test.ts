@@ -22,7 +22,6 @@ async function connected(pieces: number) {
     {
       host: "127.0.0.1",
       port: 0,
-      sharePort: false,
       connectionsMax: 10,
       bodyBytesMax: 1000,
       bodyTimeoutMs: 5000,

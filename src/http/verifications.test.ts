@@ -4,7 +4,7 @@ import { eventually } from "../../test/harness.ts";
 import { Gate } from "../access/gate.ts";
 import { JwtVerifier } from "../access/oidc/jwt-verifier.ts";
 import { digestOf } from "../access/secret.ts";
-import { Counters, createCounterMemory } from "../telemetry/counters.ts";
+import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { createLog } from "../telemetry/log.ts";
 import { type ListenerOptions, startListener } from "./listener.ts";
@@ -20,7 +20,6 @@ const options: ListenerOptions = {
   bodyBytesMax: 1000,
   bodyTimeoutMs: 10_000,
   logRequests: "none",
-  sharePort: false,
   corsOrigins: [],
   trustedProxies: [],
   tls: undefined,
@@ -47,7 +46,7 @@ function start() {
   const preset = { name: "preset", scopes: ["operator"] as const, digest: digestOf(secret) };
   const gate = new Gate([{ ...preset, expiresAtMs: undefined }], verifier);
   const log = createLog({ level: "error", format: "json", colour: false, write() {} });
-  const events = createEvents(log, new Counters([], createCounterMemory()), Date.now);
+  const events = createEvents(log, new Counters(), Date.now);
   return { listener: startListener([route], undefined, { gate, events }, options), release };
 }
 

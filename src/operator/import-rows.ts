@@ -5,7 +5,7 @@ import type { InputRow } from "../files/input-row.ts";
 import { withRowPosition } from "../files/row-message.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import { HttpError } from "../http/http-error.ts";
-import type { PlantIntake, Rejected } from "../plants/intake.ts";
+import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
@@ -13,7 +13,7 @@ import { idConflict, Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 
 export interface ImportParts {
-  readonly intake: PlantIntake;
+  readonly intake: Intake;
   readonly rateLimit: RateLimit;
   readonly events: Pick<Events, "internalError">;
 }
@@ -87,7 +87,7 @@ async function waitForRate(rateLimit: RateLimit, caller: Caller): Promise<void> 
   const rate = caller.rateLimit ?? rateLimit.rate;
   if (rate === undefined) return;
   for (;;) {
-    const waitMs = rateLimit.take(caller.name, Date.now(), rate);
+    const waitMs = rateLimit.take(caller.name, performance.now(), rate);
     if (waitMs === 0) return;
     if (waitMs > rateWaitMsMax) {
       const seconds = Math.ceil(waitMs / 1000);
@@ -98,7 +98,7 @@ async function waitForRate(rateLimit: RateLimit, caller: Caller): Promise<void> 
   }
 }
 
-async function create(intake: PlantIntake, plant: NewPlant, createdBy: string): Promise<Outcome> {
+async function create(intake: Intake, plant: NewPlant, createdBy: string): Promise<Outcome> {
   const deadlineMs = performance.now() + busyMsMax;
   for (;;) {
     const outcome = await new Promise<Outcome | Rejected>((resolve) =>

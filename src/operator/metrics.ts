@@ -2,20 +2,18 @@ import packageFile from "../../package.json" with { type: "json" };
 import { type TokenStore, tokenState } from "../access/tokens.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import type { Route } from "../http/route.ts";
-import type { PlantIntake } from "../plants/intake.ts";
+import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
-import type { Counters } from "../telemetry/counters.ts";
-import { type Observed, requestOutcomes } from "../telemetry/histograms.ts";
+import { type Counters, type HistogramName, type Observed, requestOutcomes } from "../telemetry/counters.ts";
 import { readProcessUsage } from "../telemetry/process-usage.ts";
 import { formatMetrics, type MetricName, type Sample } from "./metric-families.ts";
 
 export interface MetricsParts {
   readonly counters: Counters;
   readonly archive: PlantArchive;
-  readonly intake: PlantIntake;
+  readonly intake: Intake;
   readonly tokens: TokenStore;
   readonly engine: string;
-  readonly pending: () => number;
   readonly startedAtMs: number;
   /** Undefined if the database has backups of its own. */
   readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
@@ -28,12 +26,6 @@ const kindsOf = { public: publicKinds, operator: Object.keys(catalogue) as Error
 const errors = listeners.flatMap((listener) =>
   kindsOf[listener].map((kind) => ({ listener, error: String(catalogue[kind].error) })),
 );
-/** Everything that is counted; an error by its listener and number. */
-export const counterNames = [
-  ...["created", "replayed", "batches", "checkpoints", "checkpoint-failures", "idle-closed"],
-  ...listeners.map((listener) => `connections:${listener}`),
-  ...errors.map(({ listener, error }) => `${listener}:${error}`),
-];
 
 /** For Prometheus, in its text format. */
 export const metrics: Route<MetricsParts> = {
@@ -47,7 +39,9 @@ export const metrics: Route<MetricsParts> = {
 };
 
 function counted({ counters, engine }: MetricsParts): Samples {
-  const one = (name: string) => value(counters.total(name));
+  const one = (name: string) => value(counters.value(name));
+  const histogram = (name: HistogramName, labels?: Record<string, string>) =>
+    histogramSamples(counters.histogram(name).observed(), labels);
   return {
     plant_store_plants_created_total: one("created"),
     plant_store_plants_replayed_total: one("replayed"),
@@ -55,22 +49,22 @@ function counted({ counters, engine }: MetricsParts): Samples {
     plant_store_refusals_total: errors.map((labels) => [
       "",
       labels,
-      counters.total(`${labels.listener}:${labels.error}`),
+      counters.value(`${labels.listener}:${labels.error}`),
     ]),
     plant_store_idle_connections_closed_total: one("idle-closed"),
     plant_store_connections: listeners.map((listener) => [
       "",
       { listener },
-      counters.total(`connections:${listener}`),
+      counters.value(`connections:${listener}`),
     ]),
     plant_store_request_duration_seconds: requestOutcomes.flatMap((outcome) =>
-      histogram(counters.observed(`request:${outcome}`), { outcome }),
+      histogram(`request:${outcome}`, { outcome }),
     ),
-    plant_store_commit_duration_seconds: histogram(counters.observed("commit")),
-    plant_store_batch_plants: histogram(counters.observed("batch-plants")),
+    plant_store_commit_duration_seconds: histogram("commit"),
+    plant_store_batch_plants: histogram("batch-plants"),
     ...(engine === "sqlite" && {
       plant_store_fsync_duration_seconds: (["wal", "data"] as const).flatMap((file) =>
-        histogram(counters.observed(`fsync:${file}`), { file }),
+        histogram(`fsync:${file}`, { file }),
       ),
       plant_store_checkpoints_total: one("checkpoints"),
       plant_store_checkpoint_failures_total: one("checkpoint-failures"),
@@ -80,7 +74,7 @@ function counted({ counters, engine }: MetricsParts): Samples {
 
 /** What is read on each scrape. A value that cannot be read is omitted. */
 async function measured(parts: MetricsParts): Promise<Samples> {
-  const { archive, intake, tokens, engine, pending, startedAtMs, lastBackup } = parts;
+  const { archive, intake, tokens, engine, startedAtMs, lastBackup } = parts;
   const ready = await intake.ready();
   const [disk, byState, last, usage] = await Promise.all([
     orUndefined(archive.diskUsage()),
@@ -93,7 +87,7 @@ async function measured(parts: MetricsParts): Promise<Samples> {
   return {
     plant_store_build_info: [["", build, 1]],
     plant_store_ready: value(ready ? 1 : 0),
-    plant_store_pending_plants: value(pending()),
+    plant_store_pending_plants: value(intake.pending),
     plant_store_start_time_seconds: value(startedAtMs / 1000),
     plant_store_tokens: byState ?? [],
     plant_store_data_bytes: value(disk?.bytes),
@@ -123,7 +117,7 @@ function value(number: number | undefined): Sample[] {
   return number === undefined ? [] : [["", {}, number]];
 }
 
-function histogram({ buckets, sum, count }: Observed, labels: Record<string, string> = {}): Sample[] {
+function histogramSamples({ buckets, sum, count }: Observed, labels: Record<string, string> = {}): Sample[] {
   return [
     ...buckets.map(([bound, upTo]): Sample => ["_bucket", { ...labels, le: String(bound) }, upTo]),
     ["_bucket", { ...labels, le: "+Inf" }, count],

@@ -17,10 +17,7 @@ export type OperatorParts = Omit<
   Pick<BackupParts, "backupStore"> & { readonly events: Events };
 
 export interface OperatorOptions
-  extends Omit<
-    ListenerOptions,
-    "name" | "inUseRemedy" | "basePath" | "hint" | "home" | "sharePort" | "corsOrigins"
-  > {
+  extends Omit<ListenerOptions, "name" | "inUseRemedy" | "basePath" | "hint" | "home" | "corsOrigins"> {
   /** The names that it answers to, besides the one it listens on, in lower case. */
   readonly hosts: readonly string[];
 }
@@ -43,7 +40,6 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     inUseRemedy: "choose another --operator-listen address, or off",
     basePath: "",
     hint: "The console is at /.",
-    sharePort: false,
     corsOrigins: [],
   };
   const names = [options.host.toLowerCase(), ...options.hosts];

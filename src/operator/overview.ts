@@ -2,16 +2,15 @@ import packageFile from "../../package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Route } from "../http/route.ts";
-import type { PlantIntake } from "../plants/intake.ts";
+import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
-import type { Counters } from "../telemetry/counters.ts";
+import { type Counters, quantile } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
-import { quantile } from "../telemetry/histograms.ts";
 import { latestCount } from "./latest-count.ts";
 
 export interface OverviewParts {
   readonly archive: PlantArchive;
-  readonly intake: PlantIntake;
+  readonly intake: Pick<Intake, "ready">;
   readonly engine: string;
   /** Undefined if the database has backups of its own. */
   readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
@@ -108,10 +107,10 @@ function withRefusals(
 }
 
 /** Of the public listener since the start, the most frequent first. */
-function refusalsByError(counters: Pick<Counters, "total">) {
+function refusalsByError(counters: Counters) {
   return publicKinds
     .map((kind) => catalogue[kind])
-    .map(({ error, when }) => ({ error, reason: when, count: counters.total(`public:${error}`) }))
+    .map(({ error, when }) => ({ error, reason: when, count: counters.value(`public:${error}`) }))
     .filter(({ count }) => count > 0)
     .sort((one, other) => other.count - one.count);
 }
@@ -167,9 +166,9 @@ async function countHours(archive: PlantArchive): Promise<CountsOverTime> {
 }
 
 /** The median and the 99th percentile of the fsyncs since the start, of each file that had any. */
-function fsyncTimes(counters: Pick<Counters, "observed">) {
+function fsyncTimes(counters: Counters) {
   const times = (["wal", "data"] as const).flatMap((file) => {
-    const observed = counters.observed(`fsync:${file}`);
+    const observed = counters.histogram(`fsync:${file}`).observed();
     if (observed.count === 0) return [];
     const millis = (share: number): number => Number((quantile(observed, share) * 1000).toPrecision(2));
     return [[file, { count: observed.count, medianMs: millis(0.5), p99Ms: millis(0.99) }] as const];

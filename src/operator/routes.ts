@@ -1,5 +1,6 @@
 import { livez, type Readiness, readyz } from "../http/health.ts";
 import type { Handler, Route } from "../http/route.ts";
+import type { Intake } from "../plants/intake.ts";
 import { listAudit } from "./audit.ts";
 import { backupRoutes } from "./backup-routes.ts";
 import type { Backups } from "./backups.ts";
@@ -23,6 +24,7 @@ export interface OperatorRouteParts
     SettingsParts,
     Omit<ImportSliceParts, "events">,
     SignInParts {
+  readonly intake: Intake;
   readonly events: OverviewParts["events"] & ImportSliceParts["events"];
   readonly readiness: Readiness;
   readonly exports: Exports;

@@ -27,14 +27,6 @@ export interface StoredBatch {
   readonly tookMs: number;
 }
 
-/** Accepts plants to be stored. */
-export interface PlantIntake {
-  /** Calls `settle` once the outcome is durable, or immediately if the plant is rejected. */
-  create(plant: NewPlant, createdBy: string, settle: Settle): void;
-  /** Whether plants can be stored now. */
-  ready(): Promise<boolean>;
-}
-
 /** Receives the outcome of a plant. */
 export type Settle = (outcome: Outcome | Rejected) => void;
 
@@ -52,7 +44,7 @@ const probeEveryMs = 500;
  * Group commit: arrivals queue, one transaction stores the whole queue, and one fsync makes it durable. Nothing
  * waits on a timer: an idle store commits one plant immediately, a busy one commits hundreds together.
  */
-export class Intake implements PlantIntake {
+export class Intake {
   readonly #options: IntakeOptions;
   readonly #drainsMax: number;
   #fullBatch: number;
@@ -73,6 +65,7 @@ export class Intake implements PlantIntake {
     this.#fullBatch = Math.min(batchArrivalsMax, options.pendingMax);
   }
 
+  /** Calls `settle` once the outcome is durable, or immediately if the plant is rejected. */
   create(plant: NewPlant, createdBy: string, settle: Settle): void {
     if (this.#pending >= this.#options.pendingMax) return this.#settle(settle, "too-busy");
     if (this.#state === "closing") return this.#settle(settle, "closing");

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Caller } from "../access/gate.ts";
-import { createRateMemory, RateLimit } from "../access/rate-limit.ts";
+import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { Counters, createCounterMemory } from "../telemetry/counters.ts";
+import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { createLog } from "../telemetry/log.ts";
 import { createPlant } from "./create-plant.ts";
@@ -12,9 +12,9 @@ const caller: Caller = { name: "a", scopes: ["plants:create"], expiresAtMs: unde
 test("responses to plants that exceed the queue are spread out, and all of them are sent", async () => {
   const log = createLog({ level: "off", format: "json", colour: false, write: () => {} });
   const handle = createPlant.handler({
-    rateLimit: new RateLimit(undefined, createRateMemory()),
+    rateLimit: new RateLimit(undefined),
     intake: { create: (_plant, _by, settle) => settle("too-busy"), ready: async () => true },
-    events: createEvents(log, new Counters([], createCounterMemory()), Date.now),
+    events: createEvents(log, new Counters(), Date.now),
   });
   const answered: string[] = [];
   const exchange = {

@@ -3,7 +3,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { isJsonMediaType } from "../http/media-type.ts";
 import { requestIds } from "../http/request-fields.ts";
 import type { Route } from "../http/route.ts";
-import type { PlantIntake, Rejected } from "../plants/intake.ts";
+import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
@@ -19,7 +19,7 @@ const replayed = { "Idempotent-Replayed": "true" };
 
 export interface CreatePlantParts {
   readonly rateLimit: RateLimit;
-  readonly intake: PlantIntake;
+  readonly intake: Pick<Intake, "create" | "ready">;
   readonly events: Events;
 }
 
@@ -33,7 +33,7 @@ export const createPlant = {
     return (exchange, caller) => {
       const rate = caller.rateLimit ?? rateLimit.rate;
       if (rate !== undefined) {
-        const waitMs = rateLimit.take(caller.name, Date.now(), rate);
+        const waitMs = rateLimit.take(caller.name, performance.now(), rate);
         if (waitMs > 0) return overRate(exchange, waitMs);
       }
       const contentType = exchange.header("content-type");

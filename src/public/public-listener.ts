@@ -1,7 +1,7 @@
 import type { Gate } from "../access/gate.ts";
 import { Readiness, type ServingListener } from "../http/health.ts";
 import { publicUrl } from "../http/listen-address.ts";
-import { claimPort, type ListenerOptions, startListener } from "../http/listener.ts";
+import { type ListenerOptions, startListener } from "../http/listener.ts";
 import type { CreatePlantParts } from "./create-plant.ts";
 import { docsPage } from "./docs-page.ts";
 import { publicRoutes } from "./routes.ts";
@@ -29,14 +29,6 @@ export function startPublicListener(
   );
   const url = publicUrl(parseUrl(options.baseUrl), listener);
   return { ...listener, url, goUnready: () => readiness.goUnready() };
-}
-
-/**
- * Makes sure that nobody listens there yet: a port that workers share could be shared with another service by mistake.
- * @throws ListenProblem
- */
-export function claimPublicPort(options: PublicListenerOptions): Promise<void> {
-  return claimPort(listenerOptions(options));
 }
 
 function listenerOptions(options: PublicListenerOptions): ListenerOptions {

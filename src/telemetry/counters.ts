@@ -1,86 +1,105 @@
-import {
-  Histogram,
-  type HistogramName,
-  histogramBounds,
-  mergeObserved,
-  numbersOf,
-  type Observed,
-} from "./histograms.ts";
+/** What became of a request, for its duration. The refusals are grouped by who has to act. */
+export const requestOutcomes = [
+  "created",
+  "replayed",
+  "conflict",
+  "invalid",
+  "denied",
+  "rate_limited",
+  "busy",
+  "unavailable",
+  "failed",
+  /** Any other response without an error, such as those of health checks. */
+  "other",
+] as const;
+export type RequestOutcome = (typeof requestOutcomes)[number];
+export type HistogramName =
+  | `request:${RequestOutcome}`
+  | "commit"
+  | "fsync:wal"
+  | "fsync:data"
+  | "batch-plants";
 
-/** The counters of all threads of a service, each in its own part. */
-export type CounterMemory = SharedArrayBuffer;
+// From a commit on a fast NVMe disk to the time after which clients give up.
+const secondsBounds = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+];
+// Up to the intake's largest batch.
+const plantsBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-// Far more than there is to count; a page of memory, so that no two threads write to the same cache line.
-const numbersPerThread = 512;
-const bytesPerThread = numbersPerThread * Float64Array.BYTES_PER_ELEMENT;
+/** The counters, gauges and histograms of a service, by name. */
+export class Counters {
+  readonly #values = new Map<string, number>();
+  readonly #histograms = new Map<HistogramName, Histogram>();
 
-export function createCounterMemory(threads = 1): CounterMemory {
-  return new SharedArrayBuffer(threads * bytesPerThread);
+  add(name: string, count = 1): void {
+    this.#values.set(name, this.value(name) + count);
+  }
+
+  /** For gauges. */
+  set(name: string, value: number): void {
+    this.#values.set(name, value);
+  }
+
+  /** 0 if nothing was counted under this name. */
+  value(name: string): number {
+    return this.#values.get(name) ?? 0;
+  }
+
+  histogram(name: HistogramName): Histogram {
+    const known = this.#histograms.get(name);
+    if (known !== undefined) return known;
+    const histogram = new Histogram(name === "batch-plants" ? plantsBounds : secondsBounds);
+    this.#histograms.set(name, histogram);
+    return histogram;
+  }
 }
 
-/**
- * Counters, gauges and histograms by name, the same for every thread that was given the same names and memory. Only its own thread
- * writes a number, so nothing needs a lock or an atomic operation, and reading adds up the threads. Doubles count exactly to 2^53.
- */
-export class Counters {
-  readonly #slots = new Map<string, number>();
-  readonly #histograms = new Map<
-    HistogramName,
-    { readonly bounds: readonly number[]; readonly slot: number }
-  >();
-  readonly #threads: readonly Float64Array[];
-  readonly #own: Float64Array;
+export interface Observed {
+  /** Each bound, with the number of observations up to it. */
+  readonly buckets: readonly (readonly [bound: number, count: number])[];
+  readonly sum: number;
+  readonly count: number;
+}
 
-  constructor(names: readonly string[], memory: CounterMemory, thread = 0) {
-    this.#threads = Array.from(
-      { length: memory.byteLength / bytesPerThread },
-      (_, index) => new Float64Array(memory, index * bytesPerThread, numbersPerThread),
-    );
-    this.#own = this.#threads[thread] ?? new Float64Array(numbersPerThread);
-    for (const [slot, name] of names.entries()) this.#slots.set(name, slot);
-    let next = names.length;
-    for (const [name, bounds] of histogramBounds) {
-      this.#histograms.set(name, { bounds, slot: next });
-      next += numbersOf(bounds);
-    }
-    if (next > numbersPerThread) throw new RangeError("There are more counters than fit in their memory.");
+/** Observations in buckets. Costs nanoseconds, since creates pay for it. */
+export class Histogram {
+  readonly #bounds: readonly number[];
+  /** One for each bound, and one for what is over the last. */
+  readonly #counts: Float64Array;
+  #sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = new Float64Array(bounds.length + 1);
   }
 
-  /** Ignores an unknown name: telemetry never throws. */
-  add(name: string, count = 1): void {
-    const slot = this.#slots.get(name);
-    if (slot !== undefined) this.#own[slot] = (this.#own[slot] ?? 0) + count;
+  observe(value: number): void {
+    const bounds = this.#bounds;
+    let bucket = 0;
+    while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++;
+    this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
+    this.#sum += value;
   }
 
-  /** For gauges: this thread's part of the value. */
-  set(name: string, value: number): void {
-    const slot = this.#slots.get(name);
-    if (slot !== undefined) this.#own[slot] = value;
+  observed(): Observed {
+    let count = 0;
+    const buckets = this.#bounds.map((bound, index) => {
+      count += this.#counts[index] as number;
+      return [bound, count] as const;
+    });
+    return { buckets, sum: this.#sum, count: count + (this.#counts.at(-1) as number) };
   }
+}
 
-  /** This thread's own. */
-  histogram(name: HistogramName): Histogram {
-    const { bounds, slot } = this.#layoutOf(name);
-    return new Histogram(bounds, this.#own.subarray(slot));
+/** A quantile, estimated within its bucket as Prometheus does. */
+export function quantile({ buckets, count }: Observed, share: number): number {
+  const rank = share * count;
+  let below = { bound: 0, count: 0 };
+  for (const [bound, upTo] of buckets) {
+    if (upTo >= rank && upTo > below.count)
+      return below.bound + ((bound - below.bound) * (rank - below.count)) / (upTo - below.count);
+    below = { bound, count: upTo };
   }
-
-  /** Over all threads. */
-  total(name: string): number {
-    const slot = this.#slots.get(name);
-    if (slot === undefined) return 0;
-    return this.#threads.reduce((sum, numbers) => sum + (numbers[slot] ?? 0), 0);
-  }
-
-  /** Over all threads. */
-  observed(name: HistogramName): Observed {
-    const { bounds, slot } = this.#layoutOf(name);
-    return mergeObserved(
-      bounds,
-      this.#threads.map((numbers) => numbers.subarray(slot)),
-    );
-  }
-
-  #layoutOf(name: HistogramName) {
-    return this.#histograms.get(name) ?? { bounds: [], slot: numbersPerThread };
-  }
+  return below.bound;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Counters, createCounterMemory } from "./counters.ts";
+import { Counters } from "./counters.ts";
 import { createEvents } from "./events.ts";
 import { createLog } from "./log.ts";
 
@@ -17,7 +17,7 @@ for (const [event, more] of [
     const write = (line: string) => lines.push(JSON.parse(line));
     const log = createLog({ level: "debug", format: "json", colour: false, write });
     let nowMs = 0;
-    const events = createEvents(log, new Counters([], createCounterMemory()), () => nowMs);
+    const events = createEvents(log, new Counters(), () => nowMs);
     let asked = 0;
     const fields = () => {
       asked++;
@@ -42,7 +42,7 @@ test("a flood of internal errors is logged in 20 lines per second", () => {
     colour: false,
     write: (line) => void lines.push(line),
   });
-  const events = createEvents(log, new Counters([], createCounterMemory()), () => 0);
+  const events = createEvents(log, new Counters(), () => 0);
   for (let count = 0; count < 100; count++)
     events.internalError(() => answered, new Error("the database refused it"));
   expect(lines).toHaveLength(20);
@@ -53,7 +53,7 @@ test("the log says which connection was closed at the limit", () => {
   const write = (line: string) => lines.push(JSON.parse(line));
   const log = createLog({ level: "debug", format: "json", colour: false, write });
   let nowMs = 0;
-  const events = createEvents(log, new Counters(["idle-closed"], createCounterMemory()), () => nowMs);
+  const events = createEvents(log, new Counters(), () => nowMs);
   events.connectionLimitReached("longest-idle");
   nowMs = 1000;
   events.connectionLimitReached("newest");
@@ -67,7 +67,7 @@ test("an fsync of the WAL that took over a second is logged as a stall; a slow o
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => lines.push(JSON.parse(line));
   const log = createLog({ level: "debug", format: "json", colour: false, write });
-  const events = createEvents(log, new Counters([], createCounterMemory()), () => 0);
+  const events = createEvents(log, new Counters(), () => 0);
   events.synced("wal", 999);
   events.synced("data", 5000);
   expect(lines).toEqual([]);

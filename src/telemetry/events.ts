@@ -1,5 +1,4 @@
-import type { Counters } from "./counters.ts";
-import { type Histogram, type RequestOutcome, requestOutcomes } from "./histograms.ts";
+import { type Counters, type Histogram, type RequestOutcome, requestOutcomes } from "./counters.ts";
 import type { Fields, Log } from "./log.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
 
@@ -163,17 +162,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "exception.message": reason,
       }),
     providerAvailable: () => log.info("identity provider available again"),
-    workerLost: (reason: string) =>
-      log.error("a worker died and is being replaced; requests it had not answered are safe to retry", {
-        "exception.message": reason,
-      }),
-    workerLostWhileStopping: (reason: string) =>
-      log.error(
-        "a worker died while the service was stopping; requests it had not answered are safe to retry",
-        {
-          "exception.message": reason,
-        },
-      ),
     stopping: (signal: string) =>
       log.info("stopping: finishing requests in flight", { "plant_store.stop_reason": signal }),
     drainTimedOut: () => log.warn("drain timeout reached; open connections were closed"),

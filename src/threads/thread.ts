@@ -5,7 +5,6 @@ export const threadEntries = [
   "storage/sqlite/maintenance/copy-and-check-thread",
   "storage/sqlite/reading/archive-thread",
   "storage/sqlite/writing/checkpoint-thread",
-  "workers/worker-thread",
 ] as const;
 export type ThreadEntry = (typeof threadEntries)[number];
 

@@ -8,7 +8,6 @@ export interface IdentityProvider {
   readonly jwt: JwtSettings;
   /** Fetched by the main thread alone, for all threads. */
   readonly keys: IssuerKeys;
-  /** The main thread's; each worker has its own. */
   readonly verifier: JwtVerifier;
 }
 

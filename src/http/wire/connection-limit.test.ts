@@ -5,18 +5,17 @@ import { connectionBudget } from "./connection-limit.ts";
 import { WireServer } from "./wire-server.ts";
 
 test("a reserve of file descriptors is left, however few there are, and operators have a share of the rest", () => {
-  expect(connectionBudget(1, 1024)).toEqual({ publicMax: 721, operatorMax: 103 });
-  expect(connectionBudget(2, 1024)).toEqual({ publicMax: 360, operatorMax: 103 });
-  expect(connectionBudget(1, 64)).toEqual({ publicMax: 28, operatorMax: 4 });
-  expect(connectionBudget(1, 1)).toEqual({ publicMax: 1, operatorMax: 1 });
-  expect(connectionBudget(1, 1_048_576)).toEqual({ publicMax: 9_500, operatorMax: 500 });
-  expect(connectionBudget(1, Number.POSITIVE_INFINITY)).toEqual({ publicMax: 9_500, operatorMax: 500 });
-  expect(connectionBudget(1).publicMax).toBeGreaterThan(1);
+  expect(connectionBudget(1024)).toEqual({ publicMax: 721, operatorMax: 103 });
+  expect(connectionBudget(64)).toEqual({ publicMax: 28, operatorMax: 4 });
+  expect(connectionBudget(1)).toEqual({ publicMax: 1, operatorMax: 1 });
+  expect(connectionBudget(1_048_576)).toEqual({ publicMax: 9_500, operatorMax: 500 });
+  expect(connectionBudget(Number.POSITIVE_INFINITY)).toEqual({ publicMax: 9_500, operatorMax: 500 });
+  expect(connectionBudget().publicMax).toBeGreaterThan(1);
 });
 
 test.skipIf(process.platform === "win32")("the limit is the process's own", () => {
   const module = new URL("./connection-limit.ts", import.meta.url).pathname;
-  const script = `import { connectionBudget } from ${JSON.stringify(module)}; console.log(connectionBudget(1).publicMax);`;
+  const script = `import { connectionBudget } from ${JSON.stringify(module)}; console.log(connectionBudget().publicMax);`;
   const { stdout } = spawnSync("sh", ["-c", 'ulimit -n 600; exec "$0" -e "$1"', process.execPath, script], {
     encoding: "utf8",
   });
@@ -30,7 +29,6 @@ test("past the limit the longest idle connection is closed, never one whose requ
     {
       host: "127.0.0.1",
       port: 0,
-      sharePort: false,
       connectionsMax: 4,
       onLimitReached: (which) => limitReached.push(which),
       bodyBytesMax: 1000,
@@ -99,7 +97,6 @@ test("past the limit a connection whose client does not read its response counts
     {
       host: "127.0.0.1",
       port: 0,
-      sharePort: false,
       connectionsMax: 3,
       onLimitReached: (which) => limitReached.push(which),
       bodyBytesMax: 1000,

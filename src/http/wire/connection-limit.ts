@@ -13,17 +13,16 @@ const heldMax = 1000;
 
 /** How many connections each listener may have open, within the process's limit of file descriptors. */
 export interface ConnectionBudget {
-  /** For each thread that serves the public listener. */
   readonly publicMax: number;
   /** Separate, so that a flood on the public listener does not lock operators out. */
   readonly operatorMax: number;
 }
 
-export function connectionBudget(threads: number, descriptors = descriptorLimit()): ConnectionBudget {
+export function connectionBudget(descriptors = descriptorLimit()): ConnectionBudget {
   const reserved = Math.min(descriptorsReserved, Math.ceil(descriptors / 2));
   const total = Math.max(2, Math.min(connectionsMax, descriptors - reserved));
   const operatorMax = Math.min(operatorConnectionsMax, Math.ceil(total / 8));
-  return { publicMax: Math.max(1, Math.floor((total - operatorMax) / threads)), operatorMax };
+  return { publicMax: total - operatorMax, operatorMax };
 }
 
 /**

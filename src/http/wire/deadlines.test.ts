@@ -18,7 +18,6 @@ const server = (tls: TlsMaterial | undefined) =>
     {
       host: "127.0.0.1",
       port: 0,
-      sharePort: false,
       connectionsMax: 1000,
       bodyBytesMax: 1000,
       bodyTimeoutMs: 5_000,

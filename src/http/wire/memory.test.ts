@@ -8,7 +8,6 @@ const bytesPerClientMax = 500_000;
 const serverOptions = {
   host: "127.0.0.1",
   port: 0,
-  sharePort: false,
   connectionsMax: 1000,
   bodyBytesMax: 65_536,
   bodyTimeoutMs: 10_000,

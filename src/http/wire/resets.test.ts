@@ -17,7 +17,6 @@ test("a connection that its client resets is released at once", async () => {
     {
       host: "127.0.0.1",
       port: 0,
-      sharePort: false,
       connectionsMax,
       onLimitReached: () => closedForAnother++,
       bodyBytesMax: 1000,

@@ -6,7 +6,7 @@ import { WireServer } from "./wire-server.ts";
 // TCP may split a stream anywhere. The responses must not depend on where.
 const bodyBytesMax = 300;
 const server = new WireServer(
-  { host: "127.0.0.1", port: 0, sharePort: false, connectionsMax: 1000, bodyBytesMax, bodyTimeoutMs: 20_000 },
+  { host: "127.0.0.1", port: 0, connectionsMax: 1000, bodyBytesMax, bodyTimeoutMs: 20_000 },
   {
     handle(connection, head) {
       const { method, path, keepAlive } = head;

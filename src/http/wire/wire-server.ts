@@ -1,4 +1,4 @@
-import type { Socket, TCPSocketListener, TCPSocketListenOptions } from "bun";
+import type { Socket, TCPSocketListener } from "bun";
 import { Connection } from "./connection.ts";
 import type { CoarseClock } from "./connection-state.ts";
 import type { WireHandlers, WireLimits } from "./wire-handlers.ts";
@@ -16,7 +16,6 @@ export interface TlsMaterial {
 export interface WireServerOptions extends WireLimits {
   readonly host: string;
   readonly port: number;
-  readonly sharePort: boolean;
   /** Undefined for plain text. */
   readonly tls?: TlsMaterial | undefined;
   /** With one more than this, the longest idle connection is closed. */
@@ -89,11 +88,9 @@ export class WireServer implements CoarseClock {
   #listen(): TCPSocketListener<Connection> {
     const options = this.#options;
     const { host, port, tls } = options;
-    // Bun supports reusePort here, though its types do not say so.
-    const listen: TCPSocketListenOptions<Connection> & { reusePort: boolean } = {
+    return Bun.listen<Connection>({
       hostname: host,
       port,
-      reusePort: options.sharePort,
       // A client may close its half and still wait for the answer.
       allowHalfOpen: true,
       ...(tls && { tls: tlsOptions(tls) }),
@@ -122,8 +119,7 @@ export class WireServer implements CoarseClock {
         // Followed by close; a peer that goes away is not an error.
         error: () => {},
       },
-    };
-    return Bun.listen(listen);
+    });
   }
 
   // There always is one: the connection that has just been opened.
