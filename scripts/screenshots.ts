@@ -66,7 +66,7 @@ async function takePictures(
 
 async function takeLooks({ page, take }: Camera): Promise<void> {
   await page.setViewportSize({ width: 1280, height: overviewPx });
-  await take("overview", "/", ".bars a", () => page.getByRole("button", { name: "7 d" }).click());
+  await take("overview", "/", ".latest a", () => page.getByRole("button", { name: "7 d" }).click());
   await page.setViewportSize({ width: 1280, height: 800 });
   await take("plants", "/plants?name=rosa", ".rows .row");
   await take("plant", "/plants", ".rows .row", async () => {

@@ -18,7 +18,7 @@ interface Scene {
 }
 
 const scenes: Readonly<Record<string, Scene>> = {
-  overview: { path: "/", ready: ".bars a" },
+  overview: { path: "/", ready: ".latest a" },
   plants: { path: "/plants", ready: ".rows .row:not(.blank)" },
   plant: { path: `/plants/${smallestId}`, ready: ".facts" },
   "add-plant": { path: "/plants", ready: "dialog form", button: "Add a plant" },

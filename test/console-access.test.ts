@@ -38,7 +38,7 @@ const walks: Readonly<Record<string, Walk>> = {
   "the overview, the audit trail and the system": {
     path: "/",
     scenes: [
-      { name: "the overview", ready: ".bars a" },
+      { name: "the overview", ready: ".latest a" },
       { name: "the audit trail", ready: ".audit", act: follow("Audit") },
       { name: "the system", ready: ".system-table code", act: follow("System") },
     ],
@@ -306,7 +306,7 @@ describe("with the keyboard only", () => {
     "a user can change the page, hear its heading, and add a plant",
     async () => {
       const page = await open("/");
-      await page.locator(".bars a").first().waitFor();
+      await page.locator(".latest a").first().waitFor();
       await tabTo(page, "Tokens");
       await page.keyboard.press("Enter");
       await eventually(async () => (await focused(page)) === "Tokens");

@@ -95,9 +95,7 @@ test(
     await page.getByText("Last backup 3 hours ago").waitFor();
     await page.getByRole("button", { name: "7 d" }).click();
     await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
-    expect(await page.locator(".legend").textContent()).toMatch(
-      /^Created 840Refused 0 since the start, \d\d:\d\d/,
-    );
+    expect(await page.locator(".legend").textContent()).toMatch(/^Created 840Refused 0 since the start/);
   },
   testMs,
 );

@@ -451,14 +451,13 @@ onEveryEngine((engine) => {
         await expect(store.archive.page(request({ cursor }))).rejects.toThrow(CursorProblem);
     });
 
-    test("totals, minutes and tags are counted", async () => {
+    test("totals and minutes are counted", async () => {
       for (const _ of [1, 2, 3]) expect(await store.archive.total()).toBe(25);
       expect(await store.archive.createdPerBucket(startMs - minuteMs, 4, minuteMs)).toEqual([0, 5, 5, 5]);
       expect(await store.archive.createdPerBucket(startMs - 60 * minuteMs, 3, 60 * minuteMs)).toEqual([
         0, 25, 0,
       ]);
       expect(await store.archive.count({}, undefined, 1000)).toEqual({ plants: 25, next: undefined });
-      expect(await store.archive.topTags(5)).toEqual([{ tag: "tree", plants: 9 }]);
     });
 
     test("a plant keeps its time, and is found by it, after the clock was set back", async () => {

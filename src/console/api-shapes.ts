@@ -29,7 +29,6 @@ export interface Overview {
   /** Since the start of the service, as are those over time. */
   readonly refusals: readonly RefusalCount[];
   readonly ratePerSecond?: number;
-  readonly topTags?: { readonly countedAt: string; readonly tags: readonly TagCount[] };
   readonly store: {
     readonly engine: string;
     readonly ready: boolean;
@@ -61,11 +60,6 @@ export interface RefusalCount {
   readonly error: number;
   readonly reason: string;
   readonly count: number;
-}
-
-export interface TagCount {
-  readonly tag: string;
-  readonly plants: string;
 }
 
 export interface FeedEvent {

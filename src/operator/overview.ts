@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import packageFile from "../../package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -6,7 +7,6 @@ import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { type Counters, quantile } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
-import { latestCount } from "./latest-count.ts";
 
 export interface OverviewParts {
   readonly archive: PlantArchive;
@@ -22,11 +22,12 @@ export interface OverviewParts {
 const minutesReported = 180;
 const minuteMs = 60_000;
 const rateOverMs = 10_000;
-const tagsReported = 10;
 const hoursReported = 168;
 const hourMs = 3_600_000;
-const recountTagsAfterMs = 2000;
 const recountHoursAfterMs = 20_000;
+// Counting a week may read an entire index: rarely enough to use a small share of a core, whatever the store's size.
+const recountShare = 20;
+const firstCountWaitMs = 150;
 // A plant gets its time before it is committed, and the nodes' clocks differ; after this, a minute gets no more plants.
 const settledAfterMs = 30_000;
 // Except plants copied from another store, so all minutes are recounted now and then.
@@ -37,9 +38,8 @@ export const overview = {
   path: "/api/overview",
   scope: "operator:read",
   handler({ archive, intake, engine, lastBackup, startedAtMs, counters, events }) {
-    const tags = latestCount(recountTagsAfterMs, () => countTags(archive));
     const minutes = new MinuteCounts(archive);
-    const hours = latestCount(recountHoursAfterMs, () => countHours(archive));
+    const hours = new HourCounts(archive);
     const failing = new Set<string>();
     // A figure that cannot be read is omitted, and the others are sent.
     const figure = async <Value>(name: string, read: Promise<Value>): Promise<Value | undefined> => {
@@ -55,17 +55,15 @@ export const overview = {
     };
     return async (exchange) => {
       const nowMs = Date.now();
-      const [total, perMinute, ratePerSecond, diskUsage, lastBackupAt, ready, topTags, perHour] =
-        await Promise.all([
-          figure("total", archive.total().then(String)),
-          figure("perMinute", minutes.at(nowMs)),
-          figure("ratePerSecond", recentRate(archive, nowMs)),
-          figure("diskUsage", archive.diskUsage()),
-          figure("lastBackupAt", timeOfLast(lastBackup)),
-          intake.ready(),
-          tags(),
-          hours(),
-        ]);
+      const [total, perMinute, ratePerSecond, diskUsage, lastBackupAt, ready, perHour] = await Promise.all([
+        figure("total", archive.total().then(String)),
+        figure("perMinute", minutes.at(nowMs)),
+        figure("ratePerSecond", recentRate(archive, nowMs)),
+        figure("diskUsage", archive.diskUsage()),
+        figure("lastBackupAt", timeOfLast(lastBackup)),
+        intake.ready(),
+        hours.latest(),
+      ]);
       if (total === undefined && perMinute === undefined && ratePerSecond === undefined)
         throw new HttpError("store-unavailable", "The store cannot be read right now.");
       exchange.json({
@@ -73,7 +71,6 @@ export const overview = {
         perMinute: perMinute && withRefusals(perMinute, (...span) => events.refusals.perMinute(...span)),
         perHour: perHour && withRefusals(perHour, (...span) => events.refusals.perHour(...span)),
         ratePerSecond,
-        topTags,
         refusals: refusalsByError(counters),
         store: { engine, ready, ...diskUsage, lastBackupAt, fsync: fsyncTimes(counters) },
         version: packageFile.version,
@@ -153,16 +150,38 @@ export class MinuteCounts {
   }
 }
 
-async function countTags(archive: PlantArchive) {
-  const countedAt = new Date().toISOString();
-  const tags = await archive.topTags(tagsReported);
-  return { countedAt, tags: tags.map(({ tag, plants }) => ({ tag, plants: String(plants) })) };
-}
+/** Plants in each of the last hours, counted in the background: nobody waits for a count of millions. */
+class HourCounts {
+  readonly #archive: PlantArchive;
+  #counted: CountsOverTime | undefined;
+  #counting: Promise<void> | undefined;
+  #dueMs = Number.NEGATIVE_INFINITY;
 
-/** The current hour is the last. */
-async function countHours(archive: PlantArchive): Promise<CountsOverTime> {
-  const fromMs = (Math.floor(Date.now() / hourMs) + 1 - hoursReported) * hourMs;
-  return { fromMs, creates: await archive.createdPerBucket(fromMs, hoursReported, hourMs) };
+  constructor(archive: PlantArchive) {
+    this.#archive = archive;
+  }
+
+  /** The last count; undefined while the first takes long. */
+  async latest(): Promise<CountsOverTime | undefined> {
+    if (this.#counting === undefined && performance.now() >= this.#dueMs) this.#counting = this.#count();
+    if (this.#counted === undefined) await Promise.race([this.#counting, sleep(firstCountWaitMs)]);
+    return this.#counted;
+  }
+
+  async #count(): Promise<void> {
+    const startMs = performance.now();
+    // The current hour is the last.
+    const fromMs = (Math.floor(Date.now() / hourMs) + 1 - hoursReported) * hourMs;
+    try {
+      const creates = await this.#archive.createdPerBucket(fromMs, hoursReported, hourMs);
+      this.#counted = { fromMs, creates };
+    } catch {
+      // The figures beside it come from the same store, and report that it cannot be read.
+    }
+    const tookMs = performance.now() - startMs;
+    this.#dueMs = performance.now() + Math.max(recountHoursAfterMs, tookMs * recountShare);
+    this.#counting = undefined;
+  }
 }
 
 /** The median and the 99th percentile of the fsyncs since the start, of each file that had any. */

@@ -49,11 +49,6 @@ export interface MatchCount {
   readonly next: string | undefined;
 }
 
-export interface TagCount {
-  readonly tag: string;
-  readonly plants: number;
-}
-
 export interface Arrivals {
   /** The oldest first. */
   readonly plants: readonly StoredPlant[];
@@ -92,8 +87,6 @@ export interface PlantArchive {
   count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount>;
   /** How many were stored in each of that many buckets of `bucketMs`, starting at `fromMs`. */
   createdPerBucket(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]>;
-  /** The most frequent tags. May take seconds on a large store. */
-  topTags(limit: number): Promise<readonly TagCount[]>;
   /** What was stored since the cursor, each plant at least once; without a cursor, no plants and the current cursor. */
   arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals>;
   /** The sizes of the data file and its WAL, and the free space on their disk, if the engine knows them. */

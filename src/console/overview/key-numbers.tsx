@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Overview } from "../api-shapes.ts";
-import { formatBytes, formatCount, formatRate, formatShare, formatShortTime } from "../format.ts";
+import { formatBytes, formatCount, formatRate, formatShare } from "../format.ts";
 import { type ChartRange, startedWithin } from "./chart-ranges.ts";
 import { LiveTotal } from "./live-total.tsx";
 import { Trend } from "./trend.tsx";
@@ -50,9 +50,7 @@ interface RefusedProps {
 }
 
 function Refused({ recent, refusals, startedAt }: RefusedProps) {
-  const period = startedWithin(recent, startedAt)
-    ? `since ${formatShortTime(startedAt)}`
-    : `in ${recent.label}`;
+  const period = startedWithin(recent, startedAt) ? "since the start" : `in ${recent.label}`;
   return (
     <Kpi
       id="refused"

@@ -12,7 +12,6 @@ import { LatestPlants } from "./latest-plants.tsx";
 import { RateChart } from "./rate-chart.tsx";
 import { Refusals } from "./refusals.tsx";
 import { StatusStrip } from "./status-strip.tsx";
-import { TopTags } from "./top-tags.tsx";
 import { useOverview } from "./use-overview.ts";
 
 const defaultRange = "3 h";
@@ -81,10 +80,7 @@ function Figures({ overview, staleSince }: FiguresProps) {
       </Panel>
       <div class="columns">
         <LatestPlants staleSince={staleSince} />
-        <div class="stack">
-          <Refusals overview={overview} staleSince={staleSince} />
-          <TopTags topTags={overview.topTags} total={Number(overview.total ?? 0)} staleSince={staleSince} />
-        </div>
+        <Refusals overview={overview} staleSince={staleSince} />
       </div>
     </>
   );

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
-import { formatCount, formatPlural, formatShortTime } from "../format.ts";
+import { formatCount, formatPlural } from "../format.ts";
 import { useThemeVersion } from "../parts/theme.tsx";
 import { chartOptions, chartSize, formatStep } from "./chart-options.ts";
 import { type ChartRange, startedWithin } from "./chart-ranges.ts";
@@ -58,7 +58,7 @@ export function RateChart({ range, startedAt }: RateChartProps) {
         {range.refusals && (
           <span class="key-refused">
             Refused {formatCount(sum(range.refusals))}
-            {startedWithin(range, startedAt) && ` since the start, ${formatShortTime(startedAt)}`}
+            {startedWithin(range, startedAt) && " since the start"}
           </span>
         )}
         <span>

@@ -1,14 +1,15 @@
-import type { Overview, RefusalCount } from "../api-shapes.ts";
-import { formatShortTime } from "../format.ts";
+import type { Overview } from "../api-shapes.ts";
+import { formatCount, formatShare, formatShortTime } from "../format.ts";
 import { Panel } from "../parts/panel.tsx";
-import { CountBars } from "./count-bars.tsx";
 
 interface RefusalsProps {
   readonly overview: Pick<Overview, "refusals" | "startedAt">;
   readonly staleSince: string | undefined;
 }
 
-/** What was refused since the service started, by reason, the most frequent first. */
+const serverErrorsFrom = 50_000;
+
+/** What was refused since the service started, by reason, the most frequent first. A bar is as long as its share. */
 export function Refusals({ overview: { refusals, startedAt }, staleSince }: RefusalsProps) {
   const whole = refusals.reduce((sum, { count }) => sum + count, 0);
   return (
@@ -21,15 +22,21 @@ export function Refusals({ overview: { refusals, startedAt }, staleSince }: Refu
       {whole === 0 ? (
         <p class="note">Nothing was refused. Requests with an error appear here, with their reason.</p>
       ) : (
-        <CountBars bars={refusals.map(barOf)} whole={whole} longNames />
+        <ol class="bars">
+          {refusals.map(({ error, reason, count }) => (
+            <li key={error}>
+              <span class="bar-name">
+                {error} {reason.replaceAll("`", "")}
+              </span>
+              <span class={error >= serverErrorsFrom ? "bar-track bad" : "bar-track"}>
+                <span style={{ width: `${(count / whole) * 100}%` }} />
+              </span>
+              <span class="bar-count">{formatCount(count)}</span>
+              <span class="bar-count">{formatShare(count / whole)}</span>
+            </li>
+          ))}
+        </ol>
       )}
     </Panel>
   );
 }
-
-function barOf({ error, reason, count }: RefusalCount) {
-  const kind = error >= serverErrorsFrom ? ("bad" as const) : ("refused" as const);
-  return { key: String(error), name: `${error} ${reason.replaceAll("`", "")}`, count, kind };
-}
-
-const serverErrorsFrom = 50_000;

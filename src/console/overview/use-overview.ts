@@ -3,7 +3,7 @@ import type { Overview } from "../api-shapes.ts";
 import { useSession } from "../session.ts";
 
 const refreshMs = 4000;
-// Until the tags and the hours have been counted.
+// Until the hours have been counted.
 const countingMs = 1000;
 
 /** The overview, refreshed every few seconds while the page is visible. */
@@ -23,8 +23,8 @@ export function useOverview() {
     let delayMs = refreshMs;
     try {
       const fresh = await api.get<Overview>("/api/overview", signal);
-      if (fresh.topTags === undefined || fresh.perHour === undefined) delayMs = countingMs;
-      setOverview((previous) => withTags(previous, fresh));
+      if (fresh.perHour === undefined) delayMs = countingMs;
+      setOverview(fresh);
       setLoadedAt(new Date().toISOString());
       setError(undefined);
     } catch (reason) {
@@ -51,10 +51,4 @@ export function useOverview() {
   }, [refresh, feed]);
 
   return { overview, loadedAt, error, refresh: () => void refresh() };
-}
-
-// Counting takes seconds in a large store; until then the previous count is shown.
-function withTags(previous: Overview | undefined, fresh: Overview): Overview {
-  if (fresh.topTags !== undefined || previous?.topTags === undefined) return fresh;
-  return { ...fresh, topTags: previous.topTags };
 }

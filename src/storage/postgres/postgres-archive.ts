@@ -8,7 +8,6 @@ import {
   type PlantFilter,
   type PlantPage,
   type StoredPlant,
-  type TagCount,
 } from "../../plants/plant-archive.ts";
 import type { Row } from "./connection.ts";
 import type { Connections } from "./connections.ts";
@@ -118,13 +117,6 @@ export class PostgresArchive implements PlantArchive {
     const counts = new Array<number>(buckets).fill(0);
     for (const [offset, count] of rows) counts[Number(offset) / bucketMs] = Number(count);
     return counts;
-  }
-
-  async topTags(limit: number): Promise<readonly TagCount[]> {
-    const sql = `SELECT tag, count(*) AS plants FROM plants WHERE tag IS NOT NULL
-        GROUP BY tag ORDER BY plants DESC, tag LIMIT $1`;
-    const rows = await this.#read(sql, [limit]);
-    return rows.map(([tag, plants]) => ({ tag: tag ?? "", plants: Number(plants) }));
   }
 
   async arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals> {

@@ -1,5 +1,5 @@
 import type { Database, Statement } from "bun:sqlite";
-import type { PlantFilter, TagCount } from "../../plants/plant-archive.ts";
+import type { PlantFilter } from "../../plants/plant-archive.ts";
 
 /**
  * How many plants a block has: block 0 is seq 1 to 1024, and so on. Every full block has summaries of its tags, names and
@@ -145,20 +145,6 @@ export function countTag(database: Database, tag: string): number {
     )
     .get(tag, tag);
   return Number(row?.plants ?? 0n);
-}
-
-/** The most frequent tags, from the counts of blocks and the plants that are in no full block yet. */
-export function topTags(database: Database, limit: number): readonly TagCount[] {
-  return database
-    .query<{ tag: string; plants: bigint }, [number]>(
-      `SELECT tag, sum(plants) AS plants FROM (
-         SELECT tag, plants FROM tag_windows
-         UNION ALL
-         SELECT tag, 1 FROM plants WHERE seq > ${lastSummarisedSql} AND tag IS NOT NULL
-       ) GROUP BY tag ORDER BY plants DESC, tag LIMIT ?`,
-    )
-    .all(limit)
-    .map(({ tag, plants }) => ({ tag, plants: Number(plants) }));
 }
 
 /** How many plants have their time in each of that many buckets. A block whose plants are all of one bucket is not read. */

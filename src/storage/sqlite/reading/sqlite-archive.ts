@@ -11,9 +11,8 @@ import {
   type PlantFilter,
   type PlantPage,
   type StoredPlant,
-  type TagCount,
 } from "../../../plants/plant-archive.ts";
-import { countTag, createdPerBucket, lastSeq, topTags } from "../block-summaries.ts";
+import { countTag, createdPerBucket, lastSeq } from "../block-summaries.ts";
 import { fileSize } from "../durable-files.ts";
 import {
   allColumns,
@@ -113,10 +112,6 @@ export class SqliteArchive implements PlantArchive {
       sliceSeqs = nextWidth(sliceSeqs, performance.now() - startMs);
     }
     return { plants, next: undefined };
-  }
-
-  async topTags(limit: number): Promise<readonly TagCount[]> {
-    return topTags(this.#database, limit);
   }
 
   async arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals> {

@@ -58,7 +58,6 @@ export class ThreadedArchive implements PlantArchive {
     this.#use((thread) => thread.ask("createdPerBucket", fromMs, buckets, bucketMs));
   count = (filter: PlantFilter, cursor: string | undefined, msMax: number) =>
     this.#use((thread) => thread.ask("count", filter, cursor, msMax));
-  topTags = (limit: number) => this.#use((thread) => thread.ask("topTags", limit));
   arrivedSince = (cursor: string | undefined, limit: number) =>
     this.#use((thread) => thread.ask("arrivedSince", cursor, limit));
   diskUsage = () => this.#use((thread) => thread.ask("diskUsage"));
