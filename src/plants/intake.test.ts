@@ -14,7 +14,6 @@ const created: Outcome = { kind: "created" };
 class CuedStore implements PlantStore {
   batchesInFlightMax = 1;
   canBecomeUnreachable = false;
-  batchArrivalsIdeal: number | undefined;
   readonly batches: number[] = [];
   next: () => Promise<void> = async () => {};
 
@@ -53,21 +52,6 @@ describe("the intake", () => {
     expect(store.batches).toEqual([50]);
   });
 
-  test.each([
-    [undefined, 512, [512]],
-    [231, 200, [200]],
-    [231, 512, [231, 231, 50]],
-    // No more than three parts of what is pending, those in flight included.
-    [50, 300, [100, 100, 67, 33]],
-    [5000, 1500, [1000, 500]],
-  ])("where a batch should have %p of %i, they are stored in several", async (ideal, count, batches) => {
-    const { store, create } = setUp(2000);
-    store.batchArrivalsIdeal = ideal;
-    // All arrive in one turn; those that are settled stay away.
-    await Promise.all(Array.from({ length: count }, (_, id) => create(id)));
-    expect(store.batches).toEqual(batches);
-  });
-
   test("stores a single plant immediately, without waiting for others", async () => {
     const { create } = setUp();
     const startMs = performance.now();
@@ -91,16 +75,6 @@ describe("the intake", () => {
     const many = setUp(5000);
     await Promise.all(Array.from({ length: 2500 }, (_, id) => many.create(id)));
     expect(many.store.batches).toEqual([1000, 1000, 500]);
-  });
-
-  test("starts to write before the turn ends once there are as many as the last batch should have had", async () => {
-    const { store, create } = setUp();
-    store.batchArrivalsIdeal = 20;
-    await create(0);
-    await new Promise((resolve) => setImmediate(resolve));
-    const all = Array.from({ length: 20 }, (_, id) => create(id));
-    expect(store.batches).toEqual([1, 20]);
-    await Promise.all(all);
   });
 
   test("has room for the plant that a client sends as soon as its last one is answered", async () => {

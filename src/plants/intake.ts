@@ -36,8 +36,6 @@ interface Waiting extends Arrival {
 
 // Far above what arrives in one turn of the event loop, small enough not to delay the next batch.
 const batchArrivalsMax = 1000;
-// Pending plants are split into at most this many batches, whatever size the store asks for.
-const partsMax = 3;
 const probeEveryMs = 500;
 
 /**
@@ -47,7 +45,7 @@ const probeEveryMs = 500;
 export class Intake {
   readonly #options: IntakeOptions;
   readonly #drainsMax: number;
-  #fullBatch: number;
+  readonly #fullBatch: number;
   #queue: Waiting[] = [];
   #pending = 0;
   #drains = 0;
@@ -142,18 +140,10 @@ export class Intake {
   }
 
   #nextBatch(): Waiting[] {
-    const arrivalsMax = this.#arrivalsMax();
-    this.#fullBatch = Math.min(arrivalsMax, this.#options.pendingMax);
-    if (this.#queue.length > arrivalsMax) return this.#queue.splice(0, arrivalsMax);
+    if (this.#queue.length > batchArrivalsMax) return this.#queue.splice(0, batchArrivalsMax);
     const batch = this.#queue;
     this.#queue = [];
     return batch;
-  }
-
-  #arrivalsMax(): number {
-    const ideal = this.#options.store.batchArrivalsIdeal;
-    if (ideal === undefined) return batchArrivalsMax;
-    return Math.min(batchArrivalsMax, Math.ceil(Math.max(ideal, this.#pending / partsMax)));
   }
 
   /** Returns the function that settles the batch. */

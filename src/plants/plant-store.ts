@@ -25,8 +25,6 @@ export type Result = Outcome | "store-unavailable";
 export interface PlantStore {
   /** How many batches may be written concurrently. */
   readonly batchesInFlightMax: number;
-  /** How many arrivals a batch should have if more are pending; undefined if there is no such limit. */
-  readonly batchArrivalsIdeal?: number | undefined;
   /** Whether it can become unreachable while nobody writes, so that only a probe can find out. */
   readonly canBecomeUnreachable: boolean;
 

@@ -14,7 +14,7 @@ import { Checkpointer } from "./writing/checkpointer.ts";
 import { DataFileWatch, type WatchedFile } from "./writing/data-file-watch.ts";
 import { openWriter } from "./writing/open-writer.ts";
 import { SqlitePlants } from "./writing/sqlite-plants.ts";
-import { DiskSpeed, takeOverSync } from "./writing/wal-sync.ts";
+import { takeOverSync } from "./writing/wal-sync.ts";
 import { Writer } from "./writing/writer.ts";
 
 /** The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others only read. */
@@ -51,7 +51,6 @@ export class SqliteStore implements AsyncDisposable {
       checkpointed: (succeeded) => events.checkpointed?.(succeeded),
       whilePaused: (work) => this.#writer.whilePaused(work),
     });
-    const disk = new DiskSpeed();
     this.#writer = new Writer(database, {
       committed: (tookMs) => {
         events.synced?.("wal", tookMs);
@@ -61,9 +60,9 @@ export class SqliteStore implements AsyncDisposable {
         this.#fail(reason, { reason: "sync-failed" });
         return reason;
       },
-      syncWal: takeOverSync(database, this.#watch.wal, disk),
+      syncWal: takeOverSync(database, this.#watch.wal),
     });
-    this.plants = new SqlitePlants(database, this.#writer, events, disk);
+    this.plants = new SqlitePlants(database, this.#writer, events);
     this.audit = new SqliteAudit(database, this.#writer);
     this.tokens = new SqliteTokens(database, { writer: this.#writer, audit: this.audit });
     this.archive = new ThreadedArchive(real, () => this.#writer.synced());

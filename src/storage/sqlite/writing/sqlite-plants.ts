@@ -4,7 +4,6 @@ import { type Arrival, type Outcome, OutcomeUnknown, type PlantStore } from "../
 import type { StoreEvents } from "../../store.ts";
 import { BlockSummaries } from "../block-summaries.ts";
 import { readPragma } from "../connect.ts";
-import { DiskSpeed } from "./wal-sync.ts";
 import type { Writer } from "./writer.ts";
 
 // Holds the inner pages of the index of ids for fifty million plants. With SQLite's default of two megabytes, a random id
@@ -21,7 +20,6 @@ export class SqlitePlants implements PlantStore {
   readonly canBecomeUnreachable = false;
   readonly #database: Database;
   readonly #writer: Writer;
-  readonly #disk: DiskSpeed;
   readonly #insert: Statement;
   readonly #select: Statement<{ name: string; tag: string | null }, [bigint]>;
   readonly #summaries: BlockSummaries;
@@ -29,10 +27,9 @@ export class SqlitePlants implements PlantStore {
   readonly #events: StoreEvents;
   #lastCreatedAtMs: number;
 
-  constructor(database: Database, writer: Writer, events: StoreEvents, disk = new DiskSpeed()) {
+  constructor(database: Database, writer: Writer, events: StoreEvents) {
     this.#database = database;
     this.#writer = writer;
-    this.#disk = disk;
     this.#events = events;
     database.run(`PRAGMA cache_size = -${cacheKib}`);
     this.#summaries = new BlockSummaries(database);
@@ -44,10 +41,6 @@ export class SqlitePlants implements PlantStore {
       "SELECT created_at_ms FROM plants ORDER BY seq DESC LIMIT 1",
     );
     this.#lastCreatedAtMs = Number(newest.get()?.created_at_ms ?? 0n);
-  }
-
-  get batchArrivalsIdeal(): number | undefined {
-    return this.#disk.plantsPerSync;
   }
 
   create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {

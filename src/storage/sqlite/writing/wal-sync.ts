@@ -13,11 +13,6 @@ const trialAgainAfterMs = 10_000;
 // If even the shortest background fsync took longer, a trial would only delay requests. Not less: a busy thread learns of a
 // fast one only after some milliseconds.
 const trialMsMax = 10;
-// For each millisecond of an fsync. A plant takes the thread 20 to 30 microseconds, so the work of a batch is longer than its fsync.
-const plantsPerSyncMs = 75;
-const plantsPerSyncMin = 64;
-// Adapts to a disk that changes within a few dozen fsyncs.
-const medianStep = 1.05;
 // After this many more slow ones than fast ones the disk counts as slow; an occasional slow one does not matter.
 const slowSyncsMax = 8;
 
@@ -26,7 +21,7 @@ const slowSyncsMax = 8;
  * by themselves. Undefined if only SQLite knows the call that reaches the disk: on macOS, fsync stops at the drive's
  * cache.
  */
-export function takeOverSync(database: Database, wal: number, disk: DiskSpeed): SyncWal | undefined {
+export function takeOverSync(database: Database, wal: number, disk = new DiskSpeed()): SyncWal | undefined {
   if (platform() !== "linux") return undefined;
   database.run("PRAGMA synchronous = NORMAL");
   return () => {
@@ -46,18 +41,6 @@ export class DiskSpeed {
   #syncsBeforeTrial = trialAfterSyncs;
   #noTrialBeforeMs = Number.NEGATIVE_INFINITY;
   #shortestMs = Number.POSITIVE_INFINITY;
-  // Of the background fsyncs. Not their mean: a busy thread learns of some of them late, and the later, the larger its batches.
-  #medianMs: number | undefined;
-
-  /**
-   * How many plants one fsync should cover, however many wait; undefined for all. During the fsync, the plants of the previous
-   * batch are answered and their clients' next ones parsed: if all clients are in one batch, there are none, and the thread
-   * is idle. But a batch whose work is shorter than the fsync would only cause more fsyncs.
-   */
-  get plantsPerSync(): number | undefined {
-    if (this.#fast || this.#medianMs === undefined) return undefined;
-    return Math.max(plantsPerSyncMin, this.#medianMs * plantsPerSyncMs);
-  }
 
   mayWait(nowMs: number): boolean {
     if (this.#fast) return true;
@@ -70,9 +53,6 @@ export class DiskSpeed {
 
   syncedInBackground(tookMs: number): void {
     this.#shortestMs = Math.min(this.#shortestMs, tookMs);
-    this.#medianMs ??= tookMs;
-    // Converges to the median.
-    this.#medianMs *= tookMs > this.#medianMs ? medianStep : 1 / medianStep;
   }
 
   /** An fsync was waited for. */
