@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { AuditEntry } from "../src/access/audit.ts";
 import { revokeTokens, rotateToken, type Token, TokenProblem } from "../src/access/tokens.ts";
-import { CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
+import { beginning, CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
 import type { Arrival } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
 import type { Store } from "../src/storage/store.ts";
@@ -494,16 +494,57 @@ onEveryEngine((engine) => {
 
     test("every new plant is returned at least once to a reader that keeps asking", async () => {
       await using live = await openNew();
-      let { plants, cursor } = await live.archive.arrivedSince(undefined, 10);
+      let { plants, newest: after } = await live.archive.page(request({}));
       expect(plants).toEqual([]);
       const seen = new Set<bigint>();
       for (let round = 0; round < 6; round++) {
         const batch = Array.from({ length: 7 }, (_, index) => arrival(round * 7 + index, "a"));
         await live.plants.create(batch, Date.now());
-        ({ plants, cursor } = await live.archive.arrivedSince(cursor, 100));
+        ({ plants, next: after } = await live.archive.pageAfter({ ...request({ limit: 100 }), after }));
         for (const { id } of plants) seen.add(id);
       }
       expect(seen.size).toBe(42);
+    });
+
+    /** All plants from the beginning, as a client that follows the store gets them, until it has caught up. */
+    const followed = async (filter: PageRequest["filter"], limit: number, searchMsMax = 5000) => {
+      const plants = [];
+      for (let after = beginning, pages = 0; ; pages++) {
+        const page = await store.archive.pageAfter({ after, filter, limit, searchMsMax });
+        plants.push(...page.plants);
+        after = page.next;
+        if (page.next === page.newest) return plants;
+        expect(pages).toBeLessThan(100);
+      }
+    };
+
+    test("from the beginning, a follower gets what the list has, oldest first, page by page and filtered", async () => {
+      for (const filter of [{}, ...filters.map(([, one]) => one)]) {
+        const listed = await allPages({ filter, order: "oldest-first" });
+        for (const limit of [1, 7, 25, 26]) expect(await followed(filter, limit)).toEqual(listed);
+        // A search that has no time left returns a cursor to go on with, and progresses.
+        expect(await followed(filter, 7, 0)).toEqual(listed);
+      }
+    });
+
+    test("at the end a page is empty, and has a cursor to go on with", async () => {
+      const { newest } = await store.archive.page(request({ limit: 1 }));
+      for (const filter of [
+        {},
+        { tag: "none" },
+        { namePart: "none" },
+        { sinceMs: startMs + 60 * minuteMs },
+      ]) {
+        const page = await store.archive.pageAfter({ ...request({ filter }), after: newest });
+        expect(page).toEqual({ plants: [], next: page.newest, newest: page.newest, searched: 0 });
+        // On PostgreSQL time passes, and with it the position.
+        if (engine.name === "sqlite") expect(page.newest).toBe(newest);
+      }
+    });
+
+    test("a cursor that no page returned cannot be followed", async () => {
+      for (const after of ["", "x", "00", "1.2.3.4", "9".repeat(40), "1;DROP TABLE plants", "0.0.0"])
+        await expect(store.archive.pageAfter({ ...request({}), after })).rejects.toThrow(CursorProblem);
     });
   });
 });

@@ -13,7 +13,13 @@ export interface CatalogueEntry {
 }
 
 // Only the operator listener responds with these.
-const operatorKinds = ["wrong-parameter", "no-such-plant", "no-such-token", "wrong-host"] as const;
+const operatorKinds = [
+  "wrong-parameter",
+  "no-such-plant",
+  "no-such-token",
+  "stale-cursor",
+  "wrong-host",
+] as const;
 
 export type ErrorKind =
   | RefusalKind
@@ -151,6 +157,13 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     when: "the body did not arrive in time",
     remedy: "Send the body without pauses; nothing was stored, and sending it again is safe.",
     example: "The body did not arrive within 10 s.",
+  },
+  "stale-cursor": {
+    error: 41001,
+    when: "the cursor is of another store, or of this one before it was restored",
+    remedy: "Compare what you have with this store; then start again with after=0.",
+    example:
+      "The cursor is of another store, or of this one before it was restored. Start again with after=0.",
   },
   "body-too-large": {
     error: 41301,

@@ -1,7 +1,7 @@
 import { presentPlant } from "../files/present-plant.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Route } from "../http/route.ts";
-import type { PlantArchive } from "../plants/plant-archive.ts";
+import { type PlantArchive, type PlantPage, StaleCursor } from "../plants/plant-archive.ts";
 import {
   filterParameters,
   orWrongParameter,
@@ -11,6 +11,8 @@ import {
   readId,
   readQuery,
   readText,
+  type Values,
+  wrong,
 } from "./parameters.ts";
 
 interface Parts {
@@ -23,23 +25,18 @@ const limitMax = 1000;
 const searchMsMax = 400;
 const countMsMax = 800;
 
-/** A page may be short, or even empty, and still have `next`. */
+/**
+ * Lists plants, or with `after` what was stored after that cursor, the oldest first. A page may be short, or even empty, and
+ * still not be the last: then it has a `next`, or with `after` one that is not `newest`.
+ */
 export const listPlants: Route<Parts> = {
   method: "GET",
   path: "/api/plants",
   scope: "operator:read",
   handler: (parts) => async (exchange) => {
-    const values = readQuery(exchange.query, [...filterParameters, "limit", "cursor", "order"]);
-    const order = readChoice(values, "order", ["newest", "oldest"]) ?? "newest";
-    const request = {
-      filter: readFilter(values),
-      order: order === "newest" ? ("newest-first" as const) : ("oldest-first" as const),
-      cursor: readText(values, "cursor"),
-      limit: readCount(values, "limit", limitDefault, limitMax),
-      searchMsMax,
-    };
-    const { plants, next, searched } = await orWrongParameter(parts.archive.page(request));
-    exchange.json({ plants: plants.map(presentPlant), next, searched });
+    const values = readQuery(exchange.query, [...filterParameters, "limit", "cursor", "order", "after"]);
+    const { plants, next, newest, searched } = await orWrongParameter(readPage(parts.archive, values));
+    exchange.json({ plants: plants.map(presentPlant), next, newest, searched });
   },
 };
 
@@ -68,3 +65,23 @@ export const showPlant: Route<Parts> = {
     exchange.json(presentPlant(plant));
   },
 };
+
+async function readPage(archive: PlantArchive, values: Values): Promise<PlantPage> {
+  const order = readChoice(values, "order", ["newest", "oldest"]);
+  const cursor = readText(values, "cursor");
+  const after = readText(values, "after");
+  const filter = readFilter(values);
+  const limit = readCount(values, "limit", limitDefault, limitMax);
+  if (after === undefined)
+    return archive.page({
+      ...{ filter, cursor, limit, searchMsMax },
+      order: order === "oldest" ? "oldest-first" : "newest-first",
+    });
+  if (cursor !== undefined || order !== undefined)
+    throw wrong('Parameter "after" lists the oldest first: send no "cursor" and no "order" with it.');
+  try {
+    return await archive.pageAfter({ after, filter, limit, searchMsMax });
+  } catch (error) {
+    throw error instanceof StaleCursor ? new HttpError("stale-cursor") : error;
+  }
+}

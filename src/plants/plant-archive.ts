@@ -41,6 +41,21 @@ export interface PlantPage {
   readonly next: string | undefined;
   /** How many plants were scanned to fill it. */
   readonly searched: number;
+  /** The cursor with which to follow the store from this page on. */
+  readonly newest: string;
+}
+
+/** The cursor of the beginning, for `pageAfter`. */
+export const beginning = "0";
+
+export interface FollowRequest extends Pick<PageRequest, "filter" | "limit" | "searchMsMax"> {
+  /** The `next` or the `newest` of an earlier page, or the beginning. */
+  readonly after: string;
+}
+
+export interface FollowPage extends PlantPage {
+  /** Where to go on, also after an empty page. At the end it is `newest`. */
+  readonly next: string;
 }
 
 export interface MatchCount {
@@ -63,6 +78,11 @@ export class CursorProblem extends Error {
   override readonly name = "CursorProblem";
 }
 
+/** The cursor is of another store, or of this one before it was restored. */
+export class StaleCursor extends Error {
+  override readonly name = "StaleCursor";
+}
+
 export interface DiskUsage {
   readonly bytes: number;
   readonly walBytes: number;
@@ -76,6 +96,12 @@ export interface PlantArchive {
    * @throws CursorProblem
    */
   page(request: PageRequest): Promise<PlantPage>;
+  /**
+   * What was stored after the cursor, in the order of storing. On SQLite each plant comes exactly once; on PostgreSQL at least
+   * once, since another node may still commit a plant that belongs before the newest ones.
+   * @throws CursorProblem, StaleCursor
+   */
+  pageAfter(request: FollowRequest): Promise<FollowPage>;
   find(id: bigint): Promise<StoredPlant | undefined>;
   /** The plants with these ids, if they exist, in any order. */
   findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]>;

@@ -1,7 +1,10 @@
 import { int64Max } from "../../plants/int64.ts";
 import {
   type Arrivals,
+  beginning,
   CursorProblem,
+  type FollowPage,
+  type FollowRequest,
   type MatchCount,
   type PageRequest,
   type PlantArchive,
@@ -19,7 +22,7 @@ const rowsPerRead = 500;
 const rowsPerCount = 2000;
 const pageCharactersMax = 4 * 1024 * 1024;
 // A plant gets its time before it is committed, and the nodes' clocks differ. Plants may still be committed that belong before
-// those younger than this, so these are read again.
+// those younger than this, so a client that follows the store reads these again.
 const settledAfterMs = 7000;
 // A plant that is committed later than this, such as one copied from another store, is missing in totals until the recount.
 const countedAfterMs = 20_000;
@@ -43,6 +46,8 @@ export class PostgresArchive implements PlantArchive {
   }
 
   async page({ filter, order, cursor, limit, searchMsMax }: PageRequest): Promise<PlantPage> {
+    // Before the plants: what is committed while they are read is younger.
+    const newest = cursorOf(await this.#settled());
     const endMs = performance.now() + searchMsMax;
     const matches = searchOf(filter);
     const plants: StoredPlant[] = [];
@@ -54,7 +59,8 @@ export class PostgresArchive implements PlantArchive {
       const count = Math.min(matches === undefined ? limit - plants.length + 1 : rowsPerRead, rowsPerRead);
       const rows = await this.#rows(filter, order, position, count);
       for (const plant of rows) {
-        if (plants.length === limit) return { plants, next: position && cursorOf(position), searched };
+        if (plants.length === limit)
+          return { plants, next: position && cursorOf(position), searched, newest };
         if (matches === undefined || matches(plant)) {
           plants.push(plant);
           characters += plant.name.length + (plant.tag?.length ?? 0);
@@ -62,10 +68,18 @@ export class PostgresArchive implements PlantArchive {
         position = positionOf(plant);
         searched++;
       }
-      if (rows.length < count) return { plants, next: undefined, searched };
+      if (rows.length < count) return { plants, next: undefined, searched, newest };
       if (characters > pageCharactersMax || performance.now() >= endMs)
-        return { plants, next: position && cursorOf(position), searched };
+        return { plants, next: position && cursorOf(position), searched, newest };
     }
+  }
+
+  async pageAfter({ after, ...request }: FollowRequest): Promise<FollowPage> {
+    const cursor = after === beginning ? undefined : after;
+    const page = await this.page({ ...request, order: "oldest-first", cursor });
+    const { next = page.newest, newest } = page;
+    const isSettled = parseCursor(next).createdAtMs <= parseCursor(newest).createdAtMs;
+    return { ...page, next: isSettled ? next : newest };
   }
 
   async find(id: bigint): Promise<StoredPlant | undefined> {
@@ -147,7 +161,13 @@ export class PostgresArchive implements PlantArchive {
     return (await this.#read(sql, values)).map(fromRow);
   }
 
-  #read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+  /** The last position before which no more plants are expected, by the server's clock, which all nodes share. */
+  async #settled(): Promise<Position> {
+    const [row] = await this.#read("SELECT floor(extract(epoch FROM now()) * 1000)::bigint");
+    return { createdAtMs: Number(row?.[0]) - settledAfterMs, id: int64Max };
+  }
+
+  #read(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
     return this.#connections.query(archiveMsMax, { text }, values);
   }
 }
@@ -194,7 +214,7 @@ function cursorOf({ createdAtMs, id }: Position): string {
 }
 
 function parseCursor(cursor: string): Position {
-  const match = /^(\d{1,15})\.(-?\d{1,19})$/.exec(cursor);
+  const match = /^(-?\d{1,15})\.(-?\d{1,19})$/.exec(cursor);
   const id = BigInt(match?.[2] ?? 0);
   if (match === null || BigInt.asIntN(64, id) !== id)
     throw new CursorProblem("The cursor is not from a page of this store.");

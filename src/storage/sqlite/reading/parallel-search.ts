@@ -1,4 +1,6 @@
-import type { PlantPage } from "../../../plants/plant-archive.ts";
+import type { PlantPage as Page } from "../../../plants/plant-archive.ts";
+
+type PlantPage = Omit<Page, "newest">;
 
 /** The plants after a cursor, up to and including the one at `stop`. */
 export interface SearchRange {

@@ -3,13 +3,17 @@ import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import {
   type Arrivals,
+  beginning,
   CursorProblem,
   type DiskUsage,
+  type FollowPage,
+  type FollowRequest,
   type MatchCount,
   type PageRequest,
   type PlantArchive,
   type PlantFilter,
   type PlantPage,
+  StaleCursor,
   type StoredPlant,
 } from "../../../plants/plant-archive.ts";
 import { countTag, createdPerBucket, lastSeq } from "../block-summaries.ts";
@@ -32,6 +36,8 @@ const sliceSeqsMin = 64;
 const sliceSeqsMax = 100_000;
 const sliceMsWanted = 25;
 const countSeqsMin = 4096;
+// The store id, and the seq and the time of a plant.
+const followCursor = /^([0-9a-f]{16})\.(\d{1,15})\.(-?[0-9a-z]{1,13})$/;
 
 /** Reads SQLite, and blocks its thread while it does: the service runs it on threads of its own. */
 export class SqliteArchive implements PlantArchive {
@@ -45,8 +51,10 @@ export class SqliteArchive implements PlantArchive {
 
   /** One page; with `stop`, it ends at the plant with that seq. */
   async page(request: PageRequest, stop?: number): Promise<PlantPage> {
-    const { filter, order, cursor, limit, searchMsMax } = request;
-    const range = this.#range(filter, order, cursor, stop);
+    const { filter, order, limit, searchMsMax } = request;
+    const last = lastSeq(this.#database);
+    const newest = this.#cursorAt(last);
+    const range = this.#range(last, request, stop);
     const deadlineMs = performance.now() + searchMsMax;
     const newestFirst = order === "newest-first";
     const searching = isSearch(filter);
@@ -64,17 +72,24 @@ export class SqliteArchive implements PlantArchive {
         plants.push(fromRow(row));
         characters += row.name.length + (row.tag?.length ?? 0);
       }
-      const last = rows.length === wanted ? rows.at(-1) : undefined;
-      const end = last === undefined ? (newestFirst ? slice.low : slice.high) : Number(last.seq);
+      const lastRow = rows.length === wanted ? rows.at(-1) : undefined;
+      const end = lastRow === undefined ? (newestFirst ? slice.low : slice.high) : Number(lastRow.seq);
       searched += searching ? Math.abs(end - (newestFirst ? slice.high : slice.low)) + 1 : rows.length;
       if (newestFirst) range.high = end - 1;
       else range.low = end + 1;
       const enough = plants.length === limit || characters > pageCharactersMax;
       if (enough || performance.now() > deadlineMs)
-        return { plants, next: nextOf(range, newestFirst), searched };
+        return { plants, next: nextOf(range, newestFirst), searched, newest };
       sliceSeqs = nextWidth(sliceSeqs, performance.now() - startMs);
     }
-    return { plants, next: undefined, searched };
+    return { plants, next: undefined, searched, newest };
+  }
+
+  /** One writer numbers the plants as it commits them, so no lower seq can appear later. */
+  async pageAfter({ after, ...request }: FollowRequest): Promise<FollowPage> {
+    const cursor = String(after === beginning ? 0 : this.#followedSeq(after));
+    const page = await this.page({ ...request, order: "oldest-first", cursor });
+    return { ...page, next: page.next === undefined ? page.newest : this.#cursorAt(seqOf(page.next)) };
   }
 
   async find(id: bigint): Promise<StoredPlant | undefined> {
@@ -99,7 +114,7 @@ export class SqliteArchive implements PlantArchive {
     if (chosen.length === 0) return { plants: lastSeq(this.#database), next: undefined };
     const isOnlyTag = chosen.length === 1 && filter.tag !== undefined;
     if (isOnlyTag) return { plants: countTag(this.#database, filter.tag ?? ""), next: undefined };
-    const range = this.#range(filter, "oldest-first", cursor, undefined);
+    const range = this.#range(lastSeq(this.#database), { filter, order: "oldest-first", cursor });
     const deadlineMs = performance.now() + msMax;
     let sliceSeqs = countSeqsMin;
     let plants = 0;
@@ -134,12 +149,12 @@ export class SqliteArchive implements PlantArchive {
   }
 
   #range(
-    { id, sinceMs, untilMs }: PlantFilter,
-    order: PageRequest["order"],
-    cursor: string | undefined,
-    stop: number | undefined,
+    last: number,
+    { filter, order, cursor }: Pick<PageRequest, "filter" | "order" | "cursor">,
+    stop?: number,
   ): SeqRange {
-    const range = { low: 1, high: lastSeq(this.#database) };
+    const { id, sinceMs, untilMs } = filter;
+    const range = { low: 1, high: last };
     if (order === "newest-first") {
       range.low = stop ?? range.low;
       if (cursor !== undefined) range.high = Math.min(range.high, seqOf(cursor) - 1);
@@ -158,6 +173,25 @@ export class SqliteArchive implements PlantArchive {
       return selectPlants(this.#database, query).map(({ seq }) => Number(seq))[0];
     };
     return { low: end("ASC") ?? 1, high: end("DESC") ?? 0 };
+  }
+
+  // With the plant's time: a file that was put back without `restore` has the same store id, but the plants that were stored
+  // in it since then have other times.
+  #cursorAt(seq: number): string {
+    const row = this.#database
+      .query<{ id: string; seq: bigint; created_at_ms: bigint }, [number]>(
+        "SELECT store_id.id, seq, created_at_ms FROM plants, store_id WHERE seq <= ? ORDER BY seq DESC LIMIT 1",
+      )
+      .get(seq);
+    return row === null ? beginning : `${row.id}.${row.seq}.${row.created_at_ms.toString(36)}`;
+  }
+
+  #followedSeq(cursor: string): number {
+    const seq = Number(followCursor.exec(cursor)?.[2]);
+    if (Number.isNaN(seq)) throw new CursorProblem("The cursor is not from a page of this store.");
+    if (this.#cursorAt(seq) !== cursor)
+      throw new StaleCursor("The cursor is of another store, or of this one before it was restored.");
+    return seq;
   }
 
   #row(id: bigint): PlantRow | null {

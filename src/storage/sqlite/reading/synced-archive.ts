@@ -14,6 +14,7 @@ export function syncedArchive(archive: PlantArchive, path: string): PlantArchive
   };
   return {
     page: (request) => synced(archive.page(request)),
+    pageAfter: (request) => synced(archive.pageAfter(request)),
     find: (id) => synced(archive.find(id)),
     findAll: (ids) => synced(archive.findAll(ids)),
     total: () => synced(archive.total()),

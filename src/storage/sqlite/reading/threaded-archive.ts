@@ -1,9 +1,11 @@
 import {
   CursorProblem,
+  type FollowRequest,
   type PageRequest,
   type PlantArchive,
   type PlantFilter,
   type PlantPage,
+  StaleCursor,
 } from "../../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { Thread } from "../../../threads/thread.ts";
@@ -38,9 +40,10 @@ export class ThreadedArchive implements PlantArchive {
   async page(request: PageRequest): Promise<PlantPage> {
     if (!isSearch(request.filter)) return this.#use((thread) => thread.ask("page", request));
     const newestFirst = request.order === "newest-first";
+    const { newest } = await this.#use((thread) => thread.ask("page", { ...request, filter: {}, limit: 1 }));
     const last = await this.total();
     const start = request.cursor === undefined ? undefined : seqOf(request.cursor);
-    return searchInParallel({
+    const found = await searchInParallel({
       cursor: newestFirst ? Math.min(start ?? last + 1, last + 1) : Math.min(start ?? 0, last),
       stop: newestFirst ? 1 : last,
       limit: request.limit,
@@ -49,7 +52,10 @@ export class ThreadedArchive implements PlantArchive {
       search: ({ cursor, stop }, limit) =>
         this.#use((thread) => thread.ask("page", { ...request, cursor: String(cursor), limit }, stop)),
     });
+    return { ...found, newest };
   }
+
+  pageAfter = (request: FollowRequest) => this.#use((thread) => thread.ask("pageAfter", request));
 
   find = (id: bigint) => this.#use((thread) => thread.ask("find", id));
   findAll = (ids: readonly bigint[]) => this.#use((thread) => thread.ask("findAll", ids));
@@ -103,7 +109,7 @@ export class ThreadedArchive implements PlantArchive {
   #start(): ArchiveThread {
     const thread: ArchiveThread = new Thread("storage/sqlite/reading/archive-thread", {
       setting: this.#path,
-      errors: { CursorProblem },
+      errors: { CursorProblem, StaleCursor },
       onLost: () => this.#remove(thread),
       keepsProcessAlive: false,
     });
