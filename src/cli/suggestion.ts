@@ -1,5 +1,10 @@
-/** The word that was probably meant, for "did you mean"; undefined if none is close. */
-export function nearest(typed: string, words: readonly string[]): string | undefined {
+export function didYouMean(typed: string, words: readonly string[], prefix = ""): string {
+  const meant = nearest(typed, words);
+  return meant === undefined ? "" : `; did you mean ${prefix}${meant}?`;
+}
+
+/** The word that was probably meant; undefined if none is close. */
+function nearest(typed: string, words: readonly string[]): string | undefined {
   // A third of the letters: two in a word of six.
   const distanceMax = Math.max(1, Math.floor(typed.length / 3));
   const ranked = words
@@ -7,11 +12,6 @@ export function nearest(typed: string, words: readonly string[]): string | undef
     .sort((one, other) => one.distance - other.distance);
   const [best] = ranked;
   return best !== undefined && best.distance <= distanceMax ? best.word : undefined;
-}
-
-export function didYouMean(typed: string, words: readonly string[], prefix = ""): string {
-  const meant = nearest(typed, words);
-  return meant === undefined ? "" : `; did you mean ${prefix}${meant}?`;
 }
 
 /** How many letters must be inserted, removed, replaced or swapped with the next one. */

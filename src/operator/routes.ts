@@ -12,7 +12,6 @@ import { type ImportSliceParts, importSlice } from "./import-slice.ts";
 import { type MetricsParts, metrics } from "./metrics.ts";
 import { type OverviewParts, overview } from "./overview.ts";
 import { countPlants, listPlants, showPlant } from "./plants.ts";
-import { type SettingsParts, showSettings } from "./show-settings.ts";
 import { type SignInParts, showIdentityProvider, signIn, whoAmI } from "./sign-in.ts";
 import { type TokenParts, tokenRoutes } from "./tokens.ts";
 
@@ -21,7 +20,6 @@ export interface OperatorRouteParts
     MetricsParts,
     TokenParts,
     WatchParts,
-    SettingsParts,
     Omit<ImportSliceParts, "events">,
     SignInParts {
   readonly intake: Intake;
@@ -30,12 +28,21 @@ export interface OperatorRouteParts
   readonly exports: Exports;
   readonly backups: Backups;
   readonly consoleFiles: ConsoleFiles;
+  /** As `plant-store config` lists them: no secret has its value. */
+  readonly settings: readonly { readonly name: string; readonly value: string; readonly source: string }[];
   /** What POST /plants does on the public listener. */
   readonly createPlant: Handler;
 }
 
+const showSettings: Route<Pick<OperatorRouteParts, "settings">> = {
+  method: "GET",
+  path: "/api/settings",
+  scope: "operator",
+  handler: (parts) => (exchange) => exchange.json({ settings: parts.settings }),
+};
+
 /** The public contract itself, under the console's own origin. */
-const createPlantFromConsole: Route<{ readonly createPlant: Handler }> = {
+const createPlantFromConsole: Route<Pick<OperatorRouteParts, "createPlant">> = {
   method: "POST",
   path: "/plants",
   scope: "plants:create",
