@@ -72,7 +72,7 @@ describe("the deploy files", () => {
   test("name only variables and flags that exist", () => {
     const known = new Set([
       ...Object.values(settings).map(({ environment }) => environment),
-      ...Object.values(secrets).flatMap(({ environment }) => [environment, `${environment}_FILE`]),
+      ...Object.values(secrets).flatMap((environment) => [environment, `${environment}_FILE`]),
       // Of Compose itself.
       "PLANT_STORE_HOST",
     ]);

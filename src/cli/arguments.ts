@@ -101,9 +101,7 @@ function wrongFlag(
     const name = flag.startsWith("--") ? flag.slice(2) : "";
     const [secret] = Object.keys(used) as SecretName[];
     if (name === "token" && secret !== undefined)
-      return new UsageError(
-        `there is no flag ${flag}; set the environment variable ${secrets[secret].environment}`,
-      );
+      return new UsageError(`there is no flag ${flag}; set the environment variable ${secrets[secret]}`);
     const suggestion = name === "" ? "" : didYouMean(synonyms[name] ?? name, known, "--");
     return new UsageError(`there is no flag ${flag}${suggestion}`);
   }

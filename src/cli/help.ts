@@ -62,7 +62,7 @@ function commandRows(commands: Readonly<Record<string, Command>>): string[][] {
 }
 
 function secretLines(used: Command["secrets"] = {}, heading: (text: string) => string): string[] {
-  const rows = Object.entries(used).map(([name, help]) => [secrets[name as SecretName].environment, help]);
+  const rows = Object.entries(used).map(([name, help]) => [secrets[name as SecretName], help]);
   if (rows.length === 0) return [];
   return [
     "",

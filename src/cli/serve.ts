@@ -2,7 +2,6 @@ import { resolve } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
-import { secrets } from "../config/secrets.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import { withoutPassword } from "../config/without-password.ts";
 import { type Service, startService } from "../service.ts";
@@ -12,7 +11,15 @@ import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
 import { bold, formatColumns, green, type Terminal } from "./terminal.ts";
-import { tokenCommand } from "./token-command.ts";
+
+// Defined by scripts/build.ts, when everything is in one executable.
+declare const BUILT_INTO_ONE_FILE: true | undefined;
+
+// In a clone with npx, which downloads nothing with --no.
+const tokenCommand =
+  typeof BUILT_INTO_ONE_FILE === "undefined"
+    ? "npx --no plant-store token create --name NAME"
+    : "plant-store token create --name NAME";
 
 export const serve: Command = {
   usage: "serve",
@@ -23,9 +30,9 @@ export const serve: Command = {
   ],
   settings: Object.keys(settings) as SettingName[],
   secrets: {
-    accessToken: secrets.accessToken.help,
-    operatorToken: secrets.operatorToken.help,
-    databasePassword: secrets.databasePassword.help,
+    accessToken: "a token that may create plants",
+    operatorToken: "a token for the console and its API",
+    databasePassword: "the password for PostgreSQL",
   },
 
   async run(args, terminal) {

@@ -74,10 +74,10 @@ export function effectiveSettings(sources: ConfigSources): EffectiveSetting[] {
     const { text, source } = findSetting(name as SettingName, sources);
     return { name: flag, value: withoutPassword(text), source };
   });
-  const hidden = Object.entries(secrets).map(([name, { environment }]) => {
+  const hidden = Object.entries(secrets).map(([name, variable]) => {
     const found = findSecret(name as SecretName, sources);
     return {
-      name: environment,
+      name: variable,
       value: found === undefined ? "" : "(set, not shown)",
       source: found?.source ?? "default",
     };
@@ -92,14 +92,14 @@ export function readSecret(name: SecretName, sources: ConfigSources): string | u
 
 /** The files that hold secrets. */
 export function secretFiles(environment: ConfigSources["environment"]): string[] {
-  return Object.values(secrets).flatMap((secret) => environment[`${secret.environment}_FILE`] || []);
+  return Object.values(secrets).flatMap((variable) => environment[`${variable}_FILE`] || []);
 }
 
 /** Variables with our prefix that are not settings. */
 export function unknownVariables(environment: ConfigSources["environment"]): string[] {
   const known = [
     ...Object.values(settings).map((setting) => setting.environment),
-    ...Object.values(secrets).flatMap((secret) => [secret.environment, `${secret.environment}_FILE`]),
+    ...Object.values(secrets).flatMap((variable) => [variable, `${variable}_FILE`]),
   ];
   // Kubernetes sets such variables in every pod if there is a service named plant-store.
   const fromKubernetes = /^PLANT_STORE_(?:SERVICE_(?:HOST|PORT)|PORT(?:_\d+_(?:TCP|UDP))?)(?:_\w+)?$/;
@@ -139,7 +139,7 @@ function findSetting(name: SettingName, { flags, environment }: ConfigSources): 
 }
 
 function findSecret(name: SecretName, { environment, readFile }: ConfigSources): Found | undefined {
-  const label = secrets[name].environment;
+  const label = secrets[name];
   const fileLabel = `${label}_FILE`;
   const text = environment[label];
   const path = environment[fileLabel];
@@ -164,7 +164,7 @@ function parseFound<Value>({ text, label }: Found, parse: (text: string) => Valu
 }
 
 function readPresets(config: OidcValues, sources: ConfigSources): PresetToken[] {
-  const secretOf = (name: PresetName) => [secrets[name].environment, findSecret(name, sources)?.text];
+  const secretOf = (name: PresetName) => [secrets[name], findSecret(name, sources)?.text];
   checkOidc(config, Object.fromEntries(presetNames.map(secretOf)));
   return mergePresets(presetNames.flatMap((name) => presetToken(name, sources)));
 }
