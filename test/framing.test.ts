@@ -293,15 +293,21 @@ describe.each(["public", "operator", "encrypted"] as const)("on the %s listener,
     JSON.parse = () => {
       throw new TypeError("broken on purpose");
     };
-    const body = '{"id":1,"name":"\\n"}';
-    const whole = await sendRaw(port, [rawPost(body)]);
-    const cut = await sendRaw(port, [rawPost(body).slice(0, -3), 30, rawPost(body).slice(-3)]);
+    const [trace_id, span_id] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
+    const request = rawPost('{"id":1,"name":"\\n"}', `traceparent: 00-${trace_id}-${span_id}-01\r\n`);
+    const whole = await sendRaw(port, [request]);
+    const cut = await sendRaw(port, [request.slice(0, -3), 30, request.slice(-3)]);
     JSON.parse = parse;
     for (const answer of [whole, cut]) {
       expect([errors(answer.text), answer.closed]).toEqual([[50001], true]);
       expect(answer.text).not.toContain("broken");
     }
-    expect(running.logged.join("")).toContain("broken on purpose");
+    const lines = running.logged.map((line) => JSON.parse(line)).filter((line) => line.trace_id === trace_id);
+    const [internal, failed] = [
+      { message: "internal error", span_id, "exception.message": "broken on purpose" },
+      { message: "failed", span_id, "error.type": "50001" },
+    ];
+    expect(lines).toMatchObject([internal, failed, internal, failed]);
   });
 
   describe("a client that goes away", () => {

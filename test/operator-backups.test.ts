@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { appendFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import { plantStore } from "./command.ts";
@@ -118,6 +118,21 @@ describe("backups through the operator listener", () => {
       }
     expect((await call("")).backups.map(({ name }) => name)).not.toContain(linked);
   });
+});
+
+test("a backup that fails is logged with the request that asked for it", async () => {
+  const removed = join(folder.path, "removed");
+  mkdirSync(removed);
+  await using service = await startTestService({ "backup-folder": removed });
+  rmSync(removed, { recursive: true });
+  const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  await fetch(`${service.operatorUrl}/api/backups`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${operatorToken}`, traceparent: `00-${trace_id}-00f067aa0ba902b7-01` },
+  });
+  await eventually(() => service.logged.join("").includes("internal error"));
+  const lines = service.logged.map((line) => JSON.parse(line));
+  expect(lines.find(({ message }) => message === "internal error")).toMatchObject({ trace_id });
 });
 
 test("without a folder, or with one that is missing, a sentence says so", async () => {

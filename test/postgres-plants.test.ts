@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { openStore } from "../src/storage/open-store.ts";
-import { eventually, kindsOf, post, startTestService, temporaryFolder } from "./harness.ts";
+import { accessToken, eventually, kindsOf, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 import { runInProcess } from "./terminal.ts";
@@ -45,6 +45,25 @@ describe("a plant that the database rejects", () => {
     expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
     expect(running.logged.join("")).not.toContain("accepts no writes");
   }, 20_000);
+
+  test("is logged with the request that imported it", async () => {
+    // An import needs the scopes of both preset tokens.
+    const both = { PLANT_STORE_OPERATOR_TOKEN: accessToken };
+    await using running = await startTestService({}, database, both);
+    await server.run(refuseWeeds, database);
+    const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const response = await fetch(`${running.operatorUrl}/api/imports?name=plants.ndjson&last=true`, {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${accessToken}`,
+        traceparent: `00-${trace_id}-00f067aa0ba902b7-01`,
+      },
+      body: '{"id":1,"name":"weed"}\n',
+    });
+    expect(response.status).toBe(200);
+    const lines = running.logged.map((line) => JSON.parse(line));
+    expect(lines.find(({ message }) => message === "internal error")).toMatchObject({ trace_id });
+  });
 
   test("preserves the order of arrivals with the same id", async () => {
     await using store = await open();

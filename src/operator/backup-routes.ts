@@ -33,7 +33,7 @@ const verifyBackup: Route<Parts> = {
   scope: "operator",
   handler: (parts) => async (exchange) => {
     await readBody(exchange);
-    parts.backups.verify(exchange.parameter);
+    parts.backups.verify(exchange, exchange.parameter);
     exchange.json(parts.backups.present(), 202);
   },
 };

@@ -2,6 +2,7 @@ import type { AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
+import { requestIds } from "../http/request-fields.ts";
 import type { Events } from "../telemetry/events.ts";
 import { recordAction } from "./audit.ts";
 import { downloadLinks } from "./download-links.ts";
@@ -76,7 +77,7 @@ export class Backups {
   create(exchange: Exchange, caller: Caller): void {
     const store = this.#store();
     const atMs = Date.now();
-    this.#start("create", undefined, async (task) => {
+    this.#start(exchange, "create", undefined, async (task) => {
       const entry = { action: "backup.created", subject: "data file", detail: "" } as const;
       await recordAction(this.#parts.audit, exchange, caller, entry);
       const { path } = await store.create(atMs, (step) => {
@@ -86,10 +87,10 @@ export class Backups {
     });
   }
 
-  verify(name: string): void {
+  verify(exchange: Exchange, name: string): void {
     const store = this.#store();
     this.#existing(name);
-    this.#start("verify", name, async () => ({
+    this.#start(exchange, "verify", name, async () => ({
       name,
       problem: (await store.verify(name)).join("; ") || undefined,
     }));
@@ -136,6 +137,7 @@ export class Backups {
   }
 
   #start(
+    exchange: Exchange,
     kind: Task["kind"],
     name: string | undefined,
     work: (task: Task) => Promise<Pick<Result, "name" | "problem">>,
@@ -149,7 +151,7 @@ export class Backups {
     this.#task = task;
     void work(task)
       .catch((error) => {
-        this.#parts.events.internalError(() => ({}), error);
+        this.#parts.events.internalError(() => requestIds(exchange), error);
         return { name, problem: (error as Error).message };
       })
       .then((result) => {

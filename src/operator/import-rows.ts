@@ -4,7 +4,9 @@ import type { RateLimit } from "../access/rate-limit.ts";
 import type { InputRow } from "../files/input-row.ts";
 import { withRowPosition } from "../files/row-message.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
+import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
+import { requestIds } from "../http/request-fields.ts";
 import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
@@ -16,6 +18,13 @@ export interface ImportParts {
   readonly intake: Intake;
   readonly rateLimit: RateLimit;
   readonly events: Pick<Events, "internalError">;
+}
+
+/** The request that brings the rows. */
+export interface ImportRequest {
+  readonly exchange: Exchange;
+  readonly caller: Caller;
+  readonly isAllowed: () => boolean;
 }
 
 /** The outcome of consecutive rows, or of a refused one. Rows are numbered by line, in a JSON array by element. */
@@ -46,10 +55,11 @@ const rateWaitMsMax = 10_000;
 export async function importRows(
   parts: ImportParts,
   rows: readonly InputRow[],
-  caller: Caller,
-  isAllowed: () => boolean,
+  { exchange, caller, isAllowed }: ImportRequest,
 ): Promise<RowOutcome[]> {
   const outcomes: RowOutcome[] = [];
+  const logInternalError = (reason: unknown): void =>
+    parts.events.internalError(() => requestIds(exchange), reason);
   for (let from = 0; from < rows.length; from += rowsInFlight) {
     if (!isAllowed()) throw new HttpError("bad-credentials");
     const group = rows.slice(from, from + rowsInFlight);
@@ -63,7 +73,7 @@ export async function importRows(
       stored.at(-1)?.catch(() => {});
     }
     for (const [index, row] of group.entries())
-      outcomes.push(outcomeOf(parts, row, plants[index], await stored[index]));
+      outcomes.push(outcomeOf(row, plants[index], await stored[index], logInternalError));
   }
   return outcomes;
 }
@@ -111,10 +121,10 @@ async function create(intake: Intake, plant: NewPlant, createdBy: string): Promi
 }
 
 function outcomeOf(
-  { events }: ImportParts,
   row: InputRow,
   plant: NewPlant | Refusal | undefined,
   outcome: Outcome | undefined,
+  logInternalError: (reason: unknown) => void,
 ): RowOutcome {
   const position = row.element ?? row.line;
   if (outcome?.kind === "created" || outcome?.kind === "replayed")
@@ -123,7 +133,7 @@ function outcomeOf(
   if (plant === undefined) return refused(row, undefined, row.error ?? "");
   if (outcome?.kind === "conflict")
     return refused(row, "id-conflict", idConflict(plant.id, outcome.differing).message);
-  events.internalError(() => ({}), outcome?.reason);
+  logInternalError(outcome?.reason);
   return refused(row, "internal-error", catalogue["internal-error"].when);
 }
 

@@ -8,7 +8,13 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Route } from "../http/route.ts";
 import { recordAction } from "./audit.ts";
-import { type ImportParts, importRows, mergeOutcomes, type RowOutcome } from "./import-rows.ts";
+import {
+  type ImportParts,
+  type ImportRequest,
+  importRows,
+  mergeOutcomes,
+  type RowOutcome,
+} from "./import-rows.ts";
 import { readChoice, readQuery, readText } from "./parameters.ts";
 
 export interface ImportSliceParts extends ImportParts {
@@ -67,7 +73,7 @@ export const importSlice: Route<ImportSliceParts> = {
         const body = (await exchange.body(bytesMax)) as Bytes;
         const start = cursor === undefined ? firstStart(name, body) : readCursor(cursor, body);
         await record(exchange, caller, name, start);
-        exchange.json(await importBody(parts, body, { start, last, caller, isAllowed }));
+        exchange.json(await importBody(parts, body, { start, last, exchange, caller, isAllowed }));
       } catch (error) {
         if (error instanceof FormatError) throw new HttpError("wrong-parameter", error.message);
         throw error;
@@ -78,15 +84,13 @@ export const importSlice: Route<ImportSliceParts> = {
   },
 };
 
-interface SliceRequest {
+interface SliceRequest extends ImportRequest {
   readonly start: SliceStart;
   readonly last: boolean;
-  readonly caller: Caller;
-  readonly isAllowed: () => boolean;
 }
 
 async function importBody(parts: ImportSliceParts, body: Bytes, request: SliceRequest) {
-  const { start, last, caller, isAllowed } = request;
+  const { start, last, caller } = request;
   const reader = rowReaderFor(start.format, parts.rowBytesMax);
   if (start.headerBytes > 0) reader.push(body.subarray(0, start.headerBytes));
   if (start.offset > 0) reader.resume(start);
@@ -106,7 +110,7 @@ async function importBody(parts: ImportSliceParts, body: Bytes, request: SliceRe
     done = last && pushed === slice.length;
     if (done) rows.push(...reader.end());
     try {
-      for (const outcome of await importRows(parts, rows, caller, isAllowed)) outcomes.push(outcome);
+      for (const outcome of await importRows(parts, rows, request)) outcomes.push(outcome);
     } catch (error) {
       if (!(error instanceof HttpError)) throw error;
       failure = error;
