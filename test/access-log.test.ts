@@ -70,6 +70,21 @@ describe("an access-log line", () => {
     expect(Object.keys(broken ?? {})).not.toContain("http.request.method");
   });
 
+  test("has the address of every client that guesses a token, and every guess is counted", async () => {
+    await using guessed = await startTestService();
+    const wrong = `Bearer ${"guess".repeat(6)}`;
+    for (const url of [guessed.url, guessed.operatorUrl])
+      for (let guess = 0; guess < 15; guess++)
+        expect((await post(url, "{}", { Authorization: wrong })).status).toBe(401);
+    const refused = lines(guessed).filter((one) => one["error.type"] === "40102");
+    expect(refused.length).toBeGreaterThan(0);
+    for (const one of refused) expect(one["client.address"]).toBe("127.0.0.1");
+    expect(guessed.logged.join("")).not.toContain("guessguess");
+    const metrics = await (await get(`${guessed.operatorUrl}/metrics`, operatorToken, {})).text();
+    for (const listener of ["public", "operator"])
+      expect(metrics).toContain(`refusals_total{listener="${listener}",error="40102"} 15`);
+  });
+
   test("has a link to an export as its route, since the link is a secret", async () => {
     const link = await fetch(`${direct.operatorUrl}/api/exports`, {
       method: "POST",

@@ -52,8 +52,6 @@ describe("with an identity provider", () => {
     parts.running = await startTestService({
       ...parts.provider.flags,
       "max-body-bytes": "2000000",
-      // Each hostile request then has its own address, and waits for no other.
-      "trusted-proxies": "127.0.0.1",
     });
     await knowsKeys(running(), provider());
   });
@@ -170,8 +168,8 @@ describe("with an identity provider", () => {
       "no JSON": "a.b.c",
     };
     const { operatorUrl, url } = running();
-    for (const [index, [what, jwt]] of Object.entries(hostile).entries()) {
-      const headers = { ...bearer(jwt), "X-Forwarded-For": `192.0.2.${index + 1}` };
+    for (const [what, jwt] of Object.entries(hostile)) {
+      const headers = bearer(jwt);
       const answers = [
         await post(url, '{"id":666,"name":"Triffid"}', headers),
         await post(operatorUrl, '{"id":666,"name":"Triffid"}', headers),

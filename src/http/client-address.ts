@@ -42,21 +42,6 @@ export function isLoopback(host: string): boolean {
   return address === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
 }
 
-/** What counts as one client: an IPv4 address, or the /64 of an IPv6 address, since one host has all of it. */
-export function clientNetwork(address: string): string {
-  if (isIP(address) !== 6) return address;
-  const [before = "", after] = address.split("::");
-  const head = before === "" ? [] : before.split(":");
-  const tail = after === undefined || after === "" ? [] : after.split(":");
-  // An IPv4 address at the end counts as two groups.
-  const groupsLeft = 8 - head.length - tail.length - (address.includes(".") ? 1 : 0);
-  const zeros = after === undefined ? [] : Array<string>(Math.max(0, groupsLeft)).fill("0");
-  const groups = [...head, ...zeros, ...tail]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16));
-  return `${groups.join(":")}::/64`;
-}
-
 function readAddress(element: string): string | undefined {
   const match = withPort.exec(element);
   const address = match?.[1] ?? match?.[2] ?? element;

@@ -6,7 +6,6 @@ import { ClientAddresses, isLoopback } from "./client-address.ts";
 import { Cors } from "./cors.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Exchange, type ListenerState, ResponseDate } from "./exchange.ts";
-import { FailedCredentials } from "./failed-credentials.ts";
 import { HttpError } from "./http-error.ts";
 import { type Bound, formatAddress, listenProblem } from "./listen-address.ts";
 import { requestFields, requestIds } from "./request-fields.ts";
@@ -67,9 +66,8 @@ export function startListener<Parts>(
   options: ListenerOptions,
   precondition: Precondition = () => {},
 ): Listener {
-  const failedCredentials = new FailedCredentials({ ...options, onMany: events.manyFailedCredentials });
   const verifyingMax = heldConnectionsMax(options.connectionsMax);
-  const router = new Router(routes, parts, { gate, failedCredentials, verifyingMax }, options);
+  const router = new Router(routes, parts, { gate, verifyingMax }, options);
   const state = listenerState(events, options, router);
   const handlers: WireHandlers = {
     handle(connection, head) {

@@ -1,7 +1,6 @@
 import type { Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { Exchange } from "./exchange.ts";
-import type { FailedCredentials } from "./failed-credentials.ts";
 import { HttpError } from "./http-error.ts";
 import type { Handler, OpenHandler, Route } from "./route.ts";
 
@@ -16,7 +15,6 @@ export interface RouterOptions {
 
 export interface RouterChecks {
   readonly gate: Gate;
-  readonly failedCredentials: FailedCredentials;
   /** How many requests may wait for their credentials to be verified. */
   readonly verifyingMax: number;
 }
@@ -35,7 +33,6 @@ type Methods = Map<string, Mounted>;
 export class Router<Parts> {
   readonly #gate: Gate;
   readonly #options: RouterOptions;
-  readonly #failedCredentials: FailedCredentials;
   readonly #verifyingMax: number;
   readonly #exact = new Map<string, Methods>();
   readonly #patterns: { readonly pattern: RegExp; readonly path: string; readonly methods: Methods }[] = [];
@@ -44,11 +41,10 @@ export class Router<Parts> {
   constructor(
     routes: readonly Route<Parts>[],
     parts: Parts,
-    { gate, failedCredentials, verifyingMax }: RouterChecks,
+    { gate, verifyingMax }: RouterChecks,
     options: RouterOptions,
   ) {
     this.#gate = gate;
-    this.#failedCredentials = failedCredentials;
     this.#verifyingMax = verifyingMax;
     this.#options = options;
     for (const route of routes) {
@@ -96,8 +92,6 @@ export class Router<Parts> {
   }
 
   #deny(exchange: Exchange, reason: Denied, scope: Scope): void {
-    if (reason === "bad-credentials")
-      return this.#failedCredentials.respond(exchange, () => deny(exchange, reason, scope));
     if (reason === "lacks-scope") exchange.caller = this.#gate.identify(exchange.header("authorization"));
     deny(exchange, reason, scope);
   }

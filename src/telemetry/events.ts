@@ -16,7 +16,6 @@ export type Events = ReturnType<typeof createEvents>;
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
 const linesPerSecond = 20;
 const limitReachedLinesPerSecond = 1;
-const guessingLinesPerSecond = 5;
 // Far above what an fsync takes on a disk that works.
 const stalledMs = 1000;
 
@@ -32,9 +31,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     log.warn("more connections were closed at the limit than are logged", {
       "plant_store.unlogged": unlogged,
     }),
-  );
-  const mayLogGuessing = lineLimit(now, guessingLinesPerSecond, (unlogged) =>
-    log.warn("more addresses with failed credentials than are logged", { "plant_store.unlogged": unlogged }),
   );
   const durations = Object.fromEntries(
     requestOutcomes.map((outcome) => [outcome, counters.histogram(`request:${outcome}`)]),
@@ -142,13 +138,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       if (closed === "longest-idle")
         log.warn("the connection limit is reached; the longest idle connection was closed");
       else log.warn("the connection limit is reached and none is idle; the new connection was closed");
-    },
-    manyFailedCredentials(address: string, failures: number) {
-      if (mayLogGuessing())
-        log.warn("many failed credentials from one address", {
-          "client.address": address,
-          "plant_store.failures": failures,
-        });
     },
     plainText: (address: string) =>
       log.warn("tokens and plants are sent in plain text beyond this machine; set --tls-cert and --tls-key", {

@@ -42,7 +42,7 @@ export function checkListeners(config: Config): Finding[] {
       tlsCert === undefined &&
       warn(
         "--base-url suggests a proxy, but --trusted-proxies is not set",
-        "Set it to the proxy's address. Otherwise every client has the proxy's address in the log, and one that guesses tokens slows all others.",
+        "Set it to the proxy's address. Otherwise every client has the proxy's address in the log.",
       ),
     everyone !== undefined &&
       warn(
