@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { openStore } from "../src/storage/open-store.ts";
-import { accessToken, eventually, kindsOf, post, startTestService, temporaryFolder } from "./harness.ts";
+import type { Connection } from "../src/storage/postgres/connection.ts";
+import { parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
+import { migrate } from "../src/storage/postgres/migrate.ts";
+import { migrations } from "../src/storage/postgres/migrations.ts";
+import { openConnection } from "../src/storage/postgres/open-connection.ts";
+import { accessToken, kindsOf, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 import { runInProcess } from "./terminal.ts";
@@ -202,119 +206,117 @@ describe("a very large plant", () => {
   }, 40_000);
 });
 
-describe("a database of the second version", () => {
-  const indexes = () =>
-    server.run<{ name: string; valid: boolean }>(
-      `SELECT relname AS name, indisvalid AS valid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-        WHERE indrelid = 'plants'::regclass ORDER BY relname`,
-      database,
-    );
-  const upgraded = [
-    { name: "plants_by_tag_prefix", valid: true },
-    { name: "plants_by_time", valid: true },
-    { name: "plants_pkey", valid: true },
-  ];
+describe("the tables", () => {
   const version = async () =>
     (await server.run<{ version: number }>("SELECT version FROM plant_store_schema", database))[0]?.version;
-  beforeEach(async () => {
-    const folder = join(import.meta.dir, "../src/storage/postgres/migrations");
-    for (const file of ["001-plants.sql", "002-tokens.sql"])
-      await server.run(readFileSync(join(folder, file), "utf8"), database);
-    await server.run(
-      `CREATE TABLE plant_store_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);
-       INSERT INTO plant_store_schema VALUES (1, 2);
-       INSERT INTO plants SELECT n, 'plant ' || n, 'tag ' || n % 10, n, 'old' FROM generate_series(1, 50000) n`,
+  const columns = () =>
+    server.run(
+      `SELECT table_name, column_name, data_type FROM information_schema.columns
+        WHERE table_schema = 'public' ORDER BY table_name, ordinal_position`,
       database,
     );
-  });
+  const connect = () => openConnection(parseDatabaseUrl(database), false);
+  const early = {
+    code: 1,
+    err: "plant-store: The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.\n",
+  };
+  const schema = (number: number) =>
+    `CREATE TABLE plant_store_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);
+     INSERT INTO plant_store_schema VALUES (1, ${number})`;
+  const commands = [
+    ["list"],
+    ["token", "list"],
+    ["token", "create", "--name", "x"],
+    ["audit"],
+    ["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off"],
+  ];
 
-  test("is upgraded once by nodes that start together, while others write to it", async () => {
-    let writing = true;
-    const writer = (async () => {
-      let id = 1_000_000;
-      while (writing)
-        await server.run(`INSERT INTO plants VALUES (${id++}, 'meanwhile', NULL, 1, 'old')`, database);
-      return id - 1_000_000;
-    })();
-    const stores = await Promise.all(Array.from({ length: 6 }, open));
-    writing = false;
-    const written = await writer;
-    expect(await indexes()).toEqual(upgraded);
-    expect(await version()).toBe(5);
-    expect(await stores[0]?.archive.total()).toBe(50_000 + written);
-    await Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
-  }, 30_000);
+  for (const number of [1, 2, 3, 4, 5, 6]) {
+    test(`of a database with the number ${number} from before 1.0.0 are refused in one sentence, unchanged`, async () => {
+      await server.run(
+        `${schema(number)};
+         CREATE TABLE plants (id BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, tag TEXT,
+           created_at_ms BIGINT NOT NULL, created_by TEXT NOT NULL);
+         CREATE TABLE tokens (digest TEXT NOT NULL PRIMARY KEY, id TEXT NOT NULL, name TEXT NOT NULL,
+           scopes TEXT NOT NULL, created_at_ms BIGINT NOT NULL, expires_at_ms BIGINT, revoked_at_ms BIGINT)`,
+        database,
+      );
+      const before = await columns();
+      for (const command of commands)
+        expect(await runInProcess([...command, "--database", database])).toMatchObject(early);
+      expect(await columns()).toEqual(before);
+      expect(await version()).toBe(number);
+    }, 20_000);
+  }
 
-  test("is upgraded by the next start after an interrupted one left an invalid index", async () => {
-    const statement = readFileSync(
-      join(import.meta.dir, "../src/storage/postgres/migrations/004-tag-prefix.sql"),
-      "utf8",
-    );
-    const build = /CREATE INDEX CONCURRENTLY[^;]+/.exec(statement)?.[0] ?? "";
-    const blocked = server.run(
-      "BEGIN; LOCK TABLE plants IN ROW EXCLUSIVE MODE; SELECT pg_sleep(60)",
-      database,
-    );
-    const ended = blocked.catch(() => {});
-    await eventually(async () => {
-      const locks = await server.run("SELECT 1 FROM pg_locks WHERE relation = 'plants'::regclass", database);
-      return locks.length > 0;
-    });
-    const building = server.run(build, database).catch((error: Error) => error.message);
-    const end = (what: string) =>
-      server.run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '${what}%'`);
-    await eventually(async () => (await indexes()).some(({ valid }) => !valid));
-    await end("CREATE INDEX CONCURRENTLY");
-    await end("BEGIN; LOCK");
-    expect(await building).toContain("terminat");
-    await ended;
-    expect(await indexes()).toContainEqual({ name: "plants_by_tag_prefix", valid: false });
+  for (const sql of [
+    "ALTER TABLE plants ALTER COLUMN tag TYPE VARCHAR(20)",
+    "ALTER TABLE tokens DROP COLUMN rate_limit",
+    "DROP TABLE plant_store_nodes",
+  ])
+    test(`are refused after ${sql}`, async () => {
+      await (await open())[Symbol.asyncDispose]();
+      await server.run(sql, database);
+      expect(await runInProcess(["list", "--database", database])).toMatchObject(early);
+    }, 20_000);
+
+  test("may have an index, a column and a trigger of the operator's own", async () => {
     await (await open())[Symbol.asyncDispose]();
-    expect(await indexes()).toEqual(upgraded);
-    expect(await version()).toBe(5);
-  }, 30_000);
-
-  test("is upgraded while the service listens, unready, however long it takes", async () => {
-    const blocked = server.run(
-      "BEGIN; LOCK TABLE plants IN ROW EXCLUSIVE MODE; SELECT pg_sleep(60)",
-      database,
-    );
-    const ended = blocked.catch(() => {});
-    await eventually(async () => {
-      const locks = await server.run("SELECT 1 FROM pg_locks WHERE relation = 'plants'::regclass", database);
-      return locks.length > 0;
-    });
-    await using running = await startTestService({}, database);
-    expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
-    await eventually(() => running.logged.join("").includes("the index plants_by_tag_prefix is being built"));
     await server.run(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; LOCK%'",
-    );
-    await ended;
-    await eventually(async () => (await fetch(`${running.url}/readyz`)).status === 200);
-    expect(await indexes()).toEqual(upgraded);
-  }, 30_000);
-
-  test("is not upgraded by read and token commands", async () => {
-    const listed = await runInProcess([
-      "list",
-      "--tag",
-      "tag 3",
-      "--limit",
-      "2",
-      "--json",
-      "--database",
+      `CREATE INDEX by_sender ON plants (created_by);
+       ALTER TABLE plants ADD COLUMN letters INT GENERATED ALWAYS AS (length(name)) STORED;
+       CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
+       CREATE TRIGGER pass BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION pass()`,
       database,
-    ]);
-    expect([listed.code, listed.err]).toEqual([0, expect.any(String)]);
-    await server.run("INSERT INTO tokens VALUES ('d', 'i', 'earlier', 'operator', 1)", database);
-    const tokens = await runInProcess(["token", "list", "--database", database]);
-    expect([tokens.code, tokens.out]).toEqual([0, expect.stringContaining("earlier")]);
-    for (const args of [["token", "create", "--name", "x"], ["token", "revoke", "earlier"], ["audit"]])
-      expect(await runInProcess([...args, "--database", database])).toMatchObject({
+    );
+    await using store = await open();
+    expect(kindsOf(await store.plants.create(arrivals([1]), 1))).toEqual(["created"]);
+  }, 20_000);
+
+  test("are created by no command that only reads", async () => {
+    for (const command of [["list"], ["export"], ["token", "list"], ["token", "revoke", "x"], ["audit"]])
+      expect(await runInProcess([...command, "--database", database])).toMatchObject({
         code: 1,
-        err: expect.stringContaining("older plant-store: start the service on it once"),
+        err: "plant-store: The database has no plant-store tables yet: start the service on it once.\n",
       });
-    expect(await version()).toBe(2);
+    expect(await columns()).toEqual([]);
+    expect((await runInProcess(["token", "create", "--name", "x", "--database", database])).code).toBe(0);
+    expect(await version()).toBe(6);
+  }, 20_000);
+
+  test("are upgraded by a later migration, once for nodes that start together, and by no command that reads", async () => {
+    await using store = await open();
+    await store.plants.create(arrivals(upTo(100)), 1);
+    const later = [
+      ...migrations,
+      {
+        number: 7,
+        sql: "ALTER TABLE plants ADD COLUMN colour TEXT",
+        columns: { plants: ["id bigint", "colour text"] },
+      },
+    ];
+    const nodes = await Promise.all(Array.from({ length: 6 }, connect));
+    for (const changes of ["none", "create"] as const)
+      expect(await failureOf(migrate(nodes[0] as Connection, changes, later))).toContain(
+        "was set up by an older plant-store: start the service on it once",
+      );
+    const results = await Promise.allSettled(nodes.map((node) => migrate(node, "upgrade", later)));
+    expect(results.map(({ status }) => status)).toContain("fulfilled");
+    for (const result of results)
+      if (result.status === "rejected") expect(result.reason.message).toContain("another process");
+    expect(await version()).toBe(7);
+    expect(await store.archive.total()).toBe(100);
+    for (const node of nodes) node.destroy();
+    const late = await connect();
+    await migrate(late, "none", later);
+    expect(await failureOf(migrate(late, "upgrade"))).toContain("was set up by a newer plant-store");
+    late.destroy();
   }, 20_000);
 });
+
+function failureOf(work: Promise<unknown>): Promise<string> {
+  return work.then(
+    () => "no failure",
+    (error: Error) => error.message,
+  );
+}

@@ -23,7 +23,7 @@ for (const [what, sql] of [
   test(`a probe for free space succeeds on a table with ${what}, and stores no plant`, async () => {
     const database = await server.newDatabase();
     const options = { databasePassword: undefined, allowUnsafeDatabase: false };
-    await (await PostgresStore.open(database, options, "write"))[Symbol.asyncDispose]();
+    await (await PostgresStore.open(database, options, "upgrade"))[Symbol.asyncDispose]();
     await server.run(sql, database);
     const open = () => openConnection(parseDatabaseUrl(database), false);
     await using connections = new Connections({ open, count: 1, statementMsMax: 3000 });

@@ -173,7 +173,7 @@ onEveryEngine((engine) => {
       await using store = await openNew();
       const [first, second] = [
         token("aaa", { createdAtMs: 9 }),
-        token("bbb", { expiresAtMs: 2 ** 45, createdBy: undefined, rateLimit: undefined }),
+        token("bbb", { expiresAtMs: 2 ** 45, rateLimit: undefined }),
       ];
       await store.tokens.add(first, entry("token.created"));
       await store.tokens.add(second, entry("token.created"));

@@ -16,7 +16,7 @@ const token: Token = {
   createdAtMs: 0,
   expiresAtMs: 1000,
   revokedAtMs: undefined,
-  createdBy: undefined,
+  createdBy: "test",
   lastUsedAtMs: undefined,
   rateLimit: undefined,
 };

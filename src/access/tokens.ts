@@ -14,8 +14,8 @@ export interface Token {
   readonly createdAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
-  /** The actor of its entry in the audit trail; undefined for tokens of versions that did not store it. */
-  readonly createdBy: string | undefined;
+  /** The actor of its entry in the audit trail. */
+  readonly createdBy: string;
   /** To the minute, or later: uses are written in the background. */
   readonly lastUsedAtMs: number | undefined;
   /** In place of the service's own. */

@@ -84,7 +84,7 @@ export const audit: Command = {
   settings: ["database", "allowUnsafeDatabase"],
   async run(args, terminal) {
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? auditLimitDefault;
-    await using opened = await openArchive(readConfig(args.sources), { older: false });
+    await using opened = await openArchive(readConfig(args.sources));
     const { rows: entries, isCut } = await readPages(limit, async (pageLimit, cursor) => {
       const page = await opened.audit.page(pageLimit, cursor);
       return { rows: page.entries, next: page.next };

@@ -119,7 +119,7 @@ export interface Token {
   readonly createdAt: string;
   readonly expiresAt?: string;
   readonly revokedAt?: string;
-  readonly createdBy?: string;
+  readonly createdBy: string;
   readonly lastUsedAt?: string;
   readonly rateLimit?: string;
   readonly state: "live" | "expired" | "revoked";

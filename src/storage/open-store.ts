@@ -28,7 +28,7 @@ export interface StoreSetting extends PostgresOptions {
 export async function openStore(setting: StoreSetting, events: StoreEvents = {}): Promise<Store> {
   const { database } = setting;
   return isDatabaseUrl(database)
-    ? PostgresStore.open(database, setting, "write")
+    ? PostgresStore.open(database, setting, "upgrade")
     : new SqliteStore(database, events);
 }
 
@@ -54,13 +54,12 @@ export async function openServiceStore(
   return store;
 }
 
-/** Opens a store for reading, even while a service uses it, or on read-only media. Older tables have no audit trail. */
+/** Opens a store for reading, even while a service uses it, or on read-only media. */
 export async function openArchive(
   setting: StoreSetting,
-  { older = true } = {},
 ): Promise<Pick<Store, "archive" | "tokens" | "audit"> & AsyncDisposable> {
   const { database } = setting;
-  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, older ? "read" : "tokens");
+  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "none");
   const file = openReadOnly(database);
   return {
     archive: syncedArchive(new SqliteArchive(file, database), realDataFile(database)),
@@ -84,7 +83,7 @@ export async function openTokens(
   { create }: Pick<OpenOptions, "create">,
 ): Promise<Pick<Store, "tokens"> & AsyncDisposable> {
   const { database } = setting;
-  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "tokens");
+  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, create ? "create" : "none");
   const file = openTokenFile(database, { create });
   return { tokens: file.tokens, [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
 }

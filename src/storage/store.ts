@@ -32,8 +32,6 @@ export interface StoreEvents {
   readonly dataFileShared?: () => void;
   /** A sync failed in the last process, so everything is copied into a new file; `bytes` is how much. */
   readonly rebuilding?: (bytes: number) => void;
-  /** A migration is about to rewrite the data file, which was copied to this path. */
-  readonly copiedBeforeMigration?: (copy: string) => void;
   /** A reader in another process keeps the WAL from restarting. */
   readonly walGrown?: (bytes: number) => void;
   /** The failure marker could not be written, so the next start does not know of the failure. */

@@ -15,7 +15,7 @@ export function tokenValues(token: Token): (string | number | null)[] {
     token.createdAtMs,
     token.expiresAtMs ?? null,
     token.revokedAtMs ?? null,
-    token.createdBy ?? null,
+    token.createdBy,
     token.lastUsedAtMs ?? null,
     token.rateLimit === undefined ? null : formatRate(token.rateLimit),
   ];
@@ -32,7 +32,7 @@ export function tokenFrom(row: readonly unknown[]): Token {
     createdAtMs: Number(createdAtMs),
     expiresAtMs: numberFrom(expiresAtMs),
     revokedAtMs: numberFrom(revokedAtMs),
-    createdBy: createdBy === null ? undefined : String(createdBy),
+    createdBy: String(createdBy),
     lastUsedAtMs: numberFrom(lastUsedAtMs),
     rateLimit: rate === null ? undefined : parseRateText(String(rate)),
   };

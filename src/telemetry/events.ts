@@ -90,8 +90,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       log.warn("rebuilding the data file after a failed fsync; this copies all of it", {
         "file.size": bytes,
       }),
-    copiedBeforeMigration: (path: string) =>
-      log.info("the data file was copied before a migration that rewrites it", { "file.path": path }),
     walGrown: (bytes: number) =>
       log.warn("the WAL has grown because another process keeps a read transaction open; end it", {
         "file.size": bytes,

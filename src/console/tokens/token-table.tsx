@@ -56,7 +56,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                 <time dateTime={token.createdAt} title={formatTime(token.createdAt)}>
                   {formatRelativeTime(token.createdAt)}
                 </time>{" "}
-                {token.createdBy !== undefined && <span class="note by">by {token.createdBy}</span>}
+                <span class="note by">by {token.createdBy}</span>
               </td>
               <td>
                 {token.lastUsedAt === undefined ? (

@@ -86,11 +86,6 @@ export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === "55P03";
 }
 
-/** Whether the tables are of an older version. */
-export function isMissingColumn(error: unknown): boolean {
-  return /^42(?:703)$/.test(codeOf(error));
-}
-
 /** The data directory or a tablespace has no space left. */
 export const diskFullCode = "53100";
 

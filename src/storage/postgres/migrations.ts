@@ -1,23 +1,32 @@
-import plants from "./migrations/001-plants.sql" with { type: "text" };
-import tokens from "./migrations/002-tokens.sql" with { type: "text" };
-import nodes from "./migrations/003-nodes.sql" with { type: "text" };
-import tagPrefix from "./migrations/004-tag-prefix.sql" with { type: "text" };
-import auditTrail from "./migrations/005-audit-trail.sql" with { type: "text" };
+import tables from "./migrations/006-tables.sql" with { type: "text" };
 
 export interface Migration {
+  readonly number: number;
   readonly sql: string;
-  /** The index that it builds while others write, statement by statement, outside a transaction. */
-  readonly buildsIndex?: string;
+  /** Columns that our tables have after it, by which a database is recognised. */
+  readonly columns: Readonly<Record<string, readonly string[]>>;
 }
 
-/** In order; the table plant_store_schema counts how many the database has. One that has landed never changes. */
+/**
+ * In order; the table plant_store_schema has the number of the last one. The numbers 1 to 5 were used before 1.0.0, and are not
+ * used again: a database with one of them is recognised.
+ */
 export const migrations: readonly Migration[] = [
-  { sql: plants },
-  { sql: tokens },
-  { sql: nodes },
-  { sql: tagPrefix, buildsIndex: "plants_by_tag_prefix" },
-  { sql: auditTrail },
+  {
+    number: 6,
+    sql: tables,
+    columns: {
+      plants: ["id bigint", "name text", "tag text", "created_at_ms bigint", "created_by text"],
+      tokens: [
+        ...["digest text", "id text", "name text", "scopes text", "created_at_ms bigint"],
+        ...["expires_at_ms bigint", "revoked_at_ms bigint", "created_by text", "last_used_at_ms bigint"],
+        "rate_limit text",
+      ],
+      plant_store_nodes: ["node text", "seen_at_ms bigint"],
+      audit_trail: [
+        ...["id text", "at_ms bigint", "actor text", "action text", "subject text", "address text"],
+        "detail text",
+      ],
+    },
+  },
 ];
-
-/** How many a store needs to be read. The others make it faster, are only for writing, or are optional. */
-export const readableVersion = 2;

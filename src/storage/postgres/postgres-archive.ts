@@ -200,7 +200,7 @@ function whereOf(
   return { where: conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`, values };
 }
 
-// The index has only the first 100 characters, as the size of an entry is limited; see the fourth migration.
+// The index has only the first 100 characters, as the size of an entry is limited.
 function tagIs(given: string): string {
   return `left(tag, 100) = left(${given}, 100) AND tag = ${given}`;
 }

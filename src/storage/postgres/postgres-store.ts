@@ -3,12 +3,13 @@ import type { Connection } from "./connection.ts";
 import { Connections } from "./connections.ts";
 import { type DatabaseAddress, parseDatabaseUrl } from "./database-url.ts";
 import { ConnectionLost } from "./faults.ts";
+import type { TableChanges } from "./migrate.ts";
 import { openConnection } from "./open-connection.ts";
 import { PostgresArchive } from "./postgres-archive.ts";
 import { PostgresAudit } from "./postgres-audit.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 import { PostgresTokens } from "./postgres-tokens.ts";
-import { type Purpose, prepare } from "./prepare.ts";
+import { prepare } from "./prepare.ts";
 
 export interface PostgresOptions {
   /** The URL's own takes precedence. A function if it is read from a file for each connection. */
@@ -76,9 +77,9 @@ export class PostgresStore implements Store {
   }
 
   /** @throws DatabaseProblem it cannot be reached, or must not be used. */
-  static async open(url: string, options: PostgresOptions, purpose: Purpose): Promise<PostgresStore> {
+  static async open(url: string, options: PostgresOptions, changes: TableChanges): Promise<PostgresStore> {
     const store = new PostgresStore(url, options, readMsMax);
-    await store.#prepare(purpose, commandMsMax, () => {});
+    await store.#prepare(changes, commandMsMax, () => {});
     return store;
   }
 
@@ -87,7 +88,7 @@ export class PostgresStore implements Store {
     const store = new PostgresStore(url, options, serviceReadRetryMsMax);
     for (const warning of store.#address.warnings) events.onWarning(warning);
     store.plants.suspend("the database has not answered yet");
-    const opened = store.#prepare("write", Number.POSITIVE_INFINITY, (reason) => {
+    const opened = store.#prepare("upgrade", Number.POSITIVE_INFINITY, (reason) => {
       store.plants.suspend(reason);
       events.onWaiting(reason);
     });
@@ -111,12 +112,12 @@ export class PostgresStore implements Store {
     await Promise.all(all.map((connections) => connections[Symbol.asyncDispose]()));
   }
 
-  #prepare(purpose: Purpose, timeoutMs: number, onWaiting: (reason: string) => void): Promise<void> {
+  #prepare(changes: TableChanges, timeoutMs: number, onWaiting: (reason: string) => void): Promise<void> {
     const { password } = this.#address;
     // Without a password, pg reads the password file of PostgreSQL.
     const passwordMayChange = typeof password !== "string";
     const { signal } = this.#closing;
-    return prepare({ open: this.#open, purpose, timeoutMs, passwordMayChange, onWaiting, signal });
+    return prepare({ open: this.#open, changes, timeoutMs, passwordMayChange, onWaiting, signal });
   }
 }
 

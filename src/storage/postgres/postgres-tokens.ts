@@ -3,16 +3,15 @@ import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
 import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import { placeholders, type Row, type Statement } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { isMissingColumn } from "./faults.ts";
 import { entryValues, insertEntry, type PostgresAudit } from "./postgres-audit.ts";
 
 // Shorter than the plants' deadline: the token watch polls again soon, and uses the tokens it has.
 const tokensMsMax = 2000;
 
-const select = (columns: string) => `SELECT ${columns} FROM tokens ORDER BY created_at_ms, digest`;
-const selectAll = { name: "tokens", text: select(tokenColumns) };
-// Read commands leave tables of an older version as they are.
-const selectOlder = { text: select(tokenColumns.replace(/created_by.*/, "NULL, NULL, NULL")) };
+const selectAll = {
+  name: "tokens",
+  text: `SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, digest`,
+};
 // Sums change with every token that is created, changed or deleted, by any process. The table is small, so this is cheap.
 const summary = {
   name: "tokens-summary",
@@ -58,11 +57,7 @@ export class PostgresTokens implements TokenStore {
   }
 
   async all(): Promise<Token[]> {
-    const rows = await this.#run(selectAll, []).catch((error: unknown) => {
-      if (!isMissingColumn(error)) throw error;
-      return this.#run(selectOlder, []);
-    });
-    return rows.map(tokenFrom);
+    return (await this.#run(selectAll, [])).map(tokenFrom);
   }
 
   async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {

@@ -3,14 +3,12 @@ import type { Connection } from "./connection.ts";
 import { retryWaitMs } from "./connections.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
 import { codeOf, kindOf, reasonOf, sharedSessionReason } from "./faults.ts";
-import { type MigrateOptions, migrate } from "./migrate.ts";
-
-export type Purpose = "write" | "tokens" | "read";
+import { migrate, type TableChanges } from "./migrate.ts";
 
 export interface Preparation {
   readonly open: () => Promise<Connection>;
-  /** `write` upgrades older tables and checks the privileges to write, `tokens` refuses them, `read` accepts them. */
-  readonly purpose: Purpose;
+  /** With `upgrade`, the privileges of a node are checked too. */
+  readonly changes: TableChanges;
   /** After this long an unreachable server is a failure. A service waits indefinitely. */
   readonly timeoutMs: number;
   /** Whether a wrong password is retried, because it is read from a file each time. */
@@ -19,11 +17,6 @@ export interface Preparation {
   readonly signal: AbortSignal;
 }
 
-const older: Record<Purpose, MigrateOptions["older"]> = {
-  write: "upgrade",
-  tokens: "refuse",
-  read: "accept",
-};
 const checkMsMax = 5000;
 const wrongPassword = "28P01";
 // Logins, roles, privileges, databases and settings that someone must fix first; sessions that a pooler shares.
@@ -76,15 +69,15 @@ export async function missingPrivileges(
   };
 }
 
-async function prepareOnce({ open, purpose, onWaiting }: Preparation): Promise<void> {
+async function prepareOnce({ open, changes }: Preparation): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const openOne = async (): Promise<Connection> =>
     // A transaction that is still open is rolled back.
     opened.adopt(await open(), (connection) => connection.destroy());
   const connection = await openOne();
-  if (purpose === "write") await expectOwnSessions(connection, await openOne());
-  await migrate(connection, { open, older: older[purpose], onWaiting });
-  if (purpose === "write") await expectPrivileges(connection);
+  if (changes === "upgrade") await expectOwnSessions(connection, await openOne());
+  await migrate(connection, changes);
+  if (changes === "upgrade") await expectPrivileges(connection);
 }
 
 // Each names its session. If a pooler shares one session among both, the first reads the other's name, or none.

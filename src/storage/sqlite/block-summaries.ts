@@ -1,18 +1,13 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { PlantFilter } from "../../plants/plant-archive.ts";
 
-/**
- * How many plants a block has: block 0 is seq 1 to 1024, and so on. Every full block has summaries of its tags, names and
- * times. The tables of the first migration call a block a window.
- */
+/** How many plants a block has: block 0 is seq 1 to 1024, and so on. Every full block has summaries of its tags, names and times. */
 export const blockPlants = 1024;
 
 /** A summary: its table, and how its rows are computed from the plants of one block. */
 export interface SummaryTable {
   readonly of: string;
   readonly table: string;
-  /** The column with the number of the block. */
-  readonly block: string;
   readonly columns: string;
   readonly computed: string;
   /** Where a block has a row for each value instead of one. */
@@ -26,29 +21,26 @@ const namesCharactersMax = 128 * blockPlants;
 
 export const tags: SummaryTable = {
   of: "tags",
-  table: "tag_windows",
-  block: "window",
+  table: "block_tags",
   columns: "tag, plants",
   computed: "tag, count(*)",
   groupBy: "tag",
 };
 export const names: SummaryTable = {
   of: "names",
-  table: "name_windows",
-  block: "window",
+  table: "block_names",
   columns: "names",
   computed: `CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN group_concat(lower(name), char(10)) END`,
 };
 export const times: SummaryTable = {
   of: "times",
   table: "block_times",
-  block: "block",
   columns: "min_ms, max_ms",
   computed: "min(created_at_ms), max(created_at_ms)",
 };
 
 /** The seq of the last plant in a block with summaries, as SQL. */
-export const lastSummarisedSql = "(SELECT seq FROM windows_end)";
+export const lastSummarisedSql = `(SELECT ifnull(max(block) + 1, 0) * ${blockPlants} FROM block_times)`;
 
 export function lastSummarised(database: Database): number {
   return Number(database.query<{ seq: bigint }, []>(`SELECT ${lastSummarisedSql} AS seq`).get()?.seq ?? 0n);
@@ -64,14 +56,12 @@ export function lastSeq(database: Database): number {
 export class BlockSummaries {
   readonly #database: Database;
   readonly #inserts: readonly Statement[];
-  readonly #move: Statement;
   #last = 0;
   #summarised = 0;
 
   constructor(database: Database) {
     this.#database = database;
     this.#inserts = [tags, names, times].map((table) => database.query(insertSql(table)));
-    this.#move = database.query("UPDATE windows_end SET seq = ?");
     this.reload();
   }
 
@@ -99,7 +89,6 @@ export class BlockSummaries {
     for (let blocks = 0; blocks < blocksMax && this.#summarised + blockPlants <= this.#last; blocks++) {
       const [low, high] = [this.#summarised, this.#summarised + blockPlants];
       for (const insert of this.#inserts) insert.run(low / blockPlants, low, high);
-      this.#move.run(high);
       this.#summarised = high;
     }
   }
@@ -121,7 +110,7 @@ export interface BlockChoice {
 /** The summaries that help with a filter, the one that is fastest to read first. */
 export function blockChoices({ tag, namePart, sinceMs, untilMs }: PlantFilter): BlockChoice[] {
   const choices: BlockChoice[] = [];
-  if (tag !== undefined) choices.push(choice(tags, "tag_windows.tag = ?", [tag]));
+  if (tag !== undefined) choices.push(choice(tags, "block_tags.tag = ?", [tag]));
   if (sinceMs !== undefined || untilMs !== undefined)
     choices.push(
       choice(times, "max_ms >= ? AND min_ms < ?", [
@@ -140,7 +129,7 @@ export function blockChoices({ tag, namePart, sinceMs, untilMs }: PlantFilter): 
 export function countTag(database: Database, tag: string): number {
   const row = database
     .query<{ plants: bigint | null }, [string, string]>(
-      `SELECT (SELECT ifnull(sum(plants), 0) FROM tag_windows WHERE tag = ?)
+      `SELECT (SELECT ifnull(sum(plants), 0) FROM block_tags WHERE tag = ?)
             + (SELECT count(*) FROM plants WHERE seq > ${lastSummarisedSql} AND tag = ?) AS plants`,
     )
     .get(tag, tag);
@@ -182,13 +171,13 @@ export function createdPerBucket(
   return counts;
 }
 
-function insertSql({ table, block, columns, computed, groupBy }: SummaryTable): string {
+function insertSql({ table, columns, computed, groupBy }: SummaryTable): string {
   const grouped = groupBy === undefined ? "" : ` AND ${groupBy} IS NOT NULL GROUP BY ${groupBy}`;
-  return `INSERT INTO ${table} (${block}, ${columns}) SELECT ?, ${computed} FROM plants WHERE seq > ? AND seq <= ?${grouped}`;
+  return `INSERT INTO ${table} (block, ${columns}) SELECT ?, ${computed} FROM plants WHERE seq > ? AND seq <= ?${grouped}`;
 }
 
-function choice({ table, block }: SummaryTable, sql: string, values: Sql["values"]): BlockChoice {
-  return { from: table, block: `${table}.${block}`, where: { sql, values } };
+function choice({ table }: SummaryTable, sql: string, values: Sql["values"]): BlockChoice {
+  return { from: table, block: `${table}.block`, where: { sql, values } };
 }
 
 /** Its longest run of ASCII, since lower() leaves other letters unchanged. Empty if there is none. */

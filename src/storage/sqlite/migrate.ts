@@ -1,10 +1,7 @@
-import type { Database } from "bun:sqlite";
-import { BlockSummaries } from "./block-summaries.ts";
+import { Database } from "bun:sqlite";
 import { readPragma } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { isEarly, migrateEarly } from "./early-schemas.ts";
-import { migrations as landed, rewritingMigrations } from "./migrations.ts";
-import { fingerprints } from "./schema.ts";
+import { migrations as landed, type Migration } from "./migrations.ts";
 
 // "PLNT", in the file's header: distinguishes our files from other SQLite databases.
 const applicationId = 0x504c4e54;
@@ -19,66 +16,98 @@ export function checkOwner(database: Database, path: string): void {
   }
 }
 
-/** Whether the file has no schema yet. */
-export function isNew(database: Database): boolean {
-  return readPragma(database, "user_version") === 0n;
-}
-
-/** The schema version of a file whose migration would change or remove stored rows; undefined if there is none. */
-export function versionToRewrite(database: Database, path: string): number | undefined {
-  // The tables of an up-to-date file are not read, so that a normal start pays nothing.
-  if (isNew(database) || readPragma(database, "user_version") === BigInt(landed.length)) return undefined;
-  const { version, early } = schemaOf(database, path, landed);
-  return early || [...rewritingMigrations].some((number) => number > version) ? version : undefined;
-}
-
 /** Runs every migration that the file lacks, in one transaction. Only for the one writer of the file. */
 export function migrate(database: Database, path: string, migrations = landed): void {
-  if (schemaOf(database, path, migrations).version === migrations.length) return;
+  const newest = newestOf(migrations);
+  if (schemaVersion(database, path, migrations) === newest) return;
   database
     .transaction(() => {
       // Read again inside the lock: another process may have migrated meanwhile.
-      const { version, early } = schemaOf(database, path, migrations);
-      if (version === migrations.length) return;
-      if (early) migrateEarly(database, migrations[0] ?? "");
-      for (const sql of migrations.slice(version)) database.run(sql);
-      if (early) new BlockSummaries(database).catchUp();
+      const version = schemaVersion(database, path, migrations);
+      for (const { sql } of migrations.filter(({ number }) => number > version)) database.run(sql);
       database.run(`PRAGMA application_id = ${applicationId}`);
-      database.run(`PRAGMA user_version = ${migrations.length}`);
+      database.run(`PRAGMA user_version = ${newest}`);
     })
     .immediate();
 }
 
-/** Refuses a file with an unknown schema, and one with an older schema unless `older` allows it. */
-export function checkSchema(database: Database, path: string, { older }: { readonly older: boolean }): void {
-  const { version } = schemaOf(database, path, landed);
-  if (version === 0) throw new DataFileProblem(`${path} is empty: it is not a data file yet.`);
-  if (version < landed.length && !older) throw olderProblem(path, version);
-}
-
-export function olderProblem(path: string, version: number): DataFileProblem {
-  return new DataFileProblem(
-    `${path} was written by an older plant-store (schema ${version}, this one has ${landed.length}): start the service on it once to migrate it.`,
-  );
-}
-
-/** How many migrations the file has. Its tables must be the ones that these create, or those of an early schema. */
-function schemaOf(
-  database: Database,
-  path: string,
-  migrations: readonly string[],
-): { readonly version: number; readonly early: boolean } {
+/**
+ * The number of the last migration that the file has; 0 for a new one.
+ * @throws DataFileProblem its tables are not exactly those that the migrations create. Tables of other programs, such as
+ * Litestream, and the operator's own indexes are ignored.
+ */
+export function schemaVersion(database: Database, path: string, migrations = landed): number {
   const version = Number(readPragma(database, "user_version"));
-  if (version > migrations.length)
+  if (version > newestOf(migrations))
     throw new DataFileProblem(`${path} was written by a newer plant-store; use that version or a newer one.`);
-  const { actual, expected, triggers } = fingerprints(database, version, migrations);
-  if (triggers[0] !== undefined)
+  if (isEarly(version, migrations)) throw earlyProblem(path);
+  using model = new Database(":memory:");
+  const run = (some: readonly Migration[]) => some.map(({ sql }) => model.run(sql));
+  run(migrations.filter(({ number }) => number <= version));
+  const expected = tablesOf(model);
+  run(migrations.filter(({ number }) => number > version));
+  const ours = new Set(tablesOf(model).keys());
+  const actual = tablesOf(database);
+  if ([...ours].some((name) => actual.get(name) !== expected.get(name))) throw earlyProblem(path);
+  const [trigger] = triggersOn(database, ours);
+  if (trigger !== undefined)
     throw new DataFileProblem(
-      `${path} has the trigger ${JSON.stringify(triggers[0])}, which could change or delete what is stored: drop it first.`,
+      `${path} has the trigger ${JSON.stringify(trigger)}, which could change or delete what is stored: drop it first.`,
     );
-  const early = isEarly(version, actual);
-  if (early || actual === expected) return { version, early };
-  throw new DataFileProblem(
-    `${path} has schema version ${version}, but other tables (fingerprint ${actual}): export its plants with the version of plant-store that wrote it, and import them into a new file.`,
+  return version;
+}
+
+/**
+ * The same from the header alone, for a connection that has no lock.
+ * @throws DataFileProblem the file was written before 1.0.0.
+ */
+export function refuseEarlyHeader(database: Database, path: string): void {
+  const isOurs = readPragma(database, "application_id") === BigInt(applicationId);
+  if (isOurs && isEarly(Number(readPragma(database, "user_version")), landed)) throw earlyProblem(path);
+}
+
+/** @throws DataFileProblem the file is new, or older and `older` does not allow that. */
+export function refuseUnmigrated(
+  version: number,
+  path: string,
+  { older = false, migrations = landed } = {},
+): void {
+  if (version === 0) throw new DataFileProblem(`${path} is empty: it is not a data file yet.`);
+  const newest = newestOf(migrations);
+  if (version < newest && !older)
+    throw new DataFileProblem(
+      `${path} was written by an older plant-store (schema ${version}, this one has ${newest}): start the service on it once to migrate it.`,
+    );
+}
+
+function isEarly(version: number, migrations: readonly Migration[]): boolean {
+  return version !== 0 && version < (migrations[0]?.number ?? 0);
+}
+
+function earlyProblem(path: string): DataFileProblem {
+  return new DataFileProblem(
+    `${path} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.`,
   );
+}
+
+function newestOf(migrations: readonly Migration[]): number {
+  return migrations.at(-1)?.number ?? 0;
+}
+
+/** The CREATE statement of each table, by its name. */
+function tablesOf(database: Database): ReadonlyMap<string, string> {
+  const rows = database
+    .query<{ name: string; sql: string }, []>("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
+    .all();
+  return new Map(rows.map(({ name, sql }) => [name, sql]));
+}
+
+function triggersOn(database: Database, tables: ReadonlySet<string>): string[] {
+  return database
+    .query<{ name: string; tbl_name: string }, []>(
+      "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'trigger'",
+    )
+    .all()
+    .filter(({ tbl_name: table }) => tables.has(table.toLowerCase()))
+    .map(({ name }) => name);
 }

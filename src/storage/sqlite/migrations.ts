@@ -1,11 +1,12 @@
-import plants from "./migrations/001-plants.sql" with { type: "text" };
-import tokens from "./migrations/002-tokens.sql" with { type: "text" };
-import blockTimes from "./migrations/003-block-times.sql" with { type: "text" };
-import auditTrail from "./migrations/004-audit-trail.sql" with { type: "text" };
-import storeId from "./migrations/005-store-id.sql" with { type: "text" };
+import tables from "./migrations/006-tables.sql" with { type: "text" };
 
-/** In order; the database's user_version counts how many it has. They are frozen: one that has landed never changes. */
-export const migrations: readonly string[] = [plants, tokens, blockTimes, auditTrail, storeId];
+export interface Migration {
+  readonly number: number;
+  readonly sql: string;
+}
 
-/** The numbers of those that change or remove stored rows or tables. Before one of these, the data file is copied. */
-export const rewritingMigrations: ReadonlySet<number> = new Set();
+/**
+ * In order; the file's user_version is the number of the last one that it has. The numbers 1 to 5 were used before 1.0.0, and
+ * are not used again: a file with one of them is recognised.
+ */
+export const migrations: readonly Migration[] = [{ number: 6, sql: tables }];

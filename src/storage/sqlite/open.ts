@@ -7,7 +7,7 @@ import { fileMode } from "./durable-files.ts";
 import { syncFailure, UnclosedFailure } from "./failure-marker.ts";
 import { refuseDamagedUnlessServed } from "./inspect-files.ts";
 import { codeOf, lockWaitMsMax } from "./lock-wait.ts";
-import { checkOwner, checkSchema, isNew, migrate } from "./migrate.ts";
+import { checkOwner, migrate, refuseUnmigrated, schemaVersion } from "./migrate.ts";
 
 export interface OpenOptions {
   /** Whether a missing file is created, in a folder that exists. */
@@ -45,10 +45,13 @@ export function openDatabase(named: string, options: OpenOptions): Database {
 function prepare(database: Database, path: string, options: OpenOptions): void {
   const deadlineMs = performance.now() + lockWaitMsMax;
   checkOwner(database, path);
+  // Before anything changes in a file that is refused.
+  const version = schemaVersion(database, path);
+  const mayMigrate = options.migrate || (options.create && version === 0);
+  if (!mayMigrate) refuseUnmigrated(version, path);
   database.run("PRAGMA journal_mode = WAL");
   setDurable(database);
   // One deadline for everything that may wait for a lock.
   database.run(`PRAGMA busy_timeout = ${Math.max(0, Math.ceil(deadlineMs - performance.now()))}`);
-  if (options.migrate || (options.create && isNew(database))) migrate(database, path);
-  else checkSchema(database, path, { older: false });
+  if (mayMigrate) migrate(database, path);
 }

@@ -8,8 +8,6 @@ import {
   tags,
   times,
 } from "../block-summaries.ts";
-import { readPragma } from "../connect.ts";
-import { olderProblem } from "../migrate.ts";
 
 interface Comparison {
   readonly summary: SummaryTable;
@@ -24,16 +22,13 @@ export class SummaryCheck {
   readonly #blocks: number;
   readonly #comparisons: readonly Comparison[];
 
-  /** @throws DataFileProblem the file is from before there were summaries. */
-  constructor(database: Database, path: string) {
+  constructor(database: Database) {
     this.#database = database;
-    if (!hasTable(database, names.table))
-      throw olderProblem(path, Number(readPragma(database, "user_version")));
     this.#blocks = lastSummarised(database) / blockPlants;
-    // Files of older schemas have no times of blocks.
-    this.#comparisons = [names, times]
-      .filter(({ table }) => hasTable(database, table))
-      .map((summary) => ({ summary, compare: database.query(compareSql(summary)) }));
+    this.#comparisons = [names, times].map((summary) => ({
+      summary,
+      compare: database.query(compareSql(summary)),
+    }));
   }
 
   /** What is wrong with the summaries of all blocks together, in a store of that many plants. */
@@ -64,10 +59,10 @@ export class SummaryCheck {
   #blocksOfWrongTags(): number[] {
     return this.#database
       .query<{ block: bigint }, []>(
-        `SELECT DISTINCT window AS block FROM (
-           SELECT tag, (seq - 1) / ${blockPlants} AS window, count(*) AS plants FROM plants
-            WHERE tag IS NOT NULL AND seq <= ${lastSummarisedSql} GROUP BY window, tag
-         ) AS counted FULL JOIN tag_windows AS stored USING (tag, window)
+        `SELECT DISTINCT block FROM (
+           SELECT tag, (seq - 1) / ${blockPlants} AS block, count(*) AS plants FROM plants
+            WHERE tag IS NOT NULL AND seq <= ${lastSummarisedSql} GROUP BY block, tag
+         ) AS counted FULL JOIN block_tags AS stored USING (tag, block)
          WHERE counted.plants IS NOT stored.plants ORDER BY block LIMIT ${blocksMax}`,
       )
       .all()
@@ -75,13 +70,9 @@ export class SummaryCheck {
   }
 }
 
-function compareSql({ table, block, columns, computed }: SummaryTable): string {
+function compareSql({ table, columns, computed }: SummaryTable): string {
   return `SELECT (${columns}) IS (SELECT ${computed} FROM plants WHERE seq > ? AND seq <= ?) AS same
-            FROM ${table} WHERE ${block} = ?`;
-}
-
-function hasTable(database: Database, name: string): boolean {
-  return database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== null;
+            FROM ${table} WHERE block = ?`;
 }
 
 function mismatch(block: number, { of }: SummaryTable): string {

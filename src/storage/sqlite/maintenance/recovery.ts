@@ -8,7 +8,7 @@ import { fileSize, withFile } from "../durable-files.ts";
 import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure } from "../failure-marker.ts";
 import { refuseDamaged } from "../inspect-files.ts";
 import { codeOf, isLocked, lockWaitMsMax } from "../lock-wait.ts";
-import { checkOwner } from "../migrate.ts";
+import { checkOwner, schemaVersion } from "../migrate.ts";
 import { truncateWal } from "../truncate-wal.ts";
 import { inspectWal } from "../wal-file.ts";
 import { rebuild } from "./rebuild.ts";
@@ -71,6 +71,8 @@ function underWriteLock(
     const locked = tryBegin(database, lockingMode);
     if (locked) {
       checkOwner(database, path);
+      // Before the WAL of a file that is refused is checkpointed.
+      schemaVersion(database, path);
       work(database);
     }
     database.close();

@@ -42,7 +42,7 @@ export async function verify(path: string, onRows: (checked: number, of: number)
   try {
     using database = openReadOnly(path, { older: true });
     problems.push(...(await checkDatabase(path)));
-    plants = await checkPlants(database, path, problems, onRows);
+    plants = await checkPlants(database, problems, onRows);
   } catch (error) {
     // With a wrong checksum, a file that is not recognised is a damaged one.
     const changed = problems.length > 0 && error instanceof DataFileProblem;
@@ -62,11 +62,10 @@ async function checksumProblems(path: string, expected: string): Promise<string[
 
 async function checkPlants(
   database: Database,
-  path: string,
   problems: string[],
   onRows: (checked: number, of: number) => void,
 ): Promise<number> {
-  const blocks = new SummaryCheck(database, path);
+  const blocks = new SummaryCheck(database);
   const count = lastSeq(database);
   problems.push(...blocks.problems(count));
   const read = database.query<UncheckedRow, [number, number]>(

@@ -7,7 +7,7 @@ import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
 import { refuseDamagedUnlessServed } from "../inspect-files.ts";
 import { lockWaitMsMax } from "../lock-wait.ts";
-import { checkOwner, checkSchema } from "../migrate.ts";
+import { checkOwner, refuseEarlyHeader, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 
 /**
  * Opens a data file to read it, and never migrates it. Works while a service runs, and on read-only media.
@@ -15,16 +15,32 @@ import { checkOwner, checkSchema } from "../migrate.ts";
  */
 export function openReadOnly(named: string, { older = false } = {}): Database {
   const path = realDataFile(named);
+  refuseEarly(path);
   refuseDamagedUnlessServed(path);
   requireDataFile(path);
   try {
     const database = connectReadOnly(path);
     return closeOnError(database, () => {
       checkOwner(database, path);
-      checkSchema(database, path, { older });
+      refuseUnmigrated(schemaVersion(database, path), path, { older });
     });
   } catch (error) {
     throw asDataFileProblem(error, path);
+  }
+}
+
+/**
+ * Refuses a file from before 1.0.0 by its header, before a lock file or a -shm file is created beside it.
+ * @throws DataFileProblem
+ */
+export function refuseEarly(path: string): void {
+  if (fileSize(path) === 0) return;
+  try {
+    using database = new ImmutableDatabase(path);
+    refuseEarlyHeader(database, path);
+  } catch (error) {
+    // Anything else that is wrong with the file is described where it is opened.
+    if (error instanceof DataFileProblem) throw error;
   }
 }
 

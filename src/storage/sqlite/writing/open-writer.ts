@@ -7,9 +7,9 @@ import { readPragma } from "../connect.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { makeDirectory, syncDirectory } from "../durable-files.ts";
-import { copyBeforeMigration } from "../maintenance/copy-before-migration.ts";
 import { recover } from "../maintenance/recovery.ts";
 import { type OpenOptions, openDatabase } from "../open.ts";
+import { refuseEarly } from "../reading/open-read-only.ts";
 import { lockForWriting, type WriterLock } from "../writer-lock.ts";
 
 export interface OpenedWriter<Lock = WriterLock> {
@@ -44,11 +44,11 @@ export function openRecovered<Lock extends WriterLock | undefined>(
   events: StoreEvents = {},
 ): OpenedWriter<Lock> {
   const path = realDataFile(named);
+  refuseEarly(path);
   const folders = options.create ? makeDirectory(dirname(path)) : [];
   const lock = acquire(path);
   try {
     const shared = lock !== undefined && recover(path, events).shared;
-    if (lock !== undefined && options.migrate) copyBeforeMigration(path, events);
     const database = openDatabase(path, { ...options, create: options.create && lock !== undefined });
     // A power loss must not remove the folders that were just created.
     for (const folder of folders) syncDirectory(folder);
