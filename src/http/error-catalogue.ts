@@ -34,7 +34,7 @@ export type ErrorKind =
   | "internal-error"
   | (typeof operatorKinds)[number];
 
-/** Every error. Responses, the docs page and docs/errors.md all come from here; tests hold openapi.json to it. */
+/** Every error. Responses and the docs page come from here; tests compare docs/errors.md and openapi.json with it. */
 export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "body-empty": {
     error: 40001,
