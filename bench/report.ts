@@ -145,7 +145,7 @@ function growthTable(growth: NonNullable<Results["growth"]>): string {
 }
 
 const operatorReasons = `Pages follow the order of arrival, and single plants use the index of ids. Each block of 1024 plants has a summary of its tags and
-names; a search reads the summaries on two threads, newest first, so frequent matches are found immediately, and the oldest
+names; a search reads the summaries on one thread, newest first, so frequent matches are found immediately, and the oldest
 plant last. Creates do not wait for any of it, since another thread writes; record 10 in \`docs/adr/\` has the cost
 for a create.`;
 

@@ -23,7 +23,6 @@ const limitDefault = 50;
 const limitMax = 1000;
 // A search or a count returns what it has found after this long, and the caller continues from there.
 const searchMsMax = 400;
-const countMsMax = 800;
 
 /**
  * Lists plants, or with `after` what was stored after that cursor, the oldest first. A page may be short, or even empty, and
@@ -47,7 +46,7 @@ export const countPlants: Route<Parts> = {
   scope: "operator:read",
   handler: (parts) => async (exchange) => {
     const values = readQuery(exchange.query, [...filterParameters, "cursor"]);
-    const counting = parts.archive.count(readFilter(values), readText(values, "cursor"), countMsMax);
+    const counting = parts.archive.count(readFilter(values), readText(values, "cursor"), searchMsMax);
     const { plants, next } = await orWrongParameter(counting);
     exchange.json({ plants: String(plants), next });
   },

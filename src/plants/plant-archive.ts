@@ -70,8 +70,8 @@ export interface Arrivals {
   readonly cursor: string;
 }
 
-// How often a full scan yields a page, so that its caller can report progress.
-const scanPageMsMax = 1000;
+// How often a full scan yields a page, so that its caller can report progress, and other reads come in between.
+const scanPageMsMax = 400;
 
 /** A cursor that is not valid. */
 export class CursorProblem extends Error {

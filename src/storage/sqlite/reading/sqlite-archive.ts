@@ -39,7 +39,7 @@ const countSeqsMin = 4096;
 // The store id, and the seq and the time of a plant.
 const followCursor = /^([0-9a-f]{16})\.(\d{1,15})\.(-?[0-9a-z]{1,13})$/;
 
-/** Reads SQLite, and blocks its thread while it does: the service runs it on threads of its own. */
+/** Reads SQLite, and blocks its thread while it does: the service runs it on a thread of its own. */
 export class SqliteArchive implements PlantArchive {
   readonly #database: Database;
   readonly #path: string;
@@ -49,12 +49,11 @@ export class SqliteArchive implements PlantArchive {
     this.#path = path;
   }
 
-  /** One page; with `stop`, it ends at the plant with that seq. */
-  async page(request: PageRequest, stop?: number): Promise<PlantPage> {
+  async page(request: PageRequest): Promise<PlantPage> {
     const { filter, order, limit, searchMsMax } = request;
     const last = lastSeq(this.#database);
     const newest = this.#cursorAt(last);
-    const range = this.#range(last, request, stop);
+    const range = this.#range(last, request);
     const deadlineMs = performance.now() + searchMsMax;
     const newestFirst = order === "newest-first";
     const searching = isSearch(filter);
@@ -151,17 +150,12 @@ export class SqliteArchive implements PlantArchive {
   #range(
     last: number,
     { filter, order, cursor }: Pick<PageRequest, "filter" | "order" | "cursor">,
-    stop?: number,
   ): SeqRange {
     const { id, sinceMs, untilMs } = filter;
     const range = { low: 1, high: last };
-    if (order === "newest-first") {
-      range.low = stop ?? range.low;
-      if (cursor !== undefined) range.high = Math.min(range.high, seqOf(cursor) - 1);
-    } else {
-      range.high = Math.min(stop ?? range.high, range.high);
-      if (cursor !== undefined) range.low = seqOf(cursor) + 1;
-    }
+    if (cursor !== undefined && order === "newest-first")
+      range.high = Math.min(range.high, seqOf(cursor) - 1);
+    if (cursor !== undefined && order === "oldest-first") range.low = seqOf(cursor) + 1;
     if (id !== undefined) {
       const seq = Number(this.#row(id)?.seq ?? 0n);
       return { low: Math.max(range.low, seq), high: Math.min(range.high, seq) };
@@ -200,11 +194,11 @@ export class SqliteArchive implements PlantArchive {
 }
 
 /** Whether plants must be scanned, because no index finds them. */
-export function isSearch({ id, namePart, createdBy }: PlantFilter): boolean {
+function isSearch({ id, namePart, createdBy }: PlantFilter): boolean {
   return id === undefined && (namePart !== undefined || createdBy !== undefined);
 }
 
-export function seqOf(cursor: string): number {
+function seqOf(cursor: string): number {
   if (!/^\d{1,15}$/.test(cursor)) throw new CursorProblem("The cursor is not from a page of this store.");
   return Number(cursor);
 }

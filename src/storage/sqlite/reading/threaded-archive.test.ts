@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PageRequest } from "../../../plants/plant-archive.ts";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import { SqliteStore } from "../sqlite-store.ts";
+import { ThreadedArchive } from "./threaded-archive.ts";
+
+const plants = 1000;
+const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
+const file = join(folder, "plants.db");
+const durable = async () => {};
+
+// From the newest plant to the oldest, which is the only match; it ends after its first slice.
+const search: PageRequest = {
+  filter: { namePart: "oldest" },
+  order: "newest-first",
+  cursor: undefined,
+  limit: 10,
+  searchMsMax: 0,
+};
+
+beforeAll(async () => {
+  await using store = new SqliteStore(file);
+  const arrivals = Array.from({ length: plants }, (_, id) => ({
+    plant: { id: BigInt(id), name: id === 0 ? "The oldest" : "Fern", tag: undefined },
+    createdBy: "test",
+  }));
+  await store.plants.create(arrivals, Date.now());
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test("a search that is out of time returns what it has found, and continues from its cursor", async () => {
+  const archive = new ThreadedArchive(file, durable);
+  let cursor: string | undefined;
+  let searched = 0;
+  const found: bigint[] = [];
+  let pages = 0;
+  do {
+    const page = await archive.page({ ...search, cursor });
+    found.push(...page.plants.map(({ id }) => id));
+    searched += page.searched;
+    cursor = page.next;
+    pages++;
+  } while (cursor !== undefined);
+  expect([found, searched]).toEqual([[0n], plants]);
+  expect(pages).toBeGreaterThan(1);
+  await archive.close();
+});
+
+test("what was read is returned once it is durable", async () => {
+  const read = Promise.withResolvers<void>();
+  const synced = Promise.withResolvers<void>();
+  const archive = new ThreadedArchive(file, () => {
+    read.resolve();
+    return synced.promise;
+  });
+  let total = 0;
+  const reading = archive.total().then((result) => {
+    total = result;
+  });
+  await read.promise;
+  await Bun.sleep(10);
+  expect(total).toBe(0);
+  synced.resolve();
+  await reading;
+  expect(total).toBe(plants);
+  await archive.close();
+});
+
+test("a thread that ended by itself is replaced by the next read", async () => {
+  const moved = join(folder, "moved.db");
+  const archive = new ThreadedArchive(moved, durable);
+  await expect(archive.total()).rejects.toThrow();
+  renameSync(file, moved);
+  expect(await archive.total()).toBe(plants);
+  await archive.close();
+  renameSync(moved, file);
+});
+
+test("reads that the closing store does not finish are refused, and so are later ones", async () => {
+  const archive = new ThreadedArchive(file, durable);
+  const reading = Array.from({ length: 20 }, () =>
+    archive.page(search).then(
+      () => "read",
+      (error) => error,
+    ),
+  );
+  await archive.close();
+  for (const outcome of await Promise.all(reading))
+    if (outcome !== "read") expect(outcome).toBeInstanceOf(StoreUnavailable);
+  await expect(archive.total()).rejects.toThrow(StoreUnavailable);
+});
