@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { withDiagrams } from "../scripts/architecture.js";
 import table from "../scripts/modules.json" with { type: "json" };
-import { threadEntries } from "../src/threads/thread.ts";
+import { threadEntries } from "../src/storage/sqlite/thread.ts";
 
 // The rules of the codebase, as ordinary tests. Which module may import which is in scripts/modules.json.
 const modules: Record<string, { readonly imports: readonly string[] }> = table.modules;

@@ -1,6 +1,6 @@
-import { serveThread } from "../../../threads/serve-thread.ts";
 import { isDamage } from "../data-file-problem.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
+import { serveThread } from "../serve-thread.ts";
 import type { CopyAndCheckCalls } from "./copy-and-check.ts";
 
 const checkCacheKib = 131_072;

@@ -1,5 +1,5 @@
-import { Thread } from "../../../threads/thread.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
+import { Thread } from "../thread.ts";
 
 export interface CopyAndCheckCalls {
   copy(path: string, to: string): void;

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
-import { serveThread } from "../../../threads/serve-thread.ts";
 import { lockWaitMsMax } from "../lock-wait.ts";
+import { serveThread } from "../serve-thread.ts";
 import { SqliteArchive } from "./sqlite-archive.ts";
 
 // Serves threaded-archive.ts from a connection that only reads.

@@ -7,7 +7,7 @@ import {
   StaleCursor,
 } from "../../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
-import { Thread } from "../../../threads/thread.ts";
+import { Thread } from "../thread.ts";
 import type { SqliteArchive } from "./sqlite-archive.ts";
 
 // The thread is stopped after this long without a read, so that an unused one holds no memory.

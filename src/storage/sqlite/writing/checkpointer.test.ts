@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "../../../../test/harness.ts";
-import type { Message } from "../../../threads/channel.ts";
-import { Thread } from "../../../threads/thread.ts";
+import { type FromThread, Thread, type ToThread } from "../thread.ts";
 import { type CheckpointCalls, Checkpointer, type CheckpointSetting } from "./checkpointer.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
 import { openWriter } from "./open-writer.ts";
@@ -106,10 +105,10 @@ describe("the WAL", () => {
 /** A checkpoint thread that answers on cue; it simulates one whose disk fails, or that dies. */
 function cuedThread() {
   const RealWorker = globalThis.Worker;
-  const calls: (Message & { kind: "call" })[] = [];
+  const calls: (ToThread & { kind: "call" })[] = [];
   const thread = Object.assign(new EventTarget(), {
-    onmessage: (_event: { data: Message }) => {},
-    postMessage: (message: Message) => void (message.kind === "call" && calls.push(message)),
+    onmessage: (_event: { data: FromThread }) => {},
+    postMessage: (message: ToThread) => void (message.kind === "call" && calls.push(message)),
   });
   globalThis.Worker = function started() {
     return thread;
@@ -277,7 +276,7 @@ function startThread(change: (setting: CheckpointSetting) => Partial<CheckpointS
 
 test("the thread does not start on a data file that was replaced", async () => {
   await using started = startThread(({ inode }) => ({ inode: inode + 1n }));
-  const reason = await started.thread.started.catch((error: Error) => error);
+  const reason = await started.thread.ask("checkpoint").catch((error: Error) => error);
   expect(String(reason)).toContain("the data file was replaced");
 });
 

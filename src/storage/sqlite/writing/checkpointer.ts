@@ -1,8 +1,8 @@
 import type { Database, Statement } from "bun:sqlite";
 import { fstatSync, statSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
-import { Thread, ThreadLost } from "../../../threads/thread.ts";
 import { codeOf, isFullOrBusy } from "../lock-wait.ts";
+import { Thread, ThreadLost } from "../thread.ts";
 
 interface WalProgress {
   /** Frames in the WAL, and how many of them the data file has. */

@@ -1,0 +1,136 @@
+/** Every file that runs as a thread, by its path below src/. */
+export const threadEntries = [
+  "storage/sqlite/maintenance/copy-and-check-thread",
+  "storage/sqlite/reading/archive-thread",
+  "storage/sqlite/writing/checkpoint-thread",
+] as const;
+export type ThreadEntry = (typeof threadEntries)[number];
+
+/** What a thread is told. */
+export type ToThread =
+  | { readonly kind: "start"; readonly setting: unknown }
+  | { readonly kind: "call"; readonly number: number; readonly method: string; readonly values: unknown[] }
+  | { readonly kind: "stop" };
+
+/** What a thread answers. */
+export type FromThread =
+  | { readonly kind: "result"; readonly number: number; readonly result: unknown }
+  | { readonly kind: "error"; readonly number: number; readonly error: ErrorFields }
+  | { readonly kind: "stopped" };
+
+export interface ErrorFields {
+  readonly name: string;
+  readonly message: string;
+  readonly code: unknown;
+}
+
+export interface ThreadOptions {
+  /** What the thread starts with. */
+  readonly setting?: unknown;
+  /** Errors that keep their class, by the `name` of their instances. Any other arrives as an Error with its name and code. */
+  readonly errors?: Readonly<Record<string, new (message: string) => Error>>;
+  /** Called once if the thread ends without being stopped. */
+  readonly onLost?: (reason: ThreadLost) => void;
+  /** Whether the process stays alive as long as the thread runs. */
+  readonly keepsProcessAlive: boolean;
+}
+
+/** The thread ended before it answered. */
+export class ThreadLost extends Error {
+  override readonly name = "ThreadLost";
+}
+
+type Values<Calls, Method extends keyof Calls> = Calls[Method] extends (...values: infer V) => unknown
+  ? V
+  : never;
+type Result<Calls, Method extends keyof Calls> = Calls[Method] extends (...values: never[]) => infer R
+  ? Awaited<R>
+  : never;
+
+// Work that takes longer is aborted: nobody waits for its result any longer.
+const stopMsMax = 2000;
+
+/** A thread and the functions that it serves with `serveThread`. */
+export class Thread<Calls> {
+  readonly #worker: Worker;
+  readonly #errors: NonNullable<ThreadOptions["errors"]>;
+  readonly #onLost: ThreadOptions["onLost"];
+  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #ended = Promise.withResolvers<void>();
+  #lastNumber = 0;
+  #stopping = false;
+  /** Why it ended; undefined while it runs. */
+  #end: ThreadLost | undefined;
+
+  /** @throws Error the system cannot start another thread. */
+  constructor(entry: ThreadEntry, { setting, errors = {}, onLost, keepsProcessAlive }: ThreadOptions) {
+    this.#worker = new Worker(entryUrl(entry), { ref: keepsProcessAlive });
+    this.#errors = errors;
+    this.#onLost = onLost;
+    this.#worker.onmessage = ({ data }: MessageEvent<FromThread>) => this.#receive(data);
+    this.#worker.addEventListener("error", (event) => {
+      event.preventDefault();
+      this.#hasEnded(event.message);
+    });
+    this.#worker.addEventListener("close", () => this.#hasEnded("the thread ended"));
+    this.#post({ kind: "start", setting });
+  }
+
+  /** Calls a function of the thread. Rejects with its error, or with ThreadLost if the thread ends before. */
+  async ask<Method extends keyof Calls & string>(
+    method: Method,
+    ...values: Values<Calls, Method>
+  ): Promise<Result<Calls, Method>> {
+    if (this.#end !== undefined) throw this.#end;
+    const number = ++this.#lastNumber;
+    const pending = Promise.withResolvers<unknown>();
+    this.#post({ kind: "call", number, method, values });
+    this.#pending.set(number, pending);
+    return pending.promise as Promise<Result<Calls, Method>>;
+  }
+
+  /** Ends the thread once it has released what it holds, or after two seconds. Pending calls are rejected. */
+  async stop(): Promise<void> {
+    if (!this.#stopping && this.#end === undefined) this.#post({ kind: "stop" });
+    this.#stopping = true;
+    const late = setTimeout(() => this.#hasEnded("the thread was stopped"), stopMsMax);
+    await this.#ended.promise;
+    clearTimeout(late);
+    this.#worker.terminate();
+  }
+
+  #post(message: ToThread): void {
+    this.#worker.postMessage(message);
+  }
+
+  #receive(message: FromThread): void {
+    if (message.kind === "stopped") return this.#hasEnded("the thread was stopped");
+    const pending = this.#pending.get(message.number);
+    this.#pending.delete(message.number);
+    if (message.kind === "result") pending?.resolve(message.result);
+    else pending?.reject(this.#errorFrom(message.error));
+  }
+
+  #errorFrom({ name, message, code }: ErrorFields): Error {
+    const Known = this.#errors[name];
+    return Known === undefined ? Object.assign(new Error(message), { name, code }) : new Known(message);
+  }
+
+  #hasEnded(why: string): void {
+    if (this.#end !== undefined) return;
+    this.#end = new ThreadLost(why);
+    for (const { reject } of this.#pending.values()) reject(this.#end);
+    this.#pending.clear();
+    this.#ended.resolve();
+    if (!this.#stopping) this.#onLost?.(this.#end);
+  }
+}
+
+// Defined by scripts/build.ts, when everything is in one executable.
+declare const BUILT_INTO_ONE_FILE: true | undefined;
+
+// The one place that finds a thread's file: in a single executable, entry points have the names that the build gave them.
+function entryUrl(entry: ThreadEntry): string {
+  if (typeof BUILT_INTO_ONE_FILE !== "undefined") return `./${entry}.js`;
+  return new URL(`../../${entry}.ts`, import.meta.url).href;
+}
