@@ -345,7 +345,7 @@ test(
 );
 
 test(
-  "a file that the browser cannot decompress is refused with what to do, and cannot be resumed",
+  "a file that must be converted first is refused with what to do, and cannot be resumed",
   async () => {
     const page = await open("/import");
     const buffer = zstdCompressSync('{"id": 1, "name": "One"}\n');
@@ -353,8 +353,8 @@ test(
     await page.getByRole("button", { name: "Start import" }).click();
     const notice = page.locator(".import-run .error-notice");
     await notice.waitFor();
-    expect(await notice.textContent()).toBe(
-      "This browser cannot decompress zstd: decompress the file first, or import it with “plant-store import”.",
+    expect(await notice.textContent()).toStartWith(
+      "The file is compressed with zstd. Decompress it first, such as with zstd -d,",
     );
     expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
   },

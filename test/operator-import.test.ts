@@ -62,13 +62,8 @@ async function send(
   return { status: response.status, ...((await response.json()) as Omit<Slice, "status">) };
 }
 
-/** Sends a file as the console does, and returns the outcomes of all its slices. */
-async function importFile(
-  name: string,
-  file: Buffer,
-  sliceBytes: number,
-  token = importer,
-): Promise<Slice["outcomes"]> {
+/** Sends a file as the console does, and returns the outcomes of all its slices, and why it ended early. */
+async function importAll(name: string, file: Buffer, sliceBytes: number, token = importer) {
   const outcomes: Slice["outcomes"] = [];
   let query: Record<string, string> = { name };
   let header = Buffer.alloc(0);
@@ -77,14 +72,20 @@ async function importFile(
     const part = file.subarray(offset, offset + bytes);
     const last = offset + part.length === file.length;
     const slice = await send({ ...query, last: String(last) }, Buffer.concat([header, part]), token);
-    expect([slice.status, slice.message]).toEqual([200, undefined]);
+    if (slice.status !== 200) return { outcomes, error: slice.error, failure: slice.message };
     outcomes.push(...slice.outcomes);
-    if (slice.done) return outcomes;
+    if (slice.done) return { outcomes };
     if (slice.header !== undefined) header = Buffer.from(`${Buffer.from(slice.header, "base64")}\n`);
     bytes = slice.consumed === 0 ? 2 * bytes : sliceBytes;
     offset += slice.consumed;
     query = { name, cursor: slice.cursor };
   }
+}
+
+async function importFile(...file: Parameters<typeof importAll>): Promise<Slice["outcomes"]> {
+  const { outcomes, failure } = await importAll(...file);
+  expect(failure).toBeUndefined();
+  return outcomes;
 }
 
 function countsOf(outcomes: Slice["outcomes"]) {
@@ -97,9 +98,14 @@ function countsOf(outcomes: Slice["outcomes"]) {
 
 const files: Record<string, string> = {
   "plants.ndjson": `\ufeff{"id": 1, "name": "Árbol"}\n\n{"id": 2, "name": "Two"}\r\n{"id": 1, "name": "Árbol"}\n{"id": 1, "name": "Other"}\n{"id": "x"}\n${"x".repeat(70_000)}\n{"id": 3, "name": "Three`,
-  "plants.csv": `id,name,tag\n11,"two\nlines",x\n\n12,"a ""quoted"", name",\n12x,Elm,\n11,"other",x\n13,un"quoted,\n14,last,"never closed\n15,Oak,\n`,
+  "plants.csv": `id,name,tag\n11,"two\nlines",x\n\n12,"a ""quoted"", name",\n12x,Elm,\n11,"other",x\n13,one\n15,Oak,\n`,
+  "quote.csv": `id,name,tag\r\n16,Oak,\r\n\r\n17,"two\r\nlines"\r\n16,"other","never closed\r\n18,Oak,\r\n`,
   "spreadsheet.csv": 'id;name;tag\n231;Oak;tree\n232;"semi;colon";\n3,5;Elm;\n233;Fern;indoor\n',
-  "plants.json": `[{"id": 21, "name": "One"},\n {"id": 22,\n  "name": 7}, {"id": 21, "name": "One"},\n{"id": 23, "name": "${"y".repeat(70_000)}"}, {"id": 24, "name": "Four"}]  \nmore`,
+  "plants.json": `[{"id": 21, "name": "One"},\n {"id": 22,\n  "name": 7}, {"id": 21, "name": "One"},\n{"id": 24, "name": "Four"}]  \n`,
+  "comma.json": `[{"id": 25, "name": "One"},\n {"id": 22,\n  "name": 7}\n{"id": 26, "name": "Two"}]`,
+  "long.json": `[{"id": 27, "name": "One"},\n{"id": 23, "name": "${"y".repeat(70_000)}"}, {"id": 28, "name": "Two"}]`,
+  "cut.json": `[{"id": 29, "name": "One"},\n{"id": 30, "na`,
+  "after.json": `[{"id": 34, "name": "One"}]\nmore`,
 };
 
 describe("a file sent in slices", () => {
@@ -110,9 +116,11 @@ describe("a file sent in slices", () => {
       const ran = await plantStore(["import", path, "--json", "--url", running.url], {
         environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
       });
-      const report = JSON.parse(ran.out) as { created: number; refusals: { line: number }[] };
+      const report = JSON.parse(ran.out) as { refusals: { line: number }[]; failure?: string };
       for (const sliceBytes of [1_000_000, 4096, 97, 31]) {
-        const outcomes = await importFile(name, Buffer.from(text), sliceBytes);
+        const { outcomes, error, failure } = await importAll(name, Buffer.from(text), sliceBytes);
+        expect(error).toBe(report.failure === undefined ? undefined : 40031);
+        expect(report.failure ?? "").toContain(failure ?? "");
         const refusals = outcomes
           .filter(({ result }) => result === "refused")
           .map(({ line, element, error, message }) => ({ line, element, error, message }));
@@ -146,12 +154,16 @@ describe("a file sent in slices", () => {
     expect(countsOf(outcomes)).toEqual({ created: 1, replayed: 19_999, refused: 0 });
     const over = await send({ name: "large.ndjson" }, Buffer.alloc(8 * 1024 * 1024 + 1, 0x20));
     expect([over.error, over.message]).toEqual([41301, "The body is over the limit of 8388608 bytes."]);
-    const [headless, cut] = [
-      await send({ name: "plants.csv", last: "true" }, "name,tag\nFern,\n"),
-      await send({ name: "a", cursor: "csv.1" }, ""),
+    const unreadable: [Record<string, string>, string | Buffer<ArrayBuffer>, string][] = [
+      [{ name: "plants.csv", last: "true" }, "name,tag\nFern,\n", '"id" is missing'],
+      [{ name: "plants.csv", last: "true" }, Buffer.from("\ufeffid,name\n", "utf16le"), "is in UTF-16"],
+      [{ name: "a", cursor: "csv.1" }, "", '"cursor"'],
+      [{ name: "a", cursor: "csv.30.3.0.5.", last: "true" }, 'id,"n', "header cannot be read"],
     ];
-    expect([headless.error, headless.message]).toEqual([40031, expect.stringContaining('"id" is missing')]);
-    expect([cut.error, cut.message]).toEqual([40031, expect.stringContaining('"cursor"')]);
+    for (const [query, body, reason] of unreadable) {
+      const { error, message } = await send(query, body);
+      expect([error, message]).toEqual([40031, expect.stringContaining(reason)]);
+    }
   }, 30_000);
 
   test("needs both scopes, and is in the audit trail once", async () => {

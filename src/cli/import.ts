@@ -92,7 +92,7 @@ export const importPlants: Command = {
     const failure = endedEarly ?? notWritten;
     progress[Symbol.dispose]();
     const succeeded = failure === undefined && tally.refused === 0;
-    const source = describeSource(format, input, reader.separator);
+    const source = describeSource(format, input.gzip, reader.separator);
     terminal.note(`${file === "-" ? "Standard input" : file} was read as ${source}.\n`);
     (succeeded ? terminal.note : terminal.err)(reportText(tally, failure, refusedPath));
     if (args.has("json")) printJson(terminal, { ...reportJson(tally, failure), source });

@@ -1,38 +1,40 @@
+import { FormatError } from "./input-row.ts";
 import type { FileFormat } from "./read-rows.ts";
 
-/** What a file was before it was decompressed and converted to UTF-8. */
-export interface SourceEncoding {
-  readonly compression: "gzip" | "zstd" | undefined;
-  readonly charset: "UTF-8" | "UTF-16LE" | "UTF-16BE";
-}
-
-const magicNumbers = { gzip: [0x1f, 0x8b], zstd: [0x28, 0xb5, 0x2f, 0xfd] } as const;
+const gzipMagic = [0x1f, 0x8b];
+const zstdMagic = [0x28, 0xb5, 0x2f, 0xfd];
 const separators: Readonly<Record<string, string>> = {
   ";": " separated by semicolons",
   "\t": " separated by tabs",
 };
 
-export function compressionOf(opening: Uint8Array): SourceEncoding["compression"] {
-  return (["gzip", "zstd"] as const).find((kind) => startsWith(opening, magicNumbers[kind]));
+export function isGzip(opening: Uint8Array): boolean {
+  return startsWith(opening, gzipMagic);
 }
 
-export function charsetOf(opening: Uint8Array): SourceEncoding["charset"] {
-  if (startsWith(opening, [0xff, 0xfe])) return "UTF-16LE";
-  if (startsWith(opening, [0xfe, 0xff])) return "UTF-16BE";
-  // Without a byte order mark: each format begins with an ASCII character.
+/**
+ * Recognises what must be converted first, by the first bytes.
+ * @throws FormatError with what to do.
+ */
+export function refuseOtherEncodings(opening: Uint8Array): void {
+  if (startsWith(opening, zstdMagic)) {
+    throw new FormatError(
+      "The file is compressed with zstd. Decompress it first, such as with zstd -d, or compress it with gzip instead.",
+    );
+  }
   const [first = 1, second = 1] = opening;
-  if (first !== 0 && second === 0) return "UTF-16LE";
-  return first === 0 && second !== 0 ? "UTF-16BE" : "UTF-8";
+  const hasByteOrderMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  // Without one: each format begins with an ASCII character, half of which is zero.
+  if (hasByteOrderMark || (first === 0) !== (second === 0)) {
+    throw new FormatError(
+      "The file is in UTF-16. Convert it to UTF-8 first: save it as CSV UTF-8 in the spreadsheet, or use iconv -f UTF-16 -t UTF-8.",
+    );
+  }
 }
 
-/** What the file was detected as: `CSV separated by semicolons, UTF-16LE, gzip`. */
-export function describeSource(
-  format: FileFormat,
-  { charset, compression }: SourceEncoding,
-  separator: string | undefined,
-): string {
-  const rows = `${format.toUpperCase()}${separators[separator ?? ""] ?? ""}`;
-  return [rows, charset, ...(compression === undefined ? [] : [compression])].join(", ");
+/** What the file was detected as: `CSV separated by semicolons, gzip`. */
+export function describeSource(format: FileFormat, gzip: boolean, separator: string | undefined): string {
+  return `${format.toUpperCase()}${separators[separator ?? ""] ?? ""}${gzip ? ", gzip" : ""}`;
 }
 
 function startsWith(bytes: Uint8Array, magic: readonly number[]): boolean {

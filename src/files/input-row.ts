@@ -26,20 +26,32 @@ export interface ReadPosition {
 
 /** Splits a file into rows as its bytes arrive, and buffers only a few rows. */
 export interface RowReader {
-  push(bytes: Bytes): InputRow[];
-  end(): InputRow[];
+  /**
+   * The rows that these bytes complete.
+   * @throws FormatError if none of the file's rows can be read.
+   */
+  push(bytes: Bytes): Promise<InputRow[]>;
+  /** The last rows. */
+  end(): Promise<InputRow[]>;
+  /** Why nothing after the rows so far can be read, with its line. Undefined while the file is sound. */
+  readonly broken: string | undefined;
   /** The CSV header, unchanged; undefined in other formats, and before it has been read. */
   readonly header: Bytes | undefined;
   /** What separates the columns of CSV, once its header has been read. */
   readonly separator?: string | undefined;
   readonly position: ReadPosition;
-  /** Continues where another reader ended. One of CSV must have read the header before. */
-  resume(position: ReadPosition): void;
+  /** Continues where another reader ended, before the first bytes are pushed. `header` is that of a CSV file. */
+  resume(position: ReadPosition, header: Bytes): void;
 }
 
 /** The file does not have the expected format, so none of its rows can be read. */
 export class FormatError extends Error {
   override readonly name = "FormatError";
+}
+
+/** Nothing more of the file can be read; the rows before that have been. */
+export class BrokenFile extends Error {
+  override readonly name = "BrokenFile";
 }
 
 export function validRow(line: number, source: Bytes, json = source): InputRow {

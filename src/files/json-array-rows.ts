@@ -1,5 +1,9 @@
+import { parseNewPlant } from "../plants/parse-new-plant.ts";
+import { Refusal } from "../plants/refusals.ts";
 import {
   type Bytes,
+  backslash,
+  closeBrace,
   closeBracket,
   comma,
   concat,
@@ -7,137 +11,128 @@ import {
   isSpace,
   newline,
   noBytes,
+  openBrace,
   openBracket,
+  quote,
 } from "./bytes.ts";
-import { ElementScanner } from "./element-scanner.ts";
-import {
-  FormatError,
-  type InputRow,
-  invalidRow,
-  oversizedRow,
-  type ReadPosition,
-  type RowReader,
-  validRow,
-} from "./input-row.ts";
+import { FormatError, type InputRow, type ReadPosition, type RowReader, validRow } from "./input-row.ts";
+import { withRowPosition } from "./row-message.ts";
 
-const positions = ["before", "inside", "after", "beyond"] as const;
+/** Where in the array the next byte is: before `[`, where the first element may be, where one must be, and after `]`. */
+const states = ["before", "first", "next", "after"] as const;
 
-/** The elements of one JSON array; the service validates them. After a syntax error it resumes at the next element. */
+/** The elements of one JSON array; the service validates them. The first syntax error ends it. */
 export class JsonArrayRows implements RowReader {
   readonly header = undefined;
+  broken: string | undefined;
   readonly #rowBytesMax: number;
-  #position: (typeof positions)[number] = "before";
+  #state: (typeof states)[number] = "before";
   #line = 1;
   #elements = 0;
-  /** The element being read, if any: its line, and its bytes so far. */
-  #elementLine: number | undefined;
-  #buffered: Bytes = noBytes;
-  #tooLong = false;
-  #elementBytes = 0;
-  #scanner = new ElementScanner(0);
+  /** The element that is not complete, and how far it was scanned. */
+  #unread: Bytes = noBytes;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
 
   constructor(rowBytesMax: number) {
     this.#rowBytesMax = rowBytesMax;
   }
 
   get position(): ReadPosition {
-    const line = this.#elementLine ?? this.#line;
-    return { line, element: this.#elements, state: this.#position, unreadBytes: this.#elementBytes };
+    const { length } = this.#unread;
+    return { line: this.#line, element: this.#elements, state: this.#state, unreadBytes: length };
   }
 
   resume({ line, element, state }: ReadPosition): void {
     this.#line = line;
     this.#elements = element;
-    this.#position = positions.find((position) => position === state) ?? "before";
+    this.#state = states.find((known) => known === state) ?? "before";
   }
 
-  push(bytes: Bytes): InputRow[] {
+  async push(bytes: Bytes): Promise<InputRow[]> {
     const rows: InputRow[] = [];
-    let at = 0;
-    while (at < bytes.length) {
-      if (this.#elementLine === undefined) {
-        at = this.#skipSpace(bytes, at);
-        const byte = bytes[at];
-        if (byte === undefined) break;
-        if (this.#position !== "inside") {
-          this.#readOutside(byte, rows);
-          at++;
-          continue;
-        }
-        this.#elementLine = this.#line;
-        this.#scanner = new ElementScanner(this.#rowBytesMax);
+    let unread = concat(this.#unread, bytes);
+    let scanned = this.#unread.length;
+    while (this.broken === undefined) {
+      if (scanned === 0) unread = unread.subarray(this.#skipToElement(unread));
+      if (unread.length === 0 || this.broken !== undefined) break;
+      const end = this.#findEnd(unread, scanned);
+      if (end < 0 || !this.#addElement(unread.subarray(0, end), rows)) break;
+      this.#state = unread[end] === comma ? "next" : "after";
+      unread = unread.subarray(end + 1);
+      scanned = 0;
+    }
+    this.#unread = unread.slice();
+    return rows;
+  }
+
+  async end(): Promise<InputRow[]> {
+    if (this.#state === "before") throw new FormatError("The file contains no JSON array.");
+    if (this.#state !== "after")
+      this.#break(
+        "The file ends inside the array. A quote or a bracket may be missing, or the rest of the file.",
+      );
+    return [];
+  }
+
+  /** Skips what may be between elements. Returns where the next element starts, or the length. */
+  #skipToElement(bytes: Bytes): number {
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at];
+      if (byte === newline) this.#line++;
+      if (isSpace(byte)) continue;
+      if (this.#state === "before" && byte === openBracket) this.#state = "first";
+      else if (this.#state === "before")
+        throw new FormatError("The file does not start with [, so it is not a JSON array.");
+      else if (this.#state === "first" && byte === closeBracket) this.#state = "after";
+      else {
+        if (this.#state === "after") this.#break("There is text after the end of the array.");
+        return at;
       }
-      at = this.#readElement(bytes, at, rows);
     }
-    return rows;
+    return bytes.length;
   }
 
-  end(): InputRow[] {
-    const rows: InputRow[] = [];
-    if (this.#position === "before") throw new FormatError("The file contains no JSON array.");
-    if (this.#elementLine !== undefined) this.#finish(rows);
-    if (this.#position === "inside")
-      this.#refuse("The array is not closed; the file may be truncated.", rows);
-    return rows;
-  }
-
-  /** Continues the element and returns the position after it, or the end of the bytes if it continues. */
-  #readElement(bytes: Bytes, from: number, rows: InputRow[]): number {
-    const end = this.#scanner.find(bytes, from);
-    const part = bytes.subarray(from, end < 0 ? bytes.length : end);
-    this.#line += countNewlines(part);
-    this.#elementBytes += part.length;
-    this.#tooLong ||= this.#buffered.length + part.length > this.#rowBytesMax;
-    if (this.#tooLong) this.#buffered = noBytes;
-    else this.#buffered = concat(this.#buffered, end < 0 ? part.slice() : part);
-    if (end < 0) return bytes.length;
-    this.#finish(rows);
-    const byte = bytes[end];
-    if (byte === closeBracket) this.#position = "after";
-    // Any other byte belongs to the next element, or is a line break that is not counted yet.
-    return byte === comma || byte === closeBracket ? end + 1 : end;
-  }
-
-  #finish(rows: InputRow[]): void {
-    const line = this.#elementLine ?? this.#line;
-    const source = trimEnd(this.#buffered);
-    if (this.#tooLong) this.#add(oversizedRow(line, this.#rowBytesMax), rows);
-    else if (source.length > 0) this.#add(validRow(line, source), rows);
-    this.#buffered = noBytes;
-    this.#tooLong = false;
-    this.#elementBytes = 0;
-    this.#elementLine = undefined;
-  }
-
-  #readOutside(byte: number, rows: InputRow[]): void {
-    if (byte === openBracket && this.#position !== "beyond") this.#position = "inside";
-    else if (this.#position === "before") {
-      throw new FormatError("The file does not start with [, so it is not a JSON array.");
-    } else if (this.#position === "after") {
-      this.#refuse("There is text after the end of the array; it was not read.", rows);
-      this.#position = "beyond";
+  /** The position of the comma or bracket after the element; -1 if it has not arrived, or the element is broken before it. */
+  #findEnd(bytes: Bytes, from: number): number {
+    for (let at = from; at < bytes.length; at++) {
+      const byte = bytes[at];
+      if (at > this.#rowBytesMax) {
+        this.#break(
+          `The element is longer than ${this.#rowBytesMax} bytes, which no request may be. A quote or a bracket may be missing.`,
+        );
+        return -1;
+      }
+      if (this.#escaped) this.#escaped = false;
+      else if (byte === quote) this.#inString = !this.#inString;
+      else if (this.#inString) this.#escaped = byte === backslash;
+      else if (byte === openBrace || byte === openBracket) this.#depth++;
+      // Less than 0 after a bracket too many, which is then part of the element.
+      else if (this.#depth <= 0 && (byte === comma || byte === closeBracket)) return at;
+      else if (byte === closeBrace || byte === closeBracket) this.#depth--;
     }
+    return -1;
   }
 
-  #refuse(message: string, rows: InputRow[]): void {
-    this.#add(invalidRow(this.#line, undefined, message), rows);
+  /** Returns false if the element is not JSON. */
+  #addElement(bytes: Bytes, rows: InputRow[]): boolean {
+    let { length } = bytes;
+    while (isSpace(bytes[length - 1])) length--;
+    const row = { ...validRow(this.#line, bytes.subarray(0, length)), element: this.#elements + 1 };
+    const plant = parseNewPlant(row.json);
+    if (length === 0) this.#break("A value is missing.");
+    else if (plant instanceof Refusal && plant.kind === "not-json")
+      this.#break(withRowPosition(plant.message, row));
+    if (this.broken !== undefined) return false;
+    rows.push(row);
+    this.#elements++;
+    this.#line += countNewlines(bytes);
+    return true;
   }
 
-  #add(row: InputRow, rows: InputRow[]): void {
-    rows.push({ ...row, element: ++this.#elements });
+  #break(problem: string): void {
+    const element = this.#state === "after" ? "" : `, element ${this.#elements + 1}`;
+    this.broken = `Line ${this.#line}${element}: ${problem}`;
   }
-
-  #skipSpace(bytes: Bytes, from: number): number {
-    let at = from;
-    for (; isSpace(bytes[at]); at++) if (bytes[at] === newline) this.#line++;
-    return at;
-  }
-}
-
-/** Without trailing space, and without the comma left by a syntax error. */
-function trimEnd(bytes: Bytes): Bytes {
-  let end = bytes.length;
-  while (end > 0 && isSpace(bytes[end - 1])) end--;
-  if (bytes[end - 1] === comma) end--;
-  return bytes.subarray(0, end);
 }

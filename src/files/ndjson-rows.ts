@@ -4,6 +4,8 @@ import { type InputRow, oversizedRow, type ReadPosition, type RowReader, validRo
 /** One JSON text on each line. Empty lines are skipped; the service validates the rest. */
 export class NdjsonRows implements RowReader {
   readonly header = undefined;
+  /** Never: the next line can always be read. */
+  readonly broken = undefined;
   readonly #rowBytesMax: number;
   #buffered: Bytes = noBytes;
   #skipping = false;
@@ -23,7 +25,7 @@ export class NdjsonRows implements RowReader {
     this.#skipping = state === "skipping";
   }
 
-  push(bytes: Bytes): InputRow[] {
+  async push(bytes: Bytes): Promise<InputRow[]> {
     const rows: InputRow[] = [];
     let start = 0;
     for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
@@ -40,7 +42,7 @@ export class NdjsonRows implements RowReader {
     return rows;
   }
 
-  end(): InputRow[] {
+  async end(): Promise<InputRow[]> {
     const rows: InputRow[] = [];
     this.#addLine(this.#buffered, rows);
     return rows;

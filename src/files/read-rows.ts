@@ -1,6 +1,6 @@
-import { type Bytes, concat, isSpace, openBrace, openBracket } from "./bytes.ts";
+import { type Bytes, concat, isSpace, noBytes, openBrace, openBracket } from "./bytes.ts";
 import { CsvRows } from "./csv-rows.ts";
-import { FormatError, type InputRow, type RowReader } from "./input-row.ts";
+import { BrokenFile, FormatError, type InputRow, type RowReader } from "./input-row.ts";
 import { JsonArrayRows } from "./json-array-rows.ts";
 import { NdjsonRows } from "./ndjson-rows.ts";
 
@@ -14,24 +14,29 @@ export function rowReaderFor(format: FileFormat, rowBytesMax: number): RowReader
   return format === "json" ? new JsonArrayRows(rowBytesMax) : new NdjsonRows(rowBytesMax);
 }
 
-/** The rows of a file that arrives in chunks. A byte order mark at its start is skipped. */
+/**
+ * The rows of a file that arrives in chunks. A byte order mark at its start is skipped.
+ * @throws FormatError, BrokenFile
+ */
 export async function* readRows(
   chunks: AsyncIterable<Bytes>,
   reader: RowReader,
 ): AsyncGenerator<InputRow, void, void> {
-  let opening: Bytes | undefined = new Uint8Array(0);
+  let opening: Bytes | undefined = noBytes;
   for await (const chunk of chunks) {
-    if (opening === undefined) {
-      yield* reader.push(chunk);
-      continue;
+    let bytes = chunk;
+    if (opening !== undefined) {
+      opening = concat(opening, chunk);
+      if (opening.length < byteOrderMark.length) continue;
+      bytes = withoutBom(opening);
+      opening = undefined;
     }
-    opening = concat(opening, chunk);
-    if (opening.length < byteOrderMark.length) continue;
-    yield* reader.push(withoutBom(opening));
-    opening = undefined;
+    yield* await reader.push(bytes);
+    if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
   }
-  if (opening !== undefined) yield* reader.push(withoutBom(opening));
-  yield* reader.end();
+  if (opening !== undefined) yield* await reader.push(opening);
+  yield* await reader.end();
+  if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
 }
 
 /**
@@ -39,7 +44,7 @@ export async function* readRows(
  * @throws FormatError if neither suggests one and the file is binary.
  */
 export function detectFormat(fileName: string, opening: Bytes): FileFormat {
-  const name = fileName.replace(/\.(?:gz|zst|zstd)$/i, "");
+  const name = fileName.replace(/\.gz$/i, "");
   const first = withoutBom(opening).find((byte) => !isSpace(byte));
   if (/\.(?:csv|tsv)$/i.test(name)) return "csv";
   // Files of one plant to a line are often called .json too.

@@ -2,6 +2,7 @@ import type { AuditTrail } from "../access/audit.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import { allows } from "../access/scopes.ts";
 import type { Bytes } from "../files/bytes.ts";
+import { refuseOtherEncodings } from "../files/detect-source.ts";
 import { FormatError, type ReadPosition, type RowReader } from "../files/input-row.ts";
 import { detectFormat, type FileFormat, fileFormats, rowReaderFor, withoutBom } from "../files/read-rows.ts";
 import type { Exchange } from "../http/exchange.ts";
@@ -92,8 +93,7 @@ interface SliceRequest extends ImportRequest {
 async function importBody(parts: ImportSliceParts, body: Bytes, request: SliceRequest) {
   const { start, last, caller } = request;
   const reader = rowReaderFor(start.format, parts.rowBytesMax);
-  if (start.headerBytes > 0) reader.push(body.subarray(0, start.headerBytes));
-  if (start.offset > 0) reader.resume(start);
+  if (start.offset > 0) reader.resume(start, body.subarray(0, start.headerBytes));
   const slice = body.subarray(start.headerBytes);
   const isLimited = (caller.rateLimit ?? parts.rateLimit.rate) !== undefined;
   const deadlineMs = performance.now() + workMsMax;
@@ -105,20 +105,23 @@ async function importBody(parts: ImportSliceParts, body: Bytes, request: SliceRe
   let pushed = 0;
   do {
     const chunk = slice.subarray(pushed, pushed + (isLimited ? limitedChunkBytes : chunkBytes));
-    const rows = reader.push(start.offset + pushed === 0 ? withoutBom(chunk) : chunk);
+    const rows = await reader.push(start.offset + pushed === 0 ? withoutBom(chunk) : chunk);
     pushed += chunk.length;
-    done = last && pushed === slice.length;
-    if (done) rows.push(...reader.end());
+    const atEnd = last && pushed === slice.length;
+    if (atEnd && reader.broken === undefined) rows.push(...(await reader.end()));
+    done = atEnd && reader.broken === undefined;
     try {
       for (const outcome of await importRows(parts, rows, request)) outcomes.push(outcome);
+      reached = reader.position;
+      // The header, which was not pushed, may be unread too.
+      consumed = done ? pushed : Math.max(0, pushed - reached.unreadBytes);
+      if (reader.broken !== undefined) throw new HttpError("wrong-parameter", reader.broken);
     } catch (error) {
       if (!(error instanceof HttpError)) throw error;
       failure = error;
       done = false;
       break;
     }
-    reached = reader.position;
-    consumed = done ? pushed : pushed - reached.unreadBytes;
   } while (pushed < slice.length && performance.now() < deadlineMs);
   // What is stored is reported before the reason why the rest is not.
   if (failure !== undefined && consumed === 0) throw failure;
@@ -134,6 +137,7 @@ async function importBody(parts: ImportSliceParts, body: Bytes, request: SliceRe
 }
 
 function firstStart(name: string, body: Bytes): SliceStart {
+  refuseOtherEncodings(body);
   const format = detectFormat(name, body);
   return { format, offset: 0, headerBytes: 0, line: 1, element: 0, state: "", unreadBytes: 0 };
 }

@@ -4,7 +4,7 @@ import {
   ServiceRefused,
   ServiceUnreachable,
 } from "../../client/plant-store-client.ts";
-import type { InputRow } from "../../files/input-row.ts";
+import { BrokenFile, type InputRow } from "../../files/input-row.ts";
 import { withRowPosition } from "../../files/row-message.ts";
 import { parseNewPlant } from "../../plants/parse-new-plant.ts";
 import { Refusal } from "../../plants/refusals.ts";
@@ -111,14 +111,15 @@ const howToResume = "the same command again to resume; rows that are already sto
 
 function describeFailure(error: unknown, dryRun: boolean): string {
   if (dryRun) return describeError(error);
-  const run = error instanceof ServiceRefused ? "When that is fixed, run" : "Run";
+  const mustBeFixed = error instanceof ServiceRefused || error instanceof BrokenFile;
+  const run = mustBeFixed ? "When that is fixed, run" : "Run";
   return `${describeError(error)} ${run} ${howToResume}`;
 }
 
 function describeError(error: unknown): string {
   if (error instanceof RequestAborted)
     return "Stopped on request, without responses to the requests in flight.";
-  if (error instanceof ServiceUnreachable || error instanceof FileProblem)
+  if (error instanceof ServiceUnreachable || error instanceof FileProblem || error instanceof BrokenFile)
     return `The import ended early. ${error.message}`;
   if (error instanceof ServiceRefused) {
     const what =

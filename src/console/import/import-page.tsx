@@ -91,7 +91,7 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
         class="visually-hidden"
         tabIndex={-1}
         aria-label="File to import"
-        accept=".ndjson,.jsonl,.json,.csv,.tsv,.gz,.zst,application/json,text/csv"
+        accept=".ndjson,.jsonl,.json,.csv,.tsv,.gz,application/json,text/csv"
         onChange={(event) => {
           onChoose(event.currentTarget.files?.[0]);
           // Otherwise the same file could not be chosen again.
@@ -107,7 +107,7 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
           <button type="button" class="primary" onClick={() => input.current?.click()}>
             Choose a file
           </button>
-          <p class="note">NDJSON, a JSON array or CSV, of any size; also gzip-compressed or in UTF-16.</p>
+          <p class="note">NDJSON, a JSON array or CSV, of any size, in UTF-8; also compressed with gzip.</p>
         </>
       ) : (
         <>

@@ -25,7 +25,7 @@ export function ImportProgress({
 }) {
   const { report, seconds, secondsLeft, share } = run;
   const running = run.state === "running";
-  const source = run.text && report.sourceOf(run.text);
+  const source = run.text && report.sourceOf(run.text.gzip);
   return (
     <section class="card import-run" aria-labelledby="run-title">
       <div class="card-head">
@@ -67,7 +67,7 @@ export function ImportProgress({
           {run.text !== undefined && " Rows that are already stored are not stored twice."}
         </p>
       )}
-      {(run.state === "stopped" || (run.state === "failed" && run.text !== undefined)) && (
+      {run.canResume && (
         <div class="actions">
           <button type="button" class="primary" onClick={onResume}>
             Resume

@@ -1,4 +1,4 @@
-import { describeSource, type SourceEncoding } from "../../files/detect-source.ts";
+import { describeSource } from "../../files/detect-source.ts";
 import type { ImportedSlice, RowOutcome } from "../api-shapes.ts";
 import { BlobBuilder } from "./blob-builder.ts";
 
@@ -32,7 +32,7 @@ export class ImportReport {
   #slices = 0;
 
   constructor(fileName: string) {
-    this.#name = fileName.replace(/\.(?:gz|zst|zstd)$/i, "").replace(/\.\w+$/, "");
+    this.#name = fileName.replace(/\.gz$/i, "").replace(/\.\w+$/, "");
   }
 
   get rows(): number {
@@ -40,8 +40,8 @@ export class ImportReport {
   }
 
   /** What the file was detected as; undefined before the first answer. */
-  sourceOf(encoding: SourceEncoding): string | undefined {
-    return this.#slices === 0 ? undefined : describeSource(this.#format, encoding, this.#separator);
+  sourceOf(gzip: boolean): string | undefined {
+    return this.#slices === 0 ? undefined : describeSource(this.#format, gzip, this.#separator);
   }
 
   /** How the position of a row is counted: a JSON array may be on one line. */

@@ -20,6 +20,8 @@ const outageMsMax = 90_000;
 // No response; too slow; over the rate limit; and everything temporary about the service.
 const temporaryErrors: readonly number[] = [0, 40801, 42901, 50301, 50302, 50303, 50304];
 const bodyTooLarge = 41301;
+// The file cannot be read, or not from here on.
+const unreadable = 40031;
 
 /** The import of one file, slice by slice. The service reads the rows, and returns the outcome of each. */
 export class ImportRun {
@@ -30,7 +32,7 @@ export class ImportRun {
   error: unknown;
   waiting = false;
   bytesRead = 0;
-  /** Undefined until the file has been decompressed and converted. */
+  /** Undefined until the file has been decompressed. */
   text: PlainText | undefined;
   #cursor: string | undefined;
   #sliceBytes = sliceBytesStart;
@@ -65,6 +67,13 @@ export class ImportRun {
     return this.bytesRead > 0 && this.seconds > 1
       ? (this.seconds / this.share) * (1 - this.share)
       : undefined;
+  }
+
+  /** A file that cannot be read has to be fixed, and then chosen again. */
+  get canResume(): boolean {
+    const isUnreadable =
+      this.text === undefined || (this.error instanceof ApiError && this.error.error === unreadable);
+    return this.state === "stopped" || (this.state === "failed" && !isUnreadable);
   }
 
   stop(): void {
