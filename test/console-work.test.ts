@@ -224,7 +224,7 @@ describe("tokens", () => {
       await page.getByRole("button", { name: "Create a token" }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByRole("button", { name: "Create token" }).click();
-      await see(page, "A token's name has 1 to 64 printable characters");
+      await see(page, "Enter a name of 1 to 64 characters.");
       await dialog.getByLabel("Name").fill("robot");
       await dialog.getByLabel("Expires").selectOption("90d");
       await dialog.getByLabel("Rate limit").fill("fast");

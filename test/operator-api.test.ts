@@ -334,6 +334,7 @@ onEveryEngine((engine) => {
       ["/api/tokens", { name: "oidc:someone" }, 40031],
       ["/api/tokens", {}, 40031],
       ["/api/tokens", { name: " " }, 40031],
+      ["/api/tokens", { name: "green\u2028house" }, 40031],
       ["/api/tokens", { name: 5 }, 40031],
       ["/api/tokens", { name: "a", scopes: ["all"] }, 40031],
       ["/api/tokens", { name: "a", scopes: [] }, 40031],

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { localOrigin } from "./audit.ts";
 import { Gate } from "./gate.ts";
 import { formatRate, parseRateText, type Rate, RateLimit } from "./rate-limit.ts";
 import { digestOf, isMintedSecret, mintSecret } from "./secret.ts";
 import { TokenUses } from "./token-upkeep.ts";
-import { createToken, type Token, type TokenStore, type TokenUse } from "./tokens.ts";
+import type { Token, TokenUse } from "./tokens.ts";
 
 const secret = mintSecret();
 const token: Token = {
@@ -158,32 +157,6 @@ describe("the uses of tokens", () => {
     await uses.flush();
     await uses.flush();
     expect([written, failures.length]).toEqual([[[{ digest: "a", atMs: 5 }]], 1]);
-  });
-});
-
-describe("a token's name", () => {
-  const store = { all: async () => [], add: async () => {} } as unknown as TokenStore;
-  const create = (name: string) =>
-    createToken(store, { name, scopes: ["metrics"], lifetimeMs: undefined }, localOrigin(), 0);
-
-  for (const name of [
-    "preset",
-    "preset-access",
-    "preset-operator",
-    "Preset-Operator",
-    "oidc:me",
-    "os:root",
-    "plant-store",
-    "Plant-Store",
-  ]) {
-    test(`cannot be ${name}, which somebody else has`, async () => {
-      await expect(create(name)).rejects.toThrow("is reserved");
-    });
-  }
-
-  test("may begin with preset, and contain a colon", async () => {
-    for (const name of ["presets", "preset-of-mine", "plant-stores", "my:oidc"])
-      expect((await create(name)).token).toMatchObject({ name, createdBy: localOrigin().actor });
   });
 });
 

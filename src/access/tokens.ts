@@ -2,6 +2,7 @@ import type { AuditEntry, Origin } from "./audit.ts";
 import { formatRate, type Rate } from "./rate-limit.ts";
 import type { Scope } from "./scopes.ts";
 import { digestOf, mintSecret } from "./secret.ts";
+import { findNameProblem } from "./token-name.ts";
 
 /** A token as it is stored: with the digest of its secret, never the secret. */
 export interface Token {
@@ -80,13 +81,8 @@ export interface Rotated extends Minted {
 
 type NewToken = Pick<Token, "name" | "scopes" | "expiresAtMs" | "createdBy" | "rateLimit">;
 
-const idShape = /^[0-9a-f]{8}$/;
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * 86_400_000;
-const nameShape = /^[^\p{C}\p{Z}](?:[^\p{C}]{0,62}[^\p{C}\p{Z}])?$/u;
-// Preset tokens, the service itself, callers of an identity provider, and users of the command line: plants and the audit trail
-// name them too.
-const reservedName = /^(?:preset(?:-access|-operator)?$|plant-store$|oidc:|os:)/i;
 
 export async function createToken(
   store: TokenStore,
@@ -95,7 +91,8 @@ export async function createToken(
   nowMs: number,
 ): Promise<Minted> {
   const { name, scopes, rateLimit } = request;
-  checkName(name);
+  const problem = findNameProblem(name);
+  if (problem !== undefined) throw new TokenProblem(problem);
   const namesake = (await store.all()).some((token) => token.name === name && isLive(token, nowMs));
   if (namesake) {
     throw new TokenProblem(
@@ -184,19 +181,6 @@ export function tokenState(token: Token, nowMs: number): "live" | "expired" | "r
 
 export function isLive(token: Pick<Token, "expiresAtMs" | "revokedAtMs">, nowMs: number): boolean {
   return token.revokedAtMs === undefined && (token.expiresAtMs === undefined || nowMs < token.expiresAtMs);
-}
-
-function checkName(name: string): void {
-  if (!nameShape.test(name))
-    throw new TokenProblem("A token's name has 1 to 64 printable characters and no space at either end.");
-  if (idShape.test(name))
-    throw new TokenProblem(
-      "A name of eight hexadecimal digits would look like a token's id; choose another.",
-    );
-  if (reservedName.test(name))
-    throw new TokenProblem(
-      `The name "${name}" is reserved: preset tokens, the service itself (plant-store), callers of an identity provider (oidc:) and users of the command line (os:) have such names. Choose another.`,
-    );
 }
 
 function expiryOf({ lifetimeMs, expiresAtMsMax }: TokenRequest, nowMs: number): number | undefined {
