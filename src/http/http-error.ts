@@ -16,3 +16,8 @@ export class HttpError extends Error {
     this.headers = headers;
   }
 }
+
+/** The body of a request did not arrive. A handler lets it pass: the client has its response, or has gone away. */
+export class BodyNotReceived extends Error {
+  override readonly name = "BodyNotReceived";
+}

@@ -6,7 +6,7 @@ import { ClientAddresses, isLoopback } from "./client-address.ts";
 import { Cors } from "./cors.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Exchange, type ListenerState, ResponseDate } from "./exchange.ts";
-import { HttpError } from "./http-error.ts";
+import { BodyNotReceived, HttpError } from "./http-error.ts";
 import { type Bound, formatAddress, listenProblem } from "./listen-address.ts";
 import { requestFields, requestIds } from "./request-fields.ts";
 import { RequestIds } from "./request-ids.ts";
@@ -169,6 +169,7 @@ function untimed(connection: ResponseConnection, head: Head | undefined, state: 
 }
 
 function respondToError(exchange: Exchange, error: unknown, events: Events): void {
+  if (error instanceof BodyNotReceived) return;
   if (error instanceof HttpError) return exchange.error(error.kind, error.message, error.headers);
   if (error instanceof Refusal) return exchange.error(error.kind, error.message);
   if (error instanceof StoreUnavailable)

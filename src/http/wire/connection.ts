@@ -40,6 +40,8 @@ export class Connection implements ResponseConnection {
   #peerEnded = false;
   #ended = false;
   #bodyUnread = false;
+  /** Of a body that is still to arrive. */
+  #bodyFailed: (() => void) | undefined;
   #stream: StreamOwner | undefined;
   #acceptedBefore = 0;
 
@@ -67,13 +69,19 @@ export class Connection implements ResponseConnection {
     if (this.#incoming.length > pipelinedBytesMax) this.#incoming.pause();
   }
 
-  readBody(done: (body: Buffer) => void, bytesMax = this.#limits.bodyBytesMax): void {
+  readBody(
+    done: (body: Buffer) => void,
+    bytesMax = this.#limits.bodyBytesMax,
+    failed: (() => void) | undefined = undefined,
+  ): void {
     const head = this.#head;
     this.#bodyUnread = false;
-    if (head === undefined || this.state.now !== "handling") return;
+    if (head === undefined || this.state.now !== "handling") return failed?.();
     const length = head.contentLength ?? 0;
+    if (!head.chunked && length <= bytesMax && this.#incoming.length >= length)
+      return done(this.#incoming.take(length));
+    this.#bodyFailed = failed;
     if (length > bytesMax) return this.#fail("body-too-large", String(bytesMax));
-    if (!head.chunked && this.#incoming.length >= length) return done(this.#incoming.take(length));
     if (head.expectsContinue && !this.outgoing.writeContinue()) return void this.#socket.terminate();
     this.state.enter("body");
     const arriving = head.chunked ? new ChunkedBody(bytesMax) : new SizedBody(length);
@@ -118,6 +126,7 @@ export class Connection implements ResponseConnection {
   closed(): void {
     this.state.enter("closed");
     this.#incoming.clear();
+    this.#endBody()?.();
     const stream = this.#stream;
     this.#stream = undefined;
     stream?.closed();
@@ -192,6 +201,7 @@ export class Connection implements ResponseConnection {
     if (body instanceof NotHttp) return this.#fail(body.fault, body.reason);
     if (typeof body === "string") return this.#fail(body, String(bytesMax));
     this.state.enter("handling");
+    this.#endBody();
     try {
       done(body);
     } catch (error) {
@@ -204,6 +214,14 @@ export class Connection implements ResponseConnection {
     this.#incoming.abandonBody();
     this.#lastResponse = true;
     this.#handlers.fault(this, fault, reason, head);
+    this.#endBody()?.();
+  }
+
+  // Returns what to call if the body has not arrived.
+  #endBody(): (() => void) | undefined {
+    const failed = this.#bodyFailed;
+    this.#bodyFailed = undefined;
+    return failed;
   }
 
   #written(written: Written): void {

@@ -17,10 +17,10 @@ export interface ResponseConnection {
   /** What the client has not read yet. */
   readonly outgoing: { readonly unsentBytes: number };
   /**
-   * Reads the body of the current request; if it cannot be read, `fault` responds and `done` is never called. `bytesMax` is
-   * for a route with its own limit.
+   * Reads the body of the current request. `failed` is called in place of `done` if it does not arrive; then there is nothing
+   * left to respond: `fault` has, or the client has gone away. `bytesMax` is for a route with its own limit.
    */
-  readBody(done: (body: Buffer) => void, bytesMax?: number): void;
+  readBody(done: (body: Buffer) => void, bytesMax?: number, failed?: () => void): void;
   /** Sends the whole response to the current request; `bytes` is its length. */
   send(data: string | Buffer, bytes: number): void;
   /** Starts a response that is sent piece by piece, by `write`, until `finish`. */
