@@ -79,7 +79,9 @@ test(
       await reloadWith(page, (overview) => {
         overview.perMinute.creates.fill(creates);
         overview.perMinute.refusals.fill(2);
-        overview.perHour.creates.fill(5);
+        // The current hour has fewer so far: the chart leaves it out, but nothing that was refused.
+        overview.perHour.creates.fill(5).splice(-1, 1, 1);
+        overview.perHour.refusals.fill(0).splice(-1, 1, 3);
         overview.store.lastBackupAt = new Date(Date.now() - 3 * 3_600_000).toISOString();
         overview.refusals = [{ error: 40020, reason: "conflict", count: 3 }];
       });
@@ -95,7 +97,7 @@ test(
     await page.getByText("Last backup 3 hours ago").waitFor();
     await page.getByRole("button", { name: "7 d" }).click();
     await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
-    expect(await page.locator(".legend").textContent()).toMatch(/^Created 840Refused 0 since the start/);
+    expect(await page.locator(".legend").textContent()).toMatch(/^Created 835Refused 3 since the start/);
   },
   testMs,
 );

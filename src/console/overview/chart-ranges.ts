@@ -11,6 +11,8 @@ export interface ChartRange {
   readonly creates: number[];
   /** Undefined if the service does not report them. */
   readonly refusals: number[] | undefined;
+  /** All refusals of the range, those of the current step included. */
+  readonly refused: number;
 }
 
 const minuteSeconds = 60;
@@ -47,5 +49,10 @@ function lastSteps({ from, creates, refusals }: CountsOverTime, unit: "minute" |
     times: Array.from({ length: end - begin }, (_, step) => start + (begin + step) * stepSeconds),
     creates: creates.slice(begin, end),
     refusals: refusals?.slice(begin, end),
+    refused: sum(refusals?.slice(begin) ?? []),
   };
+}
+
+export function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
 }

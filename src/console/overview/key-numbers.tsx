@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Overview } from "../api-shapes.ts";
 import { formatBytes, formatCount, formatRate, formatShare } from "../format.ts";
-import { type ChartRange, startedWithin } from "./chart-ranges.ts";
+import { type ChartRange, startedWithin, sum } from "./chart-ranges.ts";
 import { LiveTotal } from "./live-total.tsx";
 import { Trend } from "./trend.tsx";
 
@@ -56,7 +56,7 @@ function Refused({ recent, refusals, startedAt }: RefusedProps) {
       id="refused"
       title="Refused per minute"
       value={formatCount(refusals.at(-1) ?? 0)}
-      note={`${formatCount(sum(refusals))} ${period}`}
+      note={`${formatCount(recent.refused)} ${period}`}
     >
       <Trend values={refusals} kind="refused" />
     </Kpi>
@@ -105,8 +105,4 @@ function DiskMeter({ bytes, free }: { readonly bytes: number; readonly free: num
 function running(counts: readonly number[]): readonly number[] {
   let total = 0;
   return counts.map((count) => (total += count));
-}
-
-function sum(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0);
 }

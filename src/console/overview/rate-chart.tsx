@@ -3,7 +3,7 @@ import UPlot from "uplot";
 import { formatCount, formatPlural } from "../format.ts";
 import { useThemeVersion } from "../parts/theme.tsx";
 import { chartOptions, chartSize, formatStep } from "./chart-options.ts";
-import { type ChartRange, startedWithin } from "./chart-ranges.ts";
+import { type ChartRange, startedWithin, sum } from "./chart-ranges.ts";
 
 interface RateChartProps {
   readonly range: ChartRange;
@@ -57,7 +57,7 @@ export function RateChart({ range, startedAt }: RateChartProps) {
         <span class="key-created">Created {formatCount(created)}</span>
         {range.refusals && (
           <span class="key-refused">
-            Refused {formatCount(sum(range.refusals))}
+            Refused {formatCount(range.refused)}
             {startedWithin(range, startedAt) && " since the start"}
           </span>
         )}
@@ -100,8 +100,4 @@ function hoveredPoint(plot: UPlot): Hovered | undefined {
     leftPx: plot.over.offsetLeft + plot.valToPos(time, "x"),
     topPx: plot.over.offsetTop + plot.valToPos(value, "y"),
   };
-}
-
-function sum(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0);
 }
