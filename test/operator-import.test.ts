@@ -133,6 +133,17 @@ describe("a file sent in slices", () => {
     });
   }
 
+  test("may be sent a byte at a time", async () => {
+    const csv = Buffer.from('\ufeff\r\nid,name\r\n61,"two\r\nlines"\r\nx,Elm\r\n\r\n62,Oak\r\n63,"a"b\r\n');
+    const whole = await importAll("bytes.csv", csv, csv.length);
+    expect(countsOf(whole.outcomes)).toMatchObject({ created: 2 });
+    const pieces = await importAll("bytes.csv", csv, 1);
+    expect(countsOf(pieces.outcomes)).toMatchObject({ created: 0, replayed: 2 });
+    const refusedOf = ({ outcomes }: typeof whole) => outcomes.filter(({ result }) => result === "refused");
+    expect([refusedOf(pieces), pieces.failure]).toEqual([refusedOf(whole), whole.failure]);
+    expect(pieces.failure).toStartWith("The row that starts on line 8 has text after");
+  });
+
   test("stores each plant once under the token's name, and returns a refused row byte for byte", async () => {
     const bytes = Buffer.concat([
       Buffer.from('{"id": 31, "name": "New"}\n{"id": 32, "name": "'),

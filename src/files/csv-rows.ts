@@ -1,4 +1,5 @@
 import { type CastingContext, CsvError, type Info, type Parser, parse } from "csv-parse";
+import { parse as parseSync } from "csv-parse/sync";
 import {
   type Bytes,
   carriageReturn,
@@ -55,8 +56,16 @@ export class CsvRows implements RowReader {
   }
 
   resume({ line }: ReadPosition, header: Bytes): void {
-    this.#unread = header;
-    this.#line = line - countNewlines(header);
+    this.#line = line;
+    // Only empty lines came before, so the header is still to come.
+    if (header.length === 0) return;
+    this.separator = separatorOf(header);
+    try {
+      const [fields = []] = parseSync(header, { delimiter: this.separator });
+      this.#readHeader(fields, withoutLineBreak(header));
+    } catch (error) {
+      throw error instanceof FormatError ? error : new FormatError("The header cannot be read.");
+    }
   }
 
   async push(bytes: Bytes): Promise<InputRow[]> {
@@ -115,7 +124,7 @@ export class CsvRows implements RowReader {
 
   // More than a row without a line break is no header.
   #hasHeader(): boolean {
-    if (this.#unread.length > this.#rowBytesMax) return true;
+    if (this.#columns !== undefined || this.#unread.length > this.#rowBytesMax) return true;
     const text = this.#unread.findIndex((byte) => !isSpace(byte));
     return text >= 0 && this.#unread.indexOf(newline, text) >= 0;
   }

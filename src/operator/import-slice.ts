@@ -113,8 +113,7 @@ async function importBody(parts: ImportSliceParts, body: Bytes, request: SliceRe
     try {
       for (const outcome of await importRows(parts, rows, request)) outcomes.push(outcome);
       reached = reader.position;
-      // The header, which was not pushed, may be unread too.
-      consumed = done ? pushed : Math.max(0, pushed - reached.unreadBytes);
+      consumed = done ? pushed : pushed - reached.unreadBytes;
       if (reader.broken !== undefined) throw new HttpError("wrong-parameter", reader.broken);
     } catch (error) {
       if (!(error instanceof HttpError)) throw error;
@@ -142,14 +141,9 @@ function firstStart(name: string, body: Bytes): SliceStart {
   return { format, offset: 0, headerBytes: 0, line: 1, element: 0, state: "", unreadBytes: 0 };
 }
 
-function cursorOf(
-  { format, offset }: SliceStart,
-  at: ReadPosition,
-  consumed: number,
-  reader: RowReader,
-): string {
+function cursorOf(start: SliceStart, at: ReadPosition, consumed: number, reader: RowReader): string {
   const headerBytes = reader.header === undefined ? 0 : reader.header.length + 1;
-  return [format, offset + consumed, at.line, at.element, headerBytes, at.state].join(".");
+  return [start.format, start.offset + consumed, at.line, at.element, headerBytes, at.state].join(".");
 }
 
 function readCursor(cursor: string, body: Bytes): SliceStart {
