@@ -16,10 +16,13 @@ import { StoreUnavailable } from "./plants/plant-store.ts";
 import { createPlant } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
 import { openBackups, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
-import { DataFileReplaced, rescue } from "./storage/store.ts";
+import { DataFileReplaced } from "./storage/store.ts";
 import { Counters } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
+
+// Only keeps the process alive.
+const stayUpMs = 60_000;
 
 export interface Service {
   readonly publicUrl: string;
@@ -33,7 +36,7 @@ export interface Service {
   readonly opened: Promise<FirstToken | undefined> | undefined;
   /** Settles if the service must stop by itself: a write outcome is unknown, or the database must not be used. */
   readonly failed: Promise<Error>;
-  /** Whether that is or will be the case: the process must then end without closing the store. */
+  /** Whether a write outcome is unknown or the data file was lost: the process must then end without closing the store. */
   readonly broken: boolean;
   /** Goes unready, finishes what is in flight within the configured time or the one given, and closes the store. */
   close(reason: string, drainTimeoutMs?: number): Promise<void>;
@@ -55,6 +58,7 @@ export async function startService(
   const events = createEvents(log, counters, Date.now);
   const failed = Promise.withResolvers<Error>();
   let broken = false;
+  let lostDataFile = false;
   let lastReason = "";
   const store = undo.use(
     await openServiceStore(config, {
@@ -95,10 +99,11 @@ export async function startService(
     onSettleFailed: (error) => events.internalError(() => ({}), error),
     onOutcomeUnknown(reason) {
       broken = true;
+      // This process alone has everything that is stored, so it stays until it is told to stop.
+      lostDataFile = reason instanceof DataFileReplaced;
+      if (reason instanceof DataFileReplaced) return events.dataFileReplaced(reason, reason.copyCommands);
       events.outcomeUnknown(reason);
-      // If the data file was deleted, this process has the only copy, and ends once that is saved.
-      if (reason instanceof DataFileReplaced) void rescue(reason, events).then(() => failed.resolve(reason));
-      else failed.resolve(reason);
+      failed.resolve(reason);
     },
   });
   store.failure?.then((reason) => intake.fail(reason));
@@ -175,6 +180,7 @@ export async function startService(
       return broken;
     },
     async close(reason, drainTimeoutMs = config.drainTimeoutMs) {
+      const wasBroken = broken;
       events.stopping(reason);
       listener.goUnready();
       operator?.goUnready();
@@ -183,9 +189,9 @@ export async function startService(
       await intake.close();
       closing.abort();
       await owned.disposeAsync();
-      // Closing can find out that the data file is gone; the process then has the only copy until it is saved.
-      if (broken) await failed.promise;
-      else events.stopped();
+      if (!broken) return events.stopped();
+      // Found out only since it was told to stop: nobody can have copied the files yet, so a second signal has to end it.
+      while (lostDataFile && !wasBroken) await sleep(stayUpMs);
     },
   };
 }

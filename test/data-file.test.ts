@@ -352,6 +352,15 @@ describe("backup and restore", () => {
       expect(existsSync(path)).toBe(false);
   });
 
+  test("a file that is restored with its WAL beside it gets the plants in both", async () => {
+    const crashed = join(folder.path, "crashed-and-moved.db");
+    await leaveWal(join(folder.path, "served.db"), crashed, ["in the WAL 1", "in the WAL 2"]);
+    const restored = join(folder.path, "restored-with-wal.db");
+    expect((await runInProcess(["restore", crashed, "--database", restored])).code).toBe(0);
+    expect(existsSync(`${restored}-wal`)).toBe(false);
+    expect(storedPlants(restored).map(({ name }) => name)).toEqual(["in the WAL 1", "in the WAL 2"]);
+  });
+
   test("a restored file does not get plants from a WAL that another file left", async () => {
     const target = join(folder.path, "target.db");
     await leaveWal(join(folder.path, "lost.db"), target, ["lost 1", "lost 2"]);

@@ -375,24 +375,25 @@ describe.skipIf(!canRecordSyncs)("what is synced", () => {
     expect(paths.slice(copied)).toEqual(expect.arrayContaining(folders));
   });
 
-  test("of a lost data file is its copy, with mode 600, then the new folders", async () => {
+  test("of a lost data file is its failure marker, with mode 600, then the new folders", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "data", "plants.db");
     const syncs = recordSyncs(folder.path, "none");
-    const service = await serve(["--database", file], {
+    await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
     const before = syncs.seen().length;
     rmSync(dirname(file), { recursive: true });
-    const { err } = await service.ended();
-    const saved = /"file\.path":"([^"]+)"/.exec(err)?.[1] ?? "";
-    expect(statSync(saved).mode & 0o077).toBe(0);
-    const paths = syncs
-      .seen()
-      .slice(before)
-      .map(({ path }) => path);
-    expect(paths).toEqual(expect.arrayContaining([saved, dirname(file), folder.path]));
-    expect(paths.lastIndexOf(dirname(file))).toBeGreaterThan(paths.lastIndexOf(saved));
+    await eventually(() => service.err().includes("the data file was lost"));
+    const marker = `${file}.failure.json`;
+    expect(statSync(marker).mode & 0o077).toBe(0);
+    const synced = new Set(
+      syncs
+        .seen()
+        .slice(before)
+        .map(({ path }) => path),
+    );
+    expect([...synced]).toEqual([marker, dirname(file), folder.path]);
   });
 
   test("is the WAL before every response, and every new folder before the first", async () => {

@@ -1,10 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditTrail } from "../access/audit.ts";
 import type { TokenStore } from "../access/tokens.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { OutcomeUnknown, type PlantStore } from "../plants/plant-store.ts";
-
-const retryAfterMs = 10_000;
 
 /** Everything that is stored, whichever engine stores it. */
 export interface Store extends AsyncDisposable {
@@ -43,30 +40,13 @@ export interface StoreEvents {
   readonly clockBeforeLastPlant?: (lastMs: number, nowMs: number) => void;
 }
 
-/** The data file was deleted or replaced: only this process can still read what it holds. */
+/** The data file or its WAL was deleted or replaced: only this process still has both open. */
 export class DataFileReplaced extends OutcomeUnknown {
-  /** Saves everything under a new name, and returns that name. */
-  readonly rescue: () => Promise<string>;
+  /** What copies both from this process, for a shell; undefined where the system has no /proc. */
+  readonly copyCommands: string | undefined;
 
-  constructor(message: string, rescue: () => Promise<string>) {
+  constructor(message: string, copyCommands: string | undefined) {
     super(message);
-    this.rescue = rescue;
-  }
-}
-
-export interface RescueEvents {
-  readonly dataFileSaved: (path: string) => void;
-  readonly dataFileNotSaved: (reason: unknown) => void;
-}
-
-/** Saves what only this process can still read under a new name, and retries until it succeeds. */
-export async function rescue(replaced: DataFileReplaced, events: RescueEvents): Promise<void> {
-  for (;;) {
-    try {
-      return events.dataFileSaved(await replaced.rescue());
-    } catch (error) {
-      events.dataFileNotSaved(error);
-    }
-    await sleep(retryAfterMs);
+    this.copyCommands = copyCommands;
   }
 }

@@ -95,17 +95,16 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "file.size": bytes,
       }),
     markerNotWritten: (reason: string) =>
-      log.error("the failure marker could not be written; reboot before the next start", {
-        "exception.message": reason,
-      }),
-    dataFileSaved: (path: string) =>
-      log.error("everything stored was saved under a new name; restore it from there", { "file.path": path }),
-    dataFileNotSaved: (reason: unknown) =>
       log.error(
-        "everything stored is in this process alone and could not be saved; retrying, keep it running",
-        {
-          "exception.message": String(reason),
-        },
+        "the failure marker could not be written; before the next start, restore a lost data file, otherwise reboot",
+        { "exception.message": reason },
+      ),
+    dataFileReplaced: (reason: Error, copyCommands: string | undefined) =>
+      log.error(
+        copyCommands === undefined
+          ? "the data file was lost, and without /proc it cannot be copied from this process; stop it and restore a backup"
+          : "the data file was lost, and this process alone has everything; run the commands, stop it, and restore the copy",
+        { "exception.message": reason.message, "plant_store.commands": copyCommands },
       ),
     clockBeforeLastPlant: (lastMs: number, nowMs: number) =>
       log.warn("the clock is before the time of the last plant; new plants get the clock's time", {

@@ -1,9 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { markerFile, readMarker, removeMarker, writeMarker } from "./failure-marker.ts";
-import { saveCopy } from "./maintenance/save-copy.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plant-store-marker-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -11,8 +10,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test("a failure is read as it was written, until it is removed", () => {
   const path = join(folder, "plants.db");
   expect(readMarker(path)).toBeUndefined();
-  writeMarker(path, { reason: "replaced", copy: "somewhere" });
-  expect(readMarker(path)).toEqual({ reason: "replaced", copy: "somewhere" });
+  writeMarker(path, { reason: "replaced" });
+  expect(readMarker(path)).toEqual({ reason: "replaced" });
   removeMarker(path);
   expect(readMarker(path)).toBeUndefined();
 });
@@ -28,10 +27,8 @@ test("a truncated marker means a failed sync, and one that cannot be read is an 
   expect(() => readMarker(path)).toThrow(/records a failure and cannot be read: EISDIR/);
 });
 
-test("a copy that fails leaves neither a file nor a marker that names it", async () => {
-  const data = join(folder, "data");
-  mkdirSync(data);
-  const failing = () => Promise.reject(new Error("the disk is full"));
-  await expect(saveCopy(join(data, "plants.db"), failing)).rejects.toThrow("the disk is full");
-  expect(readdirSync(data)).toEqual([]);
+test("a failure is recorded even if the folder was deleted", () => {
+  const path = join(folder, "deleted", "data", "plants.db");
+  writeMarker(path, { reason: "replaced" });
+  expect(readMarker(path)).toEqual({ reason: "replaced" });
 });

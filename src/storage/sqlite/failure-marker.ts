@@ -1,15 +1,17 @@
 import type { Database } from "bun:sqlite";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { fileMode } from "./durable-files.ts";
+import { fileMode, makeDirectory, syncDirectory, syncFile } from "./durable-files.ts";
 
-/** Why the last process no longer knew what is durable. */
-export type Failure =
-  /** A sync failed, so pages that the kernel marks clean may not be on disk. */
-  | { readonly reason: "sync-failed" }
-  /** The data file was deleted or replaced while it was open; `copy` is where everything was saved. */
-  | { readonly reason: "replaced"; readonly copy?: string };
+/**
+ * Why the last process no longer knew what is durable: a sync failed, so pages that the kernel marks clean may not be on disk; or
+ * the data file or its WAL was deleted or replaced while it was open.
+ */
+export interface Failure {
+  readonly reason: "sync-failed" | "replaced";
+}
 
 /** Keeps the connection from being garbage collected: that would close it, and so checkpoint and delete the WAL. */
 export class UnclosedFailure extends OutcomeUnknown {
@@ -32,13 +34,19 @@ export function syncFailure(path: string, reason: string, database: Database): U
   return new UnclosedFailure(message, database);
 }
 
-/** Beside the data file. It need not survive a power loss, which empties the page cache too. */
+/** Beside the data file. */
 export function markerFile(path: string): string {
   return `${path}.failure.json`;
 }
 
 export function writeMarker(path: string, failure: Failure): void {
+  // The folder may have been deleted too.
+  const folders = [dirname(path), ...makeDirectory(dirname(path))];
   writeFileSync(markerFile(path), `${JSON.stringify(failure)}\n`, { mode: fileMode });
+  // A failed sync need not be known after a power loss, which empties the page cache too.
+  if (failure.reason === "sync-failed") return;
+  syncFile(markerFile(path));
+  for (const folder of folders) syncDirectory(folder);
 }
 
 /** @throws DataFileProblem it exists and cannot be read, such as one that another user wrote. */
@@ -66,11 +74,7 @@ export function removeMarker(path: string): void {
 /** @throws DataFileProblem the data file is not the one that the last process wrote to. */
 export function refuseReplaced(path: string, failure: Failure | undefined): void {
   if (failure?.reason !== "replaced") return;
-  const saved =
-    failure.copy === undefined
-      ? "and no copy of it could be saved: restore a backup"
-      : `and everything it held was saved to ${failure.copy}: move away what is at ${path}, then run \`plant-store restore ${failure.copy} --database ${path}\``;
   throw new DataFileProblem(
-    `${path} was deleted or replaced while the service ran, ${saved}. To use that file instead, delete ${markerFile(path)}.`,
+    `${path} or its WAL was deleted or replaced while the service ran: run \`plant-store restore\` with the copy that its log says how to make, or with a backup; or, to use the file that is there now, first move ${path}-wal and ${path}-shm away, and only then delete ${markerFile(path)}.`,
   );
 }

@@ -28,8 +28,9 @@ export function refuseDamaged(path: string): void {
 /** The same for a command that may run alongside the service; then the holder of the writer lock has checked the files. */
 export function refuseDamagedUnlessServed(path: string): void {
   refuseUnreadable(path);
-  const failure = readMarker(path);
-  if (!existsSync(`${path}-wal`) && failure === undefined) return;
+  // Also while a service that has lost its data file is still up: its WAL must not be applied to another file.
+  refuseReplaced(path, readMarker(path));
+  if (!existsSync(`${path}-wal`)) return;
   let lock: WriterLock | undefined;
   try {
     lock = tryShared(path);
@@ -38,7 +39,6 @@ export function refuseDamagedUnlessServed(path: string): void {
     // Without a lock file, as on read-only media, no process writes.
   }
   try {
-    refuseReplaced(path, failure);
     refuseDamaged(path);
   } finally {
     lock?.[Symbol.dispose]();

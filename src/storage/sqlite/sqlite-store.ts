@@ -1,10 +1,8 @@
 import type { Database } from "bun:sqlite";
-import { OutcomeUnknown } from "../../plants/plant-store.ts";
+import type { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type LastBackup, type StoreEvents } from "../store.ts";
-import { setWalAside } from "./durable-files.ts";
 import { type Failure, writeMarker } from "./failure-marker.ts";
 import { readLastBackup } from "./maintenance/last-backup.ts";
-import { saveCopy } from "./maintenance/save-copy.ts";
 import { ThreadedArchive } from "./reading/threaded-archive.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
@@ -89,29 +87,19 @@ export class SqliteStore implements AsyncDisposable {
   }
 
   #replaced(file: WatchedFile): void {
-    if (this.#failed) return;
-    if (file === "wal" && this.#checkpointer.checkpointAll())
-      return this.#fail(
-        new OutcomeUnknown("The WAL file was deleted or replaced; everything is in the data file."),
-      );
-    const rescue = async (): Promise<string> => {
-      const copy = await saveCopy(this.#path, (to) => this.#checkpointer.copyTo(to));
-      // SQLite must not apply the WAL of the lost file to the one that has its name now.
-      if (file === "data" && (await this.#watch.hasWal())) setWalAside(this.#path);
-      return copy;
-    };
-    const what = file === "wal" ? "WAL file" : "data file";
-    const reason = new DataFileReplaced(`The ${what} was deleted or replaced while it was open.`, rescue);
-    this.#fail(reason, { reason: "replaced" });
+    const what = file === "wal" ? "WAL" : "data file";
+    const message = `The ${what} was deleted or replaced while it was open.`;
+    this.#fail(new DataFileReplaced(message, this.#watch.copyCommands()), { reason: "replaced" });
   }
 
-  #fail(reason: OutcomeUnknown, marker?: Failure): void {
+  #fail(reason: OutcomeUnknown, marker: Failure): void {
     if (this.#failed) return;
     this.#failed = true;
     this.#writer.stop(reason);
+    this.#checkpointer.halt();
     this.#watch.stop();
     try {
-      if (marker !== undefined) writeMarker(this.#path, marker);
+      writeMarker(this.#path, marker);
     } catch (error) {
       this.#events.markerNotWritten?.(String(error));
     }

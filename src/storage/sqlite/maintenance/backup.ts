@@ -96,7 +96,13 @@ export async function restore(
   using _lock = lockForWriting(database);
   using partial = partialFile(database);
   onStep("copying");
-  await pipeline(createReadStream(from), createWriteStream(partial.path, { flags: "wx", mode: fileMode }));
+  // A backup has no WAL, but a data file that was moved away, or copied from a running process, may have one.
+  if (fileSize(`${realDataFile(from)}-wal`) === 0)
+    await pipeline(createReadStream(from), createWriteStream(partial.path, { flags: "wx", mode: fileMode }));
+  else {
+    createEmpty(partial.path);
+    await copyDatabase(from, partial.path);
+  }
   onStep("checking");
   await refuseUnsound(partial.path);
   makeNewStore(partial.path);

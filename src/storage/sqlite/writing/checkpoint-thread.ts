@@ -25,7 +25,6 @@ serveThread<CheckpointSetting>(({ path, file, inode }) => {
       fdatasyncSync(file);
       return performance.now() - startedMs;
     },
-    copy: (to) => void database.query("VACUUM INTO ?").run(to),
   };
   return { calls, stop: () => database.close() };
 });

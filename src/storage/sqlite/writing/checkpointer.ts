@@ -19,7 +19,6 @@ export interface CheckpointSetting {
 export interface CheckpointCalls {
   /** Returns what the fsync of the data file took, in milliseconds. */
   checkpoint(): number;
-  copy(to: string): void;
 }
 
 export interface CheckpointHooks {
@@ -54,7 +53,6 @@ const sqliteMin = "3.51.3";
  * lets the WAL restart, and requests do not: on a disk that takes 20 ms for an fsync, those few take 60 ms.
  */
 export class Checkpointer {
-  readonly #database: Database;
   readonly #walPath: string;
   readonly #walBytesWarn: number;
   readonly #hooks: CheckpointHooks;
@@ -76,14 +74,13 @@ export class Checkpointer {
     walBytesWarn = walBytesWarnDefault,
   ) {
     this.#walBytesWarn = walBytesWarn;
-    this.#database = database;
     this.#walPath = `${path}-wal`;
     this.#hooks = hooks;
     this.#checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
     database.run(`PRAGMA journal_size_limit = ${walBytesAfterRestart}`);
     if (isOld(database)) return;
     this.#length = database.query("PRAGMA wal_checkpoint(NOOP)");
-    // Started with the store, as it must have the data file open to save a copy after it was deleted.
+    // Started with the store: later, another file could be at the path.
     this.#start({ path, file, inode: fstatSync(file, { bigint: true }).ino });
   }
 
@@ -97,21 +94,14 @@ export class Checkpointer {
     if (frames >= this.#checkpointAtFrames) this.#ask();
   }
 
-  /** Writes everything that the open connections see to a new file, even if the data file was deleted. */
-  async copyTo(to: string): Promise<void> {
+  /** From now on it starts no checkpoint. The thread's connection stays open. */
+  halt(): void {
     this.#stopped = true;
-    if (this.#thread === undefined) this.#database.query("VACUUM INTO ?").run(to);
-    else await this.#thread.ask("copy", to);
-  }
-
-  /** Whether all of the WAL is in the data file and synced now. */
-  checkpointAll(): boolean {
-    return this.#checkpointRest() === 0;
   }
 
   /** Stops the thread; to be called before the database is closed. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.halt();
     await this.#thread?.stop();
   }
 

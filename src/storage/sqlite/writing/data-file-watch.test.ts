@@ -1,5 +1,15 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataFileWatch } from "./data-file-watch.ts";
@@ -20,6 +30,7 @@ function watched() {
     path,
     lost,
     check: () => watch.check(),
+    commands: () => watch.copyCommands(),
     [Symbol.dispose]() {
       watch.closeFiles();
       rmSync(folder, { recursive: true });
@@ -56,3 +67,18 @@ test("a folder that cannot be read proves nothing about the file; one that was d
   writeFileSync(files.data, "");
   expect(await files.check()).toBe(false);
 });
+
+test.skipIf(process.platform !== "linux")(
+  "both files are copied by its commands, after they were deleted",
+  () => {
+    using files = watched();
+    writeFileSync(files.path, "data");
+    writeFileSync(`${files.path}-wal`, "frames");
+    rmSync(files.path);
+    rmSync(`${files.path}-wal`);
+    expect(spawnSync("sh", ["-c", files.commands() ?? ""]).status).toBe(0);
+    const copies = readdirSync(files.data).sort();
+    expect(copies.map((name) => readFileSync(join(files.data, name), "utf8"))).toEqual(["data", "frames"]);
+    expect(copies).toEqual([expect.stringMatching(/^plants\.db\.rescued-/), `${copies[0]}-wal`]);
+  },
+);

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
 import { stat } from "node:fs/promises";
 
 export type WatchedFile = "data" | "wal";
@@ -33,9 +33,18 @@ export class DataFileWatch {
     return true;
   }
 
-  /** Whether the WAL at its path is the one that is open here. */
-  hasWal(): Promise<boolean> {
-    return isSame(`${this.#path}-wal`, this.wal);
+  /** Shell commands that copy both files from this process to a data file with its WAL; undefined if there is no /proc. */
+  copyCommands(): string | undefined {
+    let process: string;
+    try {
+      process = readlinkSync("/proc/self");
+    } catch {
+      return undefined;
+    }
+    const copy = `${this.#path}.rescued-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+    const command = (file: number, to: string) => `cp /proc/${process}/fd/${file} ${shellQuoted(to)}`;
+    // The data file first: until its WAL is copied, a checkpoint that is still running may write to it.
+    return `${command(this.data, copy)} && ${command(this.wal, `${copy}-wal`)} && sync`;
   }
 
   stop(): void {
@@ -53,6 +62,10 @@ export class DataFileWatch {
     this.#lost(file);
     return false;
   }
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 async function isSame(path: string, handle: number): Promise<boolean> {
