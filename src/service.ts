@@ -1,16 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FirstToken, FirstTokenIssuer } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
-import { consoleSignInAt, createIdentityProvider } from "./access/oidc/identity-provider.ts";
+import { JwtVerifier } from "./access/oidc/jwt-verifier.ts";
+import { ProviderKeys } from "./access/oidc/provider-keys.ts";
 import { RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
 import type { Config } from "./config/read-config.ts";
-import { firstTokenFile, operatorSettings, publicSettings } from "./config/service-settings.ts";
+import { firstTokenFile, oidcSettings, operatorSettings, publicSettings } from "./config/service-settings.ts";
 import { parseDurationMs } from "./config/values.ts";
 import type { ServingListener } from "./http/health.ts";
 import { warnOfPlainText } from "./http/listener.ts";
 import { connectionBudget } from "./http/wire/connection-limit.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
+import { consoleSignInAt } from "./operator/sign-in.ts";
 import { Intake } from "./plants/intake.ts";
 import { StoreUnavailable } from "./plants/plant-store.ts";
 import { createPlant } from "./public/create-plant.ts";
@@ -70,12 +72,10 @@ export async function startService(
       onWarning: events.databaseWarning,
     }),
   );
-  const identity = createIdentityProvider(config, {
-    ...events,
-    onKeys: (keys) => gate.updateKeys(keys),
-  });
-  undo.use(identity?.keys);
-  const gate = new Gate(config.presetTokens, identity?.verifier);
+  const oidc = oidcSettings(config);
+  const keys =
+    oidc && undo.use(new ProviderKeys(oidc.issuer, { ...events, keysChanged: () => gate.forgetJwts() }));
+  const gate = new Gate(config.presetTokens, oidc && keys && new JwtVerifier(oidc, keys));
   let { opened } = store;
   // A server that becomes unavailable once it has been opened is waited for like one that was unavailable before.
   const unlessUnavailable = async <Result>(work: () => Promise<Result>): Promise<Result | undefined> => {
@@ -113,7 +113,7 @@ export async function startService(
     { gate, rateLimit, intake, events },
     { ...publicSettings(config), connectionsMax: connections.publicMax },
   );
-  void identity?.keys.start();
+  keys?.start();
   const delivery = printsFirstToken ? "print" : firstTokenFile(config, store.engine);
   const upkeep = undo.use(
     new TokenUpkeep({
@@ -136,7 +136,7 @@ export async function startService(
           settings: config.effective,
           backupStore: openBackups(config.database, config.backupFolder),
           presets: gate.presets,
-          consoleSignIn: () => consoleSignInAt(identity),
+          consoleSignIn: () => consoleSignInAt(oidc, keys?.current?.provider),
           createPlant: createPlant.handler({ rateLimit, intake, events }),
           publicUrl: listener.url,
           engine: store.engine,

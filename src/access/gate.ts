@@ -1,4 +1,3 @@
-import type { JWK } from "jose";
 import type { JwtRefusal, JwtVerifier } from "./oidc/jwt-verifier.ts";
 import type { Rate } from "./rate-limit.ts";
 import { allows, type Scope } from "./scopes.ts";
@@ -79,13 +78,12 @@ export class Gate {
     return uses;
   }
 
-  /** Replaces the keys of the identity provider; undefined if there are none to trust. */
-  updateKeys(keys: readonly JWK[] | undefined): void {
-    this.#jwts?.setKeys(keys);
+  /** The identity provider's keys have changed: every JWT is verified again. */
+  forgetJwts(): void {
     this.#cached = new Map();
   }
 
-  /** `unverified`: a JWT that has not been seen before; `verify` has to decide. */
+  /** `unverified`: a JWT that has not passed before; `verify` has to decide. */
   admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied | "unverified" {
     if (authorization === undefined) return "no-credentials";
     const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization, nowMs);
@@ -105,18 +103,28 @@ export class Gate {
     return typeof caller === "string" ? undefined : caller;
   }
 
-  /** For credentials that `admit` calls unverified. */
-  async verify(authorization: string, scope: Scope): Promise<Caller | Denied> {
-    const verified = await this.#jwts?.verify(bearer.exec(authorization)?.[1] ?? "");
+  /** For credentials that `admit` calls unverified. They are only verified if someone still waits for it. */
+  async verify(authorization: string, scope: Scope, isAwaited: () => boolean): Promise<Caller | Denied> {
+    const jwt = bearer.exec(authorization)?.[1] ?? "";
+    const verified = await this.#jwts?.verify(jwt, isAwaited);
     if (typeof verified === "string") return verified;
     const caller = this.admit(authorization, scope, Date.now());
-    // Its key has been withdrawn since.
-    return caller === "unverified" ? "bad-credentials" : caller;
+    return caller === "unverified" ? "issuer-unavailable" : caller;
   }
 
   /** Whether the same credentials are still admitted when it is called: for long responses. */
   watch(authorization: string | undefined, scope: Scope): () => boolean {
-    return () => typeof this.admit(authorization, scope, Date.now()) !== "string";
+    let denied = false;
+    return () => {
+      const caller = this.admit(authorization, scope, Date.now());
+      if (caller !== "unverified") denied = typeof caller === "string";
+      // The provider's keys have changed meanwhile; the next call knows the result.
+      else
+        void this.verify(authorization ?? "", scope, () => true).then((verified) => {
+          denied = typeof verified === "string";
+        });
+      return !denied;
+    };
   }
 
   #admitOnly(): void {
@@ -134,11 +142,13 @@ export class Gate {
     if (match === null) return "no-credentials";
     const secret = match[1] ?? "";
     if (!bearerShape.test(secret)) return "bad-credentials";
+    const digest = digestOf(secret);
     const jwts = jwtShape.test(secret) ? this.#jwts : undefined;
-    const digest = jwts === undefined ? digestOf(secret) : "";
-    const caller = jwts === undefined ? this.#callers.get(digest) : jwts.recall(secret, nowMs);
-    if (typeof caller === "string") return caller;
-    if (caller === undefined) return this.#storeRead ? "bad-credentials" : "store-unavailable";
+    const caller = jwts === undefined ? this.#callers.get(digest) : jwts.recall(digest);
+    if (caller === undefined) {
+      if (jwts !== undefined) return jwts.isPlausible(secret, nowMs) ? "unverified" : "bad-credentials";
+      return this.#storeRead ? "bad-credentials" : "store-unavailable";
+    }
     if (isExpired(caller, nowMs)) return "bad-credentials";
     if (isStored(caller)) this.#uses.set(digest, nowMs);
     if (this.#cached.size >= cachedHeadersMax) this.#cached.clear();

@@ -1,8 +1,10 @@
-import type { OidcConfig } from "../access/oidc/identity-provider.ts";
 import { jwtShape } from "../access/secret.ts";
 import { ConfigProblem } from "./values.ts";
 
-export interface OidcValues extends OidcConfig {
+export interface OidcValues {
+  readonly oidcIssuer: string | undefined;
+  readonly oidcAudience: string | undefined;
+  readonly oidcClientId: string | undefined;
   readonly operatorListen: unknown;
 }
 

@@ -1,4 +1,5 @@
 import { join, resolve } from "node:path";
+import type { OidcSettings } from "../access/oidc/jwt-caller.ts";
 import type { Config } from "./read-config.ts";
 
 /** The public listener's settings. */
@@ -19,6 +20,12 @@ export function publicSettings(config: Config) {
  */
 export function operatorSettings(config: Config) {
   return { ...commonSettings(config), hosts: config.operatorHosts, tls: tlsPaths(config, undefined) };
+}
+
+/** Undefined if there is no identity provider. */
+export function oidcSettings(config: Config): OidcSettings | undefined {
+  const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId } = config;
+  return issuer === undefined || audience === undefined ? undefined : { issuer, audience, clientId };
 }
 
 /** Where the first token is written; undefined if no folder is known for it. */

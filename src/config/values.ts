@@ -1,4 +1,4 @@
-import { isLoopbackHttp } from "../access/oidc/provider-metadata.ts";
+import { isLoopbackHttp } from "../access/oidc/provider.ts";
 import { parseRateText, type Rate } from "../access/rate-limit.ts";
 
 /** An invalid value; the message says what is valid, with an example. */

@@ -120,6 +120,11 @@ export class Exchange {
     return this.#connection.peerAddress;
   }
 
+  /** Whether the client still waits for the response. */
+  get isOpen(): boolean {
+    return this.#connection.isOpen;
+  }
+
   get loggedPath(): string {
     return this.#listener.loggedPath(this.path);
   }

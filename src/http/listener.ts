@@ -14,7 +14,6 @@ import type { Route } from "./route.ts";
 import { Router, type RouterOptions } from "./router.ts";
 import { OpenStreams } from "./streaming.ts";
 import { readTlsFiles, type TlsPaths } from "./tls-files.ts";
-import { heldConnectionsMax } from "./wire/connection-limit.ts";
 import type { Head } from "./wire/head.ts";
 import type { ResponseConnection, WireFault, WireHandlers } from "./wire/wire-handlers.ts";
 import { WireServer, type WireServerOptions } from "./wire/wire-server.ts";
@@ -66,8 +65,7 @@ export function startListener<Parts>(
   options: ListenerOptions,
   precondition: Precondition = () => {},
 ): Listener {
-  const verifyingMax = heldConnectionsMax(options.connectionsMax);
-  const router = new Router(routes, parts, { gate, verifyingMax }, options);
+  const router = new Router(routes, parts, gate, options);
   const state = listenerState(events, options, router);
   const handlers: WireHandlers = {
     handle(connection, head) {

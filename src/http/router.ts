@@ -13,12 +13,6 @@ export interface RouterOptions {
   readonly home?: string;
 }
 
-export interface RouterChecks {
-  readonly gate: Gate;
-  /** How many requests may wait for their credentials to be verified. */
-  readonly verifyingMax: number;
-}
-
 const secretEnd = "{secret}";
 
 type Scoped = { readonly scope: Scope; readonly handle: Handler };
@@ -33,19 +27,11 @@ type Methods = Map<string, Mounted>;
 export class Router<Parts> {
   readonly #gate: Gate;
   readonly #options: RouterOptions;
-  readonly #verifyingMax: number;
   readonly #exact = new Map<string, Methods>();
   readonly #patterns: { readonly pattern: RegExp; readonly path: string; readonly methods: Methods }[] = [];
-  #verifying = 0;
 
-  constructor(
-    routes: readonly Route<Parts>[],
-    parts: Parts,
-    { gate, verifyingMax }: RouterChecks,
-    options: RouterOptions,
-  ) {
+  constructor(routes: readonly Route<Parts>[], parts: Parts, gate: Gate, options: RouterOptions) {
     this.#gate = gate;
-    this.#verifyingMax = verifyingMax;
     this.#options = options;
     for (const route of routes) {
       const { method, scope, handler } = route;
@@ -87,7 +73,8 @@ export class Router<Parts> {
     if (scope === undefined) return true;
     const caller = this.#gate.admit(exchange.header("authorization"), scope, Date.now());
     if (typeof caller !== "string") return true;
-    deny(exchange, caller === "unverified" ? "bad-credentials" : caller, scope);
+    // The provider's keys have changed since, and nobody waits for another verification here.
+    deny(exchange, caller === "unverified" ? "issuer-unavailable" : caller, scope);
     return false;
   }
 
@@ -97,11 +84,8 @@ export class Router<Parts> {
   }
 
   async #verify(exchange: Exchange, { scope, handle }: Scoped): Promise<void> {
-    if (this.#verifying >= this.#verifyingMax) return refuseToVerify(exchange);
-    this.#verifying++;
-    const caller = await this.#gate
-      .verify(exchange.header("authorization") ?? "", scope)
-      .finally(() => this.#verifying--);
+    const authorization = exchange.header("authorization") ?? "";
+    const caller = await this.#gate.verify(authorization, scope, () => exchange.isOpen);
     if (typeof caller === "string") return this.#deny(exchange, caller, scope);
     exchange.caller = caller;
     exchange.scope = scope;
@@ -150,14 +134,6 @@ function noSuchMethod(exchange: Exchange, path: string, method: string, methods:
   const allowed = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
   const message = `${path.slice(0, 100)} does not support ${method.slice(0, 20)}; it supports ${allowed}.`;
   exchange.error("no-such-method", message, { Allow: allowed });
-}
-
-function refuseToVerify(exchange: Exchange): void {
-  exchange.closeAfterResponse();
-  exchange.error(
-    "too-busy",
-    "Too many tokens are waiting to be verified. Send it again in a moment; that is safe.",
-  );
 }
 
 function deny(exchange: Exchange, reason: Denied, scope: Scope): void {

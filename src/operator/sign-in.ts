@@ -1,5 +1,7 @@
 import type { Caller } from "../access/gate.ts";
-import type { consoleSignInAt } from "../access/oidc/identity-provider.ts";
+import type { OidcSettings } from "../access/oidc/jwt-caller.ts";
+import type { Provider } from "../access/oidc/provider.ts";
+import { scopes } from "../access/scopes.ts";
 import { SignIns } from "../access/sign-ins.ts";
 import type { Route } from "../http/route.ts";
 import { type AuditParts, recordAction } from "./audit.ts";
@@ -45,6 +47,16 @@ export const showIdentityProvider: Route<SignInParts> = {
   scope: "none",
   handler: (parts) => (exchange) => exchange.json(parts.consoleSignIn() ?? {}),
 };
+
+/**
+ * What a browser needs to sign in to the console there, none of it secret; undefined if it has no client. The endpoints are
+ * undefined while the provider does not respond.
+ */
+export function consoleSignInAt(oidc: OidcSettings | undefined, provider: Provider | undefined) {
+  if (oidc?.clientId === undefined) return undefined;
+  const { authorizationEndpoint, tokenEndpoint } = provider ?? {};
+  return { ...oidc, scope: scopes.join(" "), authorizationEndpoint, tokenEndpoint };
+}
 
 function presentCaller({ name, scopes, expiresAtMs }: Caller, { publicUrl }: SignInParts) {
   return { name, scopes, expiresAt: isoTime(expiresAtMs), publicUrl };

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { JWTPayload } from "jose";
 import { isScope, type Scope } from "../scopes.ts";
 
-/** What a verified token must say, and what its caller may do. */
-export interface JwtSettings {
+/** Whose tokens are accepted. */
+export interface OidcSettings {
   readonly issuer: string;
   readonly audience: string;
   /** The console's own client; its tokens belong to the people who signed in. */
@@ -30,7 +30,7 @@ const digestCharacters = 32;
 const timeMsMax = 8.64e15;
 
 /** Undefined if the token names nobody. */
-export function callerOf(claims: JWTPayload, settings: JwtSettings): JwtCaller | undefined {
+export function callerOf(claims: JWTPayload, settings: OidcSettings): JwtCaller | undefined {
   const { client_id: clientId, sub, exp = 0 } = claims;
   const client = clientId === settings.clientId ? null : (clientId ?? null);
   const holder = client ?? sub;

@@ -1,7 +1,6 @@
-import type { JWK, JWTVerifyGetKey } from "jose";
 import { digestOf } from "../secret.ts";
-import { FailurePace } from "./failure-pace.ts";
-import { callerOf, type JwtCaller, type JwtSettings } from "./jwt-caller.ts";
+import { callerOf, type JwtCaller, type OidcSettings } from "./jwt-caller.ts";
+import type { ProviderKeys } from "./provider-keys.ts";
 
 // Only asymmetric ones: with HMAC, the provider's public key would be the secret.
 const algorithms = [
@@ -11,120 +10,92 @@ const algorithms = [
 // RFC 9068, and what older providers send.
 const types = ["at+jwt", "application/at+jwt", "jwt"];
 const clockToleranceSeconds = 30;
-const rememberedMax = 10_000;
+const acceptedMax = 10_000;
+// Enough to keep the threads busy that check signatures; the event loop stays free for other requests.
+const concurrentMax = 4;
 
 export type JwtRefusal = "bad-credentials" | "issuer-unavailable";
 
-interface Keys {
-  readonly all: readonly JWK[];
-  find?: JWTVerifyGetKey;
-  /** The id of each key, by the key as text. */
-  readonly ids: ReadonlyMap<string, string | undefined>;
-}
-
-interface Remembered {
-  readonly caller: JwtCaller;
-  /** The id of the key that signed the token. */
-  readonly kid: string | undefined;
-}
-
-/** Verifies JWT access tokens with the issuer's keys, and remembers those that passed. */
+/** Verifies JWT access tokens with the identity provider's keys, and remembers those that passed until the keys change. */
 export class JwtVerifier {
-  readonly #settings: JwtSettings;
-  readonly #requestKeys: () => Promise<void>;
-  readonly #pace = new FailurePace();
-  // By digest, so that its size does not depend on the tokens'.
-  readonly #remembered = new Map<string, Remembered>();
-  #keys: Keys | undefined;
-  #withdrawals = 0;
+  readonly #settings: OidcSettings;
+  readonly #keys: Pick<ProviderKeys, "current" | "fetchUnknown">;
+  #free = concurrentMax;
+  readonly #waiting: (() => void)[] = [];
 
-  /** `requestKeys` is called when a token names an unknown key; it settles once it is worth looking again. */
-  constructor(settings: JwtSettings, requestKeys: () => Promise<void>) {
+  constructor(settings: OidcSettings, keys: Pick<ProviderKeys, "current" | "fetchUnknown">) {
     this.#settings = settings;
-    this.#requestKeys = requestKeys;
+    this.#keys = keys;
   }
 
-  /** Replaces the issuer's keys, and forgets the tokens of those that are gone or have changed. */
-  setKeys(keys: readonly JWK[] | undefined): void {
-    const ids = new Map(keys?.map((key) => [JSON.stringify(key), key.kid]));
-    const gone = [...(this.#keys?.ids ?? [])].filter(([text]) => !ids.has(text)).map(([, kid]) => kid);
-    if (gone.length > 0) this.#withdrawals++;
-    for (const [digest, { kid }] of this.#remembered)
-      if (gone.includes(kid) || (kid === undefined && gone.length > 0)) this.#remembered.delete(digest);
-    this.#keys = keys && { all: keys, ids };
+  /** The caller whose token has this digest, if it has passed. */
+  recall(digest: string): JwtCaller | undefined {
+    return this.#keys.current?.accepted.get(digest);
   }
 
-  /** Verifies no signature. `unverified`: `verify` has to decide. */
-  recall(jwt: string, nowMs: number): JwtCaller | "bad-credentials" | "unverified" {
-    const digest = digestOf(jwt);
-    const caller = this.#remembered.get(digest)?.caller;
-    if (caller === undefined) return isWorthVerifying(jwt, nowMs) ? "unverified" : "bad-credentials";
-    if (nowMs >= caller.expiresAtMs) this.#remembered.delete(digest);
-    return caller;
+  /** Whether a token is worth verifying. Forged ones mostly are not, and then cost next to nothing. */
+  isPlausible(jwt: string, nowMs: number): boolean {
+    try {
+      const { alg, typ, kid } = partOf(jwt, 0);
+      const { iss, aud, exp } = partOf(jwt, 1);
+      return (
+        algorithms.includes(alg as string) &&
+        types.includes((typ as string).toLowerCase()) &&
+        (kid === undefined || typeof kid === "string") &&
+        iss === this.#settings.issuer &&
+        [aud].flat().includes(this.#settings.audience) &&
+        typeof exp === "number" &&
+        exp * 1000 > nowMs
+      );
+    } catch {
+      return false;
+    }
   }
 
-  /** May wait for seconds, for the issuer or among forged tokens; the caller bounds how many wait. */
-  async verify(jwt: string): Promise<JwtCaller | JwtRefusal> {
+  /** For a plausible token. If nobody waits for it any more when its turn comes, it is not verified. */
+  async verify(jwt: string, isAwaited: () => boolean): Promise<JwtCaller | JwtRefusal> {
     const kid = partOf(jwt, 0)["kid"] as string | undefined;
-    if (!this.#mayHave(kid)) await this.#requestKeys();
-    if (this.#keys === undefined) return "issuer-unavailable";
-    if (!this.#mayHave(kid)) return "bad-credentials";
-    return (await this.#pace.run(() => this.#check(jwt))) ?? "bad-credentials";
+    // Before its turn, so that nobody in the line waits for the provider.
+    if (!this.#mayHave(kid)) await this.#keys.fetchUnknown();
+    if (!this.#mayHave(kid))
+      return this.#keys.current === undefined ? "issuer-unavailable" : "bad-credentials";
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return isAwaited() ? await this.#check(jwt) : "bad-credentials";
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
   }
 
   // A token may leave the key's id out; jose then looks for the one key that matches.
   #mayHave(kid: string | undefined): boolean {
-    return this.#keys !== undefined && (kid === undefined || [...this.#keys.ids.values()].includes(kid));
+    const keys = this.#keys.current?.provider.keys;
+    return keys !== undefined && (kid === undefined || keys.some((key) => key.kid === kid));
   }
 
-  async #check(jwt: string): Promise<JwtCaller | undefined> {
-    const keys = this.#keys;
-    const withdrawals = this.#withdrawals;
-    if (keys === undefined) return undefined;
+  async #check(jwt: string): Promise<JwtCaller | JwtRefusal> {
+    const { current } = this.#keys;
+    if (current === undefined) return "issuer-unavailable";
     const { issuer, audience } = this.#settings;
-    try {
-      // Loading it takes tens of milliseconds, which a service without JWTs does not pay.
-      const { createLocalJWKSet, jwtVerify } = await import("jose");
-      keys.find ??= createLocalJWKSet({ keys: [...keys.all] });
-      const { payload, protectedHeader } = await jwtVerify(jwt, keys.find, {
-        issuer,
-        audience,
-        algorithms,
-        clockTolerance: clockToleranceSeconds,
-        requiredClaims: ["exp"],
-      });
-      const caller = callerOf(payload, this.#settings);
-      // This key may have been withdrawn since.
-      if (caller !== undefined && withdrawals === this.#withdrawals)
-        this.#remember(digestOf(jwt), { caller, kid: protectedHeader.kid });
-      return caller;
-    } catch {
-      return undefined;
-    }
-  }
-
-  #remember(digest: string, remembered: Remembered): void {
-    const [oldest] = this.#remembered.keys();
-    if (this.#remembered.size >= rememberedMax && oldest !== undefined) this.#remembered.delete(oldest);
-    this.#remembered.set(digest, remembered);
-  }
-}
-
-/** What can be refused without a signature is: forged tokens cost little. */
-function isWorthVerifying(jwt: string, nowMs: number): boolean {
-  try {
-    const { alg, typ, kid } = partOf(jwt, 0);
-    const { exp } = partOf(jwt, 1);
-    return (
-      algorithms.includes(alg as string) &&
-      typeof typ === "string" &&
-      types.includes(typ.toLowerCase()) &&
-      (kid === undefined || typeof kid === "string") &&
-      typeof exp === "number" &&
-      exp * 1000 > nowMs
-    );
-  } catch {
-    return false;
+    const { jwtVerify } = await import("jose");
+    const verified = await jwtVerify(jwt, current.find, {
+      issuer,
+      audience,
+      algorithms,
+      clockTolerance: clockToleranceSeconds,
+      requiredClaims: ["exp"],
+    }).catch(() => undefined);
+    // The keys have changed meanwhile: this token's may be gone.
+    if (current !== this.#keys.current) return this.#check(jwt);
+    const caller = verified && callerOf(verified.payload, this.#settings);
+    if (caller === undefined) return "bad-credentials";
+    const [oldest = ""] = current.accepted.keys();
+    if (current.accepted.size >= acceptedMax) current.accepted.delete(oldest);
+    current.accepted.set(digestOf(jwt), caller);
+    return caller;
   }
 }
 

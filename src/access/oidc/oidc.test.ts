@@ -1,19 +1,21 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import { eventually } from "../../../test/harness.ts";
 import { Gate } from "../gate.ts";
-import { FailurePace } from "./failure-pace.ts";
-import { IssuerKeys, type IssuerKeysTiming } from "./issuer-keys.ts";
-import { callerOf, type JwtSettings } from "./jwt-caller.ts";
+import { callerOf, type OidcSettings } from "./jwt-caller.ts";
 import { JwtVerifier } from "./jwt-verifier.ts";
-import { isTrustedUrl } from "./provider-metadata.ts";
+import { type Fetch, isTrustedUrl } from "./provider.ts";
+import { ProviderKeys } from "./provider-keys.ts";
 
-const settings: JwtSettings = {
+const settings: OidcSettings = {
   issuer: "https://id.example.org",
   audience: "plants",
   clientId: "console",
 };
+const minuteMs = 60_000;
+const alice = { name: "oidc:user:alice" };
 const soon = () => Math.floor(Date.now() / 1000) + 300;
+const always = () => true;
 
 async function createKey(kid: string, alg = "ES256") {
   const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
@@ -35,161 +37,207 @@ function sign({ privateKey, kid, alg }: Key, claims: object = {}): Promise<strin
     .sign(privateKey);
 }
 
-/** A provider whose responses a test can change. */
-function startIssuer() {
-  const state = { keys: [] as JWK[], up: true, asked: 0, respond: undefined as (() => Response) | undefined };
-  const server: Bun.Server<undefined> = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch({ url }): Response {
-      if (!state.up) return new Response("", { status: 500 });
-      if (!url.endsWith("/jwks")) return Response.json({ issuer, jwks_uri: `${issuer}/jwks` });
-      state.asked++;
-      return state.respond?.() ?? Response.json({ keys: state.keys });
-    },
-  });
-  const issuer: string = `http://127.0.0.1:${server.port}`;
-  return { state, issuer, [Symbol.dispose]: () => void server.stop(true) };
-}
-
-const seldom: IssuerKeysTiming = {
-  refreshEveryMs: 3_600_000,
-  retryAfterMs: 3_600_000,
-  unknownKeyEveryMs: 3_600_000,
-  keepMs: 3_600_000,
-  fetchTimeoutMs: 10_000,
-};
-const open: Disposable[] = [];
-afterEach(() => {
-  for (const one of open.splice(0)) one[Symbol.dispose]();
-});
-
-function start(timing: Partial<IssuerKeysTiming>) {
-  const provider = startIssuer();
+/** A gate whose provider and clock a test controls: nothing is sent, and nothing waits. */
+async function start(first: readonly JWK[] = []) {
+  const state = {
+    keys: first,
+    up: true,
+    asked: 0,
+    metadata: { issuer: settings.issuer, jwks_uri: `${settings.issuer}/jwks` } as object,
+    respond: undefined as (() => Response | Promise<Response>) | undefined,
+  };
+  const inits: RequestInit[] = [];
+  const provide: Fetch = async (url, init) => {
+    inits.push(init);
+    if (!state.up) return new Response("", { status: 500 });
+    if (!url.endsWith("/jwks")) return Response.json(state.metadata);
+    state.asked++;
+    return state.respond?.() ?? Response.json({ keys: state.keys });
+  };
   const log: string[] = [];
   const events = {
     providerUnavailable: (reason: string) => log.push(reason),
     providerAvailable: () => log.push("available"),
-    onKeys: (keys: readonly JWK[] | undefined) => gate.updateKeys(keys),
+    keysChanged: () => gate.forgetJwts(),
   };
-  const keys = new IssuerKeys(provider.issuer, events, { ...seldom, ...timing });
-  const verifier = new JwtVerifier({ ...settings, issuer: provider.issuer }, () => keys.refresh());
-  const gate = new Gate([], verifier);
-  open.push(provider, keys);
+  let nowMs = 0;
+  const keys = new ProviderKeys(settings.issuer, events, provide, () => nowMs);
+  const gate = new Gate([], new JwtVerifier(settings, keys));
   const admit = async (jwt: string) => {
     const caller = gate.admit(`Bearer ${jwt}`, "operator", Date.now());
-    return caller === "unverified" ? gate.verify(`Bearer ${jwt}`, "operator") : caller;
+    return caller === "unverified" ? gate.verify(`Bearer ${jwt}`, "operator", always) : caller;
   };
-  return { ...provider, log, keys, gate, admit, signed: (key: Key) => sign(key, { iss: provider.issuer }) };
+  /** Lets this much time pass, and waits for the fetch that it leads to. */
+  const pass = async (ms: number) => {
+    nowMs += ms;
+    const before = inits.length;
+    keys.tick();
+    if (inits.length > before) await keys.fetchUnknown();
+  };
+  await pass(0);
+  return { state, inits, log, keys, gate, admit, pass };
 }
 
 describe("keys of an issuer", () => {
+  test("are fetched every five minutes, and every ten seconds while that fails", async () => {
+    const { state, pass, log } = await start();
+    expect(state.asked).toBe(1);
+    await pass(5 * minuteMs - 1);
+    expect(state.asked).toBe(1);
+    await pass(1);
+    expect(state.asked).toBe(2);
+    state.up = false;
+    await pass(5 * minuteMs);
+    state.up = true;
+    await pass(9_999);
+    expect([state.asked, log.length]).toEqual([2, 1]);
+    await pass(1);
+    expect([state.asked, log]).toEqual([3, [expect.stringContaining("the response is 500"), "available"]]);
+  });
+
   test("a withdrawn key ends the tokens that were admitted before, and streams that they opened", async () => {
-    const { state, keys, gate, admit, signed } = start({ refreshEveryMs: 20 });
     const [one, two] = [await createKey("one"), await createKey("two")];
-    state.keys = [one.jwk, two.jwk];
-    await keys.start();
-    const [ended, alive] = [await signed(one), await signed(two)];
-    expect(await admit(ended)).toMatchObject({ name: "oidc:user:alice" });
-    expect(await admit(alive)).toMatchObject({ name: "oidc:user:alice" });
+    const { state, gate, admit, pass } = await start([one.jwk, two.jwk]);
+    const [ended, alive] = [await sign(one), await sign(two)];
+    expect(await admit(ended)).toMatchObject(alice);
+    expect(await admit(alive)).toMatchObject(alice);
     const [mayEnded, mayAlive] = [
       gate.watch(`Bearer ${ended}`, "operator"),
       gate.watch(`Bearer ${alive}`, "operator"),
     ];
     expect([mayEnded(), mayAlive()]).toEqual([true, true]);
     state.keys = [two.jwk];
-    await eventually(async () => (await admit(ended)) === "bad-credentials");
+    await pass(5 * minuteMs);
     await eventually(() => !mayEnded());
+    expect(await admit(ended)).toBe("bad-credentials");
+    // All are forgotten; this one is verified again and goes on.
     expect(mayAlive()).toBe(true);
-    expect(await admit(alive)).toMatchObject({ name: "oidc:user:alice" });
+    await eventually(() => typeof gate.admit(`Bearer ${alive}`, "operator", Date.now()) !== "string");
+    expect(mayAlive()).toBe(true);
   });
 
-  test("that are fetched again while a token is being verified do not refuse it, unless its key is gone", async () => {
-    const { state, keys, gate, signed } = start({});
+  test("that stay the same, in whatever order, forget no token", async () => {
     const [one, two] = [await createKey("one"), await createKey("two")];
-    state.keys = [one.jwk];
-    await keys.start();
-    const early = gate.verify(`Bearer ${await signed(one)}`, "operator");
-    gate.updateKeys([one.jwk, two.jwk]);
-    expect(await early).toMatchObject({ name: "oidc:user:alice" });
-    const late = gate.verify(`Bearer ${await signed(one)}`, "operator");
-    gate.updateKeys([two.jwk]);
+    const { state, gate, admit, pass } = await start([one.jwk, two.jwk]);
+    const jwt = await sign(one);
+    await admit(jwt);
+    state.keys = [two.jwk, one.jwk];
+    await pass(5 * minuteMs);
+    expect(state.asked).toBe(2);
+    expect(gate.admit(`Bearer ${jwt}`, "operator", Date.now())).toMatchObject(alice);
+    state.keys = [two.jwk, one.jwk, (await createKey("three")).jwk];
+    await pass(5 * minuteMs);
+    expect(gate.admit(`Bearer ${jwt}`, "operator", Date.now())).toBe("unverified");
+    expect(await admit(jwt)).toMatchObject(alice);
+  });
+
+  test("that change while a token is being verified do not refuse it, unless its key is gone", async () => {
+    const [one, two] = [await createKey("one"), await createKey("two")];
+    const { state, gate, pass } = await start([one.jwk]);
+    const [first, second] = [await sign(one), await sign(one)];
+    const early = gate.verify(`Bearer ${first}`, "operator", always);
+    state.keys = [one.jwk, two.jwk];
+    await pass(5 * minuteMs);
+    expect(await early).toMatchObject(alice);
+    const late = gate.verify(`Bearer ${second}`, "operator", always);
+    state.keys = [two.jwk];
+    await pass(5 * minuteMs);
     expect(await late).toBe("bad-credentials");
   });
 
-  test("a key that changes under the same id ends them too", async () => {
-    const { state, keys, admit, signed } = start({ refreshEveryMs: 20 });
+  test("a key that changes under the same id ends its tokens too", async () => {
     const old = await createKey("one");
-    state.keys = [old.jwk];
-    await keys.start();
-    const jwt = await signed(old);
-    expect(await admit(jwt)).toMatchObject({ name: "oidc:user:alice" });
+    const { state, admit, pass } = await start([old.jwk]);
+    const jwt = await sign(old);
+    expect(await admit(jwt)).toMatchObject(alice);
     state.keys = [(await createKey("one")).jwk];
-    await eventually(async () => (await admit(jwt)) === "bad-credentials");
+    await pass(5 * minuteMs);
+    expect(await admit(jwt)).toBe("bad-credentials");
   });
 
-  test("a new key is found when a token names it, but the issuer is asked no more often than the floor", async () => {
-    const { state, keys, admit, signed } = start({});
+  test("a new key is found when a token names it, but that makes it ask once in 30 seconds only", async () => {
     const [one, two] = [await createKey("one"), await createKey("two")];
-    state.keys = [one.jwk];
-    await keys.start();
+    const { state, admit, pass } = await start([one.jwk]);
     state.keys = [one.jwk, two.jwk];
-    expect(await admit(await signed(two))).toMatchObject({ name: "oidc:user:alice" });
+    expect(await admit(await sign(two))).toMatchObject(alice);
     const strangers = await Promise.all(Array.from({ length: 20 }, (_, index) => createKey(`no-${index}`)));
-    for (const stranger of strangers) expect(await admit(await signed(stranger))).toBe("bad-credentials");
+    for (const stranger of strangers) expect(await admit(await sign(stranger))).toBe("bad-credentials");
     expect(state.asked).toBe(2);
+    await pass(30_000);
+    const three = await createKey("three");
+    state.keys = [one.jwk, three.jwk];
+    expect(await admit(await sign(three))).toMatchObject(alice);
+    expect(state.asked).toBe(3);
   });
 
-  test("an unreachable issuer locks out nobody whose key is known, until the keys are too old", async () => {
-    const { state, keys, admit, signed, log } = start({ refreshEveryMs: 20, retryAfterMs: 20, keepMs: 1500 });
+  test("an unreachable issuer locks out nobody whose key is known, until the keys are an hour old", async () => {
     const key = await createKey("one");
-    state.keys = [key.jwk];
-    await keys.start();
-    const before = await signed(key);
-    expect(await admit(before)).toMatchObject({ name: "oidc:user:alice" });
+    const { state, admit, pass, log } = await start([key.jwk]);
+    const before = await sign(key);
+    expect(await admit(before)).toMatchObject(alice);
     state.up = false;
-    await eventually(() => log.length > 0);
-    expect(await admit(before)).toMatchObject({ name: "oidc:user:alice" });
-    expect(await admit(await signed(key))).toMatchObject({ name: "oidc:user:alice" });
-    await eventually(async () => (await admit(before)) === "issuer-unavailable");
+    for (let minute = 0; minute < 59; minute++) await pass(minuteMs);
+    expect(await admit(before)).toMatchObject(alice);
+    expect(await admit(await sign(key))).toMatchObject(alice);
+    await pass(minuteMs);
+    expect(await admit(before)).toBe("issuer-unavailable");
     state.up = true;
-    await eventually(async () => typeof (await admit(before)) !== "string");
+    await pass(10_000);
+    expect(await admit(before)).toMatchObject(alice);
     expect(log).toEqual([expect.stringContaining("the response is 500"), "available"]);
   });
 
   const bad: [string, () => Response, string][] = [
-    ["a redirect", () => Response.redirect("http://127.0.0.1:9/jwks"), "jwks: "],
     ["too many bytes", () => new Response("x".repeat(600_000)), "over the limit"],
     ["no JSON", () => new Response("<html>"), "not JSON"],
     ["no list", () => Response.json({ keys: {} }), "not a list"],
-    [
-      "a response that never ends",
-      () => new Response(new ReadableStream({ pull: () => Bun.sleep(60_000) })),
-      "timed out",
-    ],
+    ["a list of something else", () => Response.json({ keys: ["a key"] }), "malformed"],
+    ["null", () => Response.json(null), "not a list"],
   ];
   for (const [what, respond, reason] of bad) {
     test(`are not read from ${what}`, async () => {
-      const { state, keys, admit, signed, log } = start({ fetchTimeoutMs: 500 });
+      const { state, admit, pass, log } = await start();
       state.respond = respond;
-      await keys.start();
+      await pass(5 * minuteMs);
       expect(log).toEqual([expect.stringContaining(reason)]);
-      expect(await admit(await signed(await createKey("one")))).toBe("issuer-unavailable");
+      state.respond = undefined;
+      expect(await admit(await sign(await createKey("one")))).toBe("bad-credentials");
     });
   }
 
-  test("are not read from an issuer that calls itself by another name", async () => {
-    const provider = startIssuer();
-    const reasons: string[] = [];
-    const events = {
-      providerUnavailable: (reason: string) => reasons.push(reason),
-      providerAvailable() {},
-      onKeys() {},
+  test("are not read from a redirect, nor from a response that never ends", async () => {
+    using stuck = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: ({ url }) =>
+        url.endsWith("/moved")
+          ? Response.redirect("/never")
+          : new Response(new ReadableStream({ pull: () => Bun.sleep(60_000) })),
+    });
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    using _ = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms / 100));
+    const { inits, keys, log } = await start();
+    const reasonOf = async (path: string) => {
+      const events = { providerUnavailable: (reason: string) => log.push(reason), providerAvailable() {} };
+      const provide: Fetch = (_url, init) => fetch(new URL(path, stuck.url), init);
+      using tried = new ProviderKeys(settings.issuer, { ...events, keysChanged() {} }, provide);
+      await tried.fetchUnknown();
+      return log.pop();
     };
-    using keys = new IssuerKeys(`${provider.issuer}/`, events);
-    await keys.start();
-    provider[Symbol.dispose]();
-    expect(reasons).toEqual([expect.stringContaining("names an issuer other than")]);
+    expect(await reasonOf("/moved")).toMatch(/redirect/i);
+    expect(await reasonOf("/never")).toMatch(/timed out/);
+    expect(inits.map(({ redirect }) => redirect)).toEqual(["error", "error"]);
+    expect(keys.current).toBeDefined();
+  });
+
+  test("are not read from an issuer that calls itself by another name, or that names a URL without https", async () => {
+    const { state, pass, log } = await start();
+    state.metadata = { issuer: `${settings.issuer}/`, jwks_uri: `${settings.issuer}/jwks` };
+    await pass(5 * minuteMs);
+    expect(log).toEqual([expect.stringContaining("names an issuer other than")]);
+    state.metadata = { issuer: settings.issuer, jwks_uri: "http://id.example.org/jwks" };
+    await pass(10_000);
+    expect(state.asked).toBe(1);
   });
 
   test("come over https, or from loopback if the issuer is there", () => {
@@ -200,32 +248,45 @@ describe("keys of an issuer", () => {
     expect(trusted("http://127.0.0.1:8080/jwks", "http://localhost:8080")).toBe(true);
     expect(trusted("http://127.0.0.1.example.org/jwks", "http://localhost:8080")).toBe(false);
     expect(trusted("file:///etc/passwd", "http://localhost:8080")).toBe(false);
+    expect(trusted("/jwks", "http://localhost:8080")).toBe(false);
   });
 });
 
 describe("a verified token", () => {
   for (const alg of ["RS256", "PS512", "ES256", "ES384", "ES512", "EdDSA"]) {
     test(`may be signed with ${alg}`, async () => {
-      const { state, keys, admit, signed } = start({});
       const key = await createKey("one", alg);
-      state.keys = [key.jwk];
-      await keys.start();
-      expect(await admit(await signed(key))).toMatchObject({ name: "oidc:user:alice" });
+      const { admit } = await start([key.jwk]);
+      expect(await admit(await sign(key))).toMatchObject(alice);
     });
   }
 
   test("is remembered: the second request waits for nothing", async () => {
-    const { state, keys, gate, admit, signed } = start({});
     const key = await createKey("one");
-    state.keys = [key.jwk];
-    await keys.start();
-    const header = `Bearer ${await signed(key)}`;
+    const { gate, admit } = await start([key.jwk]);
+    const header = `Bearer ${await sign(key)}`;
     expect(gate.admit(header, "operator", Date.now())).toBe("unverified");
     await admit(header.slice("Bearer ".length));
-    expect(gate.admit(header, "operator", Date.now())).toMatchObject({ name: "oidc:user:alice" });
+    expect(gate.admit(header, "operator", Date.now())).toMatchObject(alice);
     gate.update([]);
-    expect(gate.admit(header, "operator", Date.now())).toMatchObject({ name: "oidc:user:alice" });
+    expect(gate.admit(header, "operator", Date.now())).toMatchObject(alice);
     expect(gate.admit(header, "operator", soon() * 1000)).toBe("bad-credentials");
+  });
+
+  test("is remembered with 10,000 others; then the one that passed first is verified again", async () => {
+    const key = await createKey("one");
+    const { keys, gate, admit } = await start([key.jwk]);
+    const header = `Bearer ${await sign(key)}`;
+    await admit(header.slice("Bearer ".length));
+    const accepted = keys.current?.accepted;
+    const caller = accepted?.values().next().value;
+    if (accepted === undefined || caller === undefined) throw new Error("nothing is remembered");
+    for (let other = 1; other < 10_000; other++) accepted.set(String(other), caller);
+    gate.update([]);
+    expect(gate.admit(header, "operator", Date.now())).toMatchObject(alice);
+    await admit(await sign(key));
+    gate.update([]);
+    expect([accepted.size, gate.admit(header, "operator", Date.now())]).toEqual([10_000, "unverified"]);
   });
 
   const names: [JWTPayload, string | undefined][] = [
@@ -272,20 +333,68 @@ describe("a verified token", () => {
   });
 });
 
-describe("failed verifications", () => {
-  test("get two turns, and pause after each", async () => {
-    const pace = new FailurePace();
-    let running = 0;
-    let most = 0;
-    const fail = async () => {
-      most = Math.max(most, ++running);
-      await Bun.sleep(5);
-      running--;
-      return undefined;
+describe("verifications", () => {
+  /** Keys whose signatures are checked when the test says so. */
+  function startLine() {
+    const checking: (() => void)[] = [];
+    let fetching = Promise.resolve();
+    const jwk = { kty: "RSA", kid: "one" };
+    const keys = {
+      current: {
+        provider: { keys: [jwk], authorizationEndpoint: undefined, tokenEndpoint: undefined },
+        find: () => new Promise<never>((_, reject) => checking.push(() => reject(new Error("no such key")))),
+        accepted: new Map(),
+      },
+      fetchUnknown: () => fetching,
     };
-    const startMs = performance.now();
-    await Promise.all(Array.from({ length: 4 }, () => pace.run(fail)));
-    expect(performance.now() - startMs).toBeGreaterThan(50);
-    expect(most).toBe(2);
+    const verifier = new JwtVerifier(settings, keys);
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const ended: string[] = [];
+    const verify = (name: string, kid = "one", isAwaited = always) =>
+      verifier
+        .verify(`${part({ alg: "RS256", kid, typ: "JWT" })}.${part({})}.${part({})}`, isAwaited)
+        .then(() => ended.push(name));
+    const hangFetch = () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      fetching = promise;
+      return resolve;
+    };
+    return { checking, ended, verify, hangFetch };
+  }
+
+  test("run four at a time; the others wait in order, and none is refused for waiting", async () => {
+    const { checking, ended, verify } = startLine();
+    const all = Array.from({ length: 50 }, (_, index) => verify(String(index)));
+    for (let checked = 0; checked < 50; checked++) {
+      await eventually(() => checking.length > checked);
+      expect(checking.length - checked).toBeLessThanOrEqual(4);
+      checking[checked]?.();
+    }
+    await Promise.all(all);
+    expect(ended).toEqual(Array.from({ length: 50 }, (_, index) => String(index)));
+  });
+
+  test("wait for no fetch: a token with an unknown key does that outside the line", async () => {
+    const { checking, ended, verify, hangFetch } = startLine();
+    const release = hangFetch();
+    const unknown = Array.from({ length: 10 }, () => verify("unknown", "two"));
+    const known = verify("known");
+    await eventually(() => checking.length === 1);
+    checking[0]?.();
+    await known;
+    expect(ended).toEqual(["known"]);
+    release();
+    await Promise.all(unknown);
+    expect([ended.length, checking.length]).toEqual([11, 1]);
+  });
+
+  test("are left out for clients that have gone when their turn comes", async () => {
+    const { checking, ended, verify } = startLine();
+    const first = Array.from({ length: 4 }, () => verify("first"));
+    const gone = Array.from({ length: 100 }, () => verify("gone", "one", () => false));
+    await eventually(() => checking.length === 4);
+    for (const check of checking) check();
+    await Promise.all([...first, ...gone]);
+    expect([ended.length, checking.length]).toEqual([104, 4]);
   });
 });

@@ -1,5 +1,4 @@
-import { fetchKeys } from "../../access/oidc/issuer-keys.ts";
-import { discoverProvider } from "../../access/oidc/provider-metadata.ts";
+import { fetchProvider } from "../../access/oidc/provider.ts";
 import type { Config } from "../../config/read-config.ts";
 import { isLoopback } from "../../http/client-address.ts";
 import { formatAddress } from "../../http/listen-address.ts";
@@ -61,11 +60,10 @@ export function checkListeners(config: Config): Finding[] {
 export async function checkIssuer(issuer: string): Promise<Finding> {
   const { fail, ok, warn } = findingsOf("issuer");
   try {
-    const { jwksUri } = await discoverProvider(issuer, fetchMsMax);
-    const keys = await fetchKeys(jwksUri, fetchMsMax);
+    const { keys } = await fetchProvider(issuer, fetch);
     if (keys.length === 0)
       return fail(
-        `${jwksUri} has no public key`,
+        `${issuer} has no public key`,
         "Without one no JWT can be verified; check the provider's configuration.",
       );
     const offMs = await clockOff(issuer);

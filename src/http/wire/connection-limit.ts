@@ -9,7 +9,6 @@ const descriptorsUsual = 1024;
 const connectionsMax = 10_000;
 // A console and its event stream need a handful; 100 may watch, and exports and scrapes come on top.
 const operatorConnectionsMax = 500;
-const heldMax = 1000;
 
 /** How many connections each listener may have open, within the process's limit of file descriptors. */
 export interface ConnectionBudget {
@@ -23,14 +22,6 @@ export function connectionBudget(descriptors = descriptorLimit()): ConnectionBud
   const total = Math.max(2, Math.min(connectionsMax, descriptors - reserved));
   const operatorMax = Math.min(operatorConnectionsMax, Math.ceil(total / 8));
   return { publicMax: total - operatorMax, operatorMax };
-}
-
-/**
- * How many of a listener's connections may wait because of their credentials. Such a connection is not idle and
- * cannot be closed for a new one, so most must be left to others.
- */
-export function heldConnectionsMax(connectionsMax: number): number {
-  return Math.min(heldMax, Math.ceil(connectionsMax / 4));
 }
 
 // Node has no getrlimit, and Bun has raised the limit by the time this runs. Linux shows it as a file; elsewhere a shell

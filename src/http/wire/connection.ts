@@ -56,6 +56,10 @@ export class Connection implements ResponseConnection {
     this.state = new ConnectionState(limits.bodyTimeoutMs, clock);
   }
 
+  get isOpen(): boolean {
+    return this.state.now !== "closed";
+  }
+
   get closing(): boolean {
     if (this.#lastResponse || (this.#draining && this.#incoming.length === 0)) return true;
     if (this.#head?.keepAlive !== true) return true;

@@ -10,6 +10,8 @@ export interface WireLimits {
 
 /** What responding needs from a connection. */
 export interface ResponseConnection {
+  /** Whether a response can still be sent. */
+  readonly isOpen: boolean;
   /** The connection closes after the current response. */
   readonly closing: boolean;
   /** In its canonical form. */
