@@ -82,6 +82,7 @@ async function queueUs(plants: readonly NewPlant[]): Promise<number> {
   const store: PlantStore = {
     batchesInFlightMax: 1,
     canBecomeUnreachable: false,
+    isStalled: false,
     create: async (arrivals) => arrivals.map(() => created),
     probe: async () => {},
   };

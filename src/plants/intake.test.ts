@@ -14,6 +14,7 @@ const created: Outcome = { kind: "created" };
 class CuedStore implements PlantStore {
   batchesInFlightMax = 1;
   canBecomeUnreachable = false;
+  isStalled = false;
   readonly batches: number[] = [];
   next: () => Promise<void> = async () => {};
 
@@ -178,6 +179,14 @@ describe("the intake", () => {
     writing.resolve();
     expect(await Promise.all(all)).toEqual(Array(1001).fill(created));
     expect(store.batches).toEqual([1000, 1]);
+  });
+
+  test("is not ready while the disk keeps a committed batch waiting", async () => {
+    const { store, intake } = setUp();
+    store.isStalled = true;
+    expect(await intake.ready()).toBe(false);
+    store.isStalled = false;
+    expect(await intake.ready()).toBe(true);
   });
 
   test("counts a recent successful write as ready, without a probe", async () => {

@@ -95,7 +95,7 @@ export class Intake {
       );
     }
     if (probeNeeded) await this.#probing;
-    return this.#state === "open";
+    return this.#state === "open" && !this.#options.store.isStalled;
   }
 
   /** How many plants are pending, including those being written. */

@@ -27,6 +27,8 @@ export interface PlantStore {
   readonly batchesInFlightMax: number;
   /** Whether it can become unreachable while nobody writes, so that only a probe can find out. */
   readonly canBecomeUnreachable: boolean;
+  /** Whether the disk has kept a committed batch waiting for over a second. */
+  readonly isStalled: boolean;
 
   /**
    * Stores the batch in one transaction and returns the results in its order, all outcomes durable. Arrivals with the

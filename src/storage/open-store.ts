@@ -4,6 +4,7 @@ import { StoreUnavailable } from "../plants/plant-store.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, type PostgresOptions, PostgresStore } from "./postgres/postgres-store.ts";
 import { realDataFile } from "./sqlite/data-file-path.ts";
+import { syncWal } from "./sqlite/durable-files.ts";
 import { ServiceBackups } from "./sqlite/maintenance/service-backups.ts";
 import type { OpenOptions } from "./sqlite/open.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
@@ -60,11 +61,11 @@ export async function openArchive(
 ): Promise<Pick<Store, "archive" | "tokens" | "audit"> & AsyncDisposable> {
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "none");
-  const file = openReadOnly(database);
+  const [path, file] = [realDataFile(database), openReadOnly(database)];
   return {
-    archive: syncedArchive(new SqliteArchive(file, database), realDataFile(database)),
-    tokens: new SqliteTokens(file, undefined),
-    audit: new SqliteAudit(file, undefined),
+    archive: syncedArchive(new SqliteArchive(file, database), path),
+    tokens: new SqliteTokens(file, async () => syncWal(path)),
+    audit: new SqliteAudit(file, async () => syncWal(path)),
     [Symbol.asyncDispose]: async () => file.close(),
   };
 }

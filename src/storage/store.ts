@@ -35,6 +35,8 @@ export interface StoreEvents {
   readonly markerNotWritten?: (reason: string) => void;
   /** An fsync of the WAL, with its write, or of the data file. */
   readonly synced?: (file: "wal" | "data", tookMs: number) => void;
+  /** An fsync of the WAL has taken over a second so far; creates wait for it. */
+  readonly diskStalled?: () => void;
   readonly checkpointed?: (succeeded: boolean) => void;
   /** The clock is minutes before the time of the last plant, so one of the two is wrong. */
   readonly clockBeforeLastPlant?: (lastMs: number, nowMs: number) => void;

@@ -73,6 +73,6 @@ test("an fsync of the WAL that took over a second is logged as a stall; a slow o
   expect(lines).toEqual([]);
   events.synced("wal", 2540);
   expect(lines).toMatchObject([
-    { message: "the disk stalled; requests waited until it recovered", "plant_store.seconds": 2.5 },
+    { message: "the disk stalled; creates waited until it recovered", "plant_store.seconds": 2.5 },
   ]);
 });

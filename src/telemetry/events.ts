@@ -52,10 +52,11 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       fsyncs[file].observe(tookMs / 1000);
       // The data file is fsynced by a thread that no request waits for.
       if (file === "wal" && tookMs >= stalledMs)
-        log.warn("the disk stalled; requests waited until it recovered", {
+        log.warn("the disk stalled; creates waited until it recovered", {
           "plant_store.seconds": Math.round(tookMs / 100) / 10,
         });
     },
+    diskStalled: () => log.warn("the disk stalls; creates wait until it recovers"),
     checkpointed: (succeeded: boolean) => counters.add(succeeded ? "checkpoints" : "checkpoint-failures"),
     connections: (listener: string, open: number) => counters.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */

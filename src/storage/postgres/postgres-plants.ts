@@ -17,6 +17,7 @@ const partMsMin = 500;
 export class PostgresPlants implements PlantStore, Disposable {
   readonly batchesInFlightMax: number;
   readonly canBecomeUnreachable = true;
+  readonly isStalled = false;
   readonly #connections: Connections;
   readonly #writeProbe: WriteProbe;
   readonly #size = new StatementSize();

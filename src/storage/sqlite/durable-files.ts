@@ -1,6 +1,7 @@
 import {
   closeSync,
   existsSync,
+  fdatasyncSync,
   fsyncSync,
   lchownSync,
   mkdirSync,
@@ -46,6 +47,17 @@ export function syncDirectory(folder: string): void {
 /** Not for a database that this process has open: closing the file would drop SQLite's locks on it. */
 export function syncFile(path: string): void {
   withFile(path, "r+", fsyncSync);
+}
+
+/** Makes durable what any process has committed to a data file. */
+export function syncWal(path: string): void {
+  try {
+    // SQLite holds no lock on the WAL file itself, so closing a handle to it drops none.
+    withFile(`${path}-wal`, "r", fdatasyncSync);
+  } catch (error) {
+    // No WAL, or one on read-only media, which no service writes.
+    if (!["ENOENT", "EROFS", "EINVAL"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
 }
 
 /** Gives a file that root has created to the owner of another one or of its folder, so that the service can open it. */

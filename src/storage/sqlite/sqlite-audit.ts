@@ -16,11 +16,13 @@ const cursorShape = /^\d{1,15}$/;
 /** The audit trail in SQLite. */
 export class SqliteAudit implements AuditTrail {
   readonly #database: Database;
+  readonly #synced: () => Promise<void>;
   readonly #writer: Writer | undefined;
 
-  /** Without a writer, read-only. */
-  constructor(database: Database, writer: Writer | undefined) {
+  /** `synced`: resolves once everything is durable that can be read now. Without a writer, read-only. */
+  constructor(database: Database, synced: () => Promise<void>, writer?: Writer) {
     this.#database = database;
+    this.#synced = synced;
     this.#writer = writer;
   }
 
@@ -53,6 +55,7 @@ export class SqliteAudit implements AuditTrail {
     const rows = this.#database
       .query(`SELECT seq, ${auditColumns} FROM audit_trail WHERE seq < ? ORDER BY seq DESC LIMIT ?`)
       .values(BigInt(cursor ?? Number.MAX_SAFE_INTEGER), limit + 1);
+    await this.#synced();
     return auditPage(rows, limit);
   }
 

@@ -59,11 +59,13 @@ export class SqliteStore implements AsyncDisposable {
         return reason;
       },
       syncWal: takeOverSync(database, this.#watch.wal),
+      stalled: () => events.diskStalled?.(),
     });
     this.plants = new SqlitePlants(database, this.#writer, events);
-    this.audit = new SqliteAudit(database, this.#writer);
-    this.tokens = new SqliteTokens(database, { writer: this.#writer, audit: this.audit });
-    this.archive = new ThreadedArchive(real, () => this.#writer.synced());
+    const synced = () => this.#writer.synced();
+    this.audit = new SqliteAudit(database, synced, this.#writer);
+    this.tokens = new SqliteTokens(database, synced, { writer: this.#writer, audit: this.audit });
+    this.archive = new ThreadedArchive(real, synced);
   }
 
   lastBackup(): Promise<LastBackup | undefined> {

@@ -15,19 +15,22 @@ export interface TokenWriting {
 /** Tokens in SQLite, together with the plants, so that one file is the entire store. */
 export class SqliteTokens implements TokenStore {
   readonly #database: Database;
+  readonly #synced: () => Promise<void>;
   readonly #writing: TokenWriting | undefined;
 
-  /** Without `writing`, read-only. */
-  constructor(database: Database, writing: TokenWriting | undefined) {
+  /** `synced`: resolves once everything is durable that can be read now. Without `writing`, read-only. */
+  constructor(database: Database, synced: () => Promise<void>, writing?: TokenWriting) {
     this.#database = database;
+    this.#synced = synced;
     this.#writing = writing;
   }
 
   async all(): Promise<Token[]> {
-    return this.#database
+    const rows = this.#database
       .query(`SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, rowid`)
-      .values()
-      .map(tokenFrom);
+      .values();
+    await this.#synced();
+    return rows.map(tokenFrom);
   }
 
   async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {

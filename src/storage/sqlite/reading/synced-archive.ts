@@ -1,6 +1,5 @@
-import { fdatasyncSync } from "node:fs";
 import type { PlantArchive } from "../../../plants/plant-archive.ts";
-import { withFile } from "../durable-files.ts";
+import { syncWal } from "../durable-files.ts";
 
 /**
  * An archive for processes other than the service. The service fsyncs a transaction after its commit, so one that can be
@@ -9,7 +8,7 @@ import { withFile } from "../durable-files.ts";
 export function syncedArchive(archive: PlantArchive, path: string): PlantArchive {
   const synced = async <Result>(read: Promise<Result>): Promise<Result> => {
     const result = await read;
-    syncWalIfAny(`${path}-wal`);
+    syncWal(path);
     return result;
   };
   return {
@@ -23,14 +22,4 @@ export function syncedArchive(archive: PlantArchive, path: string): PlantArchive
     arrivedSince: (cursor, limit) => synced(archive.arrivedSince(cursor, limit)),
     diskUsage: () => archive.diskUsage(),
   };
-}
-
-function syncWalIfAny(path: string): void {
-  try {
-    // SQLite holds no lock on the WAL file itself, so closing a handle to it drops none.
-    withFile(path, "r", fdatasyncSync);
-  } catch (error) {
-    // No WAL, or one on read-only media, which no service writes.
-    if (!["ENOENT", "EROFS", "EINVAL"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
-  }
 }

@@ -1,5 +1,6 @@
 import type { TokenStore } from "../../../access/tokens.ts";
 import { realDataFile, requireDataFile } from "../data-file-path.ts";
+import { syncWal } from "../durable-files.ts";
 import { syncFailure } from "../failure-marker.ts";
 import type { OpenOptions } from "../open.ts";
 import { SqliteAudit } from "../sqlite-audit.ts";
@@ -16,16 +17,23 @@ export function openTokens(
 ): { readonly tokens: TokenStore } & Disposable {
   if (!create) requireDataFile(realDataFile(named));
   const { database, path, lock } = openRecovered(named, tryLock, { create, migrate: false });
+  // A service that runs fsyncs a transaction after its commit. If the power failed with that one and one of ours unsynced, the
+  // next start could take the torn frames of the first for damage.
+  const syncOthers = () => {
+    if (lock === undefined) syncWal(path);
+  };
   let failed = false;
   const writer = new Writer(database, {
+    begun: syncOthers,
     committed: () => {},
     outcomeUnknown: ({ message }) => {
       failed = true;
       return syncFailure(path, message, database);
     },
   });
+  const synced = async () => syncOthers();
   return {
-    tokens: new SqliteTokens(database, { writer, audit: new SqliteAudit(database, writer) }),
+    tokens: new SqliteTokens(database, synced, { writer, audit: new SqliteAudit(database, synced, writer) }),
     [Symbol.dispose]() {
       // After a failed sync the process ends without closing, so that the WAL stays.
       if (failed) return;

@@ -43,6 +43,10 @@ export class SqlitePlants implements PlantStore {
     this.#lastCreatedAtMs = Number(newest.get()?.created_at_ms ?? 0n);
   }
 
+  get isStalled(): boolean {
+    return this.#writer.isStalled;
+  }
+
   create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
     // The clock is used nevertheless: plants are ordered by seq, and their times need not follow it.
     if (this.#lastCreatedAtMs - nowMs > clockBehindMsMax)

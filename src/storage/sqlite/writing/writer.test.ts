@@ -3,7 +3,10 @@ import { expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { mintToken } from "../../../access/tokens.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
+import { SqliteAudit } from "../sqlite-audit.ts";
+import { SqliteTokens } from "../sqlite-tokens.ts";
 import { openWriter } from "./open-writer.ts";
 import { Writer } from "./writer.ts";
 
@@ -103,7 +106,7 @@ test("a transaction is settled after the fsync that started after its commit, an
 });
 
 /** A writer on a new data file whose fsyncs end when the test says so. */
-function cuedWriter() {
+function cuedWriter(stalledMs?: number) {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
   const { database, lock } = openWriter(join(folder, "plants.db"));
   const syncs: PromiseWithResolvers<void>[] = [];
@@ -113,13 +116,18 @@ function cuedWriter() {
     return sync.promise;
   };
   let committed = 0;
-  const writer = new Writer(database, {
+  const stalled = Promise.withResolvers<void>();
+  const hooks = {
     committed: () => void committed++,
-    outcomeUnknown: (reason) => reason,
+    outcomeUnknown: (reason: OutcomeUnknown) => reason,
     syncWal,
-  });
+    stalled: stalled.resolve,
+  };
+  const writer = new Writer(database, hooks, stalledMs);
   return {
+    database,
     writer,
+    stalled: stalled.promise,
     syncs,
     committed: () => committed,
     [Symbol.dispose]() {
@@ -169,4 +177,47 @@ test("no transaction begins during a pause, and those that waited begin after it
   database.close();
   lock[Symbol.dispose]();
   rmSync(folder, { recursive: true });
+});
+
+test("a transaction that has waited long for its fsync is a stall, until that ends", async () => {
+  using store = cuedWriter(1);
+  const stored = store.writer.transaction(() => "stored");
+  expect(store.writer.isStalled).toBe(false);
+  await store.stalled;
+  expect(store.writer.isStalled).toBe(true);
+  store.syncs[0]?.resolve();
+  expect([await stored, store.writer.isStalled]).toEqual(["stored", false]);
+});
+
+test("tokens and the audit trail are read once they are durable", async () => {
+  using store = cuedWriter();
+  const { database, writer } = store;
+  const audit = new SqliteAudit(database, () => writer.synced(), writer);
+  const tokens = new SqliteTokens(database, () => writer.synced(), { writer, audit });
+  const fields = { scopes: [], expiresAtMs: undefined, createdBy: "test", rateLimit: undefined };
+  const { token } = mintToken({ ...fields, name: "new" }, 1);
+  const entry = { atMs: 1, actor: "test", action: "token.created", subject: "new" } as const;
+  const added = tokens.add(token, { ...entry, address: undefined, detail: "" });
+  let reads = 0;
+  const count = () => void reads++;
+  const read = [tokens.all(), audit.page(10, undefined)] as const;
+  for (const one of read) void one.then(count);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(reads).toBe(0);
+  store.syncs[0]?.resolve();
+  await added;
+  const [all, { entries }] = [await read[0], await read[1]];
+  expect([all.length, entries.length]).toEqual([1, 1]);
+});
+
+test("what others have committed is made durable inside a transaction, before its work", async () => {
+  using database = new Database(":memory:");
+  const heard: string[] = [];
+  const writer = new Writer(database, {
+    begun: () => heard.push(`begun, in a transaction: ${database.inTransaction}`),
+    committed: () => heard.push("committed"),
+    outcomeUnknown: (reason) => reason,
+  });
+  await writer.transaction(() => heard.push("work"));
+  expect(heard).toEqual(["begun, in a transaction: true", "work", "committed"]);
 });

@@ -5,13 +5,20 @@ import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "../lock-wait.ts";
 import type { SyncWal } from "./wal-sync.ts";
 
 export interface WriterHooks {
+  /** After BEGIN, before the work of every transaction. */
+  readonly begun?: () => void;
   /** After every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs. */
   readonly committed: (syncMs: number) => void;
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
   readonly outcomeUnknown: (reason: OutcomeUnknown) => OutcomeUnknown;
   /** Fsyncs the WAL. Undefined if a COMMIT does that itself. */
   readonly syncWal?: SyncWal | undefined;
+  /** An fsync in the background has taken over a second so far. */
+  readonly stalled?: () => void;
 }
+
+// Far above what an fsync takes on a disk that works.
+const stalledMsDefault = 1000;
 
 /** The one way to write: a transaction that is durable when it has settled. */
 export class Writer {
@@ -24,11 +31,14 @@ export class Writer {
   #syncMs = 0;
   #stopped: OutcomeUnknown | undefined;
   #syncing: Promise<void> | undefined;
+  #isStalled = false;
+  readonly #stalledMs: number;
   #paused: Promise<void> | undefined;
 
-  constructor(database: Database, hooks: WriterHooks) {
+  constructor(database: Database, hooks: WriterHooks, stalledMs = stalledMsDefault) {
     this.#database = database;
     this.#hooks = hooks;
+    this.#stalledMs = stalledMs;
     this.#begin = database.query("BEGIN IMMEDIATE");
     this.#commit = database.query("COMMIT");
   }
@@ -55,6 +65,11 @@ export class Writer {
     if (syncing !== undefined) await syncing;
     this.#hooks.committed(this.#syncMs);
     return result;
+  }
+
+  /** Whether a committed transaction has waited for its fsync for over a second. */
+  get isStalled(): boolean {
+    return this.#isStalled;
   }
 
   /**
@@ -95,20 +110,29 @@ export class Writer {
   async #finishSync(syncing: Promise<void>, startedMs: number): Promise<void> {
     const settled = Promise.withResolvers<void>();
     this.#syncing = settled.promise;
+    const stalling = setTimeout(() => this.#stalls(), this.#stalledMs);
     try {
       await syncing;
       this.#syncMs = performance.now() - startedMs;
     } catch (error) {
       throw this.#unknown(error);
     } finally {
+      clearTimeout(stalling);
+      this.#isStalled = false;
       this.#syncing = undefined;
       settled.resolve();
     }
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
+  #stalls(): void {
+    this.#isStalled = true;
+    this.#hooks.stalled?.();
+  }
+
   #run<Result>(work: () => Result, rolledBack?: () => void): Result {
     try {
+      this.#hooks.begun?.();
       const result = work();
       const startedMs = performance.now();
       this.#commit.run();
