@@ -425,15 +425,62 @@ onEveryEngine((engine) => {
         expect((await call(`/api/audit?${query}`)).body.error).toBe(40031);
     });
 
-    test("without an entry, nobody signs in and nothing is exported", async () => {
+    test("has an entry for each read from the beginning, and none for other pages", async () => {
+      const { body } = await send("/api/tokens", { name: "follower", scopes: ["operator:read"] });
+      const follow = (query: string, method = "GET") =>
+        fetch(`${operatorUrl}/api/plants?${query}`, {
+          method,
+          headers: { Authorization: `Bearer ${body["secret"]}` },
+        });
+      const { next, newest: end } = (await (await follow("after=0&limit=1&tag=bush")).json()) as {
+        next: string;
+        newest: string;
+      };
+      await follow("after=0", "HEAD");
+      for (const query of [`after=${next}`, `after=${end}`, "", "order=oldest", "after=0&order=oldest"])
+        await follow(query);
+      expect(await newest(2)).toMatchObject([
+        { action: "token.created", subject: "follower" },
+        {
+          action: "follow.started",
+          actor: "follower",
+          subject: "plants",
+          detail: "tag bush",
+          address: "127.0.0.1",
+        },
+      ]);
+    });
+
+    test("does not fill up while a program follows an empty store", async () => {
+      await using running = await engine.start();
+      const read = async (path: string) => {
+        const headers = { Authorization: `Bearer ${operatorToken}` };
+        return (await (await fetch(`${running.operatorUrl}/api/${path}`, { headers })).json()) as {
+          next: string;
+          newest: string;
+          entries: object[];
+        };
+      };
+      let { next } = await read("plants?after=0");
+      for (let polls = 0; polls < 3; polls++) ({ next } = await read(`plants?after=${next}`));
+      await read(`plants?after=${(await read("plants")).newest}`);
+      expect((await read("audit")).entries).toMatchObject([{ action: "follow.started" }]);
+    });
+
+    test("without an entry, nobody signs in, exports or reads from the beginning", async () => {
       await using running = await engine.start();
       const refuse =
         engine.name === "sqlite" ? "DROP TABLE audit_trail" : "ALTER TABLE audit_trail RENAME TO elsewhere";
       await engine.run(running.database, refuse);
       const headers = { Authorization: `Bearer ${operatorToken}` };
-      const signIn = await fetch(`${running.operatorUrl}/api/sign-in`, { method: "POST", headers });
-      const exported = await fetch(`${running.operatorUrl}/api/export`, { headers });
-      expect([signIn.status, exported.status].every((status) => status >= 500)).toBe(true);
+      for (const [method, path] of [
+        ["POST", "sign-in"],
+        ["GET", "export"],
+        ["GET", "plants?after=0"],
+      ] as const) {
+        const { status } = await fetch(`${running.operatorUrl}/api/${path}`, { method, headers });
+        expect([path, status >= 500]).toEqual([path, true]);
+      }
     });
   });
 

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -46,6 +47,13 @@ async function finished(): Promise<Listed> {
   return call("");
 }
 
+async function audited(): Promise<string[][]> {
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const response = await fetch(`${running.operatorUrl}/api/audit`, { headers });
+  const { entries } = (await response.json()) as { entries: { action: string; subject: string }[] };
+  return entries.map(({ action, subject }) => [action, subject]);
+}
+
 describe("backups through the operator listener", () => {
   test("are made, listed, downloaded once, and restored by the command line", async () => {
     expect(await call("")).toMatchObject({ folder: backupFolder, backups: [] });
@@ -69,11 +77,7 @@ describe("backups through the operator listener", () => {
     const restored = join(folder.path, "restored.db");
     expect((await plantStore(["restore", copy, "--database", restored])).err).toContain("50 plants");
 
-    const audit = await fetch(`${running.operatorUrl}/api/audit`, {
-      headers: { Authorization: `Bearer ${operatorToken}` },
-    });
-    const { entries } = (await audit.json()) as { entries: { action: string; subject: string }[] };
-    expect(entries.map(({ action, subject }) => [action, subject])).toEqual([
+    expect(await audited()).toEqual([
       ["backup.downloaded", name],
       ["backup.created", "data file"],
     ]);
@@ -100,6 +104,7 @@ describe("backups through the operator listener", () => {
     await call("", "POST");
     const [{ name } = { name: "" }] = (await finished()).backups;
     expect((await call(`/${name}/verify`, "POST")).status).toBe(202);
+    expect((await audited())[0]).toEqual(["backup.verified", name]);
     expect((await finished()).last).toEqual({ kind: "verify", name, endedAt: expect.any(String) } as never);
     appendFileSync(join(backupFolder, name), "x");
     await call(`/${name}/verify`, "POST");
@@ -118,6 +123,25 @@ describe("backups through the operator listener", () => {
       }
     expect((await call("")).backups.map(({ name }) => name)).not.toContain(linked);
   });
+});
+
+test("without an entry in the audit trail, no backup is made, verified or downloaded", async () => {
+  const own = join(folder.path, "own");
+  mkdirSync(own);
+  await using service = await startTestService({ "backup-folder": own });
+  const at = service.operatorUrl;
+  await call("", "POST", at);
+  await eventually(async () => (await call("", "GET", at)).task === undefined);
+  const { backups, last } = await call("", "GET", at);
+  const [{ name } = { name: "" }] = backups;
+  const { url } = await call(`/${name}/link`, "POST", at);
+  using database = new Database(service.database);
+  database.run("DROP TABLE audit_trail");
+  for (const path of ["", `/${name}/verify`])
+    expect(await call(path, "POST", at)).toMatchObject({ status: 500, error: 50001 });
+  expect((await fetch(at + url)).status).toBe(500);
+  const { backups: listed, last: unchanged, task } = await call("", "GET", at);
+  expect({ backups: listed, last: unchanged, task }).toEqual({ backups, last, task: undefined } as never);
 });
 
 test("a backup that fails is logged with the request that asked for it", async () => {

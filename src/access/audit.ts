@@ -15,8 +15,10 @@ export type AuditAction =
   | "token.copied"
   | "console.signed-in"
   | "export.started"
+  | "follow.started"
   | "import.started"
   | "backup.created"
+  | "backup.verified"
   | "backup.downloaded"
   | "audit.trimmed";
 

@@ -2,6 +2,7 @@ import type { AuditEntry, AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { Route } from "../http/route.ts";
+import type { PlantFilter } from "../plants/plant-archive.ts";
 import { orWrongParameter, readCount, readQuery, readText } from "./parameters.ts";
 
 export interface AuditParts {
@@ -10,6 +11,7 @@ export interface AuditParts {
 
 const limitDefault = 100;
 const limitMax = 1000;
+const detailCharactersMax = 500;
 
 /** Who did what, the newest first. */
 export const listAudit: Route<AuditParts> = {
@@ -32,5 +34,12 @@ export function recordAction(
   caller: Caller,
   entry: Pick<AuditEntry, "action" | "subject" | "detail">,
 ): Promise<void> {
-  return audit.record({ atMs: Date.now(), actor: caller.name, address, ...entry });
+  const detail = entry.detail.slice(0, detailCharactersMax);
+  return audit.record({ atMs: Date.now(), actor: caller.name, address, ...entry, detail });
+}
+
+/** The filter for people, such as "tag bush, namePart fern". */
+export function filterText(filter: PlantFilter): string {
+  const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
+  return chosen.map(([name, value]) => `${name} ${value}`).join(", ");
 }

@@ -22,7 +22,7 @@ const createBackup: Route<Parts> = {
   scope: "operator",
   handler: (parts) => async (exchange, caller) => {
     await readBody(exchange);
-    parts.backups.create(exchange, caller);
+    await parts.backups.create(exchange, caller);
     exchange.json(parts.backups.present(), 202);
   },
 };
@@ -31,9 +31,9 @@ const verifyBackup: Route<Parts> = {
   method: "POST",
   path: "/api/backups/{name}/verify",
   scope: "operator",
-  handler: (parts) => async (exchange) => {
+  handler: (parts) => async (exchange, caller) => {
     await readBody(exchange);
-    parts.backups.verify(exchange, exchange.parameter);
+    await parts.backups.verify(exchange, caller, exchange.parameter);
     exchange.json(parts.backups.present(), 202);
   },
 };

@@ -73,13 +73,10 @@ export class Backups {
     }
   }
 
-  /** The audit trail has an entry before the copy starts. */
-  create(exchange: Exchange, caller: Caller): void {
+  async create(exchange: Exchange, caller: Caller): Promise<void> {
     const store = this.#store();
     const atMs = Date.now();
-    this.#start(exchange, "create", undefined, async (task) => {
-      const entry = { action: "backup.created", subject: "data file", detail: "" } as const;
-      await recordAction(this.#parts.audit, exchange, caller, entry);
+    await this.#start(exchange, caller, "create", undefined, async (task) => {
       const { path } = await store.create(atMs, (step) => {
         task.step = step;
       });
@@ -87,10 +84,10 @@ export class Backups {
     });
   }
 
-  verify(exchange: Exchange, name: string): void {
+  async verify(exchange: Exchange, caller: Caller, name: string): Promise<void> {
     const store = this.#store();
     this.#existing(name);
-    this.#start(exchange, "verify", name, async () => ({
+    await this.#start(exchange, caller, "verify", name, async () => ({
       name,
       problem: (await store.verify(name)).join("; ") || undefined,
     }));
@@ -136,12 +133,14 @@ export class Backups {
       throw noSuchBackup(name);
   }
 
-  #start(
+  /** The audit trail has an entry before the work starts, which then goes on without the request. */
+  async #start(
     exchange: Exchange,
+    caller: Caller,
     kind: Task["kind"],
     name: string | undefined,
     work: (task: Task) => Promise<Pick<Result, "name" | "problem">>,
-  ): void {
+  ): Promise<void> {
     if (this.#task !== undefined)
       throw new HttpError(
         "too-busy",
@@ -149,6 +148,17 @@ export class Backups {
       );
     const task: Task = { kind, name, startedAt: new Date().toISOString(), step: "" };
     this.#task = task;
+    try {
+      const action = kind === "create" ? "backup.created" : "backup.verified";
+      await recordAction(this.#parts.audit, exchange, caller, {
+        action,
+        subject: name ?? "data file",
+        detail: "",
+      });
+    } catch (error) {
+      this.#task = undefined;
+      throw error;
+    }
     void work(task)
       .catch((error) => {
         this.#parts.events.internalError(() => requestIds(exchange), error);

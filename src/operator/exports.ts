@@ -10,7 +10,7 @@ import {
   pagesOf,
   type StoredPlant,
 } from "../plants/plant-archive.ts";
-import { recordAction } from "./audit.ts";
+import { filterText, recordAction } from "./audit.ts";
 import { downloadLinks } from "./download-links.ts";
 
 /** An export and its caller. */
@@ -27,7 +27,6 @@ const rowsPerPage = 1000;
 const linksMax = 1000;
 const runningMax = 8;
 const pieceCharacters = 262_144;
-const detailCharactersMax = 500;
 
 /** Exports as streams of pages: never more than one page of each is in memory. */
 export class Exports {
@@ -72,12 +71,12 @@ export class Exports {
   }
 
   #record(exchange: Exchange, { caller, format, filter }: RequestedExport): Promise<void> {
-    const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
-    const detail = [format, ...chosen.map(([name, value]) => `${name} ${value}`)].join(", ");
+    const chosen = filterText(filter);
+    const detail = chosen === "" ? format : `${format}, ${chosen}`;
     return recordAction(this.#audit, exchange, caller, {
       action: "export.started",
       subject: "plants",
-      detail: detail.slice(0, detailCharactersMax),
+      detail,
     });
   }
 }

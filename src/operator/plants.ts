@@ -1,7 +1,8 @@
 import { presentPlant } from "../files/present-plant.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Route } from "../http/route.ts";
-import { type PlantArchive, type PlantPage, StaleCursor } from "../plants/plant-archive.ts";
+import { beginning, type PlantArchive, type PlantPage, StaleCursor } from "../plants/plant-archive.ts";
+import { type AuditParts, filterText, recordAction } from "./audit.ts";
 import {
   filterParameters,
   orWrongParameter,
@@ -26,15 +27,24 @@ const searchMsMax = 400;
 
 /**
  * Lists plants, or with `after` what was stored after that cursor, the oldest first. A page may be short, or even empty, and
- * still not be the last: then it has a `next`, or with `after` one that is not `newest`.
+ * still not be the last: then it has a `next`, or with `after` one that is not `newest`. A program that starts at the beginning
+ * wants every plant, so the audit trail has an entry before it gets the first.
  */
-export const listPlants: Route<Parts> = {
+export const listPlants: Route<Parts & AuditParts> = {
   method: "GET",
   path: "/api/plants",
   scope: "operator:read",
-  handler: (parts) => async (exchange) => {
+  handler: (parts) => async (exchange, caller) => {
     const values = readQuery(exchange.query, [...filterParameters, "limit", "cursor", "order", "after"]);
     const { plants, next, newest, searched } = await orWrongParameter(readPage(parts.archive, values));
+    if (values["after"] === beginning && exchange.method !== "HEAD") {
+      const detail = filterText(readFilter(values));
+      await recordAction(parts.audit, exchange, caller, {
+        action: "follow.started",
+        subject: "plants",
+        detail,
+      });
+    }
     exchange.json({ plants: plants.map(presentPlant), next, newest, searched });
   },
 };

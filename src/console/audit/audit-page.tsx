@@ -14,8 +14,10 @@ const actionLabels: Readonly<Record<string, string>> = {
   "token.copied": "Copied a token",
   "console.signed-in": "Signed in",
   "export.started": "Exported plants",
+  "follow.started": "Read plants from the beginning",
   "import.started": "Imported a file",
   "backup.created": "Started a backup",
+  "backup.verified": "Verified a backup",
   "backup.downloaded": "Downloaded a backup",
   "audit.trimmed": "Removed old entries",
 };
@@ -44,7 +46,7 @@ export function AuditPage() {
     <>
       <PageHead
         title="Audit trail"
-        lead="Who changed tokens, signed in, imported or exported plants, and made backups. Entries are never changed; past 100,000 the oldest are removed."
+        lead="Who changed tokens, signed in, imported or exported plants or read them from the beginning, and used backups. Reading single pages is not recorded. Entries cannot be edited; the newest 100,000 are kept."
       />
       {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
       {entries === undefined && error === undefined && (

@@ -170,14 +170,15 @@ export class SqliteArchive implements PlantArchive {
   }
 
   // With the plant's time: a file that was put back without `restore` has the same store id, but the plants that were stored
-  // in it since then have other times.
+  // in it since then have other times. An empty store has no plant, and a cursor all the same: whoever follows it has begun.
   #cursorAt(seq: number): string {
     const row = this.#database
-      .query<{ id: string; seq: bigint; created_at_ms: bigint }, [number]>(
-        "SELECT store_id.id, seq, created_at_ms FROM plants, store_id WHERE seq <= ? ORDER BY seq DESC LIMIT 1",
+      .query<{ id: string; seq: bigint | null; created_at_ms: bigint | null }, [number]>(
+        `SELECT id, seq, created_at_ms FROM store_id
+         LEFT JOIN (SELECT seq, created_at_ms FROM plants WHERE seq <= ? ORDER BY seq DESC LIMIT 1)`,
       )
       .get(seq);
-    return row === null ? beginning : `${row.id}.${row.seq}.${row.created_at_ms.toString(36)}`;
+    return row === null ? beginning : `${row.id}.${row.seq ?? 0}.${(row.created_at_ms ?? 0n).toString(36)}`;
   }
 
   #followedSeq(cursor: string): number {
