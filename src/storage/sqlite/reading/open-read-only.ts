@@ -34,8 +34,8 @@ export function openReadOnly(named: string, { older = false } = {}): Database {
  * @throws DataFileProblem
  */
 export function refuseEarly(path: string): void {
-  if (fileSize(path) === 0) return;
   try {
+    if (fileSize(path) === 0) return;
     using database = new ImmutableDatabase(path);
     refuseEarlyHeader(database, path);
   } catch (error) {
