@@ -18,6 +18,7 @@ import { StoreUnavailable } from "./plants/plant-store.ts";
 import { createPlant } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
 import { openBackups, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
+import { writeNew } from "./storage/sqlite/durable-files.ts";
 import { DataFileReplaced } from "./storage/store.ts";
 import { Counters } from "./telemetry/counters.ts";
 import { createEvents } from "./telemetry/events.ts";
@@ -119,7 +120,7 @@ export async function startService(
     new TokenUpkeep({
       tokens: store.tokens,
       gate,
-      first: new FirstTokenIssuer(store.tokens, delivery),
+      first: new FirstTokenIssuer(store.tokens, delivery, writeNew),
       events,
     }),
   );

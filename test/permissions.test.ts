@@ -42,7 +42,7 @@ describe.skipIf(!canRun)("a user who may not enter the data folder", () => {
       expect(runAsUser([...args, "--database", file])).toEqual({
         code: 1,
         out: "",
-        err: `plant-store: ${file} cannot be opened: permission denied. Run this as the user who owns the file and its folder.\n`,
+        err: `plant-store: ${file} cannot be opened: permission denied. The folder ${closed} belongs to uid ${process.getuid?.()}: change its owner with chown, or run this as that user.\n`,
       });
     });
 

@@ -8,9 +8,11 @@ test("a file that cannot be written is removed, so that the next start can creat
   const file = join(folder, "first-token");
   const script = `
     import { FirstTokenIssuer } from ${JSON.stringify(join(import.meta.dir, "first-token.ts"))};
+    import { writeNew } from ${JSON.stringify(join(import.meta.dir, "../storage/sqlite/durable-files.ts"))};
     const stored = [];
     const store = { all: async () => stored, addFirst: async (token) => void stored.push(token) };
-    console.log(JSON.stringify(await new FirstTokenIssuer(store, { file: ${JSON.stringify(file)} }).issue()));`;
+    const issuer = new FirstTokenIssuer(store, { file: ${JSON.stringify(file)} }, writeNew);
+    console.log(JSON.stringify(await issuer.issue()));`;
   const issue = (limit: string) => {
     const command = `trap '' XFSZ; ulimit -f ${limit}; exec "$0" -e "$1"`;
     const { stdout } = Bun.spawnSync(["sh", "-c", command, process.execPath, script]);

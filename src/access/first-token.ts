@@ -1,4 +1,4 @@
-import { closeSync, constants, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { localOrigin } from "./audit.ts";
 import { creationEntry, type Minted, mintToken, type TokenStore } from "./tokens.ts";
 
@@ -11,9 +11,6 @@ export type FirstToken =
 /** `print`, the path of a file to write, or undefined if there is neither. */
 export type FirstTokenDelivery = "print" | { readonly file: string } | undefined;
 
-const fileMode = 0o600;
-// Exclusive, which also follows no symbolic link.
-const createOnly = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 const howToCreate =
   "Create one: npx --no plant-store token create --name NAME --scope operator --scope plants:create";
 
@@ -21,12 +18,19 @@ const howToCreate =
 export class FirstTokenIssuer {
   readonly #tokens: TokenStore;
   readonly #delivery: FirstTokenDelivery;
+  readonly #writeNew: (file: string, text: string) => void;
   readonly #minted: Minted;
   #written = false;
 
-  constructor(tokens: TokenStore, delivery: FirstTokenDelivery) {
+  /** `writeNew` creates a file that is complete and for its owner alone, and replaces none. */
+  constructor(
+    tokens: TokenStore,
+    delivery: FirstTokenDelivery,
+    writeNew: (file: string, text: string) => void,
+  ) {
     this.#tokens = tokens;
     this.#delivery = delivery;
+    this.#writeNew = writeNew;
     const by = localOrigin();
     const fields = { name: "first", scopes: ["plants:create", "operator"], createdBy: by.actor } as const;
     this.#minted = mintToken({ ...fields, expiresAtMs: undefined, rateLimit: undefined }, Date.now());
@@ -62,7 +66,7 @@ export class FirstTokenIssuer {
   #write(file: string): string | undefined {
     if (this.#written) return undefined;
     try {
-      writeNew(file, `${this.#minted.secret}\n`);
+      this.#writeNew(file, `${this.#minted.secret}\n`);
       this.#written = true;
       return undefined;
     } catch (error) {
@@ -70,21 +74,5 @@ export class FirstTokenIssuer {
       const reason = exists ? "it exists already" : (error as Error).message;
       return `There is no token yet, and the file ${file} cannot be created for one: ${reason}. ${howToCreate}`;
     }
-  }
-}
-
-// An incomplete file is removed, since the next start would find that it exists.
-function writeNew(file: string, text: string): void {
-  const handle = openSync(file, createOnly, fileMode);
-  try {
-    try {
-      writeSync(handle, text);
-      fsyncSync(handle);
-    } finally {
-      closeSync(handle);
-    }
-  } catch (error) {
-    rmSync(file, { force: true });
-    throw error;
   }
 }

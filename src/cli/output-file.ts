@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { openNew } from "../storage/sqlite/durable-files.ts";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { cannotBe } from "./local-files.ts";
+
+const fileMode = 0o600;
 
 /** A file that appears under its name, replacing any other, only once it is complete and on disk. */
 export class OutputFile implements Disposable {
@@ -14,7 +15,11 @@ export class OutputFile implements Disposable {
   constructor(path: string) {
     this.path = path;
     this.#partial = `${path}.partial`;
-    this.#file = this.#attempt(() => openNew(this.#partial));
+    this.#file = this.#attempt(() => {
+      // What an interrupted export left. A symbolic link is replaced, not followed.
+      rmSync(this.#partial, { force: true });
+      return openSync(this.#partial, "wx", fileMode);
+    });
   }
 
   /** @throws FileProblem */

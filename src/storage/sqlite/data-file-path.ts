@@ -33,8 +33,17 @@ export function requireDataFile(path: string): void {
  * @throws DataFileProblem this user may not read it.
  */
 export function refuseUnreadable(path: string): void {
+  refuseDenied(path, constants.R_OK);
+}
+
+/** @throws DataFileProblem this user may not read or may not write it. */
+export function refuseUnwritable(path: string): void {
+  refuseDenied(path, constants.R_OK | constants.W_OK);
+}
+
+function refuseDenied(path: string, access: number): void {
   try {
-    accessSync(path, constants.R_OK);
+    accessSync(path, access);
   } catch (error) {
     if (isDenied(error)) throw asDataFileProblem(error, path);
   }

@@ -1,4 +1,6 @@
 import { SQLiteError } from "bun:sqlite";
+import { accessSync, constants, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { lockWaitMsMax } from "./lock-wait.ts";
 
 /** A data file that cannot be used, in one sentence for the operator. */
@@ -23,10 +25,7 @@ export function isDenied(error: unknown): boolean {
 export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
   if (error instanceof DataFileProblem) return error;
   if (error instanceof SQLiteError) return new DataFileProblem(explained(error, path), { cause: error });
-  if (isDenied(error))
-    return new DataFileProblem(
-      `${path} cannot be opened: permission denied. Run this as the user who owns the file and its folder.`,
-    );
+  if (isDenied(error)) return new DataFileProblem(denied((error as NodeJS.ErrnoException).path ?? path));
   return new DataFileProblem(
     `${path} cannot be opened: ${error instanceof Error ? error.message : String(error)}.`,
   );
@@ -39,11 +38,38 @@ function explained(error: SQLiteError, path: string): string {
   if (code.startsWith("SQLITE_CORRUPT"))
     return `${path} is damaged (${error.message}); restore it from a backup.`;
   if (code.startsWith("SQLITE_CANTOPEN"))
-    return `${path} cannot be opened: check that the folder exists and is writable.`;
+    return deniedBeside(path) ?? `${path} cannot be opened: check that the folder exists and is writable.`;
   if (code.startsWith("SQLITE_READONLY"))
-    return `${path} cannot be written to: check its permissions and its disk.`;
+    return deniedBeside(path) ?? `${path} cannot be written to: check its permissions and its disk.`;
   if (code.startsWith("SQLITE_BUSY"))
     return `${path} is locked by another process that has been writing for over ${lockWaitMsMax / 1000} s.`;
   if (code.startsWith("SQLITE_FULL")) return `${path} cannot be written to: the disk is full.`;
   return `${path} cannot be used: ${error.message} (${code || "no code"}).`;
+}
+
+/** SQLite does not say which of its files it may not open. */
+function deniedBeside(path: string): string | undefined {
+  for (const file of [path, `${path}-wal`, `${path}-shm`, dirname(path)])
+    try {
+      accessSync(file, constants.R_OK | constants.W_OK);
+    } catch (error) {
+      if (isDenied(error)) return denied(file);
+    }
+  return undefined;
+}
+
+function denied(path: string): string {
+  return `${path} cannot be opened: permission denied.${ownedBy(path)}`;
+}
+
+/** Whose it is, or whose the folder is that keeps this user from finding out. */
+function ownedBy(path: string): string {
+  for (let at = path; ; at = dirname(at))
+    try {
+      const { uid } = statSync(at);
+      const named = at === path ? "It" : `The folder ${at}`;
+      return ` ${named} belongs to uid ${uid}: change its owner with chown, or run this as that user.`;
+    } catch {
+      if (dirname(at) === at) return "";
+    }
 }

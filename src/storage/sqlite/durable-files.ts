@@ -1,16 +1,19 @@
 import {
   closeSync,
+  constants,
   existsSync,
+  fchownSync,
   fdatasyncSync,
+  fstatSync,
   fsyncSync,
-  lchownSync,
   mkdirSync,
   openSync,
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs";
-import { platform, userInfo } from "node:os";
+import { platform } from "node:os";
 import { dirname } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
 
@@ -20,7 +23,7 @@ export const fileMode = 0o600;
 // What file systems without fsync for folders return.
 const noFolderSync = ["EINVAL", "EBADF", "ENOTSUP", "EOPNOTSUPP"];
 
-/** Creates the folder and its missing parents; returns each folder whose listing changed. */
+/** Creates the folder and its missing parents, each for the owner of its parent; returns each folder whose listing changed. */
 export function makeDirectory(folder: string): string[] {
   let topmost: string | undefined;
   try {
@@ -31,6 +34,12 @@ export function makeDirectory(folder: string): string[] {
   if (topmost === undefined) return [];
   const changed = [folder];
   for (let at = folder; at !== dirname(topmost); at = dirname(at)) changed.push(dirname(at));
+  // Windows has neither such owners nor descriptors of folders.
+  if (platform() === "win32") return changed;
+  for (const created of changed.slice(0, -1).reverse())
+    withFile(created, constants.O_DIRECTORY | constants.O_NOFOLLOW, (file) =>
+      giveTo(statSync(dirname(created)), file),
+    );
   return changed;
 }
 
@@ -60,13 +69,11 @@ export function syncWal(path: string): void {
   }
 }
 
-/** Gives a file that root has created to the owner of another one or of its folder, so that the service can open it. */
-export function giveToOwner(file: string, of: string): void {
-  if (userInfo().uid !== 0) return;
-  const { uid, gid } = statSync(of);
+/** Gives a file that this process has just created to another owner, if it is root's. Otherwise the service could not open it. */
+export function giveTo({ uid, gid }: { readonly uid: number; readonly gid: number }, file: number): void {
+  if (fstatSync(file).uid !== 0) return;
   try {
-    // Not the target of a symlink that the folder's owner may have put there meanwhile.
-    lchownSync(file, uid, gid);
+    fchownSync(file, uid, gid);
   } catch (error) {
     // A container's root may lack the capability, and a file system may have no owners.
     if (!["EPERM", "EINVAL", "ENOTSUP"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
@@ -92,15 +99,36 @@ export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Before a copy is written to it, so that nobody else can ever read it. SQLite accepts an empty file. */
-export function createEmpty(path: string): void {
-  closeSync(openSync(path, "wx", fileMode));
+/** Creates a file for the owner of its folder and opens it for writing. Exclusive, which follows no symbolic link. */
+export function openNew(path: string): number {
+  const file = openSync(path, "wx", fileMode);
+  try {
+    giveTo(statSync(dirname(path)), file);
+    return file;
+  } catch (error) {
+    closeSync(file);
+    rmSync(path, { force: true });
+    throw error;
+  }
 }
 
-/** Opens a new file for writing, replacing what an interrupted write left. A symlink is replaced, not followed. */
-export function openNew(path: string): number {
-  rmSync(path, { force: true });
-  return openSync(path, "wx", fileMode);
+/** For SQLite, which accepts an empty file and keeps its mode and owner. */
+export function createEmpty(path: string): void {
+  closeSync(openNew(path));
+}
+
+/** Creates a file with this content and syncs it. An incomplete one is removed. */
+export function writeNew(path: string, text: string): void {
+  const file = openNew(path);
+  try {
+    writeFileSync(file, text);
+    fsyncSync(file);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Removes a database with its WAL and shared memory, or these two alone. */

@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
-import { fileMode, makeDirectory, syncDirectory, syncFile } from "./durable-files.ts";
+import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
+import { makeDirectory, openNew, syncDirectory, syncFile } from "./durable-files.ts";
 
 /**
  * Why the last process no longer knew what is durable: a sync failed, so pages that the kernel marks clean may not be on disk; or
@@ -42,7 +42,13 @@ export function markerFile(path: string): string {
 export function writeMarker(path: string, failure: Failure): void {
   // The folder may have been deleted too.
   const folders = [dirname(path), ...makeDirectory(dirname(path))];
-  writeFileSync(markerFile(path), `${JSON.stringify(failure)}\n`, { mode: fileMode });
+  removeMarker(path);
+  const file = openNew(markerFile(path));
+  try {
+    writeFileSync(file, `${JSON.stringify(failure)}\n`);
+  } finally {
+    closeSync(file);
+  }
   // A failed sync need not be known after a power loss, which empties the page cache too.
   if (failure.reason === "sync-failed") return;
   syncFile(markerFile(path));
@@ -57,6 +63,7 @@ export function readMarker(path: string): Failure | undefined {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return undefined;
+    if (isDenied(error)) throw asDataFileProblem(error, markerFile(path));
     throw new DataFileProblem(`${markerFile(path)} records a failure and cannot be read: ${message}.`);
   }
   try {

@@ -1,9 +1,9 @@
 import type { Database } from "bun:sqlite";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { connect, setDurable } from "./connect.ts";
 import { openUnmoved, realDataFile, requireDataFile } from "./data-file-path.ts";
 import { asDataFileProblem } from "./data-file-problem.ts";
-import { fileMode } from "./durable-files.ts";
+import { createEmpty } from "./durable-files.ts";
 import { syncFailure, UnclosedFailure } from "./failure-marker.ts";
 import { refuseDamagedUnlessServed } from "./inspect-files.ts";
 import { codeOf, lockWaitMsMax } from "./lock-wait.ts";
@@ -25,7 +25,7 @@ export function openDatabase(named: string, options: OpenOptions): Database {
     requireDataFile(path);
   }
   try {
-    if (create && !existsSync(path)) closeSync(openSync(path, "a", fileMode));
+    if (create && !existsSync(path)) createEmpty(path);
     const database = openUnmoved(path, () => connect(path, lockWaitMsMax, { create }));
     try {
       prepare(database, path, options);

@@ -1,10 +1,9 @@
 import { Database } from "bun:sqlite";
 import { accessSync, constants, existsSync } from "node:fs";
-import { dirname } from "node:path";
 import { closeOnError } from "./connect.ts";
-import { realDataFile, refuseFolder } from "./data-file-path.ts";
+import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { createEmpty, giveToOwner } from "./durable-files.ts";
+import { createEmpty } from "./durable-files.ts";
 import { isLocked } from "./lock-wait.ts";
 
 /**
@@ -35,14 +34,13 @@ export function lockForWriting(path: string): WriterLock {
 }
 
 /**
- * The lock, or undefined if another process holds it. Its file belongs to the owner of the data file.
+ * The lock, or undefined if another process holds it.
  * @throws DataFileProblem the lock file cannot be created or written to.
  */
-export function tryLock(path: string, dataFile = path): WriterLock | undefined {
+export function tryLock(path: string): WriterLock | undefined {
   const file = lockFile(path);
   try {
-    refuseFolder(realDataFile(dataFile));
-    createLockFile(file, realDataFile(dataFile));
+    createLockFile(file);
     // SQLite would open a file that may not be written to for reading, and lock nothing.
     accessSync(file, constants.W_OK);
     return lockWith(file, (database) => database.run("BEGIN EXCLUSIVE"));
@@ -79,14 +77,12 @@ function lockFile(path: string): string {
   return `${realDataFile(path)}.lock`;
 }
 
-// Exclusive, which follows no symbolic link. Of two processes that create it, one finds that it exists.
-function createLockFile(file: string, dataFile: string): void {
+// Of two processes that create it, one finds that it exists.
+function createLockFile(file: string): void {
   if (existsSync(file)) return;
   try {
     createEmpty(file);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
-    throw error;
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
-  giveToOwner(file, existsSync(dataFile) ? dataFile : dirname(dataFile));
 }

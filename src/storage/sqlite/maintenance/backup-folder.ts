@@ -43,7 +43,7 @@ export class BackupFolder implements Disposable {
     refuseMissing(folder);
     this.#folder = folder;
     this.#stem = stemOf(database);
-    const lock = tryLock(join(folder, this.#stem), database);
+    const lock = tryLock(join(folder, this.#stem));
     if (lock === undefined)
       throw new DataFileProblem(
         `Another backup of ${this.#stem} to ${folder} is running; wait for it to finish.`,

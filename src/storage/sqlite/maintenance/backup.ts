@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { createReadStream, createWriteStream, existsSync, linkSync, rmSync, writeFileSync } from "node:fs";
+import { createReadStream, createWriteStream, existsSync, linkSync, rmSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { readPragma } from "../connect.ts";
@@ -7,13 +7,13 @@ import { realDataFile, refuseUnreadable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import {
   createEmpty,
-  fileMode,
   fileSize,
-  giveToOwner,
   makeDirectory,
+  openNew,
   setWalAside,
   syncDirectory,
   syncFile,
+  writeNew,
 } from "../durable-files.ts";
 import { removeMarker } from "../failure-marker.ts";
 import { openDatabase } from "../open.ts";
@@ -98,7 +98,7 @@ export async function restore(
   onStep("copying");
   // A backup has no WAL, but a data file that was moved away, or copied from a running process, may have one.
   if (fileSize(`${realDataFile(from)}-wal`) === 0)
-    await pipeline(createReadStream(from), createWriteStream(partial.path, { flags: "wx", mode: fileMode }));
+    await pipeline(createReadStream(from), createWriteStream(partial.path, { fd: openNew(partial.path) }));
   else {
     createEmpty(partial.path);
     await copyDatabase(from, partial.path);
@@ -108,7 +108,6 @@ export async function restore(
   makeNewStore(partial.path);
   await refuseUnsound(partial.path);
   const plants = countPlants(openReadOnly(partial.path));
-  giveToOwner(partial.path, dirname(database));
   syncFile(partial.path);
   refuseExisting(database, "restoring never overwrites; move it away first");
   setWalAside(database);
@@ -119,11 +118,10 @@ export async function restore(
   return { path: database, bytes: fileSize(database), plants, sha256 };
 }
 
-/** Creates a synced file, which is removed again unless `keep` is called. A symlink with its name is not followed. */
+/** Creates a synced file, which is removed again unless `keep` is called. */
 function newFile(path: string, text: string): { keep(): void } & Disposable {
   let kept = false;
-  writeFileSync(path, text, { flag: "wx", mode: fileMode });
-  syncFile(path);
+  writeNew(path, text);
   return {
     keep() {
       kept = true;

@@ -1,9 +1,9 @@
-import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, renameSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { LastBackup } from "../../store.ts";
 import { realDataFile } from "../data-file-path.ts";
-import { syncDirectory, syncFile } from "../durable-files.ts";
+import { syncDirectory, writeNew } from "../durable-files.ts";
 
 // The service reads it, whichever user ran the backup; it contains no plant and no token.
 const recordMode = 0o644;
@@ -24,10 +24,9 @@ export function recordBackup(
   // Renamed once it is complete, so that the service never reads half of it.
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });
-  writeFileSync(unfinished, `${text}\n`, { flag: "wx" });
+  writeNew(unfinished, `${text}\n`);
   // Not as the mode of the new file, from which a umask would subtract.
   chmodSync(unfinished, recordMode);
-  syncFile(unfinished);
   renameSync(unfinished, file);
   syncDirectory(dirname(file));
 }

@@ -2,7 +2,6 @@ import {
   closeSync,
   existsSync,
   fchmodSync,
-  fchownSync,
   fstatSync,
   fsyncSync,
   openSync,
@@ -10,11 +9,10 @@ import {
   renameSync,
   writeSync,
 } from "node:fs";
-import { userInfo } from "node:os";
 import { dirname } from "node:path";
 import { connect, setDurable } from "../connect.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { removeDatabase, syncDirectory, withFile } from "../durable-files.ts";
+import { giveTo, removeDatabase, syncDirectory, withFile } from "../durable-files.ts";
 import { truncateWal } from "../truncate-wal.ts";
 
 const chunkBytes = 1_048_576;
@@ -58,11 +56,11 @@ function recoverCopy(copy: string, path: string): void {
 
 /** Through memory: a copy by the file system could share the extents that cannot be trusted. */
 function copyBytes(from: number, to: string): void {
-  const { mode, uid, gid } = fstatSync(from);
-  const target = openSync(to, "wx", mode);
+  const original = fstatSync(from);
+  const target = openSync(to, "wx", original.mode);
   try {
-    fchmodSync(target, mode);
-    if (userInfo().uid === 0) fchownSync(target, uid, gid);
+    fchmodSync(target, original.mode);
+    giveTo(original, target);
     const chunk = Buffer.alloc(chunkBytes);
     for (let at = 0; ; ) {
       const count = readSync(from, chunk, 0, chunkBytes, at);

@@ -25,7 +25,7 @@ export async function streamBackup(
   const real = realDataFile(database);
   // Next to the data file, on a disk of its size; elsewhere only if that is read-only.
   const copy = join(mayWrite(dirname(real)) ? dirname(real) : tmpdir(), `${basename(real)}.backup`);
-  using lock = tryLock(copy, real);
+  using lock = tryLock(copy);
   if (lock === undefined)
     throw new DataFileProblem(
       `Another backup of ${real} to standard output is running; wait for it to finish.`,

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import type { StoreEvents } from "../../store.ts";
 import { lastSummarised } from "../block-summaries.ts";
 import { readPragma } from "../connect.ts";
-import { realDataFile } from "../data-file-path.ts";
+import { realDataFile, refuseFolder, refuseUnwritable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { makeDirectory, syncDirectory } from "../durable-files.ts";
 import { recover } from "../maintenance/recovery.ts";
@@ -46,6 +46,8 @@ export function openRecovered<Lock extends WriterLock | undefined>(
   const path = realDataFile(named);
   refuseEarly(path);
   const folders = options.create ? makeDirectory(dirname(path)) : [];
+  refuseUnwritable(path);
+  refuseFolder(path);
   const lock = acquire(path);
   try {
     const shared = lock !== undefined && recover(path, events).shared;
