@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -13,8 +13,8 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
-import { executable } from "./command.ts";
-import { startTestService, temporaryFolder } from "./harness.ts";
+import { executable, watch } from "./command.ts";
+import { eventually, startTestService, temporaryFolder } from "./harness.ts";
 import { isRoot } from "./postgres-files.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -48,6 +48,26 @@ function ownedByOthers(folder: string): string[] {
 const canRun = isRoot && runAsUser(["version"]).code === 0;
 
 describe.skipIf(!canRun)("a user without a passwd entry and without HOME", () => {
+  test("runs the service, and the audit trail names it by its uid", async () => {
+    using folder = userFolder();
+    const database = join(folder.path, "plants.db");
+    const args = ["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--database", database];
+    const service = spawn(command, [...first, ...args], asUser);
+    const said = watch(service);
+    await eventually(() => said.err().includes('"listening"') || service.exitCode !== null, 60_000);
+    service.kill("SIGTERM");
+    expect(await said.ended).toMatchObject({ code: 0 });
+    const { out } = runAsUser(["audit", "--json", "--database", database]);
+    expect(JSON.parse(out)).toMatchObject([{ action: "token.created", actor: `os:uid-${user}` }]);
+  });
+
+  test("runs doctor", () => {
+    using folder = userFolder();
+    const { code, out, err } = runAsUser(["doctor", "--database", join(folder.path, "plants.db")]);
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toContain(`${folder.path} is writable`);
+  });
+
   test("is told whose file it cannot open", () => {
     using folder = userFolder();
     const file = join(folder.path, "plants.db");

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { userInfo } from "node:os";
 
 /** Who does something, and from where. */
@@ -63,15 +64,17 @@ export function trimEntry(atMs: number): AuditEntry {
 
 /** The user who runs this process. */
 export function localOrigin(): Origin {
-  return { actor: `os:${localUser()}`, address: undefined };
+  return { actor: `os:${localUser().name}`, address: undefined };
 }
 
-/** Its name, or its uid: in a container, and under cron, Bun often has no name. */
-export function localUser(): string {
+/** Its uid, and its name or what stands for it: in a container, and under cron, Bun often has no name. On Windows the uid is -1. */
+export function localUser(): { readonly name: string; readonly uid: number } {
   try {
     const { username, uid } = userInfo();
-    return username === "unknown" ? `uid-${uid}` : username;
+    return { name: username === "unknown" ? `uid-${uid}` : username, uid };
   } catch {
-    return "unknown";
+    // Without HOME and a passwd entry, as under systemd's DynamicUser=. What follows is Linux's.
+    const uid = statSync("/proc/self", { throwIfNoEntry: false })?.uid ?? -1;
+    return { name: uid < 0 ? "unknown" : `uid-${uid}`, uid };
   }
 }

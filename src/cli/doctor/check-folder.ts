@@ -1,5 +1,4 @@
 import { accessSync, constants, existsSync, realpathSync, statfsSync, statSync } from "node:fs";
-import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
 import { localUser } from "../../access/audit.ts";
 import { describeFileError } from "../local-files.ts";
@@ -21,12 +20,13 @@ export function nearestFolder(dataFile: string): { readonly path: string; readon
 
 export function checkFolder({ path, exists }: ReturnType<typeof nearestFolder>): Finding {
   const { fail, ok, warn } = findingsOf("folder");
+  const user = localUser();
   try {
     accessSync(path, constants.W_OK | constants.X_OK);
   } catch (error) {
     return fail(
       `${path} cannot be written to: ${describeFileError(error)}`,
-      `Make the service's user its owner (chown), or name another folder with --database. Doctor ran as ${localUser()}.`,
+      `Make the service's user its owner (chown), or name another folder with --database. Doctor ran as ${user.name}.`,
     );
   }
   if (!exists)
@@ -40,9 +40,9 @@ export function checkFolder({ path, exists }: ReturnType<typeof nearestFolder>):
       `other users may write to ${path}, which has mode ${(mode & 0o777).toString(8)}`,
       `They could replace the data file. Run chmod 700 on ${path}.`,
     );
-  if (uid !== userInfo().uid && userInfo().uid >= 0)
+  if (uid !== user.uid && user.uid >= 0)
     return warn(
-      `${path} belongs to the user ${uid}, and doctor runs as ${localUser()}`,
+      `${path} belongs to the user ${uid}, and doctor runs as ${user.name}`,
       "Run doctor as the service's user, so that it checks what the service may do.",
     );
   return ok(`${path} is writable, mode ${(mode & 0o777).toString(8)}`);
