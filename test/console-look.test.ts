@@ -245,6 +245,45 @@ test(
 );
 
 test(
+  "after an outage the table catches up, and a page that polls nothing learns that it is over",
+  async () => {
+    await using running = await startTestService();
+    using proxy = await startTcpProxy(Number(new URL(running.operatorUrl).port));
+    const token = await makeToken(running, "ops", ["operator"]);
+    const page = await newPage(session.browser, { reducedMotion: "reduce" });
+    await page.addInitScript(`sessionStorage.setItem("plant-store-token", "${token}")`);
+    await post(running.url, '{"id":1,"name":"Before"}');
+    await page.goto(`http://127.0.0.1:${proxy.port}/plants`);
+    await page.locator(".light.live").waitFor();
+    proxy.refuse();
+    await page.getByText(/No connection to the service since \d\d:\d\d:\d\d/).waitFor();
+    await post(running.url, '{"id":2,"name":"Meanwhile"}');
+    expect(await page.locator(".rows .cell-name").allTextContents()).toEqual(["Before"]);
+    proxy.accept();
+    await eventually(async () => (await page.locator(".offline").count()) === 0);
+    await page.locator(".light.live").waitFor();
+    const names = () => page.locator(".rows .cell-name").allTextContents();
+    await eventually(async () => (await names()).join() === "Meanwhile,Before");
+
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByRole("link", { name: "ops" }).waitFor();
+    expect(await page.locator(".light").count()).toBe(0);
+    const requests: string[] = [];
+    page.on("request", (request) => requests.push(new URL(request.url()).pathname));
+    await Bun.sleep(2500);
+    expect(requests).toEqual([]);
+    proxy.refuse();
+    await page.getByRole("button", { name: "Revoke ops" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke ops" }).click();
+    await page.locator(".light.disconnected").waitFor();
+    proxy.accept();
+    await eventually(async () => (await page.locator(".light, .offline").count()) === 0);
+    await page.close();
+  },
+  testMs,
+);
+
+test(
   "large numbers, long names and commands fit at every width",
   async () => {
     const longName = "a-name-that-someone-made-as-long-as-a-name-may-be-and-longer-123";

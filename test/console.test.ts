@@ -11,8 +11,6 @@ import { idOf } from "./seeded-store.ts";
 const seeded = 12_400;
 const unsafeId = "9007199254740993";
 const testMs = 30_000;
-// The feed reports plants that are stored after it has started.
-const feedStartsMs = 600;
 const session = useConsole(seeded);
 const { open } = session;
 
@@ -33,6 +31,18 @@ const scrollToEnd = `(async () => {
 
 const rows = (page: Page) => page.locator(".rows .row");
 const textOf = async (page: Page, selector: string) => (await page.locator(selector).textContent()) ?? "";
+const names = (page: Page) => page.locator(".rows .cell-name").allTextContents();
+
+async function scrollDown(page: Page): Promise<void> {
+  await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 900));
+  // The active row always stays in the page.
+  await eventually(async () => Number(await rows(page).nth(1).getAttribute("aria-rowindex")) > 4);
+}
+
+async function addFlood(fromId: number, plants: number): Promise<void> {
+  const bodies = Array.from({ length: plants }, (_, row) => `{"id":${fromId + row},"name":"Flood ${row}"}`);
+  await Promise.all(bodies.map((body) => post(session.running.url, body)));
+}
 const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
 afterAll(() => expect(session.pageErrors).toEqual([]));
@@ -146,7 +156,6 @@ describe("the overview", () => {
       recordBackup(session.running.database, Date.now() - 3 * 3_600_000, { plants: 1, sha256: "" });
       await page.getByText("Last backup 3 hours ago").waitFor();
       await page.locator(".light.live").waitFor();
-      await Bun.sleep(feedStartsMs);
       await post(session.running.url, '{"id":500001,"name":"Counted live"}');
       await eventually(
         async () => Number(((await total.textContent()) ?? "").replaceAll(",", "")) === before + 1,
@@ -173,12 +182,14 @@ describe("the plants table", () => {
 
       // Distant pages were unloaded, and load again with a few requests.
       const requests: string[] = [];
-      page.on("request", (request) => requests.push(request.url()));
+      page.on("request", (request) => {
+        if (!request.url().includes("after=")) requests.push(request.url());
+      });
       await page.locator(".table-body").evaluate((body) => body.scrollTo(0, body.scrollHeight / 2));
       await eventually(
         async () => (await page.locator(".rows .row.blank").count()) === 0 && requests.length > 0,
       );
-      await Bun.sleep(feedStartsMs);
+      await page.waitForResponse(/after=/);
       expect(requests.length).toBeLessThan(6);
       expect(Number(await rows(page).last().getAttribute("aria-rowindex"))).toBeLessThan(counted * 0.6);
     },
@@ -240,38 +251,83 @@ describe("the plants table", () => {
   );
 
   test(
-    "adds a new plant immediately, or announces it if the table is scrolled down",
+    "adds a new plant within a second or two, or announces it if the table is scrolled down",
     async () => {
       const page = await open("/plants");
       await rows(page).first().waitFor();
-      await page.locator(".light.live").waitFor();
-      await Bun.sleep(feedStartsMs);
       await post(session.running.url, '{"id":500002,"name":"Fresh from the bed","tag":"new"}');
       await eventually(async () =>
         ((await rows(page).first().textContent()) ?? "").includes("Fresh from the bed"),
       );
-      await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 900));
-      // The active row always stays in the page.
-      await eventually(async () => Number(await rows(page).nth(1).getAttribute("aria-rowindex")) > 4);
+      await scrollDown(page);
+      const visible = await rows(page).nth(5).textContent();
       await post(session.running.url, '{"id":500003,"name":"While you were reading"}');
-      await page.getByRole("button", { name: "1 new plant" }).click();
-      await eventually(async () =>
-        ((await rows(page).first().textContent()) ?? "").includes("While you were reading"),
-      );
-      // After scrolling up by hand, the next plant brings the waiting ones, in order.
-      await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 900));
-      await eventually(async () => Number(await rows(page).nth(1).getAttribute("aria-rowindex")) > 4);
-      await post(session.running.url, '{"id":500004,"name":"Came first"}');
       await page.getByRole("button", { name: "1 new plant" }).waitFor();
+      // Nothing moved.
+      expect(await rows(page).nth(5).textContent()).toBe(visible);
+      expect(await page.locator(".table-body").evaluate((body) => body.scrollTop)).toBe(900);
+      await page.getByRole("button", { name: "1 new plant" }).click();
+      await eventually(async () => (await names(page))[0] === "While you were reading");
+      // After scrolling up by hand, the waiting ones are added, in order.
+      await scrollDown(page);
+      for (const [id, name] of Object.entries({ 500004: "Came first", 500005: "Came second" }))
+        await post(session.running.url, `{"id":${id},"name":"${name}"}`);
+      await page.getByRole("button", { name: "2 new plants" }).waitFor();
       await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 0));
-      await rows(page).first().locator("a").focus();
-      await post(session.running.url, '{"id":500005,"name":"Came second"}');
-      const names = () => page.locator(".rows .cell-name").allTextContents();
-      await eventually(async () => (await names())[0] === "Came second");
-      expect((await names()).slice(0, 3)).toEqual(["Came second", "Came first", "While you were reading"]);
+      await eventually(async () => (await names(page))[0] === "Came second");
+      expect((await names(page)).slice(0, 3)).toEqual([
+        "Came second",
+        "Came first",
+        "While you were reading",
+      ]);
       expect(await page.locator(".pill").count()).toBe(0);
-      // The focus stays on the same plant.
-      expect(await page.evaluate("document.activeElement.textContent")).toBe("While you were reading");
+    },
+    testMs,
+  );
+
+  test(
+    "moves no row that someone points at or has reached with the keyboard",
+    async () => {
+      const page = await open("/plants");
+      await rows(page).first().waitFor();
+      const first = await names(page);
+      await rows(page).first().locator("a").focus();
+      await page.keyboard.press("ArrowDown");
+      await post(session.running.url, '{"id":500006,"name":"Not now"}');
+      await page.getByRole("button", { name: "1 new plant" }).waitFor();
+      expect((await names(page)).slice(0, 3)).toEqual(first.slice(0, 3));
+      expect(await page.evaluate("document.activeElement.textContent")).toBe(first[1] ?? "");
+      await page.keyboard.press("/");
+      await eventually(async () => (await names(page))[0] === "Not now");
+
+      // The pointer keeps moving over the rows until the plant is announced.
+      let isPointing = true;
+      const pointing = (async () => {
+        for (let at = 0; isPointing; at++)
+          await rows(page)
+            .nth(2)
+            .hover({ position: { x: 5 + (at % 50), y: 5 } });
+      })();
+      await post(session.running.url, '{"id":500007,"name":"Nor now"}');
+      await page.getByRole("button", { name: "1 new plant" }).waitFor();
+      expect((await names(page))[0]).toBe("Not now");
+      isPointing = false;
+      await pointing;
+      await eventually(async () => (await names(page))[0] === "Nor now", 10_000);
+    },
+    testMs,
+  );
+
+  test(
+    "shows new plants that match the filter, and no others",
+    async () => {
+      const page = await open("/plants?tag=bromeliad&name=guz");
+      await see(page, "No plants match");
+      await post(session.running.url, '{"id":500010,"name":"Guzmania","tag":"lily"}');
+      await post(session.running.url, '{"id":500011,"name":"Tillandsia","tag":"bromeliad"}');
+      await post(session.running.url, '{"id":500012,"name":"GUZMANIA","tag":"bromeliad"}');
+      await rows(page).first().waitFor();
+      expect(await page.locator(".rows .cell-id").allTextContents()).toEqual(["500012"]);
     },
     testMs,
   );
@@ -281,10 +337,7 @@ describe("the plants table", () => {
     async () => {
       const page = await open("/plants");
       await rows(page).first().waitFor();
-      await page.locator(".light.live").waitFor();
-      await Bun.sleep(feedStartsMs);
-      const flood = Array.from({ length: 600 }, (_, row) => `{"id":${700_000 + row},"name":"Flood ${row}"}`);
-      await Promise.all(flood.map((body) => post(session.running.url, body)));
+      await addFlood(700_000, 600);
       const headers = { Authorization: `Bearer ${session.secret}` };
       const response = await fetch(`${session.running.operatorUrl}/api/plants?limit=1`, { headers });
       const { plants } = (await response.json()) as { plants: readonly { id: string }[] };
@@ -296,25 +349,61 @@ describe("the plants table", () => {
   );
 
   test(
-    "announces a flood if the table is scrolled down before it is reloaded",
+    "announces a flood if the table is scrolled down",
     async () => {
       const page = await open("/plants");
       await rows(page).first().waitFor();
-      await page.locator(".light.live").waitFor();
-      await Bun.sleep(feedStartsMs);
-      await page.clock.install();
-      await page.clock.pauseAt(Date.now() + testMs);
-      const headers = { Authorization: `Bearer ${session.secret}` };
-      const stop = new AbortController();
-      const feed = await fetch(`${session.running.operatorUrl}/api/feed`, { headers, signal: stop.signal });
-      const flood = Array.from({ length: 300 }, (_, row) => `{"id":${710_000 + row},"name":"Late ${row}"}`);
-      await Promise.all(flood.map((body) => post(session.running.url, body)));
-      // The page has got the same event, or gets it while it is scrolled down.
-      for await (const chunk of feed.body ?? []) if (Buffer.from(chunk).includes('"more":')) break;
-      await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 900));
-      stop.abort();
-      await page.clock.resume();
-      await page.locator(".pill").waitFor();
+      await scrollDown(page);
+      await addFlood(710_000, 300);
+      await page.getByRole("button", { name: "New plants" }).click();
+      await eventually(async () => (await names(page))[0]?.startsWith("Flood") === true);
+      expect(await page.locator(".pill").count()).toBe(0);
+    },
+    testMs,
+  );
+
+  test(
+    "is not polled while its tab is hidden, and catches up when it is visible again",
+    async () => {
+      const page = await open("/plants");
+      await rows(page).first().waitFor();
+      await page.waitForResponse(/after=/);
+      const setHidden = (hidden: boolean) =>
+        page.evaluate(`void (Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true }),
+          document.dispatchEvent(new Event("visibilitychange")))`);
+      await setHidden(true);
+      let polls = 0;
+      page.on("request", () => polls++);
+      await post(session.running.url, '{"id":500020,"name":"Unseen"}');
+      // Three times as long as it takes to poll.
+      await Bun.sleep(3000);
+      expect(polls).toBeLessThanOrEqual(1);
+      expect((await names(page))[0]).not.toBe("Unseen");
+      await setHidden(false);
+      await eventually(async () => (await names(page))[0] === "Unseen");
+    },
+    testMs,
+  );
+
+  test(
+    "says why new plants cannot be read, and goes on when they can; starts again in a restored store",
+    async () => {
+      const page = await open("/plants");
+      await rows(page).first().waitFor();
+      const answer = (status: number, error: number, message: string) =>
+        page.route("**/api/plants?*after=*", (route) => route.fulfill({ status, json: { error, message } }));
+      await answer(503, 50302, "The store cannot be read right now.");
+      await see(page, "The store cannot be read right now.");
+      await page.unroute("**/api/plants?*after=*");
+      await post(session.running.url, '{"id":500030,"name":"Readable again"}');
+      await eventually(async () => (await names(page))[0] === "Readable again");
+      expect(await page.locator(".error-notice").count()).toBe(0);
+      await answer(410, 41001, "The cursor is of another store.");
+      const reloaded = page.waitForResponse(/api\/plants\?(?!.*after=)/);
+      await reloaded;
+      await page.unroute("**/api/plants?*after=*");
+      await post(session.running.url, '{"id":500031,"name":"In the restored store"}');
+      await eventually(async () => (await names(page))[0] === "In the restored store");
     },
     testMs,
   );
@@ -399,7 +488,6 @@ describe("the plants table", () => {
       const command = await textOf(page, ".empty .code");
       expect(command).toStartWith(`curl ${empty.url}/plants `);
       await page.locator(".light.live").waitFor();
-      await Bun.sleep(feedStartsMs);
       const shell = Bun.spawn(["sh", "-c", command.replace("YOUR_TOKEN", token).replace("curl", "curl -s")]);
       expect(await new Response(shell.stdout).text()).toBe('{"name":"Fern","tag":"indoor"}');
       await page.locator(".rows").getByText("Fern").waitFor();

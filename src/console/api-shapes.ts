@@ -10,7 +10,14 @@ export interface Plant {
 export interface PlantPage {
   readonly plants: readonly Plant[];
   readonly next?: string;
+  /** The cursor after everything that is stored. */
+  readonly newest: string;
   readonly searched: number;
+}
+
+/** What was stored after a cursor, the oldest first. */
+export interface FollowPage extends PlantPage {
+  readonly next: string;
 }
 
 export interface Me {
@@ -60,14 +67,6 @@ export interface RefusalCount {
   readonly error: number;
   readonly reason: string;
   readonly count: number;
-}
-
-export interface FeedEvent {
-  /** The oldest first. */
-  readonly plants: readonly Plant[];
-  /** How many newer ones were omitted. */
-  readonly more: number;
-  readonly total: string;
 }
 
 export interface ImportedSlice {

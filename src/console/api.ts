@@ -19,11 +19,13 @@ const unauthorizedErrors: readonly number[] = [40101, 40102];
 export class OperatorApi {
   readonly token: string;
   readonly #onUnauthorized: () => void;
+  readonly #onOutcome: (responded: boolean) => void;
 
-  /** `onUnauthorized` is called when the token is no longer valid. */
-  constructor(token: string, onUnauthorized: () => void) {
+  /** `onUnauthorized` is called when the token is no longer valid, and `onOutcome` after every request. */
+  constructor(token: string, onUnauthorized: () => void, onOutcome: (responded: boolean) => void = () => {}) {
     this.token = token;
     this.#onUnauthorized = onUnauthorized;
+    this.#onOutcome = onOutcome;
   }
 
   async get<T>(path: string, signal?: AbortSignal): Promise<T> {
@@ -46,11 +48,14 @@ export class OperatorApi {
     try {
       response = await fetch(path, { ...init, headers });
     } catch (reason) {
-      if (init.signal?.aborted) throw reason;
+      if (init.signal?.aborted && init.signal.reason.name !== "TimeoutError") throw reason;
+      this.#onOutcome(false);
       throw new ApiError(noResponse, 0);
     }
-    if (response.ok) return response;
-    const error = await readError(response);
+    const error = response.ok ? undefined : await readError(response);
+    // An error without a body is not the service's own, but that of a proxy in front of it.
+    this.#onOutcome(error?.error !== 0);
+    if (error === undefined) return response;
     if (unauthorizedErrors.includes(error.error)) this.#onUnauthorized();
     throw error;
   }

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { OperatorApi } from "./api.ts";
 import type { Me, MintedToken } from "./api-shapes.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
-import { Feed } from "./feed.ts";
+import { Connection } from "./connection.ts";
 import { Frame } from "./frame.tsx";
 import type { SignInResponse } from "./identity-provider.ts";
 import { ImportPage } from "./import/import-page.tsx";
@@ -83,11 +83,13 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   const { path } = useRouter();
   const [adding, setAdding] = useState(() => hasDraft(addPlantDraft));
   const [announcement, setAnnouncement] = useState("");
-  const { api, feed } = useMemo(() => {
-    const api = new OperatorApi(token, () => onSignOut(token.includes(".") ? sessionEnded : tokenEnded));
-    return { api, feed: new Feed(api) };
+  const { api, connection } = useMemo(() => {
+    const connection = new Connection();
+    const onUnauthorized = (): void => onSignOut(token.includes(".") ? sessionEnded : tokenEnded);
+    const api = new OperatorApi(token, onUnauthorized, (responded) => connection.report(responded));
+    return { api, connection };
   }, [token, onSignOut]);
-  useEffect(() => feed.open(), [feed]);
+  useEffect(() => () => connection.close(), [connection]);
   useEffect(() => {
     // The browser asks for confirmation before it closes the tab during an import.
     const warn = (event: Event): void => {
@@ -101,10 +103,10 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   }, []);
   const session: Session = useMemo(
     () => ({
-      ...{ api, feed, me, importRef, showSecret: onSecret, announce: setAnnouncement },
+      ...{ api, connection, me, importRef, showSecret: onSecret, announce: setAnnouncement },
       addPlant: () => setAdding(true),
     }),
-    [api, feed, me, importRef, onSecret],
+    [api, connection, me, importRef, onSecret],
   );
   return (
     <SessionContext.Provider value={session}>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { FeedState } from "./feed.ts";
+import type { Connection } from "./connection.ts";
 import { formatClock } from "./format.ts";
 import { ImportIndicator } from "./import/import-indicator.tsx";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
@@ -29,13 +29,7 @@ const pages: readonly PageLink[] = [
 // A restart of the service is shorter than this.
 const offlineAfterMs = 1500;
 
-const feedLabels: Record<FeedState, string> = {
-  connecting: "Connecting",
-  live: "Live",
-  disconnected: "Reconnecting",
-};
-
-/** The header of every page: navigation, the live feed and the account. */
+/** The header of every page: navigation, whether the page is live, and the account. */
 export function Frame({
   onSignOut,
   children,
@@ -72,7 +66,7 @@ export function Frame({
         </nav>
         <div class="account">
           <ImportIndicator />
-          <FeedIndicator />
+          <LiveIndicator />
           <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
             <span class="visually-hidden">Signed in as</span> {me.name}
           </p>
@@ -90,45 +84,56 @@ export function Frame({
   );
 }
 
-function FeedIndicator() {
-  const state = useFeedState();
-  return (
-    <p class={`light ${state}`} title="Live feed of new plants">
-      <span class="label">{feedLabels[state]}</span>
+/** On a page that shows new plants as they are stored, and on every page while the service does not respond. */
+function LiveIndicator() {
+  const { isLost, isPolling } = useConnection();
+  if (isLost)
+    return (
+      <p class="light disconnected" title="The service does not respond">
+        <span class="label">Reconnecting</span>
+      </p>
+    );
+  return isPolling ? (
+    <p class="light live" title="New plants appear as they are stored">
+      <span class="label">Live</span>
     </p>
-  );
+  ) : null;
 }
 
-/** Says, on every page, how long nothing new has arrived; removed once the service is back. */
+/** Says, on every page, how long the service has not responded; removed once it is back. */
 function OfflineNotice() {
-  const { feed } = useSession();
-  const state = useFeedState();
+  const { isLost, since } = useConnection();
   const [late, setLate] = useState(false);
   useEffect(() => {
     setLate(false);
-    if (state !== "disconnected") return;
+    if (!isLost) return;
     const timer = setTimeout(() => setLate(true), offlineAfterMs);
     return () => clearTimeout(timer);
-  }, [state]);
+  }, [isLost]);
   return (
     <div role="status">
       {late && (
         <p class="offline">
           <span class="dot bad" aria-hidden="true" />
-          No connection to the service since {formatClock(feed.stateSince)}. This page may be out of date; it
-          updates by itself once the service responds.
+          No connection to the service since {formatClock(since)}. This page may be out of date; it updates by
+          itself once the service responds.
         </p>
       )}
     </div>
   );
 }
 
-function useFeedState(): FeedState {
-  const { feed } = useSession();
-  const [state, setState] = useState(feed.state);
+function useConnection(): Pick<Connection, "isLost" | "since" | "isPolling"> {
+  const { connection } = useSession();
+  const read = () => {
+    const { isLost, since, isPolling } = connection;
+    return { isLost, since, isPolling };
+  };
+  const [state, setState] = useState(read);
+  // A page starts to poll before this effect.
   useEffect(() => {
-    setState(feed.state);
-    return feed.subscribe({ onState: setState });
-  }, [feed]);
+    setState(read());
+    return connection.subscribe({ onChange: () => setState(read()) });
+  }, [connection]);
   return state;
 }

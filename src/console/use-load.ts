@@ -15,7 +15,7 @@ export interface Loaded<T> {
 
 /** What a page shows. After an error it reloads by itself, so that no page reports an outage that is over. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
-  const { feed } = useSession();
+  const { connection } = useSession();
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<unknown>();
   // An earlier response must not replace a later one.
@@ -41,12 +41,12 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>): Loaded<T>
   useEffect(() => {
     if (!mayPass(error)) return;
     const timer = setInterval(reload, retryMs);
-    const unsubscribe = feed.subscribe({ onReconnect: reload });
+    const unsubscribe = connection.subscribe({ onReconnect: reload });
     return () => {
       clearInterval(timer);
       unsubscribe();
     };
-  }, [error, reload, feed]);
+  }, [error, reload, connection]);
   return { value, error, reload };
 }
 

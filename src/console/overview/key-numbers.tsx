@@ -1,9 +1,11 @@
 import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
 import { formatBytes, formatCount, formatRate, formatShare } from "../format.ts";
 import { type ChartRange, startedWithin, sum } from "./chart-ranges.ts";
-import { LiveTotal } from "./live-total.tsx";
 import { Trend } from "./trend.tsx";
+
+const countUpMs = 450;
 
 interface KeyNumbersProps {
   readonly overview: Overview;
@@ -20,7 +22,7 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
       <Kpi
         id="total"
         title="Plants stored"
-        value={total === undefined ? undefined : <LiveTotal known={Number(total)} />}
+        value={total === undefined ? undefined : <LiveTotal total={Number(total)} />}
         note={recent && `+${formatCount(added)} in ${recent.label}`}
       >
         {recent && <Trend values={running(recent.creates)} fromZero={false} />}
@@ -86,6 +88,33 @@ function Kpi({ id, title, value, note, children }: KpiProps) {
       {children}
     </section>
   );
+}
+
+/** The number of plants, which counts up. */
+function LiveTotal({ total }: { readonly total: number }) {
+  const animated = useCountUp(total);
+  return (
+    <>
+      <span aria-hidden="true">{formatCount(animated)}</span>
+      <span class="visually-hidden">{formatCount(total)}</span>
+    </>
+  );
+}
+
+function useCountUp(target: number): number {
+  const [value, setValue] = useState(target);
+  useEffect(() => {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return setValue(target);
+    const from = value;
+    const startMs = performance.now();
+    let frame = requestAnimationFrame(function step(nowMs) {
+      const progress = Math.min((nowMs - startMs) / countUpMs, 1);
+      setValue(Math.round(from + (target - from) * progress));
+      if (progress < 1) frame = requestAnimationFrame(step);
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [target]);
+  return value;
 }
 
 function DiskMeter({ bytes, free }: { readonly bytes: number; readonly free: number }) {

@@ -1,46 +1,46 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Plant, PlantPage } from "../api-shapes.ts";
+import { pollMs, responseMsMax } from "../connection.ts";
 import { formatShortTime, formatTime } from "../format.ts";
 import { Link } from "../parts/link.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Tag } from "../parts/tag.tsx";
+import { useReading } from "../parts/use-reading.ts";
 import { useSession } from "../session.ts";
 
 const plantsMax = 10;
 
+interface LatestPlantsProps {
+  readonly staleSince: string | undefined;
+  /** Called when plants were stored. */
+  readonly onNew: () => void;
+}
+
 /** The newest plants, live. */
-export function LatestPlants({ staleSince }: { readonly staleSince: string | undefined }) {
-  const { api, feed } = useSession();
+export function LatestPlants({ staleSince, onNew }: LatestPlantsProps) {
+  const { api, connection } = useSession();
   const [plants, setPlants] = useState<readonly Plant[]>();
+  const list = useRef<HTMLUListElement>(null);
+  const isReading = useReading(list);
   useEffect(() => {
-    let loading = new AbortController();
-    // Plants that arrived during the request may be missing in its response.
-    let arrived: readonly Plant[] = [];
-    const load = (): void => {
-      loading.abort();
-      loading = new AbortController();
-      arrived = [];
-      api
-        .get<PlantPage>(`/api/plants?limit=${plantsMax}`, loading.signal)
-        .then((page) => setPlants(newestFirst([...page.plants.toReversed(), ...arrived])))
+    let newest: string | undefined;
+    const poll = connection.poll(async (signal) => {
+      try {
+        const timeout = AbortSignal.timeout(responseMsMax);
+        const path = `/api/plants?limit=${plantsMax}`;
+        const page = await api.get<PlantPage>(path, AbortSignal.any([signal, timeout]));
+        const ids = page.plants.map(({ id }) => id).join();
+        if (newest !== undefined && ids !== newest) onNew();
+        if (newest === undefined || !isReading()) setPlants(page.plants);
+        newest = ids;
+      } catch {
         // The overview's own request fails for the same reason and shows it.
-        .catch(() => {});
-    };
-    const unsubscribe = feed.subscribe({
-      onPlants: ({ plants: fresh, more }) => {
-        if (more > 0) return load();
-        arrived = [...arrived, ...fresh].slice(-plantsMax);
-        setPlants((previous) => newestFirst([...(previous ?? []).toReversed(), ...fresh]));
-      },
-      onReconnect: load,
+      }
+      return pollMs;
     });
-    load();
-    return () => {
-      loading.abort();
-      unsubscribe();
-    };
-  }, [api, feed]);
+    return () => poll.stop();
+  }, [api, connection, onNew]);
   return (
     <Panel
       id="latest-title"
@@ -53,7 +53,7 @@ export function LatestPlants({ staleSince }: { readonly staleSince: string | und
       {plants?.length === 0 ? (
         <p class="note">No plants yet. New plants appear here as soon as they are stored.</p>
       ) : (
-        <ul class="latest">
+        <ul class="latest" ref={list}>
           {plants?.map((plant) => (
             <li key={plant.id}>
               <Link href={`/plants/${plant.id}`}>
@@ -71,9 +71,4 @@ export function LatestPlants({ staleSince }: { readonly staleSince: string | und
       )}
     </Panel>
   );
-}
-
-function newestFirst(oldestFirst: readonly Plant[]): readonly Plant[] {
-  const byId = new Map(oldestFirst.map((plant) => [plant.id, plant]));
-  return [...byId.values()].toReversed().slice(0, plantsMax);
 }

@@ -33,7 +33,11 @@ export function OverviewPage() {
       {overview === undefined ? (
         error === undefined && <Loading />
       ) : (
-        <Figures overview={overview} staleSince={error === undefined ? undefined : loadedAt} />
+        <Figures
+          overview={overview}
+          staleSince={error === undefined ? undefined : loadedAt}
+          onNewPlants={refresh}
+        />
       )}
     </>
   );
@@ -42,9 +46,10 @@ export function OverviewPage() {
 interface FiguresProps {
   readonly overview: Overview;
   readonly staleSince: string | undefined;
+  readonly onNewPlants: () => void;
 }
 
-function Figures({ overview, staleSince }: FiguresProps) {
+function Figures({ overview, staleSince, onNewPlants }: FiguresProps) {
   const ranges = chartRanges(overview);
   const [label, setLabel] = useState(defaultRange);
   const range = ranges.find((one) => one.label === label) ?? ranges.at(-1);
@@ -79,7 +84,7 @@ function Figures({ overview, staleSince }: FiguresProps) {
         )}
       </Panel>
       <div class="columns">
-        <LatestPlants staleSince={staleSince} />
+        <LatestPlants staleSince={staleSince} onNew={onNewPlants} />
         <Refusals overview={overview} staleSince={staleSince} />
       </div>
     </>

@@ -1,54 +1,37 @@
 import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
+import type { Poll } from "../connection.ts";
 import { useSession } from "../session.ts";
 
 const refreshMs = 4000;
 // Until the hours have been counted.
 const countingMs = 1000;
 
-/** The overview, refreshed every few seconds while the page is visible. */
+/** The overview, refreshed every few seconds, and when `refresh` is called. */
 export function useOverview() {
-  const { api, feed } = useSession();
+  const { api, connection } = useSession();
   const [overview, setOverview] = useState<Overview>();
   const [loadedAt, setLoadedAt] = useState<string>();
   const [error, setError] = useState<unknown>();
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const stop = useRef(new AbortController());
-
-  const refresh = useCallback(async () => {
-    clearTimeout(timer.current);
-    stop.current.abort();
-    stop.current = new AbortController();
-    const { signal } = stop.current;
-    let delayMs = refreshMs;
-    try {
-      const fresh = await api.get<Overview>("/api/overview", signal);
-      if (fresh.perHour === undefined) delayMs = countingMs;
-      setOverview(fresh);
-      setLoadedAt(new Date().toISOString());
-      setError(undefined);
-    } catch (reason) {
-      if (signal.aborted) return;
-      setError(reason);
-    }
-    if (!document.hidden) timer.current = setTimeout(refresh, delayMs);
-  }, [api]);
+  const poll = useRef<Poll>(undefined);
 
   // Without waiting for a frame.
   useLayoutEffect(() => {
-    const refreshIfVisible = (): void => {
-      if (!document.hidden) void refresh();
-    };
-    document.addEventListener("visibilitychange", refreshIfVisible);
-    const unsubscribe = feed.subscribe({ onReconnect: refreshIfVisible });
-    void refresh();
-    return () => {
-      document.removeEventListener("visibilitychange", refreshIfVisible);
-      unsubscribe();
-      clearTimeout(timer.current);
-      stop.current.abort();
-    };
-  }, [refresh, feed]);
+    const started = connection.poll(async (signal) => {
+      try {
+        const fresh = await api.get<Overview>("/api/overview", signal);
+        setOverview(fresh);
+        setLoadedAt(new Date().toISOString());
+        setError(undefined);
+        return fresh.perHour === undefined ? countingMs : refreshMs;
+      } catch (reason) {
+        if (!signal.aborted) setError(reason);
+        return refreshMs;
+      }
+    });
+    poll.current = started;
+    return () => started.stop();
+  }, [api, connection]);
 
-  return { overview, loadedAt, error, refresh: () => void refresh() };
+  return { overview, loadedAt, error, refresh: useCallback(() => poll.current?.soon(), []) };
 }

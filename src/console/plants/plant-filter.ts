@@ -1,5 +1,3 @@
-import type { Plant } from "../api-shapes.ts";
-
 /** The filter in the address bar. */
 export interface PlantFilter {
   readonly name: string;
@@ -68,17 +66,4 @@ export function isFiltered(filter: PlantFilter): boolean {
 export function idError(id: string): string | undefined {
   const text = id.trim();
   return text === "" || integer.test(text) ? undefined : "An id is an integer, such as 9007199254740993.";
-}
-
-/** Whether a new plant matches the filter. */
-export function matchesFilter(plant: Plant, filter: PlantFilter): boolean {
-  return (
-    plant.name.toLowerCase().includes(filter.name.toLowerCase()) &&
-    (filter.tag === "" || plant.tag === filter.tag) &&
-    (filter.id === "" || plant.id === filter.id.trim()) &&
-    (filter.token === "" || plant.createdBy === filter.token) &&
-    (filter.since === "" || plant.createdAt >= filter.since) &&
-    (filter.until === "" || plant.createdAt < filter.until) &&
-    (filter.at === "" || (filter.order === "oldest") === plant.createdAt >= filter.at)
-  );
 }

@@ -1,5 +1,5 @@
 import type { OperatorApi } from "../api.ts";
-import type { Plant, PlantPage } from "../api-shapes.ts";
+import type { FollowPage, Plant, PlantPage } from "../api-shapes.ts";
 
 interface LoadedPage {
   /** Where the page starts; undefined for the first. */
@@ -21,6 +21,8 @@ const loadedPagesMax = 50;
 export const rowsMax = 400_000;
 // With more live rows than this, the list is reloaded.
 const liveRowsMax = 1000;
+// The ids of the newest plants. On PostgreSQL those of the last seconds come again, and they are at most a page of these.
+const knownIdsMax = 5000;
 
 /** The plants that match a filter, loaded as far as the user has scrolled. */
 export class PlantList {
@@ -32,11 +34,13 @@ export class PlantList {
   readonly #onChange: () => void;
   readonly #isTop: boolean;
   readonly #pages: LoadedPage[] = [];
-  /** Plants from the live feed, newest first. */
+  /** Plants that were stored after the first page was read, newest first. */
   #liveRows: readonly Plant[] = [];
   readonly #knownIds = new Set<string>();
   #pagedRows = 0;
   #next: string | undefined;
+  /** What was stored after this cursor is new; undefined until the first response. */
+  #newest: string | undefined;
   readonly #closed = new AbortController();
   #search = new AbortController();
 
@@ -97,6 +101,8 @@ export class PlantList {
       do {
         const cursor = this.#next;
         const page = await this.#fetchPage(cursor, signal);
+        this.#newest ??= page.newest;
+        if (this.#pagedRows < pageRows) this.#known(page.plants);
         this.#append(cursor, page.plants);
         found += page.plants.length;
         this.searched += page.searched;
@@ -121,28 +127,51 @@ export class PlantList {
     this.#closed.abort();
   }
 
-  /** Adds new plants on top and returns how many. Undefined if there are too many; the list must be reloaded. */
-  prepend(oldestFirst: readonly Plant[]): number | undefined {
-    const fresh = oldestFirst.filter(({ id }) => !this.#knownIds.has(id));
-    if (!this.#isTop || this.#liveRows.length + fresh.length > liveRowsMax) return undefined;
-    for (const { id } of fresh) this.#knownIds.add(id);
-    this.#liveRows = [...fresh.toReversed(), ...this.#liveRows];
-    return fresh.length;
+  /**
+   * What was stored since the last call, the oldest first, without duplicates; undefined before the first response. `more`: there
+   * is more than a page, and only a new list has it.
+   */
+  async readNew(
+    signal: AbortSignal,
+  ): Promise<{ readonly plants: readonly Plant[]; readonly more: boolean } | undefined> {
+    if (this.#newest === undefined) return undefined;
+    const { order: _, ...filter } = this.#query;
+    // No more than the first rows: then whatever is not among those is new, even where plants come again.
+    const query = new URLSearchParams({ ...filter, limit: String(pageRows), after: this.#newest });
+    const page = await this.#api.get<FollowPage>(`/api/plants?${query}`, signal);
+    this.#newest = page.next;
+    if (page.plants.length === pageRows) return { plants: [], more: await this.#isOutdated(signal) };
+    const plants = page.plants.filter(({ id }) => !this.#knownIds.has(id));
+    this.#known(plants);
+    return { plants, more: false };
+  }
+
+  // After a flood, PostgreSQL sends a full page of the last seconds again, and all of it may be in the list.
+  async #isOutdated(signal: AbortSignal): Promise<boolean> {
+    const query = new URLSearchParams({ ...this.#query, limit: "1" });
+    const { plants } = await this.#api.get<PlantPage>(`/api/plants?${query}`, signal);
+    return plants.some(({ id }) => !this.#knownIds.has(id));
+  }
+
+  /** Adds new plants on top. False if there are too many; the list must be reloaded. */
+  prepend(oldestFirst: readonly Plant[]): boolean {
+    if (!this.#isTop || this.#liveRows.length + oldestFirst.length > liveRowsMax) return false;
+    this.#liveRows = [...oldestFirst.toReversed(), ...this.#liveRows];
+    return true;
+  }
+
+  #known(plants: readonly Plant[]): void {
+    for (const { id } of plants) this.#knownIds.add(id);
+    for (const id of this.#knownIds) {
+      if (this.#knownIds.size <= knownIdsMax) break;
+      this.#knownIds.delete(id);
+    }
   }
 
   #append(cursor: string | undefined, plants: readonly Plant[]): void {
-    if (this.#pages.length === 0) this.#dropLiveRowsIn(plants);
     if (plants.length === 0) return;
     this.#pages.push({ cursor, start: this.#pagedRows, length: plants.length, plants, fetching: false });
     this.#pagedRows += plants.length;
-  }
-
-  // The feed may be later than the first response: only live rows above the first that is in both are newer than it.
-  #dropLiveRowsIn(firstPage: readonly Plant[]): void {
-    const ids = new Set(firstPage.map(({ id }) => id));
-    const newer = this.#liveRows.findIndex(({ id }) => ids.has(id));
-    if (newer >= 0) this.#liveRows = this.#liveRows.slice(0, newer);
-    for (const id of ids) this.#knownIds.add(id);
   }
 
   async #reload(page: LoadedPage): Promise<void> {

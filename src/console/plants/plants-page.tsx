@@ -1,9 +1,11 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { formatPlural } from "../format.ts";
+import { formatCount, formatPlural } from "../format.ts";
 import { AddPlantButton } from "../parts/add-plant-button.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Skeleton } from "../parts/panel.tsx";
+import { useReading } from "../parts/use-reading.ts";
 import { useRouter, withQuery } from "../router.ts";
 import { EmptyPlants } from "./empty-plants.tsx";
 import { ExportButtons } from "./export-buttons.tsx";
@@ -13,7 +15,7 @@ import { MatchCount } from "./match-count.tsx";
 import { PlantDetail } from "./plant-detail.tsx";
 import { filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
 import { PlantTable } from "./plant-table.tsx";
-import { usePlantList } from "./use-plant-list.ts";
+import { usePlantList, type Waiting } from "./use-plant-list.ts";
 import { useTableSize } from "./use-table-size.ts";
 
 const tablePath = "/plants";
@@ -31,8 +33,9 @@ export function PlantsPage() {
   const [active, setActive] = useState(0);
   // After the details are closed, their row gets the focus.
   const mustFocusRow = useRef(false);
-  const { list, reloading, waiting, showWaiting, reload } = usePlantList(filter, {
-    isAtTop: () => (scroller.current?.scrollTop ?? 0) < atTopPx,
+  const isReading = useReading(scroller);
+  const { list, reloading, waiting, error, showWaiting, reload } = usePlantList(filter, {
+    isFree: () => (scroller.current?.scrollTop ?? 0) < atTopPx && !isReading(),
     // A focused row keeps the focus; otherwise the arrow keys start at the top.
     onPrepend: (rows) =>
       setActive((previous) =>
@@ -74,10 +77,11 @@ export function PlantsPage() {
         <ExportButtons filter={filter} />
         <AddPlantButton />
       </PageHead>
+      {error !== undefined && <ErrorNotice error={error} onRetry={() => reload()} />}
       <Filters filter={filter} onChange={change} />
       <div class="table-slot" ref={slot}>
         <div class="table-card card">
-          {waiting > 0 && (
+          {(waiting.plants.length > 0 || waiting.more) && (
             <button
               type="button"
               class="pill"
@@ -86,7 +90,7 @@ export function PlantsPage() {
                 scrollToTop();
               }}
             >
-              <Icon name="up" /> {formatPlural(waiting, "new plant")}
+              <Icon name="up" /> {waitingText(waiting)}
             </button>
           )}
           {list === undefined ? (
@@ -127,4 +131,9 @@ export function PlantsPage() {
       {selectedId !== undefined && <PlantDetail key={selectedId} id={selectedId} onClose={closeDetail} />}
     </div>
   );
+}
+
+function waitingText({ plants, more }: Waiting): string {
+  if (!more) return formatPlural(plants.length, "new plant");
+  return plants.length === 0 ? "New plants" : `${formatCount(plants.length)}+ new plants`;
 }

@@ -1,42 +1,54 @@
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { ApiError, isNoResponse } from "../api.ts";
 import type { Plant } from "../api-shapes.ts";
+import { pollMs, responseMsMax } from "../connection.ts";
 import { useSession } from "../session.ts";
-import { apiFilter, filterQuery, isFiltered, matchesFilter, type PlantFilter } from "./plant-filter.ts";
+import { apiFilter, filterQuery, type PlantFilter } from "./plant-filter.ts";
 import { PlantList } from "./plant-list.ts";
 
-// While many plants arrive, the list is reloaded at most this often.
-const reloadMs = 1500;
+// The store was restored meanwhile, so the list shows what it had before.
+const staleCursor = 41001;
 
 export interface LiveList {
   /** Undefined until the first response. */
   readonly list: PlantList | undefined;
   /** A new list is being loaded; until then the current one is shown. */
   readonly reloading: boolean;
-  /** The number of new plants that are not in the list yet, because the user has scrolled down. */
-  readonly waiting: number;
+  /** The new plants that are not in the list yet, because someone reads what is there. */
+  readonly waiting: Waiting;
+  /** Why new plants cannot be read, although the service responds. */
+  readonly error: unknown;
   /** Adds the waiting plants to the list. */
   showWaiting(): void;
   /** Loads the list again, from the top or from a cursor. */
   reload(from?: string): void;
 }
 
+export interface Waiting {
+  readonly plants: readonly Plant[];
+  /** There are more than these, so the list must be reloaded. */
+  readonly more: boolean;
+}
+
 interface TableTop {
-  /** Whether the table is scrolled to its top. */
-  isAtTop(): boolean;
+  /** Whether new rows may be added on top, where they move the others down. */
+  isFree(): boolean;
   /** Called after rows were added on top. */
   onPrepend(rows: number): void;
 }
 
-/** The list for a filter. New plants are added on top while the table is scrolled there. */
+const waitingMax = 1000;
+const noneWaiting: Waiting = { plants: [], more: false };
+
+/** The list for a filter. New plants are added on top unless someone reads what is there. */
 export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
-  const { api, feed } = useSession();
+  const { api, connection } = useSession();
   const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
   const [list, setList] = useState<PlantList>();
   const [reloading, setReloading] = useState(true);
-  const [waiting, setWaiting] = useState(0);
-  const pending = useRef<readonly Plant[]>([]);
-  const mustReload = useRef(false);
-  const reloadedMs = useRef(0);
+  const [error, setError] = useState<unknown>();
+  // The current value, which the next poll needs before the page is drawn again.
+  const waiting = useRef(noneWaiting);
   const latest = useRef<PlantList>(undefined);
   const filterKey = filterQuery(filter).toString();
 
@@ -54,10 +66,7 @@ export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
       const started = new PlantList(api, query, onChange, from);
       latest.current?.close();
       latest.current = started;
-      pending.current = [];
-      mustReload.current = false;
-      reloadedMs.current = performance.now();
-      setWaiting(0);
+      waiting.current = noneWaiting;
       setReloading(true);
       void started.loadMore();
     },
@@ -67,72 +76,52 @@ export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
   useLayoutEffect(() => reload(), [reload]);
   useEffect(() => () => latest.current?.close(), []);
 
-  // In either order: the error of a past outage must not stay.
+  // The error of a past outage must not stay.
   useEffect(
-    () => feed.subscribe({ onReconnect: () => latest.current?.state === "failed" && reload() }),
-    [feed, reload],
+    () => connection.subscribe({ onReconnect: () => latest.current?.state === "failed" && reload() }),
+    [connection, reload],
   );
 
   const showWaiting = useCallback(() => {
-    if (mustReload.current || latest.current?.prepend(pending.current) === undefined) return reload();
-    pending.current = [];
-    setWaiting(0);
+    const { plants, more } = waiting.current;
+    if (more || latest.current?.prepend(plants) !== true) return reload();
+    waiting.current = noneWaiting;
+    redraw(undefined);
   }, [reload]);
 
   useEffect(() => {
+    setError(undefined);
     if (filter.order !== "newest") return;
-    let timer: ReturnType<typeof setTimeout> | undefined;
     // A search scans the store, so it is not repeated unless the user asks for it.
     const searching = filter.name !== "" || filter.token !== "";
-    const isAtTop = (): boolean => top.isAtTop() && latest.current?.isTop !== false;
-    let missed = 0;
-    const reloadSoon = (plants: number): void => {
-      mustReload.current = true;
-      missed += plants;
-      timer ??= setTimeout(
-        () => {
-          const unseen = missed;
-          timer = undefined;
-          missed = 0;
-          if (isAtTop()) reload();
-          else if (mustReload.current) setWaiting((previous) => previous + unseen);
-        },
-        Math.max(0, reloadedMs.current + reloadMs - performance.now()),
-      );
+    const addNew = (fresh: Waiting): void => {
+      const all = [...waiting.current.plants, ...fresh.plants];
+      const more = waiting.current.more || fresh.more || all.length > waitingMax;
+      const plants = all.slice(0, waitingMax);
+      waiting.current = { plants, more };
+      if (plants.length === 0 && !more) return;
+      const mayAdd = top.isFree() && latest.current?.isTop === true;
+      if (mayAdd && !more && latest.current?.prepend(plants)) {
+        waiting.current = noneWaiting;
+        top.onPrepend(plants.length);
+      } else if (mayAdd && !searching) return reload();
+      redraw(undefined);
     };
-    const unsubscribe = feed.subscribe({
-      onPlants({ plants, more }) {
-        const matching = plants.filter((plant) => matchesFilter(plant, filter));
-        // The omitted plants may match too, so the list must be reloaded.
-        if (more > 0) mustReload.current = true;
-        else if (matching.length === 0) return;
-        const added =
-          isAtTop() && !mustReload.current
-            ? latest.current?.prepend([...pending.current, ...matching])
-            : undefined;
-        if (added !== undefined) {
-          pending.current = [];
-          setWaiting(0);
-          top.onPrepend(added);
-          redraw(undefined);
-          return;
-        }
-        const unseen = matching.length + (isFiltered(filter) ? 0 : more);
-        if (isAtTop() && !searching) return reloadSoon(unseen);
-        pending.current = mustReload.current ? [] : [...pending.current, ...matching];
-        setWaiting((previous) => previous + unseen);
-      },
-      onReconnect() {
-        mustReload.current = true;
-        const state = latest.current?.state;
-        if (isAtTop() && !(searching && (state === "loading" || state === "stopped"))) reload();
-      },
+    const poll = connection.poll(async (signal) => {
+      const followed = latest.current;
+      try {
+        const timeout = AbortSignal.timeout(responseMsMax);
+        const fresh = await followed?.readNew(AbortSignal.any([signal, timeout]));
+        setError(undefined);
+        if (fresh !== undefined && followed === latest.current) addNew(fresh);
+      } catch (reason) {
+        if (reason instanceof ApiError && reason.error === staleCursor) reload();
+        else if (!signal.aborted) setError(isNoResponse(reason) ? undefined : reason);
+      }
+      return pollMs;
     });
-    return () => {
-      unsubscribe();
-      clearTimeout(timer);
-    };
-  }, [feed, filterKey, reload]);
+    return () => poll.stop();
+  }, [connection, filterKey, reload]);
 
-  return { list, reloading, waiting, showWaiting, reload };
+  return { list, reloading, waiting: waiting.current, error, showWaiting, reload };
 }
