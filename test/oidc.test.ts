@@ -174,7 +174,7 @@ describe("with an identity provider", () => {
         await post(url, '{"id":666,"name":"Triffid"}', headers),
         await post(operatorUrl, '{"id":666,"name":"Triffid"}', headers),
         await fetch(`${operatorUrl}/api/plants`, { headers }),
-        await fetch(`${operatorUrl}/api/feed`, { headers }),
+        await fetch(`${operatorUrl}/api/export`, { headers }),
         await fetch(`${operatorUrl}/metrics`, { headers }),
         await fetch(`${operatorUrl}/api/tokens`, { method: "POST", headers, body: '{"name":"mine"}' }),
       ];

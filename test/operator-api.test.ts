@@ -673,50 +673,6 @@ onEveryEngine((engine) => {
     });
   });
 
-  test("new plants are sent as they are stored", async () => {
-    const abort = new AbortController();
-    const response = await fetch(`${operatorUrl}/api/feed`, {
-      headers: { Authorization: `Bearer ${operatorToken}` },
-      signal: abort.signal,
-    });
-    expect(response.headers.get("content-type")).toBe("text/event-stream");
-    let told = "";
-    const reading = (async () => {
-      for await (const bytes of response.body ?? []) told += new TextDecoder().decode(bytes);
-    })().catch(() => {});
-    await eventually(() => told.includes("the feed has started"));
-    await Bun.sleep(600);
-    await post(url, '{"id":-5,"name":"fresh"}');
-    await eventually(() => told.includes('"id":"-5"'));
-    expect(told).toContain("event: plants\ndata: {");
-    await Promise.all(
-      Array.from({ length: 300 }, (_, index) =>
-        post(url, JSON.stringify({ id: 5000 + index, name: "many" })),
-      ),
-    );
-    const counted = () =>
-      [...told.matchAll(/^data: (.*)$/gm)]
-        .map(([, data]) => JSON.parse(data ?? "") as { plants: unknown[]; more: number })
-        .reduce((sum, { plants, more }) => sum + plants.length + more, 0);
-    await eventually(() => counted() === 301);
-    abort.abort();
-    await reading;
-  }, 15_000);
-
-  test("a watcher whose token is revoked hears no more", async () => {
-    const { body } = await send("/api/tokens", { name: "watcher", scopes: ["operator"] });
-    const { token, secret } = body as unknown as { token: { id: string }; secret: string };
-    const response = await fetch(`${operatorUrl}/api/feed`, {
-      headers: { Authorization: `Bearer ${secret}` },
-    });
-    const ended = response.text().then(
-      () => "ended",
-      () => "aborted",
-    );
-    expect((await send(`/api/tokens/${token.id}/revoke`, {})).status).toBe(200);
-    expect(await Promise.race([ended, Bun.sleep(5000).then(() => "still open")])).toBe("aborted");
-  }, 15_000);
-
   test("a token that is revoked while a body is on its way does nothing", async () => {
     const { body } = await send("/api/tokens", { name: "late body", scopes: ["operator", "plants:create"] });
     const { token, secret } = body as unknown as { token: { id: string }; secret: string };
@@ -750,8 +706,6 @@ onEveryEngine((engine) => {
   });
 
   test("asking for the head of a stream neither opens nor uses it up", async () => {
-    const headers = { Authorization: `Bearer ${operatorToken}` };
-    expect((await fetch(`${operatorUrl}/api/feed`, { method: "HEAD", headers })).status).toBe(200);
     const { body } = await send("/api/exports", { tag: "bush" });
     const link = operatorUrl + String(body["url"]);
     expect((await fetch(link, { method: "HEAD" })).status).toBe(405);

@@ -72,15 +72,12 @@ test("no token is in anything that the service or a command writes, but for the 
   await eventually(async () => (await post(service.url, "{}", bearer(brief.secret))).status === 401);
 
   // Everything that can be read, metrics included.
-  const readable = operatorRoutes.filter(
-    ({ method, path }) => method === "GET" && !/\/(?:feed|watch|events)|\{/.test(path),
-  );
+  const readable = operatorRoutes.filter(({ method, path }) => method === "GET" && !path.includes("{"));
   expect(readable.length).toBeGreaterThan(8);
   for (const route of readable) {
     const signal = AbortSignal.timeout(5000);
     const response = await fetch(operatorUrl + route.path, { headers: bearer(operator), signal });
-    if (response.headers.get("content-type") === "text/event-stream") await response.body?.cancel();
-    else await record(`GET ${route.path}`, response);
+    await record(`GET ${route.path}`, response);
   }
 
   // Everything that other programs and users see.

@@ -32,11 +32,6 @@ export class StreamedResponse implements StreamOwner {
     return this.#open;
   }
 
-  /** What has been written but not yet read by the client. */
-  get unreadBytes(): number {
-    return this.#connection.outgoing.unsentBytes;
-  }
-
   /** Settles once the next piece should be written, or there is no one left to read it. */
   async write(part: string | Uint8Array): Promise<void> {
     if (part.length === 0 || !this.#open) return;

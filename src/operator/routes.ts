@@ -7,7 +7,6 @@ import type { Backups } from "./backups.ts";
 import { type ConsoleFiles, consoleRoutes } from "./console-files.ts";
 import { createExportLink, exportPlants, followExportLink } from "./export-routes.ts";
 import type { Exports } from "./exports.ts";
-import { type WatchParts, watchPlants } from "./feed.ts";
 import { type ImportSliceParts, importSlice } from "./import-slice.ts";
 import { type MetricsParts, metrics } from "./metrics.ts";
 import { type OverviewParts, overview } from "./overview.ts";
@@ -19,7 +18,6 @@ export interface OperatorRouteParts
   extends Omit<OverviewParts, "events">,
     MetricsParts,
     TokenParts,
-    WatchParts,
     Omit<ImportSliceParts, "events">,
     SignInParts {
   readonly intake: Intake;
@@ -57,7 +55,6 @@ export const operatorRoutes: readonly Route<OperatorRouteParts>[] = [
   listPlants,
   countPlants,
   showPlant,
-  watchPlants,
   exportPlants,
   createExportLink,
   followExportLink,

@@ -64,12 +64,6 @@ export interface MatchCount {
   readonly next: string | undefined;
 }
 
-export interface Arrivals {
-  /** The oldest first. */
-  readonly plants: readonly StoredPlant[];
-  readonly cursor: string;
-}
-
 // How often a full scan yields a page, so that its caller can report progress, and other reads come in between.
 const scanPageMsMax = 400;
 
@@ -113,8 +107,6 @@ export interface PlantArchive {
   count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount>;
   /** How many were stored in each of that many buckets of `bucketMs`, starting at `fromMs`. */
   createdPerBucket(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]>;
-  /** What was stored since the cursor, each plant at least once; without a cursor, no plants and the current cursor. */
-  arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals>;
   /** The sizes of the data file and its WAL, and the free space on their disk, if the engine knows them. */
   diskUsage(): Promise<DiskUsage | undefined>;
 }

@@ -32,7 +32,7 @@ export class Connection implements ResponseConnection {
   readonly state: ConnectionState;
   readonly peerAddress: string;
   readonly #incoming: Incoming;
-  readonly outgoing: Outgoing;
+  readonly #outgoing: Outgoing;
   #head: Head | undefined;
   #advancing = false;
   #lastResponse = false;
@@ -50,7 +50,7 @@ export class Connection implements ResponseConnection {
     // Read now: a socket that its client has reset has none.
     this.peerAddress = canonicalAddress(socket.remoteAddress ?? "");
     this.#incoming = new Incoming(socket);
-    this.outgoing = new Outgoing(socket);
+    this.#outgoing = new Outgoing(socket);
     this.#handlers = handlers;
     this.#limits = limits;
     this.state = new ConnectionState(limits.bodyTimeoutMs, clock);
@@ -86,14 +86,14 @@ export class Connection implements ResponseConnection {
       return done(this.#incoming.take(length));
     this.#bodyFailed = failed;
     if (length > bytesMax) return this.#fail("body-too-large", String(bytesMax));
-    if (head.expectsContinue && !this.outgoing.writeContinue()) return void this.#socket.terminate();
+    if (head.expectsContinue && !this.#outgoing.writeContinue()) return void this.#socket.terminate();
     this.state.enter("body");
     const arriving = head.chunked ? new ChunkedBody(bytesMax) : new SizedBody(length);
     this.#incoming.readBody(arriving, (body) => this.#bodyEnded(body, bytesMax, done));
   }
 
   send(data: string | Buffer, bytes: number): void {
-    if (this.state.now !== "closed") this.#written(this.outgoing.write(data, bytes));
+    if (this.state.now !== "closed") this.#written(this.#outgoing.write(data, bytes));
   }
 
   stream(head: string, owner: StreamOwner): void {
@@ -105,7 +105,7 @@ export class Connection implements ResponseConnection {
 
   write(piece: Buffer): boolean {
     if (this.#stream === undefined) return false;
-    const written = this.outgoing.write(piece, piece.length);
+    const written = this.#outgoing.write(piece, piece.length);
     if (written !== "all") this.#written(written);
     return written === "all";
   }
@@ -117,7 +117,7 @@ export class Connection implements ResponseConnection {
 
   /** The socket accepts bytes again. */
   drained(): void {
-    if (this.outgoing.unsentBytes > 0) this.#written(this.outgoing.flush());
+    if (this.#outgoing.unsentBytes > 0) this.#written(this.#outgoing.flush());
   }
 
   /** The client will send no more; what it has sent is still responded to. */
@@ -176,7 +176,7 @@ export class Connection implements ResponseConnection {
     if (this.#peerEnded && this.state.expectsHead) return void this.#socket.end();
     // Only once all of it has been consumed: appending what arrives copies both.
     const mayRead = this.#incoming.length === 0 || this.state.now !== "handling";
-    if (mayRead && this.outgoing.unsentBytes === 0) this.#incoming.resume();
+    if (mayRead && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
   }
 
   // False if the next head is incomplete.
@@ -238,7 +238,7 @@ export class Connection implements ResponseConnection {
   }
 
   #waitForReader(): void {
-    const { acceptedBytes } = this.outgoing;
+    const { acceptedBytes } = this.#outgoing;
     if (this.state.now === "writing" && acceptedBytes - this.#acceptedBefore < bytesReadMin) return;
     this.#acceptedBefore = acceptedBytes;
     // Nothing more is read from a client that does not read.

@@ -16,8 +16,6 @@ export interface ResponseConnection {
   readonly closing: boolean;
   /** In its canonical form. */
   readonly peerAddress: string;
-  /** What the client has not read yet. */
-  readonly outgoing: { readonly unsentBytes: number };
   /**
    * Reads the body of the current request. `failed` is called in place of `done` if it does not arrive; then there is nothing
    * left to respond: `fault` has, or the client has gone away. `bytesMax` is for a route with its own limit.

@@ -1,6 +1,5 @@
 import { int64Max } from "../../plants/int64.ts";
 import {
-  type Arrivals,
   beginning,
   CursorProblem,
   type FollowPage,
@@ -131,16 +130,6 @@ export class PostgresArchive implements PlantArchive {
     const counts = new Array<number>(buckets).fill(0);
     for (const [offset, count] of rows) counts[Number(offset) / bucketMs] = Number(count);
     return counts;
-  }
-
-  async arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals> {
-    const settled: Position = { createdAtMs: Date.now() - settledAfterMs, id: int64Max };
-    if (cursor === undefined) return { plants: [], cursor: cursorOf(settled) };
-    const position = parseCursor(cursor);
-    const plants = await this.#rows({}, "oldest-first", position, limit);
-    const last = plants.at(-1);
-    const next = last === undefined || last.createdAtMs > settled.createdAtMs ? settled : positionOf(last);
-    return { plants, cursor: cursorOf(next.createdAtMs < position.createdAtMs ? position : next) };
   }
 
   // The server does not report the free space on its disk.

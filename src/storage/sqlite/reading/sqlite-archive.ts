@@ -2,7 +2,6 @@ import type { Database } from "bun:sqlite";
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import {
-  type Arrivals,
   beginning,
   CursorProblem,
   type DiskUsage,
@@ -126,16 +125,6 @@ export class SqliteArchive implements PlantArchive {
       sliceSeqs = nextWidth(sliceSeqs, performance.now() - startMs);
     }
     return { plants, next: undefined };
-  }
-
-  async arrivedSince(cursor: string | undefined, limit: number): Promise<Arrivals> {
-    if (cursor === undefined) return { plants: [], cursor: String(lastSeq(this.#database)) };
-    const rows = this.#database
-      .query<PlantRow, [number, number]>(
-        `SELECT ${allColumns} FROM plants WHERE seq > ? ORDER BY seq LIMIT ?`,
-      )
-      .all(seqOf(cursor), limit);
-    return { plants: rows.map(fromRow), cursor: String(rows.at(-1)?.seq ?? cursor) };
   }
 
   async diskUsage(): Promise<DiskUsage> {

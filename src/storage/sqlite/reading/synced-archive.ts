@@ -19,7 +19,6 @@ export function syncedArchive(archive: PlantArchive, path: string): PlantArchive
     total: () => synced(archive.total()),
     createdPerBucket: (...span) => synced(archive.createdPerBucket(...span)),
     count: (filter, cursor, msMax) => synced(archive.count(filter, cursor, msMax)),
-    arrivedSince: (cursor, limit) => synced(archive.arrivedSince(cursor, limit)),
     diskUsage: () => archive.diskUsage(),
   };
 }

@@ -40,7 +40,6 @@ export class ThreadedArchive implements PlantArchive {
     this.#ask("createdPerBucket", fromMs, buckets, bucketMs);
   count = (filter: PlantFilter, cursor: string | undefined, msMax: number) =>
     this.#ask("count", filter, cursor, msMax);
-  arrivedSince = (cursor: string | undefined, limit: number) => this.#ask("arrivedSince", cursor, limit);
   diskUsage = () => this.#ask("diskUsage");
 
   async close(): Promise<void> {
