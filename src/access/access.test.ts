@@ -146,7 +146,7 @@ describe("the uses of tokens", () => {
         written.push(uses);
       },
     };
-    const collected = [[{ digest: "a", atMs: 5 }], [{ digest: "a", atMs: 4 }], []];
+    const collected = [[{ digest: "a", atMs: 4 }], [{ digest: "a", atMs: 5 }], []];
     const uses = new TokenUses(
       store,
       () => collected.shift() ?? [],

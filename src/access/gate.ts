@@ -45,7 +45,6 @@ const cachedHeadersMax = 1000;
 export class Gate {
   readonly presets: readonly PresetToken[];
   readonly #jwts: JwtVerifier | undefined;
-  #tokens: readonly Token[] = [];
   #callers = new Map<string, Caller>();
   #storeRead = false;
   // Headers admitted before, so that a caller's secret is hashed once and not on each request. Only admitted headers
@@ -57,14 +56,13 @@ export class Gate {
   constructor(presets: readonly PresetToken[], jwts?: JwtVerifier) {
     this.presets = presets;
     this.#jwts = jwts;
-    this.#admitOnly();
+    this.#admitOnly([]);
   }
 
   /** Replaces the store's tokens; a token that is not among them is rejected from now on. */
   update(tokens: readonly Token[]): void {
     this.#storeRead = true;
-    this.#tokens = tokens;
-    this.#admitOnly();
+    this.#admitOnly(tokens);
   }
 
   /**
@@ -115,23 +113,25 @@ export class Gate {
   /** Whether the same credentials are still admitted when it is called: for long responses. */
   watch(authorization: string | undefined, scope: Scope): () => boolean {
     let denied = false;
+    let verifying = false;
     return () => {
       const caller = this.admit(authorization, scope, Date.now());
-      if (caller !== "unverified") denied = typeof caller === "string";
-      // The provider's keys have changed meanwhile; the next call knows the result.
-      else
+      if (caller !== "unverified") return typeof caller !== "string";
+      // The provider's keys have changed meanwhile; a later call knows the result.
+      if (!verifying)
         void this.verify(authorization ?? "", scope, () => true).then((verified) => {
           denied = typeof verified === "string";
+          verifying = false;
         });
+      verifying = true;
       return !denied;
     };
   }
 
-  #admitOnly(): void {
+  #admitOnly(tokens: readonly Token[]): void {
     this.#callers = new Map();
     this.#cached = new Map();
-    for (const token of this.#tokens)
-      if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
+    for (const token of tokens) if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
     // Last, so that a secret that is also stored has only the preset's scopes: otherwise the preset would keep a
     // revoked token's scopes valid.
     for (const preset of this.presets) this.#callers.set(preset.digest, preset);

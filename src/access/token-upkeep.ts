@@ -1,6 +1,6 @@
 import type { FirstToken, FirstTokenIssuer } from "./first-token.ts";
 import { findPreset, type Gate } from "./gate.ts";
-import type { Token, TokenStore, TokenUse } from "./tokens.ts";
+import type { TokenStore, TokenUse } from "./tokens.ts";
 
 export interface TokenUpkeepEvents {
   readonly tokensChanged: (count: number) => void;
@@ -40,32 +40,25 @@ export class TokenUpkeep implements AsyncDisposable {
     const version = await tokens.version();
     const created = gate.presets.length > 0 ? undefined : await first.issue();
     const known = await tokens.all();
-    this.#apply(known);
+    gate.update(known);
     for (const token of known) {
       const preset = findPreset([token], gate.presets);
       if (preset !== undefined) events.presetIsStored(preset.name, token.name);
     }
-    this.#every(
-      tokensPollEveryMs,
-      watchTokens(tokens, version, (changed) => this.#apply(changed), events),
-    );
+    this.#every(tokensPollEveryMs, watchTokens(tokens, version, gate, events));
     this.#every(usesFlushEveryMs, () => this.#uses.flush());
     return created;
   }
 
   /** Applies a change that this process has made. */
   async reload(): Promise<void> {
-    this.#apply(await this.#parts.tokens.all());
+    this.#parts.gate.update(await this.#parts.tokens.all());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true;
     for (const timer of this.#timers) clearInterval(timer);
     await this.#uses.flush();
-  }
-
-  #apply(tokens: readonly Token[]): void {
-    this.#parts.gate.update(tokens);
   }
 
   #every(intervalMs: number, poll: () => unknown): void {
@@ -93,7 +86,7 @@ export class TokenUses {
   /** What cannot be written now is part of the next flush. Never rejects. */
   async flush(): Promise<void> {
     try {
-      this.#add(this.#collect());
+      for (const { digest, atMs } of this.#collect()) this.#pending.set(digest, atMs);
       const pending = Array.from(this.#pending, ([digest, atMs]) => ({ digest, atMs }));
       if (pending.length === 0) return;
       await this.#tokens.recordUses(pending);
@@ -103,18 +96,13 @@ export class TokenUses {
       this.#onFailed(error);
     }
   }
-
-  #add(uses: readonly TokenUse[]): void {
-    for (const { digest, atMs } of uses)
-      this.#pending.set(digest, Math.max(atMs, this.#pending.get(digest) ?? 0));
-  }
 }
 
-/** Returns a poll function, which reports every change of the stored tokens, whoever made it. */
+/** Returns a poll function, which tells the gate of every change of the stored tokens, whoever made it. */
 function watchTokens(
   tokens: TokenStore,
   firstSeen: string,
-  onChange: (changed: readonly Token[]) => void,
+  gate: Gate,
   events: TokenUpkeepEvents,
 ): () => Promise<void> {
   let seen = firstSeen;
@@ -129,7 +117,7 @@ function watchTokens(
       const version = await tokens.version();
       if (version !== seen) {
         const all = await tokens.all();
-        onChange(all);
+        gate.update(all);
         seen = version;
         events.tokensChanged(all.length);
       }

@@ -5,9 +5,9 @@ import {
   claimsToBeMinted,
   digestOf,
   isMintedSecret,
+  jwtShape,
   presetCharactersMin,
 } from "../access/secret.ts";
-import { checkOidc, type OidcValues } from "./check-oidc.ts";
 import { type SecretName, secrets } from "./secrets.ts";
 import { type SettingName, settings } from "./settings.ts";
 import { ConfigProblem, InvalidValue } from "./values.ts";
@@ -61,9 +61,11 @@ export function readConfig(sources: ConfigSources): Config {
   });
   const config = Object.fromEntries(values) as Omit<Config, NotASetting>;
   checkTls(config);
+  checkOidc(config);
+  const withJwts = config.oidcIssuer !== undefined;
   return {
     ...config,
-    presetTokens: readPresets(config, sources),
+    presetTokens: mergePresets(presetNames.flatMap((name) => presetToken(name, sources, withJwts))),
     databasePassword: databasePassword(sources),
     effective: effectiveSettings(sources),
   };
@@ -163,13 +165,26 @@ function parseFound<Value>({ text, label }: Found, parse: (text: string) => Valu
   }
 }
 
-function readPresets(config: OidcValues, sources: ConfigSources): PresetToken[] {
-  const secretOf = (name: PresetName) => [secrets[name], findSecret(name, sources)?.text];
-  checkOidc(config, Object.fromEntries(presetNames.map(secretOf)));
-  return mergePresets(presetNames.flatMap((name) => presetToken(name, sources)));
+function checkOidc({
+  oidcIssuer,
+  oidcAudience,
+  oidcClientId,
+  operatorListen,
+}: Omit<Config, NotASetting>): void {
+  if (oidcIssuer === undefined) {
+    if (oidcAudience !== undefined) throw new ConfigProblem("--oidc-audience needs --oidc-issuer.");
+    if (oidcClientId !== undefined) throw new ConfigProblem("--oidc-client-id needs --oidc-issuer.");
+    return;
+  }
+  if (oidcAudience === undefined)
+    throw new ConfigProblem(
+      "--oidc-issuer needs --oidc-audience: without it, a token for any other service of that issuer would be accepted.",
+    );
+  if (oidcClientId !== undefined && operatorListen === undefined)
+    throw new ConfigProblem("--oidc-client-id is for the console, which --operator-listen off turns off.");
 }
 
-function presetToken(name: PresetName, sources: ConfigSources): PresetToken[] {
+function presetToken(name: PresetName, sources: ConfigSources, withJwts: boolean): PresetToken[] {
   const found = findSecret(name, sources);
   if (found === undefined) return [];
   const { text, label } = found;
@@ -181,6 +196,11 @@ function presetToken(name: PresetName, sources: ConfigSources): PresetToken[] {
   if (claimsToBeMinted(text) && !isMintedSecret(text)) {
     throw new ConfigProblem(
       `${label} begins with pst_ but its checksum is wrong: it was mistyped or truncated.`,
+    );
+  }
+  if (withJwts && jwtShape.test(text)) {
+    throw new ConfigProblem(
+      `${label} holds a token in three parts with dots between them, which --oidc-issuer makes a JWT; choose another.`,
     );
   }
   return [{ ...presets[name], digest: digestOf(text), expiresAtMs: undefined }];
