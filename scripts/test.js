@@ -28,9 +28,16 @@ const ofBuilt = [
 ].map((name) => `./test/${name}.test.ts`);
 const onCitus = [
   "citus.ts",
-  ...["concurrency", "contract", "copy", "exactness", "hostile-tokens", "operator-api", "stores"].map(
-    (name) => `${name}.test.ts`,
-  ),
+  ...[
+    "concurrency",
+    "contract",
+    "copy",
+    "exactness",
+    "following",
+    "hostile-tokens",
+    "operator-api",
+    "stores",
+  ].map((name) => `${name}.test.ts`),
 ].map((file) => `./test/${file}`);
 const sqliteAlone = { PLANT_STORE_TEST_ENGINES: "sqlite" };
 
