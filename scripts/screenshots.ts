@@ -55,7 +55,6 @@ async function takePictures(
     await page.goto(running.operatorUrl + path);
     await page.locator(ready).first().waitFor();
     await act?.();
-    await page.locator(".light.live").waitFor();
     await settle(page);
     await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) });
     console.log(`docs/images/${name}-${colorScheme}.png`);
