@@ -8,6 +8,7 @@ import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
 import { BodyNotReceived } from "./http-error.ts";
 import type { RequestIds } from "./request-ids.ts";
 import { outcomeOf } from "./request-outcome.ts";
+import type { ResponseDate } from "./response-date.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
 import type { Head } from "./wire/head.ts";
 import type { ResponseConnection } from "./wire/wire-handlers.ts";
@@ -57,22 +58,6 @@ const reasons: Readonly<Record<number, string>> = {
 };
 const retryAfterSeconds = "1";
 const noHeaders: Headers = {};
-
-/** The Date header's value, which all responses of one second share. */
-export class ResponseDate {
-  #text = "";
-  #untilMs = Number.NEGATIVE_INFINITY;
-
-  /** By the monotonic clock, which every response reads for its duration; the wall clock is read once per second. */
-  at(monotonicMs: number): string {
-    if (monotonicMs >= this.#untilMs) {
-      const nowMs = Date.now();
-      this.#untilMs = monotonicMs + 1000 - (nowMs % 1000);
-      this.#text = new Date(nowMs).toUTCString();
-    }
-    return this.#text;
-  }
-}
 
 /** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
 export class Exchange {
