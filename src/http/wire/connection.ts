@@ -93,11 +93,14 @@ export class Connection implements ResponseConnection {
   }
 
   send(data: string | Buffer, bytes: number): void {
-    if (this.state.now !== "closed") this.#written(this.#outgoing.write(data, bytes));
+    if (this.state.now === "closed") return;
+    this.#lastResponse = this.closing;
+    this.#written(this.#outgoing.write(data, bytes));
   }
 
   stream(head: string, owner: StreamOwner): void {
     if (this.state.now === "closed") return owner.closed();
+    this.#lastResponse = this.closing;
     this.#stream = owner;
     this.state.enter("streaming");
     this.write(Buffer.from(head));
@@ -248,7 +251,8 @@ export class Connection implements ResponseConnection {
   }
 
   #responded(): void {
-    if (this.closing) {
+    // As its head said, whatever has arrived since.
+    if (this.#lastResponse) {
       this.state.enter("lingering");
       this.#incoming.clear();
       this.#incoming.resume();
