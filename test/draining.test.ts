@@ -1,9 +1,21 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { onEveryEngine } from "./engines.ts";
-import { rawPost, sendRaw, startTestService } from "./harness.ts";
+import {
+  eventually,
+  operatorToken,
+  type RawResponse,
+  rawPost,
+  sendRaw,
+  startTestService,
+  storedPlants,
+  type TestService,
+  temporaryFolder,
+  untilContinue,
+} from "./harness.ts";
 
 const connections = 16;
+const waitMs = 60_000;
 
 interface Client {
   answered: number;
@@ -100,3 +112,128 @@ test("an idle connection delays a stop by a second, and never beyond the drain t
     expect(running.logged.join("")).not.toContain("drain timeout reached");
   }
 });
+
+describe("once the drain has begun", () => {
+  const testMs = 90_000;
+  const authorization = `Authorization: Bearer ${operatorToken}`;
+
+  test(
+    "no export, download or import starts, and what is short still gets a response",
+    async () => {
+      using backups = temporaryFolder();
+      await using running = await startTestService({ "drain-timeout": "10m", "backup-folder": backups.path });
+      const port = Number(new URL(running.operatorUrl).port);
+      await operatorPost(running, "/api/backups", {});
+      const name = await finishedBackup(running);
+      const { url: toBackup = "" } = await operatorPost(running, `/api/backups/${name}/link`, {});
+      const { url: toExport = "" } = await operatorPost(running, "/api/exports", {});
+      const { secret } = await operatorPost(running, "/api/tokens", {
+        name: "importer",
+        scopes: ["plants:create", "operator:read"],
+      });
+      const [started, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let open = 0;
+      // A connection that the service knows, and that has no request in progress.
+      const begin = [
+        "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        (received: () => string) => eventually(() => received().includes("live"), waitMs),
+        () => {
+          open++;
+          return started.promise;
+        },
+      ];
+      const send = async (request: string): Promise<RawResponse> => {
+        const { text, closed } = await sendRaw(port, [...begin, request], waitMs);
+        return { text: text.slice(text.indexOf("}") + 1), closed };
+      };
+      const long = [
+        `GET /api/export HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n\r\n`,
+        `GET ${toExport} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+        `GET ${toBackup} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+        `POST /api/imports HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secret}\r\nContent-Length: 3\r\n\r\n{}\n`,
+      ];
+      const refused = long.map((request) => send(`${request}GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n`));
+      const audited = send(`GET /api/audit HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n\r\n`);
+      // The drain lasts as long as this request.
+      const [head, body] = rawPost('{"id":1,"name":"a"}', "Expect: 100-continue\r\n").split(/(?<=\r\n\r\n)/);
+      const created = sendRaw(
+        running.port,
+        [head ?? "", untilContinue, () => ended.promise, body ?? ""],
+        waitMs,
+      );
+      await eventually(() => open === long.length + 1, waitMs);
+      const closed = running.service.close("test");
+      await eventually(() => isRefused(port), waitMs);
+      started.resolve();
+      for (const response of await Promise.all(refused)) {
+        expect(response).toEqual({
+          text: expect.stringMatching(/^HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"error":50303,[^}]*\}$/s),
+          closed: true,
+        });
+      }
+      const { text } = await audited;
+      expect(text).toStartWith("HTTP/1.1 200 ");
+      expect(text).not.toMatch(/export\.started|backup\.downloaded|import\.started/);
+      ended.resolve();
+      expect((await created).text).toContain("HTTP/1.1 200 ");
+      await closed;
+      expect(running.logged.join("")).not.toContain("drain timeout reached");
+    },
+    testMs,
+  );
+
+  test(
+    "an import that is in progress ends with its next row",
+    async () => {
+      await using running = await startTestService({ "drain-timeout": "10m" });
+      const { secret } = await operatorPost(running, "/api/tokens", {
+        name: "slow",
+        scopes: ["plants:create", "operator:read"],
+        rateLimit: "1/s",
+      });
+      const rows = Array.from({ length: 300 }, (_, id) => `{"id":${id},"name":"Slow"}\n`).join("");
+      const importing = fetch(`${running.operatorUrl}/api/imports?name=slow.ndjson`, {
+        method: "POST",
+        headers: { Authorization: `Bearer ${secret}` },
+        body: rows,
+      });
+      await eventually(() => storedPlants(running.database).length > 0, waitMs);
+      await running.service.close("test");
+      const response = await importing;
+      expect([response.headers.get("connection"), await response.json()]).toEqual([
+        "close",
+        expect.objectContaining({ error: 50303 }),
+      ]);
+      expect(running.logged.join("")).not.toContain("drain timeout reached");
+    },
+    testMs,
+  );
+});
+
+async function operatorPost({ operatorUrl }: TestService, path: string, body: object) {
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const response = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+  return (await response.json()) as { url?: string; secret?: string };
+}
+
+async function finishedBackup({ operatorUrl }: TestService): Promise<string> {
+  let name: string | undefined;
+  await eventually(async () => {
+    const response = await fetch(`${operatorUrl}/api/backups`, {
+      headers: { Authorization: `Bearer ${operatorToken}` },
+    });
+    name = ((await response.json()) as { last?: { name: string } }).last?.name;
+    return name !== undefined;
+  }, waitMs);
+  return name ?? "";
+}
+
+/** Whether the port accepts no connection. */
+function isRefused(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1" });
+    socket.on("connect", () => resolve(false));
+    socket.on("error", () => resolve(true));
+    socket.on("close", () => socket.destroy());
+  });
+}

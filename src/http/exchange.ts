@@ -5,7 +5,7 @@ import type { RequestOutcome } from "../telemetry/counters.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
-import { BodyNotReceived } from "./http-error.ts";
+import { BodyNotReceived, HttpError } from "./http-error.ts";
 import type { RequestIds } from "./request-ids.ts";
 import { outcomeOf } from "./request-outcome.ts";
 import type { ResponseDate } from "./response-date.ts";
@@ -179,10 +179,22 @@ export class Exchange {
   }
 
   /**
+   * For what may take long, and for each step of it: a stop does not wait for that.
+   * @throws HttpError once the drain has begun.
+   */
+  refuseWhileDraining(): void {
+    if (!this.#listener.streams.draining) return;
+    this.closeAfterResponse();
+    throw new HttpError("closing");
+  }
+
+  /**
    * Starts a response that is sent piece by piece; it is aborted once it is no longer allowed. Undefined if only the head
    * was asked for, which is then complete.
+   * @throws HttpError once the drain has begun.
    */
   stream(contentType: string, headers: Headers, isAllowed: () => boolean): StreamedResponse | undefined {
+    this.refuseWhileDraining();
     if (this.method === "HEAD") return void this.#send(200, contentType, headers, "");
     const chunked = this.head?.isHttp11 === true;
     const head = this.#head(200, contentType, headers, chunked ? "Transfer-Encoding: chunked" : undefined);

@@ -102,7 +102,7 @@ export function startListener<Parts>(
     ...bound,
     address: formatAddress(bound),
     async drain(timeoutMs) {
-      state.streams.abortAll();
+      state.streams.drain();
       if (!(await server.drain(timeoutMs))) events.drainTimedOut();
     },
   };

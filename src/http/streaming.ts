@@ -79,6 +79,8 @@ export class StreamedResponse implements StreamOwner {
 /** The streamed responses of a listener. Those whose token is revoked or has expired are aborted. */
 export class OpenStreams {
   readonly #streams = new Set<StreamedResponse>();
+  /** None may start any more. */
+  draining = false;
   #timer: NodeJS.Timeout | undefined;
 
   start(connection: ResponseConnection, chunked: boolean, isAllowed: () => boolean): StreamedResponse {
@@ -90,7 +92,8 @@ export class OpenStreams {
     return stream;
   }
 
-  abortAll(): void {
+  drain(): void {
+    this.draining = true;
     for (const stream of this.#streams) stream.abort();
   }
 

@@ -100,6 +100,7 @@ export class Backups {
   }
 
   async send(exchange: Exchange, secret: string): Promise<void> {
+    exchange.refuseWhileDraining();
     const link = this.#links.use(secret);
     if (link === undefined)
       throw new HttpError("no-such-path", "This link has been used, or has expired after a minute.");

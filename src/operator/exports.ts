@@ -42,6 +42,7 @@ export class Exports {
 
   /** The audit trail has an entry before the first row is sent. */
   async send(exchange: Exchange, requested: RequestedExport): Promise<void> {
+    exchange.refuseWhileDraining();
     if (this.#running >= runningMax)
       throw new HttpError(
         "too-busy",

@@ -47,6 +47,8 @@ const busyRetryMs = 20;
 const busyMsMax = 5000;
 // Beyond this the caller has to wait instead.
 const rateWaitMsMax = 10_000;
+// How soon a stop is noticed meanwhile.
+const rateWaitStepMs = 250;
 
 /**
  * Stores rows as POST /plants would, under the caller's own rate limit, and returns their outcomes in order.
@@ -62,12 +64,13 @@ export async function importRows(
     parts.events.internalError(() => requestIds(exchange), reason);
   for (let from = 0; from < rows.length; from += rowsInFlight) {
     if (!isAllowed()) throw new HttpError("bad-credentials");
+    exchange.refuseWhileDraining();
     const group = rows.slice(from, from + rowsInFlight);
     const plants = group.map((row) => (row.error === undefined ? parseNewPlant(row.json) : undefined));
     const stored: (Promise<Outcome> | undefined)[] = [];
     for (const plant of plants) {
       const isValid = plant !== undefined && !(plant instanceof Refusal);
-      if (isValid) await waitForRate(parts.rateLimit, caller);
+      if (isValid) await waitForRate(parts.rateLimit, caller, exchange);
       stored.push(isValid ? create(parts.intake, plant, caller.name) : undefined);
       // It is awaited below; until then a rejection must not count as unhandled.
       stored.at(-1)?.catch(() => {});
@@ -93,7 +96,7 @@ export function mergeOutcomes(outcomes: readonly RowOutcome[]): RowOutcome[] {
   return merged;
 }
 
-async function waitForRate(rateLimit: RateLimit, caller: Caller): Promise<void> {
+async function waitForRate(rateLimit: RateLimit, caller: Caller, exchange: Exchange): Promise<void> {
   const rate = caller.rateLimit ?? rateLimit.rate;
   if (rate === undefined) return;
   for (;;) {
@@ -104,7 +107,8 @@ async function waitForRate(rateLimit: RateLimit, caller: Caller): Promise<void> 
       const message = `This token is over its rate limit. Try again in ${seconds} s.`;
       throw new HttpError("over-rate", message, { "Retry-After": String(seconds) });
     }
-    await sleep(waitMs);
+    exchange.refuseWhileDraining();
+    await sleep(Math.min(waitMs, rateWaitStepMs));
   }
 }
 

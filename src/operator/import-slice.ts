@@ -67,6 +67,7 @@ export const importSlice: Route<ImportSliceParts> = {
       const cursor = readText(values, "cursor");
       const last = readChoice(values, "last", ["true", "false"]) === "true";
       const isAllowed = gate.watch(exchange.header("authorization"), "plants:create");
+      exchange.refuseWhileDraining();
       if (running >= runningMax)
         throw new HttpError("too-busy", `${runningMax} imports are already running. Try again in a moment.`);
       running++;
