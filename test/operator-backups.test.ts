@@ -1,8 +1,18 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { appendFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
+import { ServiceBackups } from "../src/storage/sqlite/maintenance/service-backups.ts";
 import { plantStore } from "./command.ts";
 import {
   eventually,
@@ -142,6 +152,25 @@ test("without an entry in the audit trail, no backup is made, verified or downlo
   expect((await fetch(at + url)).status).toBe(500);
   const { backups: listed, last: unchanged, task } = await call("", "GET", at);
   expect({ backups: listed, last: unchanged, task }).toEqual({ backups, last, task: undefined } as never);
+});
+
+test.skipIf(process.platform !== "linux")("a backup that nobody reads is not open", async () => {
+  const backups = new ServiceBackups(running.database, backupFolder);
+  const [{ name } = { name: "" }] = backups.list();
+  expect(backups.read(name)).toBeDefined();
+  const opened = () => {
+    const links = readdirSync("/proc/self/fd").map((descriptor) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${descriptor}`);
+      } catch {
+        return "";
+      }
+    });
+    return links.filter((link) => link === join(backupFolder, name)).length;
+  };
+  // Long enough for the first to be opened as well.
+  for await (const piece of backups.read(name) ?? []) expect(piece.length).toBeGreaterThan(0);
+  await eventually(() => opened() === 0, 60_000);
 });
 
 test("a backup that fails is logged with the request that asked for it", async () => {

@@ -49,11 +49,15 @@ export class ServiceBackups {
 
   /** Undefined if there is none with that name. */
   read(name: string): AsyncIterable<Uint8Array> | undefined {
-    if (this.#find(name) === undefined) return undefined;
-    return createReadStream(join(this.folder, name), { highWaterMark: pieceBytes });
+    return this.#find(name) && readPieces(join(this.folder, name));
   }
 
   #find(name: string): BackupEntry | undefined {
     return this.list().find((entry) => entry.name === name);
   }
+}
+
+// A generator, so that the file is opened only once someone reads it: a download may still be refused.
+async function* readPieces(path: string): AsyncGenerator<Uint8Array, void, void> {
+  yield* createReadStream(path, { highWaterMark: pieceBytes });
 }
