@@ -1,98 +1,92 @@
-import { arch, platform, release } from "node:os";
-import packageFile from "../../package.json" with { type: "json" };
-import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
+import { type Config, readConfig } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
-import { connectionBudget, descriptorLimit } from "../http/wire/connection-limit.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import { realDataFile } from "../storage/sqlite/data-file-path.ts";
+import { diagnoseDatabase } from "../storage/postgres/diagnosis.ts";
+import { isServed } from "../storage/sqlite/reading/diagnosis.ts";
 import { type Command, jsonFlag } from "./command.ts";
-import { checkClock } from "./doctor/check-clock.ts";
-import { checkDataFile } from "./doctor/check-data-file.ts";
-import { checkDatabase } from "./doctor/check-database.ts";
-import { checkCertificate, checkModes } from "./doctor/check-files.ts";
-import { checkFilesystem, checkFolder, checkFreeSpace, nearestFolder } from "./doctor/check-folder.ts";
-import { checkFsync } from "./doctor/check-fsync.ts";
-import { checkIssuer, checkListeners } from "./doctor/check-network.ts";
-import { type Finding, findingsDocument, findingsOf, formatFindings } from "./doctor/finding.ts";
-import { formatCount } from "./progress-line.ts";
-import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
+import { checkDataFile, checkFolder, checkFsync, checkListener, type Facts } from "./doctor-checks.ts";
+import { describeFileError } from "./local-files.ts";
+import { escapeInvisible, formatColumns, green, printJson, red, yellow } from "./terminal.ts";
 
-const connectionsFew = 1000;
+interface Finding {
+  readonly check: string;
+  /** `fail` is what keeps the service from storing plants. */
+  readonly outcome: "ok" | "warn" | "fail";
+  readonly message: string;
+  readonly advice: string | null;
+}
+
+type Checks = Readonly<Record<string, () => Facts | Promise<Facts>>>;
+
+/** What to do if a check fails. */
+const remedies: Readonly<Record<string, string>> = {
+  folder: "Make the service's user its owner, free space, or name another folder with --database.",
+  fsync: "Plants cannot be stored there: free space, fix the permissions, or name another folder.",
+  "data file": "docs/operating.md describes recovery, under Crashes and Troubleshooting.",
+  database: "Check the server, the URL, the password, pg_hba.conf and the role.",
+  "public listener": "Free the address, or choose another with --listen.",
+  "operator listener": "Free the address, or choose another with --operator-listen.",
+};
 
 export const doctor: Command = {
   usage: "doctor",
-  summary: "check the machine, the settings and the store, and say what to do",
+  summary: "check the disk, the store and the addresses that the service needs",
   examples: ["plant-store doctor", "plant-store doctor --database /var/lib/plant-store/plants.db --json"],
   flags: { json: jsonFlag },
   settings: Object.keys(settings) as SettingName[],
   async run(args, terminal) {
-    const config = readConfig(args.sources);
-    const findings = (await checkAll(config, terminal)).map((finding) => ({
-      ...finding,
-      // It may quote a file or a server.
-      message: escapeInvisible(finding.message),
-    }));
-    if (args.has("json")) printJson(terminal, findingsDocument(findings));
+    const findings: Finding[] = [];
+    for (const [check, run] of Object.entries(checksFor(readConfig(args.sources))))
+      findings.push(await findingOf(check, run));
+    const worst = (["fail", "warn", "ok"] as const).find((outcome) =>
+      findings.some((finding) => finding.outcome === outcome),
+    );
+    if (args.has("json")) printJson(terminal, { result: worst, findings });
     else terminal.out(formatFindings(findings, terminal.colourOut));
-    return findings.some(({ outcome }) => outcome === "fail") ? 1 : 0;
+    return worst === "fail" ? 1 : 0;
   },
 };
 
-async function checkAll(config: Config, { environment }: Terminal): Promise<Finding[]> {
-  const { database, tlsKey, oidcIssuer } = config;
+function checksFor(config: Config): Checks {
+  const { database, listen, operatorListen, baseUrl, tlsCert, tlsClientCa } = config;
   const isFile = !isDatabaseUrl(database);
-  const secretsAndData = [
-    ...secretFiles(environment),
-    ...(tlsKey === undefined ? [] : [tlsKey]),
-    ...(isFile ? [database] : []),
-  ];
-  return [
-    checkRuntime(),
-    ...checkVariables(environment),
+  const secure = tlsCert !== undefined;
+  const path = baseUrl?.pathname.replace(/\/+$/, "") ?? "";
+  const publicListener = { ...listen, secure, path, needsCertificate: tlsClientCa !== undefined };
+  const operatorListener = operatorListen && { ...operatorListen, secure, path: "", needsCertificate: false };
+  const mayBeOurs = () => !isFile || isServed(database);
+  return {
     ...(isFile
-      ? [...checkDisk(database, environment["LD_PRELOAD"]), ...checkDataFile(database)]
-      : await checkDatabase(config)),
-    checkClock(),
-    checkDescriptors(),
-    ...checkListeners(config),
-    ...checkCertificate(config),
-    ...(oidcIssuer === undefined ? [] : [await checkIssuer(oidcIssuer)]),
-    ...checkModes(secretsAndData),
-  ];
+      ? {
+          folder: () => checkFolder(database),
+          fsync: () => checkFsync(database),
+          "data file": () => checkDataFile(database),
+        }
+      : { database: async () => ({ facts: await diagnoseDatabase(database, config) }) }),
+    "public listener": () => checkListener(publicListener, mayBeOurs()),
+    ...(operatorListener && { "operator listener": () => checkListener(operatorListener, mayBeOurs()) }),
+  };
 }
 
-function checkRuntime(): Finding {
-  const { name, version } = packageFile;
-  return findingsOf("runtime").ok(
-    `${name} ${version}, ${navigator.userAgent}, ${platform()} ${release()} ${arch()}`,
-  );
+/** One check that fails does not end the others. */
+async function findingOf(check: string, run: Checks[string]): Promise<Finding> {
+  try {
+    const { facts, doubts = [] } = await run();
+    const advice = doubts.filter(Boolean).join(" ");
+    return { check, outcome: advice === "" ? "ok" : "warn", message: facts, advice: advice || null };
+  } catch (error) {
+    return { check, outcome: "fail", message: describeFileError(error), advice: remedies[check] ?? null };
+  }
 }
 
-function checkVariables(environment: Terminal["environment"]): Finding[] {
-  return unknownVariables(environment).map((name) =>
-    findingsOf("settings").warn(
-      `${name} is not a setting, and has no effect`,
-      "Correct its name; plant-store config lists all.",
-    ),
-  );
-}
-
-function checkDisk(dataFile: string, preload: string | undefined): Finding[] {
-  const folder = nearestFolder(realDataFile(dataFile));
-  const { path } = folder;
-  return [checkFolder(folder), checkFilesystem(path), checkFreeSpace(path), checkFsync(path, preload)];
-}
-
-// Those of this process: a supervisor may set others for the service.
-function checkDescriptors(): Finding {
-  const { ok, warn } = findingsOf("descriptors");
-  const limit = descriptorLimit();
-  const { publicMax: connections } = connectionBudget();
-  const message = `a limit of ${formatCount(limit)} here allows ${formatCount(connections)} client connections`;
-  return connections < connectionsFew
-    ? warn(
-        message,
-        "Raise the limit: LimitNOFILE= in systemd, ulimits in Docker Compose, ulimit -n in a shell.",
-      )
-    : ok(message);
+/** One line for each finding, with what to do about it. */
+function formatFindings(findings: readonly Finding[], colour: boolean): string {
+  const marks = { ok: green("ok", colour), warn: yellow("warn", colour), fail: red("fail", colour) };
+  const rows = findings.map(({ check, outcome, message, advice }) => [
+    marks[outcome],
+    check,
+    // It may quote a file or a server.
+    escapeInvisible(advice === null ? message : `${message.replace(/\.$/, "")}. ${advice}`),
+  ]);
+  return `${formatColumns(rows)}\n`;
 }

@@ -38,25 +38,36 @@ export async function migrate(
   changes: TableChanges,
   migrations = landed,
 ): Promise<void> {
-  const read = async (statement: { text: string }): Promise<number> =>
-    Number((await connection.run(statement, [], migrateMsMax))[0]?.[0] ?? 0);
   const newest = migrations.at(-1)?.number ?? 0;
   // Without a lock first: a node may have no privilege to change the schema.
-  const found = await read(version).catch(unlessMissing);
-  await refuseUnknown(connection, found, migrations);
+  const found = await schemaVersion(connection, migrations);
   if (found === newest) return;
   refuseUnmigrated(found, changes);
   await connection.script(withoutTimeouts, migrateMsMax);
   await createFirstTable(connection);
   for (;;) {
     await connection.script("BEGIN", migrateMsMax);
-    const have = await read(lock).catch(whileLocked);
+    const have = await readVersion(connection, lock).catch(whileLocked);
     const next = migrations.find(({ number }) => number > have);
     if (next === undefined) break;
     await connection.script(next.sql, migrateMsMax);
     await connection.script(`UPDATE plant_store_schema SET version = ${next.number}; COMMIT`, migrateMsMax);
   }
   await connection.script("COMMIT", migrateMsMax);
+}
+
+/**
+ * The number of the schema; 0 if there are no tables yet.
+ * @throws DatabaseProblem the tables are from a newer version, or from before 1.0.0.
+ */
+export async function schemaVersion(connection: Connection, migrations = landed): Promise<number> {
+  const found = await readVersion(connection, version).catch(unlessMissing);
+  await refuseUnknown(connection, found, migrations);
+  return found;
+}
+
+async function readVersion(connection: Connection, statement: { text: string }): Promise<number> {
+  return Number((await connection.run(statement, [], migrateMsMax))[0]?.[0] ?? 0);
 }
 
 /** Further columns are ignored: CockroachDB adds one for a hash-sharded key. */

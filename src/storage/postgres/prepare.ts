@@ -58,15 +58,12 @@ export async function prepare(preparation: Preparation): Promise<void> {
   }
 }
 
-/** What the role of a node needs and does not have, on tables that exist. */
-export async function missingPrivileges(
-  connection: Connection,
-): Promise<{ readonly role: string; readonly lacks: readonly string[] }> {
+/** @throws DatabaseMisuse the role of a node lacks a privilege on the tables, which exist. */
+export async function expectPrivileges(connection: Connection): Promise<void> {
   const rows = await connection.run(missing, [], checkMsMax);
-  return {
-    role: rows[0]?.[0] ?? "",
-    lacks: rows.map(([, table, privilege]) => `${privilege} on the table ${table}`),
-  };
+  const lacks = rows.map(([, table, privilege]) => `${privilege} on the table ${table}`);
+  if (lacks.length > 0)
+    throw new DatabaseMisuse(`The database role ${rows[0]?.[0]} lacks ${lacks.join(", ")}; grant it.`);
 }
 
 async function prepareOnce({ open, changes }: Preparation): Promise<void> {
@@ -86,12 +83,6 @@ async function expectOwnSessions(one: Connection, other: Connection): Promise<vo
   await other.run(setName, ["other"], checkMsMax);
   const [row] = await one.run(readName, [], checkMsMax);
   if (row?.[0] !== "one") throw new DatabaseMisuse(`The database cannot be used: ${sharedSessionReason}.`);
-}
-
-async function expectPrivileges(connection: Connection): Promise<void> {
-  const { role, lacks } = await missingPrivileges(connection);
-  if (lacks.length > 0)
-    throw new DatabaseMisuse(`The database role ${role} lacks ${lacks.join(", ")}; grant it.`);
 }
 
 function problemOf(error: unknown, passwordMayChange: boolean): DatabaseProblem | undefined {

@@ -1,22 +1,18 @@
 import { existsSync } from "node:fs";
-import { readPragma } from "../connect.ts";
-import { realDataFile, refuseUnreadable } from "../data-file-path.ts";
+import { mayWrite, realDataFile, refuseUnreadable } from "../data-file-path.ts";
 import { fileSize } from "../durable-files.ts";
-import { type Failure, readMarker } from "../failure-marker.ts";
+import { readMarker, refuseReplaced } from "../failure-marker.ts";
 import { tryShared } from "../writer-lock.ts";
 import { openReadOnly } from "./open-read-only.ts";
 
 /** What a data file says about its own condition, read without changing it. */
 export interface DataFileDiagnosis {
-  /** Whether a service, or a command that writes plants, has it open. */
-  readonly hasWriter: boolean;
-  /** What the last process recorded when it no longer knew what was durable. */
-  readonly failure: Failure | undefined;
   readonly bytes: number;
   readonly walBytes: number;
-  readonly journalMode: string;
-  readonly pageBytes: number;
-  readonly lastPlantMs: number | undefined;
+  readonly writable: boolean;
+  readonly hasWriter: boolean;
+  /** The last process recorded that an fsync failed. */
+  readonly syncFailed: boolean;
 }
 
 /**
@@ -26,28 +22,24 @@ export interface DataFileDiagnosis {
 export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   const path = realDataFile(named);
   refuseUnreadable(path);
-  if (!existsSync(path) && !existsSync(`${path}-wal`)) return undefined;
   const failure = readMarker(path);
-  const hasWriter = isServed(path);
-  // Also refuses a file that is damaged, replaced or not ours.
-  using database = openReadOnly(path, { older: true });
-  const last = database
-    .query<{ at: bigint }, []>("SELECT created_at_ms AS at FROM plants ORDER BY seq DESC LIMIT 1")
-    .get();
+  refuseReplaced(path, failure);
+  if (!existsSync(path) && !existsSync(`${path}-wal`)) return undefined;
+  // Refuses a file that is damaged, replaced or not ours.
+  openReadOnly(path, { older: true }).close();
   return {
-    hasWriter,
-    failure,
     bytes: fileSize(path),
     walBytes: fileSize(`${path}-wal`),
-    journalMode: String(readPragma(database, "journal_mode")),
-    pageBytes: Number(readPragma(database, "page_size")),
-    lastPlantMs: last === null ? undefined : Number(last.at),
+    writable: mayWrite(path),
+    hasWriter: isServed(path),
+    syncFailed: failure !== undefined,
   };
 }
 
-function isServed(path: string): boolean {
+/** Whether a service, or a command that writes plants, has the data file open. */
+export function isServed(named: string): boolean {
   try {
-    using lock = tryShared(path);
+    using lock = tryShared(realDataFile(named));
     return lock === undefined;
   } catch {
     // Without a lock file no process has ever written.
