@@ -91,6 +91,11 @@ export async function startService(
   const tokens = await unlessUnavailable(() => store.tokens.all());
   if (tokens !== undefined) gate.update(tokens);
 
+  const reportLoss = async (reason: DataFileReplaced): Promise<void> => {
+    if (reason.how === "replaced") return events.dataFileReplaced(reason, reason.copyCommands);
+    // Where that cannot be read either, the log says that no backup is known.
+    events.dataFileOverwritten(reason, await store.lastBackup?.().catch(() => undefined));
+  };
   const intake = new Intake({
     store: store.plants,
     pendingMax: config.pendingMax,
@@ -102,7 +107,7 @@ export async function startService(
       broken = true;
       // This process alone has everything that is stored, so it stays until it is told to stop.
       lostDataFile = reason instanceof DataFileReplaced;
-      if (reason instanceof DataFileReplaced) return events.dataFileReplaced(reason, reason.copyCommands);
+      if (reason instanceof DataFileReplaced) return void reportLoss(reason);
       events.outcomeUnknown(reason);
       failed.resolve(reason);
     },

@@ -69,7 +69,7 @@ function runCommands(log: string, file: string): string {
 }
 
 const sentence = (file: string) =>
-  `plant-store: ${file} or its WAL was deleted or replaced while the service ran: run \`plant-store restore\` with the copy that its log says how to make, or with a backup; or, to use the file that is there now, first move ${file}-wal and ${file}-shm away, and only then delete ${file}.failure.json.\n`;
+  `plant-store: ${file} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore\` with the copy that its log says how to make, or with a backup; or, to use the file that is there now, first move ${file}-wal and ${file}-shm away, and only then delete ${file}.failure.json.\n`;
 
 async function stop(service: Serving): Promise<number | null> {
   service.child.kill("SIGTERM");
@@ -268,6 +268,71 @@ describe.skipIf(process.platform !== "linux")("a data file that is lost while th
     expect(await create(service.url, 2)).toBe(503);
     const commands = commandsIn(service.err()).replaceAll(`${data}/`, `${folder.path}/`);
     expect(spawnSync("sh", ["-c", commands]).status).toBe(0);
+  });
+});
+
+describe("a data file that is overwritten while the service runs", () => {
+  test.each([
+    ["by a backup", (file: string, backup: string) => copyFileSync(backup, file)],
+    ["by a truncation", (file: string) => truncateSync(file, 100)],
+    ["by a truncation of its WAL", (file: string) => truncateSync(`${file}-wal`, 0)],
+  ])(
+    "(%s) is noticed, no checkpoint follows, and the log names the backup to restore",
+    async (_, overwrite) => {
+      using folder = temporaryFolder();
+      const [file, backup] = [join(folder.path, "plants.db"), join(folder.path, "backup.db")];
+      await using service = await start(file);
+      for (let id = 1; id <= 20; id++) expect(await create(service.url, id)).toBe(200);
+      expect((await plantStore(["backup", backup, "--database", file])).code).toBe(0);
+      const load = Array.from({ length: 4 }, async (_, client) => {
+        for (let id = 1000 * (client + 1); ; id++) {
+          const response = await post(service.url, JSON.stringify({ id, name: "under load" }));
+          if (response.status !== 200) return ((await response.json()) as { error: number }).error;
+        }
+      });
+      overwrite(file, backup);
+      expect(await Promise.all(load)).toEqual([50302, 50302, 50302, 50302]);
+      await eventually(() =>
+        service.err().includes("was overwritten; stop the service, and restore the last backup"),
+      );
+      const [sha256 = "missing"] = readFileSync(`${backup}.sha256`, "utf8").split(" ");
+      expect(service.err()).toContain(`"plant_store.last_backup_sha256":"${sha256}"`);
+      expect(service.err()).not.toContain("/proc/");
+      expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
+      const before = readFileSync(file);
+      expect(await stop(service)).toBe(1);
+      expect(service.err()).not.toContain("every acknowledged plant is on disk");
+      expect(readFileSync(file).equals(before)).toBe(true);
+      expect(await refusedStart(file)).toBe(sentence(file));
+    },
+  );
+
+  test("is not one that others checkpoint: a reader every moment, sqlite3, and a token command", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    await using running = await startTestService({}, file);
+    let [id, stopping] = [0, false];
+    const load = Array.from({ length: 4 }, async () => {
+      while (!stopping) expect(await create(running.url, id++, "x".repeat(5000))).toBe(200);
+    });
+    using reader = new Database(file);
+    using sqlite3 = new Database(file);
+    for (const mode of ["PASSIVE", "RESTART", "TRUNCATE", "PASSIVE", "TRUNCATE"]) {
+      reader.run("BEGIN");
+      reader.query("SELECT count(*) FROM plants").get();
+      const before = id;
+      await eventually(() => id > before + 50);
+      reader.run("ROLLBACK");
+      sqlite3.query(`PRAGMA wal_checkpoint(${mode})`).get();
+      const args = ["token", "create", "--name", `during ${before}`, "--database", file];
+      expect((await plantStore(args)).code).toBe(0);
+    }
+    stopping = true;
+    await Promise.all(load);
+    expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
+    await running.service.close("test");
+    expect(running.logged.join("")).toContain("every acknowledged plant is on disk");
+    expect(storedPlants(file)).toHaveLength(id);
   });
 });
 

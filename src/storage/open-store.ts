@@ -35,11 +35,11 @@ export async function openStore(setting: StoreSetting, events: StoreEvents = {})
 
 /** The same for a service, which does not wait for an unreachable server: the store opens in the background. */
 export async function openServiceStore(
-  setting: StoreSetting,
+  setting: StoreSetting & { readonly drainTimeoutMs: number },
   events: OpeningEvents & StoreEvents,
 ): Promise<Store> {
   const { database } = setting;
-  if (!isDatabaseUrl(database)) return new SqliteStore(database, events);
+  if (!isDatabaseUrl(database)) return new SqliteStore(database, events, setting.drainTimeoutMs);
   const waiting = Promise.withResolvers<void>();
   const onWaiting = (reason: string): void => {
     events.onWaiting(reason);

@@ -21,6 +21,8 @@ export interface Store extends AsyncDisposable {
 export interface LastBackup {
   /** When it was started: it has every plant acknowledged before. */
   readonly atMs: number;
+  /** Of its file. */
+  readonly sha256: string;
 }
 
 /** What a store reports in addition to its results. */
@@ -42,13 +44,15 @@ export interface StoreEvents {
   readonly clockBeforeLastPlant?: (lastMs: number, nowMs: number) => void;
 }
 
-/** The data file or its WAL was deleted or replaced: only this process still has both open. */
+/** The data file or its WAL was deleted or replaced, so only this process still has both open; or it was overwritten. */
 export class DataFileReplaced extends OutcomeUnknown {
-  /** What copies both from this process, for a shell; undefined where the system has no /proc. */
+  readonly how: "replaced" | "overwritten";
+  /** What copies both from this process, for a shell; undefined if there is nothing to copy, or no /proc. */
   readonly copyCommands: string | undefined;
 
-  constructor(message: string, copyCommands: string | undefined) {
+  constructor(message: string, how: "replaced" | "overwritten", copyCommands: string | undefined) {
     super(message);
+    this.how = how;
     this.copyCommands = copyCommands;
   }
 }

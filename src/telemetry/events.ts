@@ -107,6 +107,17 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
           : "the data file was lost, and this process alone has everything; run the commands, stop it, and restore the copy",
         { "exception.message": reason.message, "plant_store.commands": copyCommands },
       ),
+    dataFileOverwritten: (reason: Error, lastBackup: { atMs: number; sha256: string } | undefined) =>
+      log.error(
+        lastBackup === undefined
+          ? "the data file was overwritten, and no backup is known; stop the service, and restore one if you have it"
+          : "the data file was overwritten; stop the service, and restore the last backup",
+        {
+          "exception.message": reason.message,
+          "plant_store.last_backup": lastBackup && isoTime(lastBackup.atMs),
+          "plant_store.last_backup_sha256": lastBackup?.sha256,
+        },
+      ),
     clockBeforeLastPlant: (lastMs: number, nowMs: number) =>
       log.warn("the clock is before the time of the last plant; new plants get the clock's time", {
         "plant_store.clock": isoTime(nowMs),

@@ -7,7 +7,7 @@ import { makeDirectory, openNew, syncDirectory, syncFile } from "./durable-files
 
 /**
  * Why the last process no longer knew what is durable: a sync failed, so pages that the kernel marks clean may not be on disk; or
- * the data file or its WAL was deleted or replaced while it was open.
+ * the data file or its WAL was deleted, replaced or overwritten while it was open.
  */
 export interface Failure {
   readonly reason: "sync-failed" | "replaced";
@@ -82,6 +82,6 @@ export function removeMarker(path: string): void {
 export function refuseReplaced(path: string, failure: Failure | undefined): void {
   if (failure?.reason !== "replaced") return;
   throw new DataFileProblem(
-    `${path} or its WAL was deleted or replaced while the service ran: run \`plant-store restore\` with the copy that its log says how to make, or with a backup; or, to use the file that is there now, first move ${path}-wal and ${path}-shm away, and only then delete ${markerFile(path)}.`,
+    `${path} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore\` with the copy that its log says how to make, or with a backup; or, to use the file that is there now, first move ${path}-wal and ${path}-shm away, and only then delete ${markerFile(path)}.`,
   );
 }

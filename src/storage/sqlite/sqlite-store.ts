@@ -9,11 +9,13 @@ import { SqliteTokens } from "./sqlite-tokens.ts";
 import { checkpointBeforeClose } from "./truncate-wal.ts";
 import type { WriterLock } from "./writer-lock.ts";
 import { Checkpointer } from "./writing/checkpointer.ts";
-import { DataFileWatch, type WatchedFile } from "./writing/data-file-watch.ts";
+import { DataFileWatch, type Loss } from "./writing/data-file-watch.ts";
 import { openWriter } from "./writing/open-writer.ts";
 import { SqlitePlants } from "./writing/sqlite-plants.ts";
 import { takeOverSync } from "./writing/wal-sync.ts";
 import { Writer } from "./writing/writer.ts";
+
+const closeMsMaxDefault = 10_000;
 
 /** The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others only read. */
 export class SqliteStore implements AsyncDisposable {
@@ -25,6 +27,7 @@ export class SqliteStore implements AsyncDisposable {
   readonly failure: Promise<OutcomeUnknown>;
   readonly #failure = Promise.withResolvers<OutcomeUnknown>();
   readonly #events: StoreEvents;
+  readonly #closeMsMax: number;
   readonly #path: string;
   readonly #database: Database;
   readonly #lock: WriterLock;
@@ -33,7 +36,9 @@ export class SqliteStore implements AsyncDisposable {
   readonly #writer: Writer;
   #failed = false;
 
-  constructor(path: string, events: StoreEvents = {}) {
+  /** On close, a checkpoint in progress has `closeMsMax` to end. */
+  constructor(path: string, events: StoreEvents = {}, closeMsMax = closeMsMaxDefault) {
+    this.#closeMsMax = closeMsMax;
     this.failure = this.#failure.promise;
     this.#events = events;
     const { database, path: real, lock, shared } = openWriter(path, events);
@@ -41,13 +46,14 @@ export class SqliteStore implements AsyncDisposable {
     this.#database = database;
     this.#lock = lock;
     if (shared) events.dataFileShared?.();
-    this.#watch = new DataFileWatch(real, (file) => this.#replaced(file));
+    this.#watch = new DataFileWatch(real, (loss) => this.#lost(loss));
     this.#checkpointer = new Checkpointer(database, real, this.#watch.data, {
       failed: (reason) => this.#fail(reason, { reason: "sync-failed" }),
       walGrown: (bytes) => events.walGrown?.(bytes),
       synced: (tookMs) => events.synced?.("data", tookMs),
       checkpointed: (succeeded) => events.checkpointed?.(succeeded),
       whilePaused: (work) => this.#writer.whilePaused(work),
+      filesAreIntact: () => this.#watch.check(),
     });
     this.#writer = new Writer(database, {
       committed: (tookMs) => {
@@ -74,12 +80,12 @@ export class SqliteStore implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watch.stop();
-    // Closing would delete the WAL of the file that is at the path now.
-    if (!this.#failed) await this.#watch.check();
     await this.archive.close();
+    if (!this.#failed) await this.#checkpointer.stop(this.#closeMsMax);
+    // Closing would checkpoint into another file, and delete the WAL of the one that is at the path now.
+    if (!this.#failed) this.#watch.check();
     // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.
     if (this.#failed) return;
-    await this.#checkpointer.stop();
     const failure = checkpointBeforeClose(this.#database);
     if (failure !== undefined) return this.#fail(failure, { reason: "sync-failed" });
     // The last connection to close deletes the WAL.
@@ -88,10 +94,12 @@ export class SqliteStore implements AsyncDisposable {
     this.#lock[Symbol.dispose]();
   }
 
-  #replaced(file: WatchedFile): void {
+  #lost({ file, how }: Loss): void {
     const what = file === "wal" ? "WAL" : "data file";
-    const message = `The ${what} was deleted or replaced while it was open.`;
-    this.#fail(new DataFileReplaced(message, this.#watch.copyCommands()), { reason: "replaced" });
+    const happened = how === "replaced" ? "deleted or replaced" : "overwritten";
+    const message = `The ${what} was ${happened} while it was open.`;
+    const commands = how === "replaced" ? this.#watch.copyCommands() : undefined;
+    this.#fail(new DataFileReplaced(message, how, commands), { reason: "replaced" });
   }
 
   #fail(reason: OutcomeUnknown, marker: Failure): void {

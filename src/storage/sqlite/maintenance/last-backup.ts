@@ -40,9 +40,9 @@ export async function readLastBackup(path: string): Promise<LastBackup | undefin
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
-  const at = /"at":"([^"]+)"/.exec(text)?.[1] ?? "";
-  const atMs = Date.parse(at);
-  return Number.isNaN(atMs) ? undefined : { atMs };
+  const field = (name: string) => new RegExp(`"${name}":"([^"]+)"`).exec(text)?.[1] ?? "";
+  const atMs = Date.parse(field("at"));
+  return Number.isNaN(atMs) ? undefined : { atMs, sha256: field("sha256") };
 }
 
 export function removeBackupRecord(path: string): void {

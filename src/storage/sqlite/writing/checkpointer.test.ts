@@ -22,6 +22,7 @@ function opened(walBytesWarn: number) {
   const failed: string[] = [];
   const checkpoints: boolean[] = [];
   const paused: string[] = [];
+  const files = { intact: true };
   const checkpointer = new Checkpointer(
     database,
     path,
@@ -36,6 +37,7 @@ function opened(walBytesWarn: number) {
         await work();
         paused.push(failed.length === 0 ? "end" : "end after a failure");
       },
+      filesAreIntact: () => files.intact,
     },
     walBytesWarn,
   );
@@ -50,6 +52,7 @@ function opened(walBytesWarn: number) {
     failed,
     checkpoints,
     paused,
+    files,
     checkpointer,
     /** One commit, large enough for a checkpoint or not. */
     commit(size: "huge" | "small"): void {
@@ -66,7 +69,7 @@ function opened(walBytesWarn: number) {
     },
     async [Symbol.asyncDispose]() {
       watch.stop();
-      await checkpointer.stop();
+      await checkpointer.stop(10_000);
       database.close();
       watch.closeFiles();
       lock[Symbol.dispose]();
@@ -233,6 +236,36 @@ describe("a checkpoint thread", () => {
     for (let commits = 0; commits < 64; commits++) store.commit("small");
     expect(store.checkpointed()).toBeGreaterThan(4000n);
     expect(store.failed).toEqual([]);
+  });
+
+  test("is not asked when the files are not the ones that were opened", async () => {
+    using thread = cuedThread();
+    await using store = opened(1_000_000_000);
+    store.files.intact = false;
+    store.commit("huge");
+    expect(thread.calls).toEqual([]);
+    expect(store.checkpointed()).toBe(0n);
+    thread.end();
+  });
+
+  test("that fails while the store is being closed has failed as at any other time", async () => {
+    using thread = cuedThread();
+    await using store = opened(1_000_000_000);
+    store.commit("huge");
+    const stopped = store.checkpointer.stop(60_000);
+    await thread.answer(0, "SQLITE_IOERR_FSYNC", "disk I/O error");
+    await stopped;
+    expect(store.failed).toEqual(["A checkpoint failed: SQLITE_IOERR_FSYNC."]);
+    thread.end();
+  });
+
+  test("that does not end in time when the store is closed has an unknown outcome", async () => {
+    using thread = cuedThread();
+    await using store = opened(1_000_000_000);
+    store.commit("huge");
+    await store.checkpointer.stop(1);
+    expect(store.failed).toEqual(["A checkpoint failed: it did not end in 0.001 s."]);
+    thread.end();
   });
 
   test("that is halted is asked for no further checkpoint, nor is the writer", async () => {

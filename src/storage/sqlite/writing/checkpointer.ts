@@ -31,6 +31,8 @@ export interface CheckpointHooks {
   readonly checkpointed: (succeeded: boolean) => void;
   /** Runs the work while no transaction begins. */
   readonly whilePaused: (work: () => Promise<void>) => Promise<void>;
+  /** Whether the files are still the ones that were opened; if not, that was reported, and nothing may be checkpointed. */
+  readonly filesAreIntact: () => boolean;
 }
 
 // The WAL is checkpointed at this many frames. Four times SQLite's default: pages that change often are written to the data
@@ -65,6 +67,8 @@ export class Checkpointer {
   #commitsSince = 0;
   #warned = false;
   #stopped = false;
+  #stopping = false;
+  #running: Promise<void> | undefined;
 
   constructor(
     database: Database,
@@ -86,7 +90,7 @@ export class Checkpointer {
 
   /** To be called after every commit. */
   committed(): void {
-    if (this.#rounds > 0 || this.#stopped) return;
+    if (this.#rounds > 0 || this.#stopped || this.#stopping) return;
     if (this.#thread === undefined || this.#length === undefined) return this.#checkpointAlone();
     const frames = Number(this.#length.get()?.log ?? 0n);
     if (frames < this.#lastFrames) this.#checkpointAtFrames = walFramesMax;
@@ -99,8 +103,17 @@ export class Checkpointer {
     this.#stopped = true;
   }
 
-  /** Stops the thread; to be called before the database is closed. */
-  async stop(): Promise<void> {
+  /**
+   * Stops the thread; to be called before the database is closed. A checkpoint in progress has that long to end, and its failure
+   * counts as at any other time.
+   */
+  async stop(msMax: number): Promise<void> {
+    this.#stopping = true;
+    const late = Promise.withResolvers<boolean>();
+    const timer = setTimeout(late.resolve, msMax, true);
+    if (await Promise.race([this.#running, late.promise])) this.#fail(`it did not end in ${msMax / 1000} s`);
+    clearTimeout(timer);
+    if (this.#stopped) return;
     this.halt();
     await this.#thread?.stop();
   }
@@ -124,11 +137,12 @@ export class Checkpointer {
 
   #ask(): void {
     this.#rounds++;
-    void this.#askThread();
+    this.#running = this.#askThread();
   }
 
   // Its outcome is dealt with before the pause ends: after a failed fsync no transaction may begin.
   async #askThread(isLast = false): Promise<void> {
+    if (!this.#hooks.filesAreIntact()) return;
     await this.#thread?.ask("checkpoint").then(
       (syncMs) => {
         this.#hooks.synced(syncMs);
@@ -141,11 +155,11 @@ export class Checkpointer {
   #checkpointed(isLast: boolean): void {
     if (this.#stopped) return;
     const left = this.#framesLeft();
-    if (isLast || left === 0) {
+    if (isLast || left === 0 || this.#stopping) {
       this.#hooks.checkpointed(true);
       this.#finish(left);
     } else if (left > tailFramesMax && this.#rounds < roundsMax) this.#ask();
-    else void this.#hooks.whilePaused(() => this.#askThread(true));
+    else this.#running = this.#hooks.whilePaused(() => this.#askThread(true));
   }
 
   #notCheckpointed(error: Error): void {
@@ -178,6 +192,7 @@ export class Checkpointer {
 
   /** Checkpoints on the writer's own connection; returns how many frames are left. */
   #checkpointRest(): number {
+    if (!this.#hooks.filesAreIntact()) return Number.POSITIVE_INFINITY;
     try {
       const { log, checkpointed } = this.#checkpoint.get() ?? { log: 0n, checkpointed: 0n };
       this.#hooks.checkpointed(true);

@@ -22,8 +22,9 @@ function watched() {
   const path = join(data, "plants.db");
   writeFileSync(path, "");
   writeFileSync(`${path}-wal`, "");
+  writeFileSync(`${path}-shm`, "");
   const lost: string[] = [];
-  const watch = new DataFileWatch(path, (file) => lost.push(file));
+  const watch = new DataFileWatch(path, ({ file, how }) => lost.push(`${file} ${how}`));
   watch.stop();
   return {
     data,
@@ -51,7 +52,7 @@ for (const [file, end] of [
         writeFileSync(`${files.path}-other`, "");
         renameSync(`${files.path}-other`, files.path + end);
       }
-      expect([await files.check(), files.lost]).toEqual([false, [file]]);
+      expect([await files.check(), files.lost]).toEqual([false, [`${file} replaced`]]);
     });
   }
 }
@@ -77,7 +78,9 @@ test.skipIf(process.platform !== "linux")(
     rmSync(files.path);
     rmSync(`${files.path}-wal`);
     expect(spawnSync("sh", ["-c", files.commands() ?? ""]).status).toBe(0);
-    const copies = readdirSync(files.data).sort();
+    const copies = readdirSync(files.data)
+      .filter((name) => name.includes(".rescued-"))
+      .sort();
     expect(copies.map((name) => readFileSync(join(files.data, name), "utf8"))).toEqual(["data", "frames"]);
     expect(copies).toEqual([expect.stringMatching(/^plants\.db\.rescued-/), `${copies[0]}-wal`]);
   },
