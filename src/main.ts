@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
+import { cannotBe } from "./cli/local-files.ts";
 import { runCommand } from "./cli/run.ts";
 import type { Terminal } from "./cli/terminal.ts";
 import { writeNoCoreFile } from "./no-core-file.ts";
@@ -13,10 +14,10 @@ const { stdout, stderr, env } = process;
 const sameSignalMs = 1000;
 const columnsStandard = 80;
 
-// A reader that has seen enough (`plant-store list | head -1`) is not an error.
-stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-});
+type WriteError = NodeJS.ErrnoException | null | undefined;
+/** The first error of everything written so far. Bun may call the callback of a write before that of an earlier one. */
+const output: { written: Promise<WriteError> } = { written: Promise.resolve(undefined) };
+stdout.on("error", () => {});
 // A log that cannot be written, on a full disk for example, must not change what the command does or its exit code.
 stderr.on("error", () => {});
 
@@ -24,8 +25,12 @@ const terminal: Terminal = {
   environment: env,
   readFile: (path) => readFileSync(path, "utf8"),
   input: () => process.stdin,
-  out: (text) => void stdout.write(text),
-  outWithBackpressure: (data) => new Promise((resolve) => stdout.write(data, (error) => resolve(!error))),
+  out: writeOut,
+  outWithBackpressure(data) {
+    writeOut(data);
+    return outFlushed();
+  },
+  outFlushed,
   err: (text) => void stderr.write(text),
   note: (text) => void stderr.write(text),
   colourOut: stdout.isTTY === true && !env["NO_COLOR"],
@@ -51,6 +56,18 @@ process.on("uncaughtException", (error) => {
 });
 
 process.exitCode = await runCommand(process.argv.slice(2), terminal);
+
+function writeOut(data: string | Uint8Array): void {
+  const error = new Promise<WriteError>((resolve) => stdout.write(data, resolve));
+  output.written = Promise.all([output.written, error]).then(([first, own]) => first ?? own);
+}
+
+async function outFlushed(): Promise<boolean> {
+  const error = await output.written;
+  // A reader that has seen enough (`plant-store list | head -1`) is not an error.
+  if (error && error.code !== "EPIPE") throw cannotBe("written", "standard output", error);
+  return !error;
+}
 
 /** As a crash would: whatever is open stays as it is, for recovery at the next start. */
 function end(code: number): never {

@@ -31,6 +31,7 @@ export async function runInProcess(
       written.out += text;
       return true;
     },
+    outFlushed: async () => true,
     err: collect("err"),
     note: collect("err"),
     colourOut: false,

@@ -72,6 +72,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     }
     if (args[0] === "help" || args.includes("--help") || args.includes("-h")) {
       terminal.out(help(args[0] === "help" ? args.slice(1) : args, terminal.colourOut));
+      await terminal.outFlushed();
       return exitCodes.success;
     }
     const [name, command] =
@@ -83,7 +84,10 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     if (command !== serve)
       for (const warning of [...passwordWarnings(parsed), ...tokenFileWarnings(command, terminal)])
         terminal.err(`plant-store: ${warning}.\n`);
-    return await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
+    const code = await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
+    // The service goes on without its greeting.
+    if (command !== serve) await terminal.outFlushed();
+    return code;
   } catch (error) {
     const code = reportError(error, terminal, named || (args[0] === "token" ? "token" : ""));
     return error instanceof OutcomeUnknown ? terminal.exitWithoutClosing(code) : code;

@@ -59,6 +59,7 @@ export const serve: Command = {
     ];
     for (const warning of [...passwordWarnings(args), ...exposureWarnings(files)]) log.warn(warning);
     terminal.out(startupMessage(service, config, terminal));
+    terminal.outFlushed().catch((error: Error) => log.warn(error.message));
     logFirstToken(service.firstToken, log);
     void service.opened?.then(
       (token) => {

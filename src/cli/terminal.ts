@@ -16,8 +16,13 @@ export interface Terminal {
   readonly input: () => AsyncIterable<Uint8Array> & { destroy(): void };
   /** Writes data to standard output. */
   readonly out: (text: string) => void;
-  /** Writes much data to standard output: resolves when more can be written, or with false if the reader is gone. */
+  /**
+   * Writes much data to standard output: resolves when more can be written, or with false if the reader is gone.
+   * @throws FileProblem it cannot be written, such as to a full disk.
+   */
   readonly outWithBackpressure: (data: string | Uint8Array) => Promise<boolean>;
+  /** The same after everything that was written before. */
+  readonly outFlushed: () => Promise<boolean>;
   /** Writes messages to standard error: errors, warnings, progress, the log. */
   readonly err: (text: string) => void;
   /** The same for messages that --quiet leaves out: what was done, and hints. */
