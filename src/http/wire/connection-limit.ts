@@ -26,7 +26,7 @@ export function connectionBudget(descriptors = descriptorLimit()): ConnectionBud
 
 // Node has no getrlimit, and Bun has raised the limit by the time this runs. Linux shows it as a file; elsewhere a shell
 // inherits it and says what it is.
-export function descriptorLimit(): number {
+function descriptorLimit(): number {
   const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limitsFile())?.[1] ?? shellLimit();
   return soft === "unlimited" ? Number.POSITIVE_INFINITY : Number(soft) || descriptorsUsual;
 }
