@@ -1,4 +1,4 @@
-import { type Bytes, concat, isSpace, noBytes, openBrace, openBracket } from "./bytes.ts";
+import { type Bytes, isSpace, openBrace, openBracket } from "./bytes.ts";
 import { CsvRows } from "./csv-rows.ts";
 import { BrokenFile, FormatError, type InputRow, type RowReader } from "./input-row.ts";
 import { JsonArrayRows } from "./json-array-rows.ts";
@@ -15,26 +15,17 @@ export function rowReaderFor(format: FileFormat, rowBytesMax: number): RowReader
 }
 
 /**
- * The rows of a file that arrives in chunks. A byte order mark at its start is skipped.
+ * The rows of a file that arrives in chunks, without its byte order mark.
  * @throws FormatError, BrokenFile
  */
 export async function* readRows(
   chunks: AsyncIterable<Bytes>,
   reader: RowReader,
 ): AsyncGenerator<InputRow, void, void> {
-  let opening: Bytes | undefined = noBytes;
   for await (const chunk of chunks) {
-    let bytes = chunk;
-    if (opening !== undefined) {
-      opening = concat(opening, chunk);
-      if (opening.length < byteOrderMark.length) continue;
-      bytes = withoutBom(opening);
-      opening = undefined;
-    }
-    yield* await reader.push(bytes);
+    yield* await reader.push(chunk);
     if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
   }
-  if (opening !== undefined) yield* await reader.push(opening);
   yield* await reader.end();
   if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
 }

@@ -42,7 +42,7 @@ async function readable(format: FileFormat, text: string | Uint8Array<ArrayBuffe
 
 describe("NDJSON", () => {
   test("has a row on each line that is not empty", async () => {
-    expect(await readable("ndjson", '\ufeff{"id":1}\r\n\n  \n{"id":2}\nnot json\n{"id":3}')).toEqual([
+    expect(await readable("ndjson", '{"id":1}\r\n\n  \n{"id":2}\nnot json\n{"id":3}')).toEqual([
       [1, '{"id":1}'],
       [4, '{"id":2}'],
       [5, "not json"],
@@ -145,7 +145,7 @@ describe("a JSON array", () => {
 describe("CSV", () => {
   test("reads columns in any order, quotes and line breaks in quotes, and distinguishes no tag from an empty one", async () => {
     const text =
-      '\ufefftag,note,name,id\r\nindoor,x,Fern,1\r\n,,"Lily, ""white""",-2\n"",y,"two\r\nlines",9223372036854775807\n\nt,z,Ivy,x1\nt,z,Moss,1.0';
+      'tag,note,name,id\r\nindoor,x,Fern,1\r\n,,"Lily, ""white""",-2\n"",y,"two\r\nlines",9223372036854775807\n\nt,z,Ivy,x1\nt,z,Moss,1.0';
     expect(await readable("csv", text)).toEqual([
       [2, '{"id":1,"name":"Fern","tag":"indoor"}'],
       [3, '{"id":-2,"name":"Lily, \\"white\\""}'],
@@ -307,7 +307,7 @@ for (const format of ["ndjson", "json", "csv"] as const) {
 }
 
 test("every plant written as CSV is read back exactly", async () => {
-  const text = fc.string({ unit: "binary", maxLength: 20 }).filter((value) => !value.startsWith("\ufeff"));
+  const text = fc.string({ unit: "binary", maxLength: 20 });
   const plant = fc.record({
     id: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
     name: text,

@@ -1,12 +1,13 @@
 import { createReadStream, statSync } from "node:fs";
 import { Readable } from "node:stream";
 import { isGzip, refuseOtherEncodings } from "../../files/detect-source.ts";
+import { withoutBom } from "../../files/read-rows.ts";
 import { cannotBe, FileProblem } from "../local-files.ts";
 import type { Terminal } from "../terminal.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
 
-/** What is imported, decompressed. */
+/** What is imported, decompressed and without a byte order mark. */
 export interface Input extends Disposable {
   readonly gzip: boolean;
   /** The first bytes, from which the format is detected. */
@@ -81,8 +82,9 @@ async function peek(source: Chunks): Promise<Pick<Input, "opening" | "chunks">> 
     first.push(next.value);
     bytes += next.value.length;
   }
-  const opening =
-    first.length === 1 && first[0] !== undefined ? first[0] : new Uint8Array(Buffer.concat(first));
+  const opening = withoutBom(
+    first.length === 1 && first[0] !== undefined ? first[0] : new Uint8Array(Buffer.concat(first)),
+  );
   async function* chunks() {
     if (opening.length > 0) yield opening;
     yield* { [Symbol.asyncIterator]: () => iterator };
