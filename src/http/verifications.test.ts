@@ -1,6 +1,13 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "bun";
-import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from "jose";
+import {
+  createLocalJWKSet,
+  exportJWK,
+  generateKeyPair,
+  type JWTVerifyOptions,
+  jwtVerify,
+  SignJWT,
+} from "jose";
 import { eventually, sendRaw, untilContinue } from "../../test/harness.ts";
 import { Gate } from "../access/gate.ts";
 import { JwtVerifier } from "../access/oidc/jwt-verifier.ts";
@@ -135,7 +142,12 @@ test("a body that arrives while the keys change is to be sent again, and then it
     authorizationEndpoint: undefined,
     tokenEndpoint: undefined,
   };
-  const keySet = () => ({ provider, find: createLocalJWKSet(provider), accepted: new Map() });
+  const find = createLocalJWKSet(provider);
+  const keySet = () => ({
+    provider,
+    verify: (token: string, options: JWTVerifyOptions) => jwtVerify(token, find, options),
+    accepted: new Map(),
+  });
   const keys = { current: keySet(), fetchUnknown: async () => {} };
   const { gate, listener } = listen(new JwtVerifier(settings, keys));
   const jwt = await new SignJWT({ scope: "operator" })

@@ -80,14 +80,9 @@ export class JwtVerifier {
     const { current } = this.#keys;
     if (current === undefined) return "issuer-unavailable";
     const { issuer, audience } = this.#settings;
-    const { jwtVerify } = await import("jose");
-    const verified = await jwtVerify(jwt, current.find, {
-      issuer,
-      audience,
-      algorithms,
-      clockTolerance: clockToleranceSeconds,
-      requiredClaims: ["exp"],
-    }).catch(() => undefined);
+    const times = { requiredClaims: ["exp"], clockTolerance: clockToleranceSeconds };
+    const options = { issuer, audience, algorithms, ...times };
+    const verified = await current.verify(jwt, options).catch(() => undefined);
     // The keys have changed meanwhile: this token's may be gone.
     if (current !== this.#keys.current) return this.#check(jwt);
     const caller = verified && callerOf(verified.payload, this.#settings);

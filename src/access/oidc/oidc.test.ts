@@ -342,7 +342,7 @@ describe("verifications", () => {
     const keys = {
       current: {
         provider: { keys: [jwk], authorizationEndpoint: undefined, tokenEndpoint: undefined },
-        find: () => new Promise<never>((_, reject) => checking.push(() => reject(new Error("no such key")))),
+        verify: () => new Promise<never>((_, reject) => checking.push(() => reject(new Error("forged")))),
         accepted: new Map(),
       },
       fetchUnknown: () => fetching,

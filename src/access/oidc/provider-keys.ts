@@ -1,10 +1,11 @@
-import type { JWTVerifyGetKey } from "jose";
+import type { JWTVerifyOptions, JWTVerifyResult } from "jose";
 import type { JwtCaller } from "./jwt-caller.ts";
 import { type Fetch, fetchProvider, type Provider } from "./provider.ts";
 
 export interface KeySet {
   readonly provider: Provider;
-  readonly find: JWTVerifyGetKey;
+  /** @throws JOSEError the token is not valid, or not signed with one of these keys. */
+  readonly verify: (jwt: string, options: JWTVerifyOptions) => Promise<JWTVerifyResult>;
   /** The callers whose tokens passed, oldest first; by digest, so that its size does not depend on the tokens'. */
   readonly accepted: Map<string, JwtCaller>;
 }
@@ -87,9 +88,14 @@ export class ProviderKeys implements Disposable {
     try {
       const provider = await fetchProvider(this.#issuer, this.#fetch);
       // Loading it takes tens of milliseconds, which a service without an identity provider does not pay.
-      const { createLocalJWKSet } = await import("jose");
+      const { createLocalJWKSet, jwtVerify } = await import("jose");
+      const find = createLocalJWKSet(provider);
       if (JSON.stringify(provider) !== JSON.stringify(this.current?.provider))
-        this.#replace({ provider, find: createLocalJWKSet(provider), accepted: new Map() });
+        this.#replace({
+          provider,
+          verify: (jwt, options) => jwtVerify(jwt, find, options),
+          accepted: new Map(),
+        });
       this.#fetchedMs = this.#now();
       if (!this.#available) this.#events.providerAvailable();
       this.#available = true;
