@@ -104,7 +104,7 @@ describe("backup -", () => {
     const target = join(folder.path, "from-cut.db");
     expect(await runInProcess(["restore", cut, "--database", target])).toMatchObject({
       code: 1,
-      err: expect.stringContaining("The copy is not sound"),
+      err: expect.stringMatching(/is damaged: it has \d+ of \d+ bytes/),
     });
     expect(existsSync(target)).toBe(false);
   });

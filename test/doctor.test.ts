@@ -182,7 +182,10 @@ test("a file that is not plant-store's, or was replaced, fails; a recorded failu
   const replaced = await examine(["--database", gone]);
   expect([replaced.code, replaced.find("data file")]).toMatchObject([
     1,
-    { outcome: "fail", message: expect.stringContaining("deleted or replaced while the service ran") },
+    {
+      outcome: "fail",
+      message: expect.stringContaining("deleted, replaced or overwritten while the service ran"),
+    },
   ]);
 });
 

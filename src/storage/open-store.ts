@@ -9,7 +9,7 @@ import { ServiceBackups } from "./sqlite/maintenance/service-backups.ts";
 import type { OpenOptions } from "./sqlite/open.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
-import { syncedArchive } from "./sqlite/reading/synced-archive.ts";
+import { syncedArchive, syncedReads } from "./sqlite/reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite/sqlite-audit.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
 import { SqliteTokens } from "./sqlite/sqlite-tokens.ts";
@@ -62,10 +62,12 @@ export async function openArchive(
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "none");
   const [path, file] = [realDataFile(database), openReadOnly(database)];
+  // The service fsyncs a transaction after its commit, so one that can be read may not be durable yet.
+  const synced = syncedReads(path, () => syncWal(path));
   return {
-    archive: syncedArchive(new SqliteArchive(file, database), path),
-    tokens: new SqliteTokens(file, async () => syncWal(path)),
-    audit: new SqliteAudit(file, async () => syncWal(path)),
+    archive: syncedArchive(new SqliteArchive(file, database), synced),
+    tokens: new SqliteTokens(file, synced),
+    audit: new SqliteAudit(file, synced),
     [Symbol.asyncDispose]: async () => file.close(),
   };
 }

@@ -8,12 +8,17 @@ export class DataFileProblem extends Error {
   override readonly name = "DataFileProblem";
 }
 
+/** What is wrong with the content of a data file, where SQLite itself finds nothing. */
+export class Damage extends Error {
+  override readonly name = "Damage";
+}
+
 // Errors about the file's permissions, locks and disk. Any other error of SQLite is about its content.
 const notDamage = /^SQLITE_(?:CANTOPEN|READONLY|PERM|AUTH|BUSY|LOCKED|NOMEM|FULL)/;
 
 /** Whether reading a data file failed because of its content. */
-export function isDamage(error: unknown): error is SQLiteError {
-  return error instanceof SQLiteError && !notDamage.test(error.code ?? "");
+export function isDamage(error: unknown): error is SQLiteError | Damage {
+  return error instanceof Damage || (error instanceof SQLiteError && !notDamage.test(error.code ?? ""));
 }
 
 /** Whether the operating system denied this user access. */
@@ -24,6 +29,10 @@ export function isDenied(error: unknown): boolean {
 /** An error from opening or reading a data file, as a sentence for the operator. */
 export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
   if (error instanceof DataFileProblem) return error;
+  if (error instanceof Damage)
+    return new DataFileProblem(`${path} is damaged: ${error.message}; restore it from a backup.`, {
+      cause: error,
+    });
   if (error instanceof SQLiteError) return new DataFileProblem(explained(error, path), { cause: error });
   if (isDenied(error)) return new DataFileProblem(denied((error as NodeJS.ErrnoException).path ?? path));
   return new DataFileProblem(

@@ -1,6 +1,9 @@
+import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
+import { lastSummarised } from "./block-summaries.ts";
+import { readPragma } from "./connect.ts";
 import { refuseUnreadable } from "./data-file-path.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
+import { Damage, DataFileProblem } from "./data-file-problem.ts";
 import { fileSize } from "./durable-files.ts";
 import { readMarker, refuseReplaced } from "./failure-marker.ts";
 import { inspectWal } from "./wal-file.ts";
@@ -42,5 +45,39 @@ export function refuseDamagedUnlessServed(path: string): void {
     refuseDamaged(path);
   } finally {
     lock?.[Symbol.dispose]();
+  }
+}
+
+/**
+ * SQLite reads what is missing at the end as zeros.
+ * @throws Damage
+ */
+export function refuseShort(database: Database, path: string): void {
+  const bytes = Number(readPragma(database, "page_count") * readPragma(database, "page_size"));
+  // Pages that are in the WAL need not be in the file yet.
+  if (fileSize(`${path}-wal`) > 0) return;
+  const actual = fileSize(path);
+  if (actual < bytes) throw new Damage(`it has ${actual} of ${bytes} bytes`);
+}
+
+/**
+ * What is quick to check: the length of the file, and both ends of the table and its index.
+ * @throws Damage, SQLiteError
+ */
+export function refuseMalformed(database: Database, path: string): void {
+  refuseShort(database, path);
+  lastSummarised(database);
+  database.query("SELECT * FROM tokens").all();
+  for (const order of ["seq", "seq DESC", "id", "id DESC"]) {
+    const row = database
+      .query<{ seq: bigint; id: bigint }, []>(
+        `SELECT seq, id, name, tag FROM plants ORDER BY ${order} LIMIT 1`,
+      )
+      .get();
+    if (row === null) continue;
+    const found = database
+      .query<{ seq: bigint }, [bigint]>("SELECT seq FROM plants WHERE id = ?")
+      .get(row.id);
+    if (found?.seq !== row.seq) throw new Damage("its index does not lead to every plant");
   }
 }

@@ -9,6 +9,7 @@ import {
 } from "../../access/audit.ts";
 import { CursorProblem } from "../../plants/plant-archive.ts";
 import { auditColumns, auditPage, auditValues, removalOrder } from "../audit-rows.ts";
+import type { SyncedRead } from "./reading/synced-reads.ts";
 import type { Writer } from "./writing/writer.ts";
 
 const cursorShape = /^\d{1,15}$/;
@@ -16,11 +17,11 @@ const cursorShape = /^\d{1,15}$/;
 /** The audit trail in SQLite. */
 export class SqliteAudit implements AuditTrail {
   readonly #database: Database;
-  readonly #synced: () => Promise<void>;
+  readonly #synced: SyncedRead;
   readonly #writer: Writer | undefined;
 
-  /** `synced`: resolves once everything is durable that can be read now. Without a writer, read-only. */
-  constructor(database: Database, synced: () => Promise<void>, writer?: Writer) {
+  /** Without a writer, read-only. */
+  constructor(database: Database, synced: SyncedRead, writer?: Writer) {
     this.#database = database;
     this.#synced = synced;
     this.#writer = writer;
@@ -52,10 +53,9 @@ export class SqliteAudit implements AuditTrail {
   async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
     if (cursor !== undefined && !cursorShape.test(cursor))
       throw new CursorProblem("The cursor is not from a page of this audit trail.");
-    const rows = this.#database
-      .query(`SELECT seq, ${auditColumns} FROM audit_trail WHERE seq < ? ORDER BY seq DESC LIMIT ?`)
-      .values(BigInt(cursor ?? Number.MAX_SAFE_INTEGER), limit + 1);
-    await this.#synced();
+    const sql = `SELECT seq, ${auditColumns} FROM audit_trail WHERE seq < ? ORDER BY seq DESC LIMIT ?`;
+    const before = BigInt(cursor ?? Number.MAX_SAFE_INTEGER);
+    const rows = await this.#synced(() => this.#database.query(sql).values(before, limit + 1));
     return auditPage(rows, limit);
   }
 

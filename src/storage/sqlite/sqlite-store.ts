@@ -3,6 +3,7 @@ import type { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type LastBackup, type StoreEvents } from "../store.ts";
 import { type Failure, writeMarker } from "./failure-marker.ts";
 import { readLastBackup } from "./maintenance/last-backup.ts";
+import { syncedReads } from "./reading/synced-reads.ts";
 import { ThreadedArchive } from "./reading/threaded-archive.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
@@ -69,8 +70,9 @@ export class SqliteStore implements AsyncDisposable {
     });
     this.plants = new SqlitePlants(database, this.#writer, events);
     const synced = () => this.#writer.synced();
-    this.audit = new SqliteAudit(database, synced, this.#writer);
-    this.tokens = new SqliteTokens(database, synced, { writer: this.#writer, audit: this.audit });
+    const syncedRead = syncedReads(real, synced);
+    this.audit = new SqliteAudit(database, syncedRead, this.#writer);
+    this.tokens = new SqliteTokens(database, syncedRead, { writer: this.#writer, audit: this.audit });
     this.archive = new ThreadedArchive(real, synced);
   }
 

@@ -3,6 +3,7 @@ import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
 import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import { readPragma } from "./connect.ts";
+import type { SyncedRead } from "./reading/synced-reads.ts";
 import type { SqliteAudit } from "./sqlite-audit.ts";
 import type { Writer } from "./writing/writer.ts";
 
@@ -15,21 +16,19 @@ export interface TokenWriting {
 /** Tokens in SQLite, together with the plants, so that one file is the entire store. */
 export class SqliteTokens implements TokenStore {
   readonly #database: Database;
-  readonly #synced: () => Promise<void>;
+  readonly #synced: SyncedRead;
   readonly #writing: TokenWriting | undefined;
 
-  /** `synced`: resolves once everything is durable that can be read now. Without `writing`, read-only. */
-  constructor(database: Database, synced: () => Promise<void>, writing?: TokenWriting) {
+  /** Without `writing`, read-only. */
+  constructor(database: Database, synced: SyncedRead, writing?: TokenWriting) {
     this.#database = database;
     this.#synced = synced;
     this.#writing = writing;
   }
 
   async all(): Promise<Token[]> {
-    const rows = this.#database
-      .query(`SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, rowid`)
-      .values();
-    await this.#synced();
+    const sql = `SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, rowid`;
+    const rows = await this.#synced(() => this.#database.query(sql).values());
     return rows.map(tokenFrom);
   }
 

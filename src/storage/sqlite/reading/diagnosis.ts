@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { mayWrite, realDataFile, refuseUnreadable } from "../data-file-path.ts";
+import { asDataFileProblem } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
 import { readMarker, refuseReplaced } from "../failure-marker.ts";
+import { refuseMalformed } from "../inspect-files.ts";
 import { tryShared } from "../writer-lock.ts";
 import { openReadOnly } from "./open-read-only.ts";
 
@@ -25,8 +27,12 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   const failure = readMarker(path);
   refuseReplaced(path, failure);
   if (!existsSync(path) && !existsSync(`${path}-wal`)) return undefined;
-  // Refuses a file that is damaged, replaced or not ours.
-  openReadOnly(path, { older: true }).close();
+  using database = openReadOnly(path, { older: true });
+  try {
+    refuseMalformed(database, path);
+  } catch (error) {
+    throw asDataFileProblem(error, path);
+  }
   return {
     bytes: fileSize(path),
     walBytes: fileSize(`${path}-wal`),

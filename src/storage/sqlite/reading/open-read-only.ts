@@ -5,7 +5,7 @@ import { closeOnError } from "../connect.ts";
 import { mayWrite, openUnmoved, realDataFile, requireDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
-import { refuseDamagedUnlessServed } from "../inspect-files.ts";
+import { refuseDamagedUnlessServed, refuseShort } from "../inspect-files.ts";
 import { lockWaitMsMax } from "../lock-wait.ts";
 import { checkOwner, refuseEarlyHeader, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 
@@ -23,6 +23,7 @@ export function openReadOnly(named: string, { older = false } = {}): Database {
     return closeOnError(database, () => {
       checkOwner(database, path);
       refuseUnmigrated(schemaVersion(database, path), path, { older });
+      refuseShort(database, path);
     });
   } catch (error) {
     throw asDataFileProblem(error, path);

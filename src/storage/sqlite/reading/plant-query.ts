@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { PlantFilter, StoredPlant } from "../../../plants/plant-archive.ts";
 import { type BlockChoice, blockChoices, blockPlants, lastSummarised, type Sql } from "../block-summaries.ts";
+import { Damage } from "../data-file-problem.ts";
 
 export interface PlantRow {
   seq: bigint;
@@ -28,6 +29,8 @@ export interface PlantQuery {
   readonly limit: number;
 }
 
+// The last time that a Date can hold.
+const timeMsMax = 8.64e15;
 const ascii = /^[\x20-\x7e]*$/;
 
 /**
@@ -113,14 +116,27 @@ export function rowsQuery(
   };
 }
 
-export function fromRow(row: PlantRow): StoredPlant {
-  return {
-    id: row.id,
-    name: row.name,
-    tag: row.tag ?? undefined,
-    createdAtMs: Number(row.created_at_ms),
-    createdBy: row.created_by,
-  };
+/**
+ * In a damaged file a column may hold anything.
+ * @throws Damage
+ */
+export function fromRow({
+  seq,
+  id,
+  name,
+  tag,
+  created_at_ms: atMs,
+  created_by: createdBy,
+}: PlantRow): StoredPlant {
+  const createdAtMs = Number(atMs);
+  const isReadable =
+    typeof id === "bigint" &&
+    typeof name === "string" &&
+    (tag === null || typeof tag === "string") &&
+    Math.abs(createdAtMs) <= timeMsMax &&
+    typeof createdBy === "string";
+  if (!isReadable) throw new Damage(`the plant at position ${seq} cannot be read`);
+  return { id, name, tag: tag ?? undefined, createdAtMs, createdBy };
 }
 
 /** What a plant itself must match, as SQL that starts with AND. */

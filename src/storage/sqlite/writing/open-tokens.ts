@@ -3,6 +3,7 @@ import { realDataFile, requireDataFile } from "../data-file-path.ts";
 import { syncWal } from "../durable-files.ts";
 import { syncFailure } from "../failure-marker.ts";
 import type { OpenOptions } from "../open.ts";
+import { syncedReads } from "../reading/synced-reads.ts";
 import { SqliteAudit } from "../sqlite-audit.ts";
 import { SqliteTokens } from "../sqlite-tokens.ts";
 import { checkpointBeforeClose } from "../truncate-wal.ts";
@@ -31,7 +32,7 @@ export function openTokens(
       return syncFailure(path, message, database);
     },
   });
-  const synced = async () => syncOthers();
+  const synced = syncedReads(path, syncOthers);
   return {
     tokens: new SqliteTokens(database, synced, { writer, audit: new SqliteAudit(database, synced, writer) }),
     [Symbol.dispose]() {

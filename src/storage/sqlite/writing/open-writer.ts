@@ -1,12 +1,10 @@
 import type { Database } from "bun:sqlite";
-import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { StoreEvents } from "../../store.ts";
-import { lastSummarised } from "../block-summaries.ts";
-import { readPragma } from "../connect.ts";
 import { realDataFile, refuseFolder, refuseUnwritable } from "../data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { asDataFileProblem } from "../data-file-problem.ts";
 import { makeDirectory, syncDirectory } from "../durable-files.ts";
+import { refuseMalformed } from "../inspect-files.ts";
 import { recover } from "../maintenance/recovery.ts";
 import { type OpenOptions, openDatabase } from "../open.ts";
 import { refuseEarly } from "../reading/open-read-only.ts";
@@ -60,32 +58,5 @@ export function openRecovered<Lock extends WriterLock | undefined>(
   } catch (error) {
     lock?.[Symbol.dispose]();
     throw error;
-  }
-}
-
-/** What is quick to check: the length of the file, and both ends of the table and its index. */
-function refuseMalformed(database: Database, path: string): void {
-  const bytes = Number(readPragma(database, "page_count") * readPragma(database, "page_size"));
-  const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  if (walBytes === 0 && statSync(path).size < bytes)
-    throw new DataFileProblem(
-      `${path} is damaged: it has ${statSync(path).size} of ${bytes} bytes; restore it from a backup.`,
-    );
-  lastSummarised(database);
-  database.query("SELECT * FROM tokens").all();
-  for (const order of ["seq", "seq DESC", "id", "id DESC"]) {
-    const row = database
-      .query<{ seq: bigint; id: bigint }, []>(
-        `SELECT seq, id, name, tag FROM plants ORDER BY ${order} LIMIT 1`,
-      )
-      .get();
-    if (row === null) continue;
-    const found = database
-      .query<{ seq: bigint }, [bigint]>("SELECT seq FROM plants WHERE id = ?")
-      .get(row.id);
-    if (found?.seq !== row.seq)
-      throw new DataFileProblem(
-        `${path} is damaged: its index does not lead to every plant; restore it from a backup.`,
-      );
   }
 }

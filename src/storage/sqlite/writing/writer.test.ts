@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mintToken } from "../../../access/tokens.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
+import { syncedReads } from "../reading/synced-reads.ts";
 import { SqliteAudit } from "../sqlite-audit.ts";
 import { SqliteTokens } from "../sqlite-tokens.ts";
 import { openWriter } from "./open-writer.ts";
@@ -192,8 +193,9 @@ test("a transaction that has waited long for its fsync is a stall, until that en
 test("tokens and the audit trail are read once they are durable", async () => {
   using store = cuedWriter();
   const { database, writer } = store;
-  const audit = new SqliteAudit(database, () => writer.synced(), writer);
-  const tokens = new SqliteTokens(database, () => writer.synced(), { writer, audit });
+  const synced = syncedReads("plants.db", () => writer.synced());
+  const audit = new SqliteAudit(database, synced, writer);
+  const tokens = new SqliteTokens(database, synced, { writer, audit });
   const fields = { scopes: [], expiresAtMs: undefined, createdBy: "test", rateLimit: undefined };
   const { token } = mintToken({ ...fields, name: "new" }, 1);
   const entry = { atMs: 1, actor: "test", action: "token.created", subject: "new" } as const;

@@ -1,0 +1,37 @@
+import { SQLiteError } from "bun:sqlite";
+import type { PlantArchive } from "../../../plants/plant-archive.ts";
+import { asDataFileProblem, Damage } from "../data-file-problem.ts";
+
+/** Reads from an open data file, and returns what was read once it is durable. */
+export type SyncedRead = <Result>(read: () => Result | Promise<Result>) => Promise<Result>;
+
+/**
+ * `synced` resolves once everything is durable that can be read when it is called. SQLite finds damage only on the page that it
+ * reads, so each read may fail because of it.
+ * @throws DataFileProblem
+ */
+export function syncedReads(path: string, synced: () => void | Promise<void>): SyncedRead {
+  return async (read) => {
+    try {
+      const result = await read();
+      await synced();
+      return result;
+    } catch (error) {
+      throw error instanceof SQLiteError || error instanceof Damage ? asDataFileProblem(error, path) : error;
+    }
+  };
+}
+
+/** An archive for processes other than the service, whose reads are not synced yet. */
+export function syncedArchive(archive: PlantArchive, synced: SyncedRead): PlantArchive {
+  return {
+    page: (request) => synced(() => archive.page(request)),
+    pageAfter: (request) => synced(() => archive.pageAfter(request)),
+    find: (id) => synced(() => archive.find(id)),
+    findAll: (ids) => synced(() => archive.findAll(ids)),
+    total: () => synced(() => archive.total()),
+    createdPerBucket: (...span) => synced(() => archive.createdPerBucket(...span)),
+    count: (filter, cursor, msMax) => synced(() => archive.count(filter, cursor, msMax)),
+    diskUsage: () => archive.diskUsage(),
+  };
+}
