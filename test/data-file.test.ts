@@ -12,6 +12,9 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { checksum } from "../src/storage/sqlite/maintenance/checksum.ts";
+import { backupRecordFile } from "../src/storage/sqlite/maintenance/last-backup.ts";
+import { ServiceBackups } from "../src/storage/sqlite/maintenance/service-backups.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { plantStore } from "./command.ts";
@@ -338,18 +341,37 @@ describe("a data file from before 1.0.0", () => {
 describe("backup and restore", () => {
   test("a copy that fails SQLite's integrity check is neither kept as a backup nor restored", async () => {
     const file = changedToBlob("unsound.db");
-    const backup = join(folder.path, "unsound-backup.db");
-    const { code, err } = await runInProcess(["backup", backup, "--database", file]);
-    expect([code, err]).toEqual([
-      1,
-      expect.stringContaining("The copy is not sound: non-TEXT value in plants.name"),
-    ]);
+    const unsound = "The copy is not sound: non-TEXT value in plants.name";
+    const backups = join(folder.path, "unsound-backups");
+    mkdirSync(backups);
+    for (const to of [join(backups, "backup.db"), backups, "-"])
+      expect(await runInProcess(["backup", to, "--database", file])).toEqual({
+        code: 1,
+        out: "",
+        err: `plant-store: ${unsound}.\n`,
+      });
+    await expect(new ServiceBackups(file, backups).create(Date.now(), () => {})).rejects.toThrow(unsound);
+    expect(readdirSync(backups).filter((name) => !name.endsWith(".lock"))).toEqual([]);
+    expect(existsSync(backupRecordFile(file))).toBe(false);
     const restored = join(folder.path, "unsound-restored.db");
     expect((await runInProcess(["restore", file, "--database", restored])).err).toContain(
       "The copy is not sound",
     );
-    for (const path of [backup, `${backup}.partial`, `${backup}.sha256`, restored])
-      expect(existsSync(path)).toBe(false);
+    for (const path of [restored, `${restored}.partial`]) expect(existsSync(path)).toBe(false);
+  });
+
+  test("a finished backup that SQLite's integrity check rejects does not verify, whatever its checksum says", async () => {
+    const backups = join(folder.path, "verified-backups");
+    mkdirSync(backups);
+    const made = new ServiceBackups(sound, backups);
+    const { path } = await made.create(Date.now(), () => {});
+    expect(await made.verify(basename(path))).toEqual([]);
+    copyFileSync(changedToBlob("unsound-later.db"), path);
+    expect(await made.verify(basename(path))).toEqual(["it does not match its checksum"]);
+    writeFileSync(`${path}.sha256`, `${await checksum(path)}  ${basename(path)}\n`);
+    expect(await made.verify(basename(path))).toEqual(["non-TEXT value in plants.name"]);
+    rmSync(`${path}.sha256`);
+    expect(await made.verify(basename(path))).toEqual(["it has no checksum file"]);
   });
 
   test("a file that is restored with its WAL beside it gets the plants in both", async () => {

@@ -115,6 +115,15 @@ describe("the intake", () => {
     expect(heard).toEqual(["unavailable", "available"]);
   });
 
+  test("rejects a plant for which the store returns no outcome: nothing says that it is durable", async () => {
+    const { store, intake, create } = setUp();
+    store.create = async () => [created];
+    expect(await Promise.all([create(1), create(2)])).toEqual([created, "store-unavailable"]);
+    store.create = async () => [];
+    expect(await create(3)).toBe("store-unavailable");
+    expect(intake.pending).toBe(0);
+  });
+
   test("probes the store, so that recovery needs no traffic", async () => {
     const { store, heard, intake, create } = setUp();
     store.next = () => Promise.reject(new StoreUnavailable("full"));
