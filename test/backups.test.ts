@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { userInfo } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import {
@@ -230,22 +230,28 @@ describe("backup DIR", () => {
   });
 });
 
-test.skipIf(userInfo().uid !== 0)("what root restores belongs to the owner of its folder", async () => {
-  const owner = 65_534;
-  const backup = join(folder.path, "for-someone.db");
-  expect((await backUp(backup)).code).toBe(0);
-  const theirs = newFolder();
-  chownSync(theirs, owner, owner);
-  const restored = join(theirs, "plants.db");
-  expect((await runInProcess(["restore", backup, "--database", restored])).code).toBe(0);
-  for (const name of readdirSync(theirs)) {
-    const { uid, gid } = statSync(join(theirs, name));
-    expect([name, uid, gid]).toEqual([name, owner, owner]);
-  }
-});
+test.skipIf(userInfo().uid !== 0)(
+  "what root restores, and its record of a backup, belong to the owner of the folder",
+  async () => {
+    const owner = 65_534;
+    const backup = join(folder.path, "for-someone.db");
+    expect((await backUp(backup)).code).toBe(0);
+    const theirs = newFolder();
+    chownSync(theirs, owner, owner);
+    const restored = join(theirs, "plants.db");
+    expect((await runInProcess(["restore", backup, "--database", restored])).code).toBe(0);
+    expect((await runInProcess(["backup", newFolder(), "--database", restored])).code).toBe(0);
+    const names = readdirSync(theirs);
+    expect(names).toContain(basename(backupRecordFile(restored)));
+    for (const name of names) {
+      const { uid, gid } = statSync(join(theirs, name));
+      expect([name, uid, gid]).toEqual([name, owner, owner]);
+    }
+  },
+);
 
 describe("the record of the last backup", () => {
-  test("is written by every kind of backup, readable by the service, and removed by a restore", async () => {
+  test("is written by every kind of backup, only for its owner, and removed by a restore", async () => {
     rmSync(backupRecordFile(database), { force: true });
     expect(await readLastBackup(database)).toBeUndefined();
     const fromMs = Date.now();
@@ -261,8 +267,7 @@ describe("the record of the last backup", () => {
       expect((await readLastBackup(database))?.atMs).toBeGreaterThanOrEqual(fromMs);
       modes.push(statSync(backupRecordFile(database)).mode & 0o777);
     }
-    // Whatever the umask: the service may be another user.
-    expect(modes).toEqual([0o644, 0o644, 0o644]);
+    expect(modes).toEqual([0o600, 0o600, 0o600]);
     const restored = join(folder.path, "restored-again.db");
     writeFileSync(backupRecordFile(restored), readFileSync(backupRecordFile(database)));
     expect((await runInProcess(["restore", single, "--database", restored])).code).toBe(0);

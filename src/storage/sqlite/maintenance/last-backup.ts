@@ -1,12 +1,9 @@
-import { chmodSync, renameSync, rmSync } from "node:fs";
+import { renameSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { LastBackup } from "../../store.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { syncDirectory, writeNew } from "../durable-files.ts";
-
-// The service reads it, whichever user ran the backup; it contains no plant and no token.
-const recordMode = 0o644;
 
 /** Beside the data file, where the service finds it. No backup contains it, so a restored store has none. */
 export function backupRecordFile(path: string): string {
@@ -25,8 +22,6 @@ export function recordBackup(
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });
   writeNew(unfinished, `${text}\n`);
-  // Not as the mode of the new file, from which a umask would subtract.
-  chmodSync(unfinished, recordMode);
   renameSync(unfinished, file);
   syncDirectory(dirname(file));
 }
