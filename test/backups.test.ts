@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -227,6 +228,47 @@ describe("backup DIR", () => {
       err: expect.stringContaining("does not exist; create it first"),
     });
     expect(readdirSync(to)).toEqual([]);
+  });
+});
+
+describe("restore", () => {
+  const changed = join(folder.path, "changed.db");
+  const restoreChanged = (name: string, ...flags: string[]) =>
+    runInProcess(["restore", changed, "--database", join(folder.path, name), ...flags]);
+
+  // In a name, where SQLite's integrity check finds nothing wrong.
+  beforeAll(async () => {
+    expect((await backUp(changed)).code).toBe(0);
+    const bytes = readFileSync(changed);
+    bytes.write("x", bytes.indexOf("Calathea"));
+    writeFileSync(changed, bytes);
+  });
+
+  test("refuses a backup that does not match its checksum", async () => {
+    expect(await restoreChanged("refused.db")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`does not match its checksum in ${changed}.sha256`),
+    });
+    expect(existsSync(join(folder.path, "refused.db"))).toBe(false);
+  });
+
+  test("says that the content of a backup without its checksum was not checked", async () => {
+    renameSync(`${changed}.sha256`, `${changed}.sha256.elsewhere`);
+    const warning = `plant-store: ${changed}.sha256 does not exist, so the content of ${changed} was not checked, only its structure. If you have that file, put it beside the backup and restore again.\n`;
+    const { code, err } = await restoreChanged("unchecked.db");
+    expect([code, err]).toEqual([0, expect.stringMatching(/^Restored 3,000 plants: /)]);
+    expect(err).toEndWith(warning);
+    const json = await restoreChanged("unchecked-2.db", "--json", "--quiet");
+    expect([JSON.parse(json.out).checksummed, json.err]).toEqual([false, warning]);
+  });
+
+  test("reports that a backup with its checksum was checked", async () => {
+    const [sound, to] = [join(folder.path, "unchanged.db"), join(folder.path, "checked.db")];
+    expect((await backUp(sound)).code).toBe(0);
+    expect(await runInProcess(["restore", sound, "--database", to])).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/^Restored and checked 3,000 plants: .*\nSHA-256 [0-9a-f]{64}\n$/),
+    });
   });
 });
 

@@ -10,6 +10,7 @@ import {
   type Step,
 } from "../storage/sqlite/maintenance/backup.ts";
 import { BackupFolder } from "../storage/sqlite/maintenance/backup-folder.ts";
+import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
 import { recordBackup } from "../storage/sqlite/maintenance/last-backup.ts";
 import { streamBackup } from "../storage/sqlite/maintenance/stream-backup.ts";
 import { verify as verifyFile } from "../storage/sqlite/maintenance/verify.ts";
@@ -57,7 +58,7 @@ export const backup: Command = {
     const removed = keep === undefined ? [] : (folder?.removeOldest(keep, file) ?? []);
     if (args.has("json")) printJson(terminal, { ...done, removed });
     else {
-      terminal.note(summaryOf("Backed up", done));
+      terminal.note(summaryOf("Backed up and checked", done));
       for (const path of removed) terminal.note(`Removed ${path}.\n`);
     }
     return 0;
@@ -72,9 +73,14 @@ export const restore: Command = {
   flags,
   async run(args, terminal) {
     const to = dataFile(args, "pg_restore");
-    const done = await withProgress(terminal, (onStep) => restoreBackup(args.positional, to, onStep));
+    const from = args.positional;
+    const done = await withProgress(terminal, (onStep) => restoreBackup(from, to, onStep));
     if (args.has("json")) printJson(terminal, done);
-    else terminal.note(summaryOf("Restored", done));
+    else terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
+    if (!done.checksummed)
+      terminal.err(
+        `plant-store: ${checksumFile(from)} does not exist, so the content of ${from} was not checked, only its structure. If you have that file, put it beside the backup and restore again.\n`,
+      );
     return 0;
   },
 };
@@ -124,7 +130,7 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
     streamBackup(from, terminal.outWithBackpressure, onStep),
   );
   record(from, atMs, done, terminal);
-  terminal.note(summaryOf("Backed up", { ...done, path: "standard output" }));
+  terminal.note(summaryOf("Backed up and checked", { ...done, path: "standard output" }));
   return 0;
 }
 
@@ -157,7 +163,7 @@ async function withProgress<Result>(
 }
 
 function summaryOf(verb: string, { path, bytes, plants, sha256 }: BackupFile): string {
-  return `${verb} and checked ${formatPlants(plants)}: ${path}, ${formatMegabytes(bytes)}.\nSHA-256 ${sha256}\n`;
+  return `${verb} ${formatPlants(plants)}: ${path}, ${formatMegabytes(bytes)}.\nSHA-256 ${sha256}\n`;
 }
 
 function dataFile(args: Arguments, postgresTool: string): string {

@@ -75,22 +75,23 @@ export async function copyAndCheck(
   return { plants, sha256: await checksum(to) };
 }
 
+export interface Restored extends BackupFile {
+  /** Whether there was a checksum file to compare it with: SQLite's integrity check does not notice a changed value. */
+  readonly checksummed: boolean;
+}
+
 /**
  * Restores a backup as a data file that does not exist yet.
  * @throws DataFileProblem
  */
-export async function restore(
-  from: string,
-  named: string,
-  onStep: (step: Step) => void,
-): Promise<BackupFile> {
+export async function restore(from: string, named: string, onStep: (step: Step) => void): Promise<Restored> {
   const database = realDataFile(named);
   refuseUnreadable(from);
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
   refuseExisting(database, "restoring never overwrites; move it away first");
   onStep("computing the checksum");
   const sha256 = await checksum(from);
-  refuseWrongChecksum(from, sha256);
+  const checksummed = compareChecksum(from, sha256);
   openReadOnly(from, { older: true }).close();
   const folders = [dirname(database), ...makeDirectory(dirname(database))];
   using _lock = lockForWriting(database);
@@ -115,7 +116,7 @@ export async function restore(
   removeMarker(database);
   removeBackupRecord(database);
   for (const folder of folders) syncDirectory(folder);
-  return { path: database, bytes: fileSize(database), plants, sha256 };
+  return { path: database, bytes: fileSize(database), plants, sha256, checksummed };
 }
 
 /** Creates a synced file, which is removed again unless `keep` is called. */
@@ -156,12 +157,14 @@ function refuseTruncated(path: string): void {
     throw new DataFileProblem(`The copy is not sound: it has ${fileSize(path)} of ${bytes} bytes.`);
 }
 
-function refuseWrongChecksum(path: string, sha256: string): void {
+/** Refuses a wrong checksum. False if there is none to compare with. */
+function compareChecksum(path: string, sha256: string): boolean {
   const expected = expectedChecksum(path);
   if (expected !== undefined && expected !== sha256)
     throw new DataFileProblem(
       `${path} does not match its checksum in ${checksumFile(path)}; it was changed or truncated.`,
     );
+  return expected !== undefined;
 }
 
 /** Migrates the copy, and gives it a new store id. Opening also checks that it is a data file. */
