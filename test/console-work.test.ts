@@ -174,6 +174,23 @@ describe("importing a file", () => {
   );
 
   test(
+    "ends at an element that is longer than any request, and says where it is",
+    async () => {
+      const page = await open("/import");
+      const requests: string[] = [];
+      page.on("request", (request) => requests.push(request.url()));
+      const text = `[{"id":1391,"name":"Oak"},\n{"id":1392,"name":"${"x".repeat(9_000_000)}"},{"id":1393,"name":"Elm"}]`;
+      expect(await importFile(page, "long.json", text, "Failed")).toEqual(["1", "0", "0"]);
+      await see(page, /Line 2, element 2: The element is longer than 65536 bytes/);
+      expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
+      expect(requests.filter((url) => url.includes("/api/imports")).length).toBeLessThan(10);
+      expect(find(1391n)).toMatchObject({ name: "Oak" });
+      expect(find(1393n)).toBeUndefined();
+    },
+    testMs,
+  );
+
+  test(
     "is on every page while it runs, and can be stopped and resumed, even in the next session",
     async () => {
       const scopes = ["operator", "plants:create"];

@@ -122,7 +122,8 @@ async function importBody(parts: ImportSliceParts, body: Bytes, request: SliceRe
       done = false;
       break;
     }
-  } while (pushed < slice.length && performance.now() < deadlineMs);
+    // If nothing was consumed, the slice ends before its first row does, and the caller sends a longer one.
+  } while (pushed < slice.length && (consumed === 0 || performance.now() < deadlineMs));
   // What is stored is reported before the reason why the rest is not.
   if (failure !== undefined && consumed === 0) throw failure;
   return {

@@ -9,8 +9,6 @@ const sliceBytesStart = 256 * 1024;
 const sliceBytesMin = 64 * 1024;
 // The service accepts twice as much. Larger slices are no faster, and report less often.
 const sliceBytesMax = 4 * 1024 * 1024;
-// A row that is longer than a slice needs a longer slice.
-const longRowBytesMax = 512 * 1024 * 1024;
 const quickMs = 400;
 const slowMs = 3000;
 const retryMsMin = 500;
@@ -36,6 +34,8 @@ export class ImportRun {
   text: PlainText | undefined;
   #cursor: string | undefined;
   #sliceBytes = sliceBytesStart;
+  /** The longest slice that did not contain all of the next row. */
+  #tooShortBytes = 0;
   #abort = new AbortController();
   /** Time spent before the last resumption. */
   #spentMs = 0;
@@ -108,11 +108,15 @@ export class ImportRun {
   async #sendNext(api: OperatorApi, text: Blob): Promise<boolean> {
     const startedMs = performance.now();
     const { answer, bytes } = await this.#sendUntilAnswered(api, text);
-    this.#cursor = answer.cursor;
-    this.bytesRead += answer.consumed;
     this.report.add(answer);
-    this.#resize(answer.consumed, bytes, performance.now() - startedMs);
-    return answer.done;
+    if (answer.done) return true;
+    if (answer.consumed > 0) {
+      this.#cursor = answer.cursor;
+      this.bytesRead += answer.consumed;
+      this.#tooShortBytes = 0;
+      this.#resize(answer.consumed, bytes, performance.now() - startedMs);
+    } else this.#sendLonger(bytes);
+    return false;
   }
 
   async #sendUntilAnswered(api: OperatorApi, text: Blob): Promise<{ answer: ImportedSlice; bytes: number }> {
@@ -130,7 +134,9 @@ export class ImportRun {
           temporaryErrors.includes(number ?? -1) && performance.now() - startedMs < outageMsMax;
         if (this.#abort.signal.aborted || !(isTooLarge || isTemporary)) throw reason;
         // A proxy may accept less, or the network may be slow.
-        this.#sliceBytes = Math.max(sliceBytesMin, Math.floor(this.#sliceBytes / 2));
+        const smaller = Math.max(sliceBytesMin, Math.floor((this.#tooShortBytes + this.#sliceBytes) / 2));
+        if (smaller - this.#tooShortBytes >= sliceBytesMin) this.#sliceBytes = smaller;
+        else if (isTooLarge) throw this.#rowTooLong();
         this.error = reason;
         this.waiting = true;
         if (isTemporary) await sleep(delayMs, this.#abort.signal);
@@ -149,9 +155,20 @@ export class ImportRun {
     return (await (await api.fetch(`/api/imports?${query}`, init)).json()) as ImportedSlice;
   }
 
+  /** The next row is longer than what was sent. Each slice is longer than the one before, so the import cannot repeat forever. */
+  #sendLonger(sent: number): void {
+    if (this.bytesRead + sent >= this.size) throw this.#rowTooLong();
+    this.#tooShortBytes = sent;
+    this.#sliceBytes = 2 * sent;
+  }
+
+  #rowTooLong(): Error {
+    const row = this.report.rows + 1;
+    return new Error(`Row ${row} is longer than the service accepts. Shorten it, and import the file again.`);
+  }
+
   #resize(consumed: number, sent: number, tookMs: number): void {
-    if (consumed === 0) this.#sliceBytes = Math.min(2 * this.#sliceBytes, longRowBytesMax);
-    else if (tookMs > slowMs || consumed < sent / 2)
+    if (tookMs > slowMs || consumed < sent / 2)
       this.#sliceBytes = Math.max(sliceBytesMin, Math.min(consumed, Math.floor(sent / 2)));
     else if (tookMs < quickMs)
       this.#sliceBytes = Math.min(2 * this.#sliceBytes, Math.max(sliceBytesMax, consumed));
