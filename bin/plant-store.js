@@ -21,7 +21,9 @@ if (bun === undefined) {
 }
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-const child = spawn(bun, [...bunFlags, main, ...process.argv.slice(2)], { stdio: "inherit" });
+// The channel carries nothing. Its end tells the service that this process is gone, however it ended, and that it must stop.
+const stdio = ["inherit", "inherit", "inherit", "ipc"];
+const child = spawn(bun, [...bunFlags, main, ...process.argv.slice(2)], { stdio });
 
 // Listening also keeps this process alive until the child is done.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));

@@ -76,7 +76,10 @@ function end(code: number): never {
   throw new Error("the process is being killed");
 }
 
-/** The first signal starts a clean stop; a second one ends the process immediately. */
+/**
+ * The first signal starts a clean stop; a second one ends the process immediately. Without its launcher, which passes signals on,
+ * the process stops too; a process started without it has no channel.
+ */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     let askedMs: number | undefined;
@@ -87,5 +90,7 @@ function stopSignal(): Promise<string> {
         if (performance.now() - askedMs > sameSignalMs) end(128 + constants.signals[signal]);
       });
     }
+    process.on("disconnect", () => resolve("the launcher has ended"));
+    process.channel?.unref();
   });
 }

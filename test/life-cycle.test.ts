@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, wri
 import { createServer } from "node:net";
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
-import { plantStore, serve, startPlantStore } from "./command.ts";
+import { executable, plantStore, serve, startPlantStore } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
 import {
   accessToken,
@@ -239,6 +239,20 @@ onEveryEngine((engine) => {
         code: 0,
         err: expect.stringContaining("every acknowledged plant is on disk"),
       });
+    });
+
+    test.skipIf(executable !== undefined)("follows the death of the launcher", async () => {
+      const args = ["serve", "--database", await engine.newDatabase()];
+      const { child, err } = startPlantStore(args, { ownGroup: true, through: "launcher" });
+      await eventually(() => err().includes("listening"), 60_000);
+      child.kill("SIGKILL");
+      try {
+        await eventually(() => err().includes("every acknowledged plant is on disk"), 60_000);
+        expect(err()).toContain('"plant_store.stop_reason":"the launcher has ended"');
+      } catch (error) {
+        process.kill(-(child.pid ?? 0), "SIGKILL");
+        throw error;
+      }
     });
 
     test("ends immediately on a second signal", async () => {
