@@ -1,12 +1,8 @@
 import { expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { executable, plantStore, serve } from "./command.ts";
 import { eventually, temporaryFolder } from "./harness.ts";
-
-const command =
-  executable === undefined
-    ? "npx --no plant-store token create --name NAME"
-    : "plant-store token create --name NAME";
 
 async function greetingOf(args: readonly string[], ending: string, folder?: string): Promise<string> {
   await using service = await serve(args, folder === undefined ? {} : { folder });
@@ -14,13 +10,20 @@ async function greetingOf(args: readonly string[], ending: string, folder?: stri
   return service.out();
 }
 
-test("the greeting offers the command that creates a token in this data file", async () => {
+test("the greeting offers a command that, pasted, creates a token in this data file", async () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "it's here.db");
   await plantStore(["token", "create", "--name", "a", "--database", file]);
-  const greeting = await greetingOf(["--database", file], "NAME");
-  const quoted = `'${folder.path}/it'\\''s here.db'`;
-  expect(greeting).toEndWith(`\nTo create another token: ${command} --database ${quoted}\n\n`);
+  for (const cwd of [folder.path, join(import.meta.dir, "..")]) {
+    const greeting = await greetingOf(["--database", file], "NAME", cwd);
+    const offered = /\nTo create another token: (.+)\n\n$/.exec(greeting)?.[1] ?? "";
+    expect(offered).toStartWith(executable === undefined ? "node " : "plant-store ");
+    const command = offered.replace("NAME", cwd.length.toString()).replace(/^plant-store/, executable ?? "");
+    const { status, stdout } = spawnSync("sh", ["-c", command], { cwd, encoding: "utf8" });
+    expect([status, stdout]).toEqual([0, expect.stringMatching(/^pst_\w{49}\n$/)]);
+  }
+  const { out } = await plantStore(["token", "list", "--json", "--database", file]);
+  expect(JSON.parse(out)).toHaveLength(3);
 });
 
 test("the greeting does not name the data file that commands use by default", async () => {

@@ -11,8 +11,7 @@ export type FirstToken =
 /** `print`, the path of a file to write, or undefined if there is neither. */
 export type FirstTokenDelivery = "print" | { readonly file: string } | undefined;
 
-const howToCreate =
-  "Create one: npx --no plant-store token create --name NAME --scope operator --scope plants:create";
+const howToCreate = "Create one: plant-store token create --name NAME --scope operator --scope plants:create";
 
 /** Creates the token of a store that has never had one. */
 export class FirstTokenIssuer {

@@ -1,4 +1,5 @@
-import { resolve } from "node:path";
+import { relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
@@ -14,12 +15,6 @@ import { bold, formatColumns, green, type Terminal } from "./terminal.ts";
 
 // Defined by scripts/build.ts, when everything is in one executable.
 declare const BUILT_INTO_ONE_FILE: true | undefined;
-
-// In a clone with npx, which downloads nothing with --no.
-const tokenCommand =
-  typeof BUILT_INTO_ONE_FILE === "undefined"
-    ? "npx --no plant-store token create --name NAME"
-    : "plant-store token create --name NAME";
 
 export const serve: Command = {
   usage: "serve",
@@ -122,7 +117,19 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
   if (firstToken !== undefined) return started + firstTokenMessage(service, firstToken, terminal);
   return config.presetTokens.length > 0
     ? started
-    : `${started}To create another token: ${tokenCommand}${databaseFlag(config)}\n\n`;
+    : `${started}To create another token: ${tokenCommand(config)}\n\n`;
+}
+
+/** As it can be pasted: in a clone, nothing is called plant-store. */
+function tokenCommand(config: Config): string {
+  return `${ownCommand()} token create --name NAME${databaseFlag(config)}`;
+}
+
+function ownCommand(): string {
+  if (typeof BUILT_INTO_ONE_FILE !== "undefined") return "plant-store";
+  const launcher = fileURLToPath(new URL("../../bin/plant-store.js", import.meta.url));
+  const fromHere = relative("", launcher);
+  return `node ${shellQuoted(fromHere.startsWith("..") ? launcher : fromHere)}`;
 }
 
 // Without it, the command would create a token in the default data file.
@@ -132,7 +139,7 @@ function databaseFlag({ database }: Config): string {
 }
 
 function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 // Never the secret itself: logs are collected and stored.

@@ -7,8 +7,7 @@ import { Field } from "./parts/field.tsx";
 import { Leaf } from "./parts/icons.tsx";
 import { ProviderSignIn } from "./provider-sign-in.tsx";
 
-const createTokenCommand =
-  "npx --no plant-store token create --name ops --scope operator --scope plants:create";
+const createTokenCommand = "plant-store token create --name ops --scope operator --scope plants:create";
 const retryMs = 2000;
 const messages: Record<number, string> = {
   40101: "Enter a token.",
