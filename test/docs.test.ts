@@ -71,8 +71,8 @@ describe("the documents match the code", () => {
     for (const variable of Object.values(secrets)) expect(read("docs/configuration.md")).toContain(variable);
   });
 
-  test("the operating page has every metric, and no other", () => {
-    const listed = rows("docs/operating.md", /^`(?:plant_store|process)_/).flatMap(([names = ""]) =>
+  test("the monitoring page has every metric, and no other", () => {
+    const listed = rows("docs/monitor.md", /^`(?:plant_store|process)_/).flatMap(([names = ""]) =>
       [...names.matchAll(/`(\w+)/g)].map(([, name = ""]) => name),
     );
     expect(listed).toEqual(Object.keys(metricFamilies));
@@ -156,6 +156,22 @@ describe("the documents match the code", () => {
         .map((match) => match[1] ?? "")
         .filter((target) => !existsSync(join(root, dirname(page), target)))
         .map((target) => `${page} → ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test("every link to a section has a target", () => {
+    const anchors = (page: string) =>
+      [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+        title
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+          .replaceAll(" ", "-"),
+      );
+    const broken = pages.flatMap((page) =>
+      [...read(page).matchAll(/\]\((?!https?:)([^)#]*\.md|)#([^)]+)\)/g)]
+        .filter(([, file, anchor = ""]) => !anchors(file ? join(dirname(page), file) : page).includes(anchor))
+        .map(([link]) => `${page} → ${link}`),
     );
     expect(broken).toEqual([]);
   });

@@ -110,8 +110,8 @@ onEveryEngine((engine) => {
       await addPlants(running, [1]);
       await post(running.url, JSON.stringify({ id: 2, name }));
       const [, script = ""] =
-        /### Following the store[\s\S]*?```sh\n([\s\S]*?)```/.exec(
-          readFileSync("docs/operating.md", "utf8"),
+        /## Following the store[\s\S]*?```sh\n([\s\S]*?)```/.exec(
+          readFileSync("docs/import-export.md", "utf8"),
         ) ?? [];
       using folder = temporaryFolder();
       const run = () =>

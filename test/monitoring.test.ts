@@ -76,11 +76,11 @@ scrape_configs:
       - targets: ['localhost:9100']
 `;
 
-test("the commands of docs/operating.md add the alerts and the job to the configuration of Debian", () => {
+test("the commands of docs/install.md add the alerts and the job to the configuration of Debian", () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "prometheus.yml");
   writeFileSync(file, debianConfig);
-  const page = readFileSync(join(root, "docs/operating.md"), "utf8");
+  const page = readFileSync(join(root, "docs/install.md"), "utf8");
   const commands = /^sed -i [^\n]+prometheus\.yml\n[\s\S]+?\nEND\n/m.exec(page)?.[0] ?? "";
   const here = commands.replaceAll("/etc/prometheus/prometheus.yml", file);
   expect(spawnSync("sh", ["-e"], { input: here, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });

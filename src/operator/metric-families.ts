@@ -2,7 +2,7 @@ const counter = (help: string) => ({ type: "counter", help }) as const;
 const gauge = (help: string) => ({ type: "gauge", help }) as const;
 const histogram = (help: string) => ({ type: "histogram", help }) as const;
 
-/** Every metric, in the order of the page. docs/operating.md, the dashboard and the alerts are tested against this table. */
+/** Every metric, in the order of the page. docs/monitor.md, the dashboard and the alerts are tested against this table. */
 export const metricFamilies = {
   plant_store_build_info: gauge("Always 1; the labels have the version, runtime and engine."),
   plant_store_ready: gauge("1 while plants can be stored."),
