@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
@@ -284,8 +286,25 @@ describe("plant-store ready", () => {
     expect([ready.code, ready.out, ready.err]).toEqual([0, "", `${running.url} is ready.\n`]);
     await running.service.close("test", 0);
     const gone = await runInProcess(["ready", "--url", running.url]);
-    expect([gone.code, gone.err]).toEqual([1, expect.stringContaining("is not ready: ")]);
+    expect([gone.code, gone.err]).toEqual([1, `${running.url} is not ready: no response (ECONNREFUSED).\n`]);
     expect((await runInProcess(["ready", "--url", "ftp://example.org"])).code).toBe(2);
+  });
+
+  test.each([
+    ["a proxy without a service behind it", 502, "<h1>502 Bad Gateway</h1>"],
+    ["a proxy that explains it in JSON", 502, '{"error":"upstream"}'],
+    ["another program that is ready", 200, "OK"],
+    ["another program whose JSON is no object", 200, "null"],
+  ])("does not take %s for the service", async (_, status, body) => {
+    await using other = createServer((_request, response) => response.writeHead(status).end(body));
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const { code, err } = await runInProcess(["ready", "--url", url]);
+    const reason = `a proxy or another program responded, with status ${status}`;
+    expect([code, err]).toEqual([
+      1,
+      `${url} is not ready: ${reason}. Check the URL, and whether the service runs.\n`,
+    ]);
   });
 
   test("asks the operator listener of a service that is configured like itself", async () => {

@@ -53,6 +53,15 @@ describe("with --tls-cert and --tls-key", () => {
     }
   });
 
+  test("plant-store ready says that it does not trust the certificate", async () => {
+    const { code, err } = await runInProcess(["ready", "--url", running.url]);
+    expect([code, err]).toEqual([
+      1,
+      `${running.url} is not ready: its certificate is not trusted (unable to verify the first certificate). ` +
+        "Set NODE_EXTRA_CA_CERTS to the file of its authority.\n",
+    ]);
+  });
+
   test("a client that sends plain text gets no response", async () => {
     const plain = fetch(`http://127.0.0.1:${running.port}/livez`);
     await expect(plain).rejects.toThrow();

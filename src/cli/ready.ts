@@ -32,11 +32,29 @@ export const ready: Command = {
 async function whyUnready(url: string): Promise<string | undefined> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
-    if (response.ok) return undefined;
-    const { message } = (await response.json()) as { message?: unknown };
-    return escapeInvisible(String(message));
+    const { status, error, message } = parseAnswer(await response.text());
+    if (response.ok && status === "ready") return undefined;
+    return typeof error === "number" && typeof message === "string"
+      ? escapeInvisible(message)
+      : `a proxy or another program responded, with status ${response.status}. Check the URL, and whether the service runs.`;
   } catch (error) {
-    const timedOut = error instanceof Error && error.name === "TimeoutError";
-    return timedOut ? `no response within ${timeoutMs / 1000} s.` : "it cannot be reached.";
+    return describeFailure(error as NodeJS.ErrnoException);
   }
+}
+
+function parseAnswer(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+function describeFailure({ name, code, message }: NodeJS.ErrnoException): string {
+  if (name === "TimeoutError") return `no response within ${timeoutMs / 1000} s.`;
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
+    return "its certificate is for another name. Set --url to a name in the certificate.";
+  return /CERT|SIGNATURE/.test(code ?? "")
+    ? `its certificate is not trusted (${message}). Set NODE_EXTRA_CA_CERTS to the file of its authority.`
+    : `no response (${code ?? message}).`;
 }
