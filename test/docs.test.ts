@@ -6,7 +6,7 @@ import { commands } from "../src/cli/run.ts";
 import { readConfig } from "../src/config/read-config.ts";
 import { secrets } from "../src/config/secrets.ts";
 import { settings } from "../src/config/settings.ts";
-import { catalogue } from "../src/http/error-catalogue.ts";
+import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
 import { metricFamilies } from "../src/operator/metric-families.ts";
 
 const root = join(import.meta.dir, "..");
@@ -55,6 +55,16 @@ describe("the documents match the code", () => {
       .sort((a, b) => a.error - b.error)
       .map(({ error, when, remedy }) => [String(error), when, remedy]);
     expect(written).toEqual(known as never);
+  });
+
+  test("the errors page names every error of the operator listener alone, and no other", () => {
+    const text = read("docs/errors.md").replaceAll("\n", " ");
+    const [, sentence = ""] = /\. ([^.]*) come only from the operator listener/.exec(text) ?? [];
+    const publicErrors = publicKinds.map((kind) => catalogue[kind].error);
+    const known = Object.values(catalogue).map(({ error }) => error);
+    expect((sentence.match(/\d{5}/g) ?? []).map(Number)).toEqual(
+      known.filter((error) => !publicErrors.includes(error)).sort((a, b) => a - b),
+    );
   });
 
   test("the settings page has every setting, word for word, and no other", () => {
