@@ -20,7 +20,7 @@ export const metricFamilies = {
     "From the start of a batch's transaction until it is durable.",
   ),
   plant_store_fsync_duration_seconds: histogram(
-    "Fsyncs on SQLite: of the WAL with its write, which are one COMMIT, and of the data file in a checkpoint.",
+    "Fsyncs on SQLite: of the WAL (except on Linux, the COMMIT with it), and of the data file in a checkpoint.",
   ),
   plant_store_checkpoints_total: counter("Checkpoints of the WAL."),
   plant_store_checkpoint_failures_total: counter("Checkpoints that failed."),
@@ -32,7 +32,7 @@ export const metricFamilies = {
   plant_store_data_bytes: gauge("The size of the data file."),
   plant_store_wal_bytes: gauge("The size of the WAL."),
   plant_store_disk_free_bytes: gauge("The space left on their disk."),
-  plant_store_last_backup_timestamp_seconds: gauge("When the last good backup was completed."),
+  plant_store_last_backup_timestamp_seconds: gauge("When the last good backup was started."),
   process_cpu_seconds_total: counter("User and system CPU time."),
   process_resident_memory_bytes: gauge("Resident memory."),
   process_open_fds: gauge("Open file descriptors."),

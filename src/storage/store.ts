@@ -35,7 +35,7 @@ export interface StoreEvents {
   readonly walGrown?: (bytes: number) => void;
   /** The failure marker could not be written, so the next start does not know of the failure. */
   readonly markerNotWritten?: (reason: string) => void;
-  /** An fsync of the WAL, with its write, or of the data file. */
+  /** An fsync of the WAL, except on Linux the COMMIT with it, or of the data file. */
   readonly synced?: (file: "wal" | "data", tookMs: number) => void;
   /** An fsync of the WAL has taken over a second so far; creates wait for it. */
   readonly diskStalled?: () => void;
