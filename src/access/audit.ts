@@ -20,8 +20,7 @@ export type AuditAction =
   | "import.started"
   | "backup.created"
   | "backup.verified"
-  | "backup.downloaded"
-  | "audit.trimmed";
+  | "backup.downloaded";
 
 export interface AuditEntry extends Origin {
   readonly atMs: number;
@@ -39,27 +38,12 @@ export interface AuditPage {
   readonly next: string | undefined;
 }
 
-/** Stores who did what. No entry is ever changed; past `auditRowsMax` the oldest are removed, those of tokens last, and an entry says so. */
+/** Stores who did what. No entry is ever changed. The newest changes of tokens and the newest other entries are kept. */
 export interface AuditTrail {
   /** Resolves once the entry is durable. What it records must not happen if it rejects. */
   record(entry: AuditEntry): Promise<void>;
   /** @throws CursorProblem no page returned this cursor. */
   page(limit: number, cursor: string | undefined): Promise<AuditPage>;
-}
-
-export const auditRowsMax = 100_000;
-export const auditRowsTrimmed = 10_000;
-
-/** The entry for the removal of the oldest ones, in the same transaction. */
-export function trimEntry(atMs: number): AuditEntry {
-  return {
-    atMs,
-    actor: "plant-store",
-    action: "audit.trimmed",
-    subject: "audit trail",
-    address: undefined,
-    detail: `removed the oldest ${auditRowsTrimmed} entries, those of tokens last`,
-  };
 }
 
 /** The user who runs this process. */

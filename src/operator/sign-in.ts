@@ -2,7 +2,6 @@ import type { Caller } from "../access/gate.ts";
 import type { OidcSettings } from "../access/oidc/jwt-caller.ts";
 import type { Provider } from "../access/oidc/provider.ts";
 import { scopes } from "../access/scopes.ts";
-import { SignIns } from "../access/sign-ins.ts";
 import type { Route } from "../http/route.ts";
 import { type AuditParts, recordAction } from "./audit.ts";
 import { readBody } from "./parameters.ts";
@@ -22,22 +21,20 @@ export const whoAmI: Route<SignInParts> = {
   handler: (parts) => (exchange, caller) => exchange.json(presentCaller(caller, parts)),
 };
 
-/** What whoAmI says, for someone who has just entered a token: the audit trail records it, once a minute. */
+/** What whoAmI says, for someone who has just entered a token: the audit trail records it. */
 export const signIn: Route<SignInParts> = {
   method: "POST",
   path: "/api/sign-in",
   scope: "operator:read",
-  handler: (parts) => {
-    const signIns = new SignIns();
-    return async (exchange, caller) => {
-      await readBody(exchange);
-      const { name: actor, scopes } = caller;
-      const entry = { action: "console.signed-in", subject: "console", detail: scopes.join(", ") } as const;
-      await signIns.once({ actor, address: exchange.address }, performance.now(), () =>
-        recordAction(parts.audit, exchange, caller, entry),
-      );
-      exchange.json(presentCaller(caller, parts));
-    };
+  handler: (parts) => async (exchange, caller) => {
+    await readBody(exchange);
+    const detail = caller.scopes.join(", ");
+    await recordAction(parts.audit, exchange, caller, {
+      action: "console.signed-in",
+      subject: "console",
+      detail,
+    });
+    exchange.json(presentCaller(caller, parts));
   },
 };
 

@@ -3,8 +3,17 @@ import type { AuditAction, AuditEntry, AuditPage } from "../access/audit.ts";
 /** The columns of the table audit_trail besides its key, in the order of `auditValues` and `auditPage`. */
 export const auditColumns = "at_ms, actor, action, subject, address, detail";
 
-/** Entries are removed in this order, then by key, so that a flood of others cannot push out those of tokens. */
-export const removalOrder = "CASE WHEN action LIKE 'token.%' THEN 1 ELSE 0 END";
+const keptOfEachKind = 100_000;
+/** The oldest are removed at the first entry of a process and every so many after it, since finding them reads the whole trail. */
+export const entriesPerRemoval = 1000;
+
+/** Changes of tokens have a limit of their own, so that no flood of sign-ins or exports removes one. `key` orders the entries. */
+export function removeOldest(key: "seq" | "id"): string[] {
+  return ["action LIKE 'token.%'", "action NOT LIKE 'token.%'"].map(
+    (kind) => `DELETE FROM audit_trail WHERE ${kind} AND ${key} <=
+      (SELECT ${key} FROM audit_trail WHERE ${kind} ORDER BY ${key} DESC LIMIT 1 OFFSET ${keptOfEachKind})`,
+  );
+}
 
 export function auditValues(entry: AuditEntry): (string | number | null)[] {
   const { atMs, actor, action, subject, address, detail } = entry;

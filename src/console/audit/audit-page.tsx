@@ -19,7 +19,6 @@ const actionLabels: Readonly<Record<string, string>> = {
   "backup.created": "Started a backup",
   "backup.verified": "Verified a backup",
   "backup.downloaded": "Downloaded a backup",
-  "audit.trimmed": "Removed old entries",
 };
 
 /** Who did what, newest first. */
@@ -46,7 +45,7 @@ export function AuditPage() {
     <>
       <PageHead
         title="Audit trail"
-        lead="Who changed tokens, signed in, imported or exported plants or read them from the beginning, and used backups. Reading single pages is not recorded. Entries cannot be edited; the newest 100,000 are kept."
+        lead="Who changed tokens, signed in, imported or exported plants or read them from the beginning, and used backups. Reading single pages is not recorded. Entries cannot be edited. The newest 100,000 changes of tokens and the newest 100,000 other entries are kept."
       />
       {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
       {entries === undefined && error === undefined && (

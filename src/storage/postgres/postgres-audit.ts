@@ -1,16 +1,9 @@
 import { randomBytes } from "node:crypto";
-import {
-  type AuditEntry,
-  type AuditPage,
-  type AuditTrail,
-  auditRowsMax,
-  auditRowsTrimmed,
-  trimEntry,
-} from "../../access/audit.ts";
+import type { AuditEntry, AuditPage, AuditTrail } from "../../access/audit.ts";
 import { CursorProblem } from "../../plants/plant-archive.ts";
-import { auditColumns, auditPage, auditValues, removalOrder } from "../audit-rows.ts";
+import { auditColumns, auditPage, auditValues, entriesPerRemoval, removeOldest } from "../audit-rows.ts";
 import { placeholders } from "./connection.ts";
-import { type Connections, inTransaction, type Run } from "./connections.ts";
+import type { Connections } from "./connections.ts";
 
 const auditMsMax = 2000;
 const idShape = /^[0-9a-f]{32}$/;
@@ -19,11 +12,6 @@ const afterEveryId = "g";
 const selectPage = {
   name: "audit-page",
   text: `SELECT id, ${auditColumns} FROM audit_trail WHERE id < $1 ORDER BY id DESC LIMIT $2`,
-};
-const countAll = { text: "SELECT count(*) FROM audit_trail" };
-const removeOldest = {
-  text: `DELETE FROM audit_trail
-          WHERE id IN (SELECT id FROM audit_trail ORDER BY ${removalOrder}, id LIMIT ${auditRowsTrimmed}) RETURNING 1`,
 };
 const insertOne = { text: `WITH ${insertEntry(1)} SELECT 1` };
 
@@ -46,6 +34,7 @@ export function insertEntry(first: number, from = ""): string {
 /** The audit trail in PostgreSQL, one for all nodes. */
 export class PostgresAudit implements AuditTrail {
   readonly #connections: Connections;
+  #inserted = 0;
 
   constructor(connections: Connections) {
     this.#connections = connections;
@@ -57,11 +46,13 @@ export class PostgresAudit implements AuditTrail {
   }
 
   /**
-   * Removes the oldest entries once there are too many. A separate statement, since some engines let one change a table
-   * only once. If another node does the same, it finds them removed. After a failure the next entry removes them.
+   * Called after each entry. A statement of its own, since some engines let one change a table only once; if it fails, a later
+   * one removes more.
    */
   async trim(): Promise<void> {
-    await this.#connections.use(auditMsMax, removeIfTooMany).catch(() => {});
+    if (this.#inserted++ % entriesPerRemoval !== 0) return;
+    for (const text of removeOldest("id"))
+      await this.#connections.query(auditMsMax, { text }, []).catch(() => {});
   }
 
   async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
@@ -70,15 +61,6 @@ export class PostgresAudit implements AuditTrail {
     const values = [cursor ?? afterEveryId, limit + 1];
     return auditPage(await this.#connections.query(auditMsMax, selectPage, values), limit);
   }
-}
-
-async function removeIfTooMany(run: Run): Promise<void> {
-  const [row] = await run(countAll, []);
-  if (Number(row?.[0]) <= auditRowsMax) return;
-  await inTransaction(run, async () => {
-    const removed = await run(removeOldest, []);
-    if (removed.length > 0) await run(insertOne, entryValues(trimEntry(Date.now())));
-  });
 }
 
 // Without a sequence, which distributed engines do not order. The time since the process started orders entries of the same

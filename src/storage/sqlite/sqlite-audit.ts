@@ -1,14 +1,7 @@
 import type { Database } from "bun:sqlite";
-import {
-  type AuditEntry,
-  type AuditPage,
-  type AuditTrail,
-  auditRowsMax,
-  auditRowsTrimmed,
-  trimEntry,
-} from "../../access/audit.ts";
+import type { AuditEntry, AuditPage, AuditTrail } from "../../access/audit.ts";
 import { CursorProblem } from "../../plants/plant-archive.ts";
-import { auditColumns, auditPage, auditValues, removalOrder } from "../audit-rows.ts";
+import { auditColumns, auditPage, auditValues, entriesPerRemoval, removeOldest } from "../audit-rows.ts";
 import type { SyncedRead } from "./reading/synced-reads.ts";
 import type { Writer } from "./writing/writer.ts";
 
@@ -19,6 +12,7 @@ export class SqliteAudit implements AuditTrail {
   readonly #database: Database;
   readonly #synced: SyncedRead;
   readonly #writer: Writer | undefined;
+  #inserted = 0;
 
   /** Without a writer, read-only. */
   constructor(database: Database, synced: SyncedRead, writer?: Writer) {
@@ -34,20 +28,11 @@ export class SqliteAudit implements AuditTrail {
 
   /** To be called inside the caller's transaction. */
   insert(entry: AuditEntry): void {
-    this.#insertOne(entry);
-    // The first and last key are quick to find and bound the number of rows; only a long trail is counted.
-    const ends = this.#database.query<{ first: bigint; last: bigint }, []>(
-      "SELECT (SELECT min(seq) FROM audit_trail) AS first, (SELECT max(seq) FROM audit_trail) AS last",
-    );
-    const { first, last } = ends.get() ?? { first: 0n, last: 0n };
-    if (last - first < BigInt(auditRowsMax)) return;
-    const counted = this.#database.query<{ count: bigint }, []>("SELECT count(*) AS count FROM audit_trail");
-    if ((counted.get()?.count ?? 0n) <= BigInt(auditRowsMax)) return;
-    this.#database.run(
-      `DELETE FROM audit_trail
-        WHERE seq IN (SELECT seq FROM audit_trail ORDER BY ${removalOrder}, seq LIMIT ${auditRowsTrimmed})`,
-    );
-    this.#insertOne(trimEntry(entry.atMs));
+    this.#database
+      .query(`INSERT INTO audit_trail (${auditColumns}) VALUES (?, ?, ?, ?, ?, ?)`)
+      .run(...auditValues(entry));
+    if (this.#inserted++ % entriesPerRemoval !== 0) return;
+    for (const statement of removeOldest("seq")) this.#database.run(statement);
   }
 
   async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
@@ -57,11 +42,5 @@ export class SqliteAudit implements AuditTrail {
     const before = BigInt(cursor ?? Number.MAX_SAFE_INTEGER);
     const rows = await this.#synced(() => this.#database.query(sql).values(before, limit + 1));
     return auditPage(rows, limit);
-  }
-
-  #insertOne(entry: AuditEntry): void {
-    this.#database
-      .query(`INSERT INTO audit_trail (${auditColumns}) VALUES (?, ?, ?, ?, ?, ?)`)
-      .run(...auditValues(entry));
   }
 }
