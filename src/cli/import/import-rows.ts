@@ -64,7 +64,7 @@ export const checkRow: CreateRow = async (row) => {
 
 /**
  * Creates every row, up to `inFlightMax` at the same time: then it waits for the oldest, so that the outcomes are counted in
- * the order of the file. Returns the reason if it ended early.
+ * the order of the file. The first is sent alone, since a wrong token would be refused for each. Returns the reason if it ended early.
  */
 export async function importRows(
   rows: AsyncIterable<InputRow>,
@@ -73,7 +73,15 @@ export async function importRows(
 ): Promise<string | undefined> {
   const inFlight: (RowOutcome | Promise<RowOutcome>)[] = [];
   let failure: unknown;
+  let firstSucceeded = false;
+  let hasFailed = false;
   let atEnd = false;
+  const send = async (row: InputRow) => {
+    const outcome = await create(row);
+    if (outcome.kind === "failed") hasFailed = true;
+    else firstSucceeded = true;
+    return outcome;
+  };
   const settle = async (oldest: (typeof inFlight)[number]) => {
     try {
       const outcome = await oldest;
@@ -86,14 +94,14 @@ export async function importRows(
   try {
     for await (const row of rows) {
       // A stop ends the input too, so this row may be truncated.
-      if (stop.requested) break;
+      if (stop.requested || hasFailed) break;
       const { error: message } = row;
-      inFlight.push(
-        message === undefined ? create(row) : { row, kind: "refused", error: undefined, message },
-      );
-      const oldest = inFlight.length >= inFlightMax ? inFlight.shift() : undefined;
+      inFlight.push(message === undefined ? send(row) : { row, kind: "refused", error: undefined, message });
+      const isFull = !firstSucceeded || inFlight.length >= inFlightMax;
+      const oldest = isFull ? inFlight.shift() : undefined;
       if (oldest !== undefined) await settle(oldest);
-      if (failure !== undefined) break;
+      // Even one whose turn to be counted has not come.
+      if (hasFailed || failure !== undefined) break;
     }
     atEnd = !stop.requested;
   } catch (error) {
