@@ -6,7 +6,8 @@ const baseUrl = process.argv[2] ?? "http://127.0.0.1:3000";
 const token = process.env.PLANT_STORE_ACCESS_TOKEN ?? "";
 const client = new PlantStoreClient({ baseUrl, token });
 
-await client.createPlant({ id: 1, name: "Fern" });
+// Refused too, if the store already has another plant with this id.
+await report(client.createPlant({ id: 1, name: "Fern" }));
 await report(client.createPlant({ id: 1, name: "Lily" }));
 
 const nowhere = new PlantStoreClient({ baseUrl: "http://127.0.0.1:1", token, attemptsMax: 1 });

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } fro
 import { join } from "node:path";
 import fc from "fast-check";
 import packageFile from "../package.json" with { type: "json" };
-import { accessToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { accessToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 
 const root = join(import.meta.dir, "..");
 const int64 = fc.oneof(
@@ -102,6 +102,15 @@ describe("the examples", () => {
       }
     });
   }
+});
+
+test("the example of refusals works on a store that already has another plant with its id", async () => {
+  await using service = await startTestService();
+  await post(service.url, '{"id":1,"name":"Fern","tag":"indoor"}');
+  const words = ["node", "examples/refusals.js", service.url];
+  const { code, out, err } = await run(words, { PLANT_STORE_ACCESS_TOKEN: accessToken });
+  expect([code, err]).toEqual([0, ""]);
+  expect(out).toMatch(/^(?:refused with 40020: .*\n){2}unreachable: .*\naborted; .*\n$/);
 });
 
 describe("the packed library", () => {
