@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
-import { constants } from "node:os";
 import { cannotBe } from "./cli/local-files.ts";
 import { runCommand } from "./cli/run.ts";
-import type { Terminal } from "./cli/terminal.ts";
+import { interruptedCode, type Terminal } from "./cli/terminal.ts";
 import { writeNoCoreFile } from "./no-core-file.ts";
 import { exitWithoutClosing } from "./storage/sqlite/writing/exit-without-closing.ts";
 
@@ -87,7 +86,7 @@ function stopSignal(): Promise<string> {
       process.on(signal, () => {
         askedMs ??= performance.now();
         resolve(signal);
-        if (performance.now() - askedMs > sameSignalMs) end(128 + constants.signals[signal]);
+        if (performance.now() - askedMs > sameSignalMs) end(interruptedCode(signal));
       });
     }
     process.on("disconnect", () => resolve("the launcher has ended"));

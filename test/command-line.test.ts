@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
-import { plantStore, serve } from "./command.ts";
+import { executable, plantStore, serve, startPlantStore } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
 import {
   accessToken,
@@ -264,6 +265,21 @@ describe("the other commands", () => {
     const inVariable = await runInProcess(["config"], { environment: { PLANT_STORE_DATABASE: url } });
     expect([inVariable.code, inVariable.err]).toEqual([0, ""]);
     expect(inFlag.out + inVariable.out).not.toContain("hidden");
+  });
+
+  test("a command that Ctrl-C interrupts exits with 130", async () => {
+    const connected = Promise.withResolvers<void>();
+    const silent = createServer(() => connected.resolve()).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const args = ["ready", "--url", `http://127.0.0.1:${port}`];
+    const running = startPlantStore(args, { ownGroup: true, through: "launcher" });
+    await connected.promise;
+    process.kill(-(running.child.pid ?? 0), "SIGINT");
+    const { code, err } = await running.ended;
+    silent.close();
+    // Without the launcher, the shell makes the code of the signal.
+    expect([code ?? running.child.signalCode, err]).toEqual([executable === undefined ? 130 : "SIGINT", ""]);
   });
 
   test("a pipe that is closed early is not an error", () => {

@@ -282,7 +282,7 @@ describe("an interrupted import", () => {
     await eventually(() => plants.stored().length > 50);
     running.child.kill("SIGINT");
     const { code, err } = await running.ended;
-    expect(code).toBe(1);
+    expect(code).toBe(130);
     const stored = plants.stored().length;
     expect(stored).toBeLessThan(250);
     expect(err).toContain(
@@ -294,7 +294,7 @@ describe("an interrupted import", () => {
     });
   }, 30_000);
 
-  test("ends on Ctrl-C while it waits for standard input", async () => {
+  test("ends on SIGTERM while it waits for standard input", async () => {
     await using plants = await startImportTest();
     const running = startPlantStore(["import", "-", "--url", plants.service.url], {
       environment,
@@ -302,9 +302,9 @@ describe("an interrupted import", () => {
     });
     running.child.stdin?.write('{"id":1,"name":"a"}\n{"id":2,"na');
     await eventually(() => plants.stored().length === 1);
-    running.child.kill("SIGINT");
+    running.child.kill("SIGTERM");
     const { code, err } = await running.ended;
-    expect([code, err]).toEqual([1, expect.stringContaining("up to line 1 was processed")]);
+    expect([code, err]).toEqual([143, expect.stringContaining("up to line 1 was processed")]);
   });
 });
 

@@ -9,7 +9,7 @@ import type { Arguments, Command } from "./command.ts";
 import { OutputFile } from "./output-file.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { formatBytes, formatCount, formatPlants, showProgress } from "./progress-line.ts";
-import type { Terminal } from "./terminal.ts";
+import { interruptedCode, type Terminal } from "./terminal.ts";
 
 const pageRows = 5000;
 const endings: Readonly<Record<string, (typeof exportFormatNames)[number]>> = { csv: "csv", json: "json" };
@@ -38,10 +38,10 @@ export const exportPlants: Command = {
     await using opened = await openArchive(readConfig(args.sources));
     using file = path === undefined ? undefined : new OutputFile(path);
     const write = writerTo(file, terminal);
-    let stopped = false;
+    let stopped: string | undefined;
     if (file !== undefined)
-      void terminal.stopSignal().then(() => {
-        stopped = true;
+      void terminal.stopSignal().then((signal) => {
+        stopped = signal;
       });
     const total = await opened.archive.total();
     let exported = 0;
@@ -62,12 +62,12 @@ export const exportPlants: Command = {
       searchedRows += searched;
       // A signal is only handled between turns of the event loop, and reading a data file needs none.
       await setImmediate();
-      if (stopped) break;
+      if (stopped !== undefined) break;
     }
-    if (stopped && file !== undefined) {
+    if (stopped !== undefined && file !== undefined) {
       progress?.[Symbol.dispose]();
       terminal.err(`Stopped on request. ${file.path} was not written.\n`);
-      return 1;
+      return interruptedCode(stopped);
     }
     if (isRead) await write(format.footer);
     file?.finish();

@@ -26,7 +26,7 @@ import { reportJson, reportText } from "./import/report.ts";
 import { Tally } from "./import/tally.ts";
 import { isSameFile } from "./local-files.ts";
 import { redraw } from "./progress-line.ts";
-import { printJson, type Terminal, UsageError } from "./terminal.ts";
+import { interruptedCode, printJson, type Terminal, UsageError } from "./terminal.ts";
 
 // As many idle connections as Bun keeps: beyond them, requests would open and close connections of their own.
 const concurrencyDefault = 64;
@@ -96,6 +96,7 @@ export const importPlants: Command = {
     terminal.note(`${file === "-" ? "Standard input" : file} was read as ${source}.\n`);
     (succeeded ? terminal.note : terminal.err)(reportText(tally, failure, refusedPath));
     if (args.has("json")) printJson(terminal, { ...reportJson(tally, failure), source });
+    if (failure !== undefined && stop.requested !== undefined) return interruptedCode(stop.requested);
     return succeeded ? 0 : 1;
   },
 };
@@ -131,10 +132,10 @@ function parseWaitMs(text: string): number {
 
 function listenForStop(terminal: Terminal): StopRequest & Disposable {
   const abort = new AbortController();
-  let requested = false;
+  let requested: string | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const whenRequested = terminal.stopSignal().then(() => {
-    requested = true;
+  const whenRequested = terminal.stopSignal().then((signal) => {
+    requested = signal;
     timer = setTimeout(() => abort.abort(), finishInFlightMs);
   });
   return {

@@ -61,7 +61,7 @@ export const commands: Readonly<Record<string, Command>> = {
   version,
 };
 
-/** Runs the command and returns the exit code: 0 success, 1 failure, 2 wrong usage. */
+/** Runs the command and returns the exit code: 0 success, 1 failure, 2 wrong usage, 130 or 143 interrupted. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   // The command whose help explains a wrong usage.
   let named = "";

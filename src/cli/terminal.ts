@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import { jsonText } from "../plants/json-text.ts";
 
 /** Select Graphic Rendition, by its number, if colours are wanted. */
@@ -33,10 +34,16 @@ export interface Terminal {
   readonly errIsTerminal: boolean;
   /** The current width of the terminal that `err` writes to. */
   readonly errColumns: number;
-  /** Resolves with the first signal to stop. */
+  /** Resolves with the first signal to stop, or with the reason if it was none. */
   readonly stopSignal: () => Promise<string>;
   /** Exits without closing the database, so that its WAL is left for recovery. */
   readonly exitWithoutClosing: (code: number) => Promise<never>;
+}
+
+/** The exit code of a command that was interrupted, as a shell would have it; anything but a signal counts as SIGTERM. */
+export function interruptedCode(signal: string): number {
+  const signals: Readonly<Record<string, number | undefined>> = constants.signals;
+  return 128 + (signals[signal] ?? constants.signals.SIGTERM);
 }
 
 /** The command line is wrong. The message is one sentence without its full stop; the exit code is 2. */

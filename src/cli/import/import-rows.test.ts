@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
 import { ServiceRefused } from "../../client/plant-store-client.ts";
-import type { InputRow } from "../../files/input-row.ts";
+import { FormatError, type InputRow } from "../../files/input-row.ts";
 import { importRows } from "./import-rows.ts";
 import { type RowOutcome, Tally } from "./tally.ts";
 
 const noStop = {
-  requested: false,
+  requested: undefined,
   whenRequested: new Promise<void>(() => {}),
   abortSignal: new AbortController().signal,
 };
@@ -62,3 +62,15 @@ test("a token that is refused later starts no further request, and the rows in f
   expect(await ended).toStartWith("The token was refused: The token is not valid. (40102)");
   expect([sent.length, tally.created]).toEqual([5, 4]);
 });
+
+test("a request to stop is reported as such, even if the input that it ended is in no format", async () => {
+  const next = () => Promise.reject(new FormatError("The file is empty; a CSV file needs a header."));
+  const truncated = { [Symbol.asyncIterator]: () => ({ next }) };
+  const stop = { ...noStop, requested: "SIGINT" };
+  const ended = importRows(truncated, never, { inFlightMax: 4, tally: new Tally(false, undefined), stop });
+  expect(await ended).toStartWith("Stopped on request.");
+});
+
+async function never(): Promise<RowOutcome> {
+  throw new Error("no row is sent");
+}

@@ -22,7 +22,8 @@ export interface Target {
 
 /** A request to stop. No more rows are sent; the requests in flight are aborted only if they take too long. */
 export interface StopRequest {
-  readonly requested: boolean;
+  /** By which signal; undefined if it was not requested. */
+  readonly requested: string | undefined;
   readonly whenRequested: Promise<void>;
   readonly abortSignal: AbortSignal;
 }
@@ -93,8 +94,8 @@ export async function importRows(
   };
   try {
     for await (const row of rows) {
-      // A stop ends the input too, so this row may be truncated.
-      if (stop.requested || hasFailed) break;
+      // If a stop has ended the input, this row may be truncated.
+      if (stop.requested !== undefined || hasFailed) break;
       const { error: message } = row;
       inFlight.push(message === undefined ? send(row) : { row, kind: "refused", error: undefined, message });
       const isFull = !firstSucceeded || inFlight.length >= inFlightMax;
@@ -103,9 +104,10 @@ export async function importRows(
       // Even one whose turn to be counted has not come.
       if (hasFailed || failure !== undefined) break;
     }
-    atEnd = !stop.requested;
+    atEnd = stop.requested === undefined;
   } catch (error) {
-    failure = error;
+    // A stop ends the input too, and what there is of it may be in no format.
+    if (stop.requested === undefined) failure = error;
   }
   for (const outcome of inFlight) await settle(outcome);
   if (failure !== undefined) return describeFailure(failure, tally.dryRun);
