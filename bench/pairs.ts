@@ -76,7 +76,7 @@ export async function measurePairs(
 export async function measureFreshPair(
   name: string,
   starts: { readonly server: () => Promise<Server>; readonly other: () => Promise<Server> },
-  { rounds, seconds }: { rounds: number; seconds: number },
+  { rounds, seconds, load }: { rounds: number; seconds: number; load: NonNullable<Pair["load"]> },
 ): Promise<Pick<PairRatios, "rates" | "costs">> {
   const all: Pick<PairRatios, "rates" | "costs"> = { rates: [], costs: [] };
   const repeated = new RepeatedWhereStolen(rounds);
@@ -84,8 +84,8 @@ export async function measureFreshPair(
     const { rate, cost } = await repeated.run(async () => {
       await using server = await starts.server();
       await using other = await starts.other();
-      const warm = await measure([server, other], { connections: 64, seconds: warmUpSeconds, firstId: 1 });
-      return await measure([server, other], { connections: 64, seconds, firstId: warm.nextId });
+      const warm = await measure([server, other], { ...load, seconds: warmUpSeconds, firstId: 1 });
+      return await measure([server, other], { ...load, seconds, firstId: warm.nextId });
     });
     all.rates.push(rate);
     all.costs.push(cost);
