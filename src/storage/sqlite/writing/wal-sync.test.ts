@@ -4,66 +4,77 @@ import { closeSync, openSync } from "node:fs";
 import { platform } from "node:os";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
-import { DiskSpeed, takeOverSync } from "./wal-sync.ts";
+import { syncInPlaceWhileFast, takeOverSync } from "./wal-sync.ts";
 
-/** Fsyncs of that many milliseconds, one every 20 ms; returns how many of them were waited for. */
-function syncs(disk: DiskSpeed, count: number, tookMs: (index: number) => number, fromMs = 0): number {
-  let waited = 0;
-  for (let index = 0; index < count; index++) {
-    const nowMs = fromMs + index * 20;
-    if (!disk.mayWait(nowMs)) {
-      disk.syncedInBackground(tookMs(index));
-      continue;
-    }
-    waited++;
-    disk.waited(nowMs, nowMs + tookMs(index));
-  }
-  return waited;
+/** A disk whose fsyncs take as long as the test says; which of them were in place. */
+function cuedDisk() {
+  let [nowMs, nextMs] = [0, 0];
+  const syncWal = syncInPlaceWhileFast({
+    inPlace: () => {
+      nowMs += nextMs;
+    },
+    inBackground: async () => {},
+    now: () => nowMs,
+  });
+  return {
+    /** One fsync for each time, one every 20 ms: `p` for in place, `b` for in the background. */
+    syncs: (tookMs: readonly number[]): string =>
+      tookMs
+        .map((ms) => {
+          nowMs += 20;
+          nextMs = ms;
+          return syncWal() === undefined ? "p" : "b";
+        })
+        .join(""),
+    pass: (ms: number) => {
+      nowMs += ms;
+    },
+  };
 }
 
-test("an fsync is waited for only on a disk that was found fast, by a store that writes often", () => {
-  const disk = new DiskSpeed();
-  expect(syncs(disk, 32, () => 0.1)).toBe(0);
-  expect(syncs(disk, 100, () => 0.1)).toBe(100);
+const times = (count: number, ms: number): number[] => Array<number>(count).fill(ms);
+
+test("fast fsyncs are in place, and so are slow ones that are fewer than eight in a row", () => {
+  const disk = cuedDisk();
+  expect(disk.syncs(times(100, 0.1))).toBe("p".repeat(100));
+  for (let round = 0; round < 10; round++) expect(disk.syncs([...times(7, 5), 1])).toBe("p".repeat(8));
 });
 
-test("an occasional slow one changes nothing, and a disk that has become slow is noticed after a few", () => {
-  const disk = new DiskSpeed();
-  syncs(disk, 33, () => 0.1);
-  expect(syncs(disk, 1000, (index) => (index % 20 === 0 ? 5 : 0.1))).toBe(1000);
-  expect(syncs(disk, 400, () => 5, 20_000)).toBeLessThan(10);
-  // The same once it is fast again.
-  expect(syncs(disk, 1, () => 0.1, 60_000)).toBe(1);
-  expect(syncs(disk, 1000, (index) => (index % 20 === 0 ? 5 : 0.1), 61_000)).toBe(1000);
+test("after eight slow ones in a row they are in the background for ten seconds, and then tried again", () => {
+  const disk = cuedDisk();
+  expect(disk.syncs(times(10, 1.2))).toBe("ppppppppbb");
+  disk.pass(9_900);
+  expect(disk.syncs([1.2])).toBe("b");
+  disk.pass(100);
+  expect(disk.syncs(times(9, 1.2))).toBe("ppppppppb");
+  disk.pass(10_000);
+  expect(disk.syncs(times(9, 0.1))).toBe("p".repeat(9));
 });
 
-test("a slow disk is tried once in ten seconds", () => {
-  const disk = new DiskSpeed();
-  // A minute of fsyncs.
-  expect(syncs(disk, 3000, () => 5)).toBe(6);
-  expect(syncs(disk, 1000, () => 0.1, 120_000)).toBeGreaterThan(900);
+test("one of a quarter of a second is enough, and one of less is not", () => {
+  const disk = cuedDisk();
+  expect(disk.syncs([249, 0.1, 250, 0.1])).toBe("pppb");
 });
 
-test("a disk whose every fsync takes long is not tried until one of them was shorter", () => {
-  const disk = new DiskSpeed();
-  expect(syncs(disk, 3000, () => 20)).toBe(0);
-  expect(syncs(disk, 3000, (index) => (index % 100 === 0 ? 5 : 20), 60_000)).toBe(6);
-  // One for the short ones since the last trial.
-  expect(syncs(disk, 3000, () => 20, 120_000)).toBe(1);
-  // Ten seconds, in which it is found to be fast, at most.
-  expect(syncs(disk, 1000, () => 0.1, 180_000)).toBeGreaterThan(400);
-});
-
-test.skipIf(platform() !== "linux")("an fsync that fails is an error, waited for or not", async () => {
-  using folder = temporaryFolder();
-  using database = new Database(":memory:");
-  const file = openSync(join(folder.path, "wal"), "w");
-  const disk = new DiskSpeed();
-  const sync = takeOverSync(database, file, disk);
-  await sync?.();
-  closeSync(file);
-  expect(await sync?.()?.catch(({ code }) => code)).toBe("EBADF");
-  syncs(disk, 40, () => 0.1);
-  expect(disk.mayWait(0)).toBe(true);
-  expect(sync).toThrow("EBADF");
-});
+test.skipIf(platform() !== "linux")(
+  "an fsync that fails is an error, in place and in the background",
+  async () => {
+    using folder = temporaryFolder();
+    using database = new Database(":memory:");
+    const file = openSync(join(folder.path, "wal"), "w");
+    const sync = takeOverSync(database, file);
+    expect(sync?.()).toBeUndefined();
+    closeSync(file);
+    expect(sync).toThrow("EBADF");
+    const fail = () => {
+      throw new Error("EIO");
+    };
+    let nowMs = 0;
+    const inPlace = () => {
+      nowMs += 300;
+    };
+    const slow = syncInPlaceWhileFast({ inPlace, inBackground: async () => fail(), now: () => nowMs });
+    slow();
+    await expect(slow()).rejects.toThrow("EIO");
+  },
+);
