@@ -7,6 +7,7 @@ import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
+import { journalPriorities } from "../telemetry/log.ts";
 import { config, version } from "./about.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
@@ -89,7 +90,8 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     if (command !== serve) await terminal.outFlushed();
     return code;
   } catch (error) {
-    const code = reportError(error, terminal, named || (args[0] === "token" ? "token" : ""));
+    const { text, code } = errorReport(error, terminal, named || (args[0] === "token" ? "token" : ""));
+    terminal.err(text);
     return error instanceof OutcomeUnknown ? terminal.exitWithoutClosing(code) : code;
   }
 }
@@ -130,22 +132,23 @@ function withoutNotes(terminal: Terminal): Terminal {
   return { ...terminal, errIsTerminal: false, note: () => {} };
 }
 
-function reportError(error: unknown, terminal: Terminal, command: string): number {
+/** Why the command failed, as a message for standard error, and its exit code. */
+export function errorReport(
+  error: unknown,
+  { errIsJournal }: Pick<Terminal, "errIsJournal">,
+  command: string,
+): { readonly text: string; readonly code: number } {
+  const start = `${errIsJournal ? journalPriorities.error : ""}plant-store:`;
   // It may quote a file or a server.
   const message = escapeInvisible(error instanceof Error ? error.message : String(error));
   const isUsageError = error instanceof UsageError;
   if (isUsageError || misuses.some((type) => error instanceof type)) {
     const help = `${message.endsWith("?") ? "" : "."} See plant-store ${command === "" ? "" : `${command} `}--help.`;
-    terminal.err(`plant-store: ${message}${isUsageError ? help : ""}\n`);
-    return exitCodes.usage;
+    return { text: `${start} ${message}${isUsageError ? help : ""}\n`, code: exitCodes.usage };
   }
-  if (expectedErrors.some((type) => error instanceof type)) {
-    terminal.err(`plant-store: ${message}\n`);
-    return exitCodes.failure;
-  }
+  if (expectedErrors.some((type) => error instanceof type))
+    return { text: `${start} ${message}\n`, code: exitCodes.failure };
   // The stack is for the operator's terminal; no client sees it.
-  terminal.err(
-    `plant-store: internal error, please report it: ${error instanceof Error ? error.stack : message}\n`,
-  );
-  return exitCodes.failure;
+  const details = error instanceof Error ? error.stack : message;
+  return { text: `${start} internal error, please report it: ${details}\n`, code: exitCodes.failure };
 }

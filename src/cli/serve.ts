@@ -7,7 +7,7 @@ import { type SettingName, settings } from "../config/settings.ts";
 import { withoutPassword } from "../config/without-password.ts";
 import { type Service, startService } from "../service.ts";
 import { DatabaseProblem, isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import { createLog, type Level, type Log } from "../telemetry/log.ts";
+import { createLog, journalPriorities, type Level, type Log } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
@@ -35,7 +35,7 @@ export const serve: Command = {
     const config = readConfig(args.sources);
     const format =
       config.logFormat === "auto" ? (terminal.errIsTerminal ? "pretty" : "json") : config.logFormat;
-    const lines = batchLines(terminal.err);
+    const lines = batchLines(terminal);
     const log = createLog({
       level: config.logLevel,
       format,
@@ -86,16 +86,16 @@ export const serve: Command = {
  * Writes the lines of one turn of the event loop together: if every request is logged, writing each one separately costs more
  * than the rest of its logging. A warning or an error is written immediately, with everything before it.
  */
-function batchLines(write: (text: string) => void) {
+function batchLines({ err, errIsJournal }: Terminal) {
   let lines = "";
   const flush = (): void => {
-    if (lines !== "") write(lines);
+    if (lines !== "") err(lines);
     lines = "";
   };
   return {
     write(line: string, level: Level): void {
       if (lines === "") setImmediate(flush);
-      lines += line;
+      lines += errIsJournal ? journalPriorities[level] + line : line;
       if (level === "warn" || level === "error") flush();
     },
     flush,
