@@ -383,6 +383,20 @@ describe("backup and restore", () => {
     expect(storedPlants(restored).map(({ name }) => name)).toEqual(["in the WAL 1", "in the WAL 2"]);
   });
 
+  test("a rollback journal that an interrupted copy left does not empty a restored file", async () => {
+    const backup = join(folder.path, "with-journal.db");
+    expect((await runInProcess(["backup", backup, "--database", sound])).code).toBe(0);
+    // Its header as SQLite writes it: the file had no pages when the transaction began, so undoing that empties the file.
+    const journal = Buffer.alloc(1024);
+    journal.write("d9d505f920a163d700000000c753ac28000000000000020000001000", "hex");
+    for (const name of ["in-place", "partial"]) {
+      const target = join(folder.path, `${name}.db`);
+      writeFileSync(`${target}${name === "partial" ? ".partial" : ""}-journal`, journal);
+      expect((await runInProcess(["restore", backup, "--database", target])).err).toContain("3,000 plants");
+      expect(storedPlants(target)).toEqual(storedPlants(sound));
+    }
+  });
+
   test("a restored file does not get plants from a WAL that another file left", async () => {
     const target = join(folder.path, "target.db");
     await leaveWal(join(folder.path, "lost.db"), target, ["lost 1", "lost 2"]);

@@ -131,16 +131,20 @@ export function writeNew(path: string, text: string): void {
   }
 }
 
-/** Removes a database with its WAL and shared memory, or these two alone. */
-export function removeDatabase(path: string, endings = ["", "-wal", "-shm"]): void {
+/**
+ * Removes a database with its WAL, shared memory and rollback journal, or some of these alone. SQLite would apply a journal that is
+ * left to the next file with this name.
+ */
+export function removeDatabase(path: string, endings = ["", "-wal", "-shm", "-journal"]): void {
   for (const ending of endings) rmSync(path + ending, { force: true });
 }
 
-/** SQLite would apply the WAL of another data file to the one that gets its name. It may hold plants, so it is renamed. */
-export function setWalAside(path: string): void {
+/** SQLite would apply the WAL or the journal of another data file to the one that gets its name. They may hold plants, so they are renamed. */
+export function setJournalsAside(path: string): void {
   removeDatabase(path, ["-shm"]);
-  if (!existsSync(`${path}-wal`)) return;
-  let to = `${path}-wal.left-behind`;
-  for (let number = 2; existsSync(to); number++) to = `${path}-wal.left-behind-${number}`;
-  renameSync(`${path}-wal`, to);
+  for (const journal of [`${path}-wal`, `${path}-journal`].filter((file) => existsSync(file))) {
+    let to = `${journal}.left-behind`;
+    for (let number = 2; existsSync(to); number++) to = `${journal}.left-behind-${number}`;
+    renameSync(journal, to);
+  }
 }

@@ -10,7 +10,7 @@ import {
   fileSize,
   makeDirectory,
   openNew,
-  setWalAside,
+  setJournalsAside,
   syncDirectory,
   syncFile,
   writeNew,
@@ -111,7 +111,7 @@ export async function restore(from: string, named: string, onStep: (step: Step) 
   const plants = countPlants(openReadOnly(partial.path));
   syncFile(partial.path);
   refuseExisting(database, "restoring never overwrites; move it away first");
-  setWalAside(database);
+  setJournalsAside(database);
   putInPlace(partial.path, database);
   removeMarker(database);
   removeBackupRecord(database);
