@@ -31,11 +31,7 @@ export const backup: Command = {
   usage: "backup FILE|DIR|-",
   positional: true,
   summary: "back up the data file, even while the service runs",
-  examples: [
-    "plant-store backup plants-2026-11-15.db",
-    "plant-store backup backups --keep 7",
-    "plant-store backup - | ssh backup.example.org 'cat > plants.db'",
-  ],
+  examples: ["plant-store backup plants-2026-11-15.db", "plant-store backup backups --keep 7"],
   flags: {
     keep: {
       placeholder: "N",

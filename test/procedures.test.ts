@@ -1,0 +1,297 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Finished, start, watch } from "./command.ts";
+import { post, startTestService, storedPlants, type TestService, temporaryFolder } from "./harness.ts";
+import { seedStore } from "./seeded-store.ts";
+import { runInProcess } from "./terminal.ts";
+
+// Runs the commands of the documents as written, in an empty environment. Only their paths are replaced, and programs that need
+// another machine are scripts.
+
+const root = join(import.meta.dir, "..");
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+const bun = `"${process.execPath}"`;
+
+/** The first code block after this text. */
+function codeAfter(page: string, text: string): string {
+  const [, after = ""] = readFileSync(join(root, page), "utf8").split(text);
+  const [, code = ""] = /```sh\n(.*?)```/s.exec(after) ?? [];
+  expect(code).not.toBe("");
+  return code;
+}
+
+/** The indented lines after the one with this text, in the comment at the top of a file. */
+function commentedAfter(file: string, text: string): string {
+  const [, after = ""] = readFileSync(join(root, file), "utf8").split(text);
+  const [lines = ""] = /(?:^# {3}.*\n)+/m.exec(after) ?? [];
+  expect(lines).not.toBe("");
+  return lines.replaceAll(/^# {3}/gm, "");
+}
+
+/** A folder in place of a machine, with programs of its own. */
+function newMachine() {
+  const folder = temporaryFolder();
+  const programs = join(folder.path, "bin");
+  mkdirSync(programs);
+  const machine = {
+    path: folder.path,
+    folder(name: string): string {
+      mkdirSync(join(folder.path, name), { recursive: true });
+      return join(folder.path, name);
+    },
+    program(name: string, script: string, to = programs): void {
+      writeFileSync(join(to, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    },
+    /** Runs the commands in its folder `home`, with these folders in place of those that they name. */
+    async run(commands: string, folders: Readonly<Record<string, string>> = {}): Promise<Finished> {
+      let script = commands;
+      for (const [name, path] of Object.entries({ "/usr/local/bin": programs, ...folders }))
+        script = script.replaceAll(name, path);
+      const clean = ["-i", `PATH=${programs}:/usr/bin:/bin`, "sh", "-c", script];
+      return watch(start("env", clean, { folder: machine.folder("home") })).ended;
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+  machine.program("plant-store", `exec ${bun} "${main}" "$@"`);
+  return machine;
+}
+
+/** The SHA-256 of every file in the folder and in those below it, by name. */
+function contentOf(folder: string): Record<string, string> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+  return Object.fromEntries(
+    files.map(({ parentPath, name }) => {
+      const path = join(parentPath, name);
+      return [path, createHash("sha256").update(readFileSync(path)).digest("hex")];
+    }),
+  );
+}
+
+type Machine = ReturnType<typeof newMachine>;
+
+interface Procedure {
+  readonly commands: string;
+  /** Puts the programs in place that it needs. */
+  prepare(machine: Machine): {
+    readonly dataFile: string;
+    /** Where the backups get to. */
+    readonly to: string;
+    readonly folders: Readonly<Record<string, string>>;
+  };
+  /** From now on, files arrive incomplete, which is reported with this exit code. */
+  readonly cutTransfers?: (machine: Machine, exitCode: number) => void;
+}
+
+const cutBytes = 100_000;
+
+function sshTo(machine: Machine, copy: string, exitCode = 0): string {
+  const to = machine.folder("backup.example.org");
+  machine.program("ssh", `shift; cd "${to}" && exec sh -c "$*"`);
+  const each = `case $file in *:) ;; *) ${copy} "${to}/$(basename "$file")";; esac`;
+  machine.program("scp", `for file; do ${each}; done; exit ${exitCode}`);
+  return to;
+}
+
+/** In a container, the environment names the data file. */
+function runInContainer(dataFile: string, command: string): string {
+  return `PLANT_STORE_DATABASE="${dataFile}" exec ${command}`;
+}
+
+function kubectlTo(machine: Machine, afterCopy: string): string {
+  const data = machine.folder("data");
+  const inPod = runInContainer(`${data}/plant-store.db`, '"$@"');
+  const copy = `cp -r "\${2#*:}" "$3" && cd "$3" && ${afterCopy}`;
+  machine.program("kubectl", `case $1 in exec) shift 3; ${inPod};; cp) ${copy};; esac`);
+  return data;
+}
+
+const procedures: Readonly<Record<string, Procedure>> = {
+  "to another machine": {
+    commands: codeAfter("docs/backup.md", "**To another machine**"),
+    prepare(machine) {
+      const folders = { "/mnt/backups": machine.folder("backups"), "/var/lib": machine.folder("var/lib") };
+      const dataFile = join(machine.folder("var/lib/plant-store"), "plant-store.db");
+      return { dataFile, to: sshTo(machine, 'cp "$file"'), folders };
+    },
+    cutTransfers: (machine, exitCode) => sshTo(machine, `head -c ${cutBytes} "$file" >`, exitCode),
+  },
+  "of a container, with Compose": {
+    commands: commentedAfter("deploy/examples/compose-sqlite.yaml", "# A daily backup"),
+    prepare(machine) {
+      const dataFile = join(machine.folder("data"), "plant-store.db");
+      machine.program("docker", `[ "$1" = exec ] && shift 2 && ${runInContainer(dataFile, '"$@"')}`);
+      const to = machine.folder("var/backups/plant-store");
+      return { dataFile, to, folders: { " /backups": ` ${to}` } };
+    },
+  },
+  "of a pod, with kubectl": {
+    commands: commentedAfter("deploy/examples/kubernetes-sqlite.yaml", "A backup to your own machine"),
+    prepare(machine) {
+      const data = kubectlTo(machine, "true");
+      return {
+        dataFile: join(data, "plant-store.db"),
+        to: machine.folder("home"),
+        folders: { "/data": data },
+      };
+    },
+    cutTransfers: (machine, exitCode) =>
+      kubectlTo(machine, `for file in *.db; do truncate -s ${cutBytes} "$file"; done; exit ${exitCode}`),
+  },
+};
+
+for (const [where, { commands, prepare, cutTransfers }] of Object.entries(procedures)) {
+  describe(`a backup ${where}, as documented`, () => {
+    const setUp = async () => {
+      const machine = newMachine();
+      const { dataFile, to, folders } = prepare(machine);
+      await seedStore(dataFile, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 });
+      return { machine, dataFile, to, run: () => machine.run(commands, folders) };
+    };
+    const restore = (path: string, machine: Machine) =>
+      runInProcess(["restore", path, "--database", join(machine.path, "restored.db")]);
+    const backupsIn = (content: Record<string, string>) =>
+      Object.keys(content).filter((path) => path.endsWith(".db"));
+
+    test("arrives complete, with its checksum, and can be restored", async () => {
+      const { machine, dataFile, to, run } = await setUp();
+      using _machine = machine;
+      expect(await run()).toMatchObject({ code: 0 });
+      const [backup = ""] = backupsIn(contentOf(to));
+      expect(await restore(backup, machine)).toMatchObject({
+        code: 0,
+        err: expect.stringMatching(/^Restored and checked 3,000 plants/),
+      });
+      expect(storedPlants(join(machine.path, "restored.db"))).toEqual(storedPlants(dataFile));
+    });
+
+    const failures: Record<string, (machine: Machine, dataFile: string) => void> = {
+      "the data file is missing": (_, file) => renameSync(file, `${file}.away`),
+      "the data file is damaged": (_, file) => writeFileSync(file, readFileSync(file).subarray(0, cutBytes)),
+      // A file that may not grow fails as one on a full disk does.
+      "the disk is full": (machine) =>
+        machine.program("plant-store", `ulimit -f 100; exec ${bun} "${main}" "$@"`),
+    };
+    if (cutTransfers !== undefined) {
+      failures["the transfer is cut off"] = (machine) => cutTransfers(machine, 1);
+      failures["the transfer is cut off, and that is not reported"] = (machine) => cutTransfers(machine, 0);
+    }
+    test.each(Object.entries(failures))("fails if %s, and harms no older backup", async (what, fail) => {
+      const { machine, dataFile, to, run } = await setUp();
+      using _machine = machine;
+      expect(await run()).toMatchObject({ code: 0 });
+      const before = contentOf(to);
+      expect(backupsIn(before)).toHaveLength(1);
+      fail(machine, dataFile);
+      const { code } = await run();
+      expect(code).not.toBe(0);
+      const after = contentOf(to);
+      expect(after).toMatchObject(before);
+      if (!what.startsWith("the transfer")) expect(after).toEqual(before);
+      for (const path of backupsIn(after).filter((one) => !(one in before)))
+        expect(await restore(path, machine)).toMatchObject({ code: 1 });
+    });
+  });
+}
+
+test("no text lets a shell write a backup over an older one, which would be gone if the backup fails", () => {
+  const texts = ["docs", "deploy", "src/cli"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /\.(?:md|yaml|service|ts)$/.test(entry.name))
+      .map((entry) => join(entry.parentPath, entry.name)),
+  );
+  expect(texts.length).toBeGreaterThan(50);
+  const unsafe = /plant-store backup -.*[|>]/;
+  expect(unsafe.test("kubectl exec plant-store-0 -- plant-store backup - > plants.db")).toBe(true);
+  expect(texts.filter((path) => unsafe.test(readFileSync(path, "utf8")))).toEqual([]);
+});
+
+describe("an update and a rollback, as documented", () => {
+  /** A machine with systemd, whose service runs in this process while clients send plants. */
+  async function newHost() {
+    const machine = newMachine();
+    const database = join(machine.folder("var/lib/plant-store"), "plant-store.db");
+    const used = join(machine.path, "used");
+    const address = join(machine.path, "address");
+    const acknowledged: bigint[] = [];
+    let service: TestService | undefined;
+    let lastId = 0n;
+    const send = async () => {
+      const id = ++lastId;
+      const response = await post(service?.url ?? "", `{"id":${id},"name":"Fern"}`);
+      if (response.status === 200) acknowledged.push(id);
+    };
+    const systemctl: Readonly<Record<string, () => Promise<void>>> = {
+      async start() {
+        service = await startTestService({}, database);
+        writeFileSync(address, `127.0.0.1:${service.port}`);
+        await send();
+      },
+      async stop() {
+        // At the last moment at which a client can get a 200.
+        await send();
+        await service?.[Symbol.asyncDispose]();
+      },
+    };
+    const asked = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      idleTimeout: 0,
+      async fetch({ url }) {
+        await systemctl[new URL(url).pathname.slice(1)]?.();
+        return new Response();
+      },
+    });
+    machine.program("systemctl", `exec ${bun} -e 'await fetch("${asked.url}'"$1"'")'`);
+    const version = (name: string, file: string, folder?: string) =>
+      machine.program(
+        file,
+        `echo "${name} $1" >> "${used}"; PLANT_STORE_LISTEN=$(cat "${address}") exec ${bun} "${main}" "$@"`,
+        folder,
+      );
+    version("older", "plant-store");
+    version("newer", "plant-store", machine.folder("home"));
+    await systemctl["start"]?.();
+    return {
+      database,
+      acknowledged,
+      machine,
+      run: (commands: string) => machine.run(commands, { "/var/lib": machine.folder("var/lib") }),
+      /** Which version ran which command, and what is stored in the end. */
+      async end() {
+        await systemctl["stop"]?.();
+        return {
+          ran: readFileSync(used, "utf8").trimEnd().split("\n"),
+          stored: storedPlants(database).map(({ id }) => id),
+        };
+      },
+      async [Symbol.asyncDispose]() {
+        await service?.[Symbol.asyncDispose]();
+        await asked.stop(true);
+        machine[Symbol.dispose]();
+      },
+    };
+  }
+  const update = codeAfter("docs/updating.md", "# Updating");
+  const rollback = codeAfter("docs/updating.md", "## Rolling back");
+
+  test("lose no acknowledged plant", async () => {
+    await using host = await newHost();
+    expect(await host.run(update)).toMatchObject({ code: 0 });
+    expect(await host.run(rollback)).toMatchObject({ code: 0 });
+    const { ran, stored } = await host.end();
+    expect(ran).toEqual(["older backup", "newer export", "older restore", "older token", "older import"]);
+    expect(stored).toEqual(expect.arrayContaining(host.acknowledged));
+    expect(host.acknowledged.length).toBeGreaterThanOrEqual(6);
+  });
+
+  test("an update whose backup fails replaces nothing", async () => {
+    await using host = await newHost();
+    host.machine.program("plant-store", "exit 1");
+    expect(await host.run(update)).toMatchObject({ code: 1 });
+    expect(readFileSync(join(host.machine.path, "bin/plant-store"), "utf8")).toContain("exit 1");
+    expect(storedPlants(host.database).map(({ id }) => id)).toEqual(host.acknowledged);
+  });
+});
