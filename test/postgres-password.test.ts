@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
-import { isLocal } from "../src/storage/postgres/connection.ts";
-import { DatabaseMisuse, parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
+import { DatabaseMisuse, isLocal, parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
 import { openConnection } from "../src/storage/postgres/open-connection.ts";
 import { startPostgres } from "./postgres.ts";
 
@@ -37,7 +36,7 @@ describe("a server that asks for the password in clear text", () => {
   // An impostor who answers in place of the real server would read it.
   test.skipIf(ownAddress === undefined)("does not get it without a verified certificate", async () => {
     using impostor = await startImpostor(ownAddress ?? "");
-    const url = `postgres://gardener:hidden-password@${ownAddress}:${impostor.port}/plants`;
+    const url = `postgres://gardener:hidden-password@${ownAddress}:${impostor.port}/plants?sslmode=disable`;
     const opened = openConnection(parseDatabaseUrl(url), false);
     await expect(opened).rejects.toThrow(DatabaseMisuse);
     await expect(opened).rejects.toThrow("asks for the password in clear text");
@@ -60,26 +59,8 @@ describe("a server that asks for the password in clear text", () => {
     }
   });
 
-  test("is local by the address that was reached, not by its name", () => {
-    const peers = ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "::2", "1127.0.0.1"];
-    expect(peers.filter((peer) => isLocal({ host: "localhost", port: 5432 }, peer))).toEqual(
-      peers.slice(0, 4),
-    );
-    expect(isLocal({ host: "localhost", port: 5432 }, undefined)).toBe(false);
+  test("is local by the address that was reached", () => {
+    const peers = ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "::2", "1127.0.0.1", ""];
+    expect(peers.filter(isLocal)).toEqual(peers.slice(0, 4));
   });
-
-  const modes: [string, boolean][] = [
-    ["", false],
-    ["?sslmode=disable", false],
-    ["?sslmode=require", false],
-    ["?sslmode=verify-ca", false],
-    ["?sslmode=verify-ca&sslrootcert=system", false],
-    ["?sslmode=verify-full", true],
-    ["?sslmode=verify-ca&sslrootcert=test/certificates/ca.pem", true],
-    ["?sslmode=require&sslrootcert=test/certificates/ca.pem", true],
-  ];
-  for (const [query, verified] of modes)
-    test(`${verified ? "is" : "is not"} verified with ${query || "no sslmode"}`, () => {
-      expect(parseDatabaseUrl(`postgres://host/plants${query}`).tls.verifies).toBe(verified);
-    });
 });

@@ -1,7 +1,7 @@
 import { connect as connectSocket, type Socket } from "node:net";
 import pg from "pg";
 import pgpass, { type PassFileLogin } from "pgpass";
-import { type DatabaseAddress, DatabaseMisuse, type Host } from "./database-url.ts";
+import { type DatabaseAddress, DatabaseMisuse, type Host, isLocal } from "./database-url.ts";
 import { CommitWarning, ConnectionLost, StatementTimeout } from "./faults.ts";
 
 /** A statement with a name is prepared once on each connection. */
@@ -47,15 +47,14 @@ export class Connection {
     });
   }
 
-  static async open(address: DatabaseAddress, host: Host, tls: boolean): Promise<Connection> {
+  static async open(address: DatabaseAddress, host: Host): Promise<Connection> {
     const { user, password, database, connectMsMax, channelBinding } = address;
     const client = new pg.Client({
       ...host,
       ...(user === undefined ? {} : { user }),
       password: password ?? (passFileEntry as () => Promise<string>),
       ...(database === undefined ? {} : { database }),
-      ssl: tls ? { ...address.tls.options } : false,
-      enableChannelBinding: tls && channelBinding !== "disable",
+      enableChannelBinding: channelBinding !== "disable",
       application_name: address.applicationName,
       ...(address.options === undefined ? {} : { options: address.options }),
       connectionTimeoutMillis: connectMsMax,
@@ -66,13 +65,15 @@ export class Connection {
     const connection = new Connection(client, host);
     let bound = false;
     client.connection.on("authenticationSASL", ({ mechanisms }: { mechanisms: readonly string[] }) => {
-      bound = tls && mechanisms.includes("SCRAM-SHA-256-PLUS");
+      bound = host.ssl !== false && mechanisms.includes("SCRAM-SHA-256-PLUS");
     });
     let refused: DatabaseMisuse | undefined;
     // Runs before pg's own listener, which sends the password.
     client.connection.on("authenticationCleartextPassword", () => {
       const { remoteAddress } = client.connection.stream as Socket;
-      if ((tls && address.tls.verifies) || isLocal(host, remoteAddress)) return;
+      const isVerified = host.ssl !== false && host.ssl.rejectUnauthorized !== false;
+      // By the address that was reached, whatever name led to it.
+      if (isVerified || isLocal(host.host.startsWith("/") ? host.host : (remoteAddress ?? ""))) return;
       refused = clearTextProblem(host);
       connection.destroy();
     });
@@ -153,11 +154,6 @@ export class Connection {
     socket.end(request);
     setTimeout(() => socket.destroy(), cancelMsMax).unref();
   }
-}
-
-/** A socket in a folder, or a peer on this machine, whatever name led to it. */
-export function isLocal({ host }: Host, peer: string | undefined): boolean {
-  return host.startsWith("/") || /^(?:::ffff:)?127\.|^::1$/.test(peer ?? "");
 }
 
 function clearTextProblem({ host, port }: Host): DatabaseMisuse {

@@ -10,7 +10,7 @@ describe("a database URL", () => {
   test("has hosts, a login and a database, each decoded", () => {
     expect(
       parseDatabaseUrl(
-        "postgres://me:p%40ss%3A@db1,db2:6000,[::1]:6001/my%20plants?target_session_attrs=primary",
+        "postgres://m%C3%A9:p%40s s%25%3A@db1,db2:6000,[::1]:6001/my%20pl%40nts?target_session_attrs=primary",
       ),
     ).toMatchObject({
       hosts: [
@@ -18,10 +18,9 @@ describe("a database URL", () => {
         { host: "db2", port: 6000 },
         { host: "::1", port: 6001 },
       ],
-      user: "me",
-      password: "p@ss:",
-      database: "my plants",
-      tls: { use: "prefer" },
+      user: "mé",
+      password: "p@s s%:",
+      database: "my pl@nts",
     });
   });
 
@@ -42,31 +41,54 @@ describe("a database URL", () => {
     });
   });
 
-  const modes: [string, string, boolean, boolean][] = [
-    ["", "prefer", false, false],
-    ["?sslmode=disable", "never", false, false],
-    ["?sslmode=allow", "allow", false, false],
-    ["?sslmode=require", "always", false, false],
-    ["?sslmode=verify-ca", "always", true, false],
-    ["?sslmode=verify-full", "always", true, true],
+  const certificate = "sslrootcert=test/certificates/ca.pem";
+  const modes: [string, string, "none" | "anyone" | "authority" | "name"][] = [
+    ["host", "", "name"],
+    ["127.0.0.1", "", "none"],
+    ["[::1]", "", "none"],
+    ["localhost", "", "none"],
+    ["%2Fvar%2Frun", "", "none"],
+    ["%2Fvar%2Frun", "sslmode=verify-full", "none"],
+    ["127.0.0.1", "sslmode=require", "anyone"],
+    ["127.0.0.1.example.org", "", "name"],
+    ["host", "sslmode=disable", "none"],
+    ["host", "sslmode=require", "anyone"],
+    ["host", `sslmode=require&${certificate}`, "authority"],
+    ["host", `sslmode=verify-ca&${certificate}`, "authority"],
+    ["host", "sslmode=verify-full", "name"],
+    ["host", "sslrootcert=system", "name"],
   ];
-  for (const [query, use, verifies, namesMatter] of modes) {
-    test(`with ${query || "no sslmode"} uses TLS as libpq would`, () => {
-      const { tls } = parseDatabaseUrl(`postgres://host/plants${query}`);
-      expect([tls.use, tls.options.rejectUnauthorized ?? false]).toEqual([use as never, verifies]);
-      expect(use !== "never" && tls.options.checkServerIdentity === undefined).toBe(namesMatter);
+  for (const [host, query, verifies] of modes) {
+    test(`of ${host} with ${query || "no sslmode"} verifies ${verifies}`, () => {
+      const [found] = parseDatabaseUrl(`postgres://${host}/plants?${query}`).hosts;
+      const ssl = found?.ssl;
+      if (ssl === undefined || ssl === false) expect(verifies).toBe("none");
+      else if (ssl.rejectUnauthorized === false) expect(verifies).toBe("anyone");
+      else expect(verifies).toBe(ssl.checkServerIdentity === undefined ? "name" : "authority");
+      if (verifies === "authority") expect(ssl).toMatchObject({ ca: expect.stringContaining("CERTIFICATE") });
     });
   }
 
+  test("chooses TLS for each host by itself", () => {
+    const { hosts } = parseDatabaseUrl("postgres://localhost,db.example.org/plants");
+    expect(hosts.map(({ ssl }) => ssl)).toEqual([false, {}]);
+  });
+
+  for (const mode of ["allow", "prefer"])
+    test(`with sslmode=${mode} is refused, with the reason`, () => {
+      expect(() => parseDatabaseUrl(`postgres://host/plants?sslmode=${mode}`)).toThrow(
+        `has sslmode=${mode}, with which anyone on the way can turn TLS off; use verify-full`,
+      );
+    });
+
   test("may have the options that managed providers put there", () => {
     const query =
-      "channel_binding=require&application_name=garden&connect_timeout=10&options=endpoint%3Dep-1&target_session_attrs=any&sslmode=allow";
+      "channel_binding=require&application_name=garden&connect_timeout=10&options=endpoint%3Dep-1&target_session_attrs=any";
     expect(parseDatabaseUrl(`postgres://host/plants?${query}`)).toMatchObject({
       channelBinding: "require",
       applicationName: "garden",
       connectMsMax: 10_000,
       options: "endpoint=ep-1",
-      tls: { use: "allow" },
       warnings: [],
     });
     const { warnings } = parseDatabaseUrl("postgres://host/plants?gssencmode=disable&sslnegotiation=direct");
@@ -89,6 +111,11 @@ describe("a database URL", () => {
     "postgres://me:secret@host/plants?target=any",
     "postgres://me:secret@host/plants?sslmode=sometimes",
     "postgres://me:secret@host/plants?sslcert=x",
+    "postgres://me:secret@host/plants?sslmode=verify-ca",
+    "postgres://me:secret@host/plants?sslmode=verify-ca&sslrootcert=system",
+    "postgres://me:secret@host/plants?sslmode=require&sslrootcert=system",
+    "postgres://me:secret@host/plants?sslrootcert=missing.pem",
+    "postgres://me:secret@host/pl%FFants",
     "postgres://me:secret@host/plants?target_session_attrs=standby",
     "postgres://me:secret@host/plants?connect_timeout=soon",
     "postgres://me:secret@host/plants?channel_binding=maybe",

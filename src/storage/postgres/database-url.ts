@@ -1,9 +1,11 @@
-import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
+import { parse } from "pg-connection-string";
 
 export interface Host {
   readonly host: string;
   readonly port: number;
+  /** As pg takes it; false without TLS. */
+  readonly ssl: ConnectionOptions | false;
 }
 
 /** How to connect. What is undefined comes from the environment variables of libpq. */
@@ -14,7 +16,6 @@ export interface DatabaseAddress {
   readonly user: string | undefined;
   /** A function if it may change from one connection to the next. */
   readonly password: string | (() => string) | undefined;
-  readonly tls: Tls;
   readonly channelBinding: "disable" | "prefer" | "require";
   readonly applicationName: string;
   readonly connectMsMax: number;
@@ -22,14 +23,6 @@ export interface DatabaseAddress {
   readonly options: string | undefined;
   /** One sentence for each part of the URL that has no effect. */
   readonly warnings: readonly string[];
-}
-
-export interface Tls {
-  /** `prefer` continues without TLS if the server has none; `allow` uses it only if the server requires it. */
-  readonly use: "never" | "allow" | "prefer" | "always";
-  readonly options: ConnectionOptions;
-  /** Whether TLS proves that the server is the one named in the URL, or has a certificate from the given CA. */
-  readonly verifies: boolean;
 }
 
 /** A database that cannot be used, in one sentence for the operator. Never holds the password. */
@@ -63,38 +56,47 @@ const supported = [
 // Other options of libpq, which managed providers put into their URLs. None of them changes what is stored.
 const ignored =
   /^(?:client_encoding|fallback_application_name|gss\w+|keepalives\w*|krbsrvname|load_balance_hosts|max_protocol_version|min_protocol_version|passfile|pgbouncer|replication|require_auth|requirepeer|sslcompression|sslcrl|sslcrldir|sslnegotiation|sslsni|ssl_m\w+_protocol_version|tcp_user_timeout)$/;
-const modes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
+const modes = ["disable", "require", "verify-ca", "verify-full"];
 
 export function isDatabaseUrl(text: string): boolean {
   return /^postgres(?:ql)?:\/\//i.test(text);
 }
 
 /**
- * Reads `postgres://user:password@host:port,host:port/database?sslmode=…`, as libpq does.
+ * Reads `postgres://user:password@host:port,host:port/database?sslmode=…`, as libpq does. pg-connection-string, which reads one
+ * host, does the rest.
  * @throws DatabaseProblem
  */
 export function parseDatabaseUrl(text: string): DatabaseAddress {
-  const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/i.exec(text);
+  const match = /^postgres(?:ql)?:\/\/([^@/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/i.exec(text);
   if (match === null)
     throw new DatabaseMisuse("The database URL must look like postgres://user@host:5432/database.");
-  const [, login = "", hosts = "", database = "", query = ""] = match;
+  if (/%(?![0-9a-f]{2})/i.test(text))
+    throw new DatabaseMisuse("The database URL has a % that is not followed by two hexadecimal digits.");
+  const [, login = "", hosts = "", path = "/", query = ""] = match;
   const options = new URLSearchParams(query);
   const warnings = warningsOf(options);
-  const colon = login.indexOf(":");
-  const user = decode(colon < 0 ? login : login.slice(0, colon)) || options.get("user");
-  const password = (colon < 0 ? "" : decode(login.slice(colon + 1))) || options.get("password");
+  const channelBinding = readChoice(options, "channel_binding", ["disable", "prefer", "require"]);
+  refuseTls(options);
+  const parsed = hosts.split(",").map((host) => parseHost(login, host, options));
+  const { user, password } = parsed[0] ?? {};
   return {
-    hosts: hosts.split(",").map(parseHost),
-    database: decode(database) || undefined,
+    hosts: parsed.map(({ host, port, ssl }) => ({ host, port, ssl })),
+    // Read here: pg-connection-string leaves %2F and %40 as they are.
+    database: decode(path.slice(1)) || undefined,
     user: user || undefined,
     password: password || undefined,
-    tls: readTls(options),
-    channelBinding: readChoice(options, "channel_binding", ["disable", "prefer", "require"]) ?? "disable",
+    channelBinding: channelBinding ?? "disable",
     applicationName: options.get("application_name") || "plant-store",
     connectMsMax: readConnectTimeout(options),
     options: options.get("options") || undefined,
     warnings,
   };
+}
+
+/** A socket or loopback, by which nothing leaves this machine. `localhost` is always loopback (RFC 6761). */
+export function isLocal(host: string): boolean {
+  return host.startsWith("/") || /^(?:localhost|(?:::ffff:)?127(?:\.\d+){3}|::1)$/i.test(host);
 }
 
 function warningsOf(options: URLSearchParams): string[] {
@@ -147,62 +149,74 @@ function readConnectTimeout(options: URLSearchParams): number {
   return timeoutMs <= 0 ? connectMsMaxMax : Math.min(timeoutMs, connectMsMaxMax);
 }
 
-function parseHost(text: string): Host {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
+function parseHost(
+  login: string,
+  text: string,
+  options: URLSearchParams,
+): Host & { user: string | undefined; password: string | undefined } {
+  const match = /^(\[[0-9a-f:.]+\]|[^:[\]]*)(?::(\d{1,5}))?$/i.exec(text);
   // Not quoted: with an unescaped / in a password, it would be part of the password.
   if (match === null)
     throw new DatabaseMisuse(
       "The database URL's host cannot be read. Write / ? # and @ in a password as %2F %3F %23 and %40.",
     );
-  // A host that starts with a slash is the folder of a socket, written as %2Fvar%2Frun%2Fpostgresql.
-  const host = match[1] ?? decode(match[2] ?? "");
-  const port = Number(match[3] ?? portDefault);
+  const port = Number(match[2] ?? portDefault);
   if (port < 1 || port > portMax)
     throw new DatabaseMisuse(`The database URL has a port that is not between 1 and ${portMax}.`);
-  return { host: host || "localhost", port };
+  // A host that starts with a slash is the folder of a socket, written as %2Fvar%2Frun%2Fpostgresql.
+  const name = decode(match[1] || "localhost");
+  const url = `postgres://${login}${match[1] || "localhost"}?${withTls(options, name.replace(/[[\]]/g, ""))}`;
+  const { host, ssl, user, password } = parseOne(url.replaceAll(" ", "%20"));
+  return { host: host ?? "", port, ssl: ssl ? (ssl as ConnectionOptions) : false, user, password };
+}
+
+function parseOne(url: string): ReturnType<typeof parse> {
+  try {
+    return parse(url, { useLibpqCompat: true });
+  } catch (error) {
+    const { path, message } = error as NodeJS.ErrnoException;
+    // Any other message may quote the URL, and with it the password.
+    throw new DatabaseMisuse(
+      path === undefined
+        ? "The database URL cannot be read."
+        : `A certificate or key of the database URL cannot be read: ${message}.`,
+    );
+  }
 }
 
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new DatabaseMisuse("The database URL has a % that is not followed by two hexadecimal digits.");
+    throw new DatabaseMisuse("The database URL has an escaped character that is not UTF-8.");
   }
 }
 
-function readTls(options: URLSearchParams): Tls {
-  const mode = readChoice(options, "sslmode", modes) ?? "prefer";
-  if (mode === "disable") return { use: "never", options: {}, verifies: false };
+/** Refuses what would not protect the connection as it says. */
+function refuseTls(options: URLSearchParams): void {
+  const given = options.get("sslmode");
+  if (given === "allow" || given === "prefer")
+    throw new DatabaseMisuse(
+      `The database URL has sslmode=${given}, with which anyone on the way can turn TLS off; use verify-full, or disable where nobody can listen.`,
+    );
+  const mode = readChoice(options, "sslmode", modes);
   const root = options.get("sslrootcert");
-  // As in libpq, `require` alone encrypts and trusts anyone; with a root certificate it means verify-ca.
-  const verifies = mode.startsWith("verify") || (mode === "require" && root !== null);
-  const ownRoot = root !== null && root !== "system";
-  return {
-    use: mode === "prefer" || mode === "allow" ? mode : "always",
-    // Without the host name, a certificate from a public CA proves nothing: anyone can get one.
-    verifies: verifies && (mode === "verify-full" || ownRoot),
-    options: {
-      rejectUnauthorized: verifies,
-      ...(mode === "verify-full" ? {} : { checkServerIdentity: () => undefined }),
-      ...(ownRoot ? { ca: readCertificate(root, "sslrootcert") } : {}),
-      ...clientCertificate(options),
-    },
-  };
-}
-
-function clientCertificate(options: URLSearchParams): ConnectionOptions {
-  const cert = options.get("sslcert");
-  const key = options.get("sslkey");
-  if (cert === null && key === null) return {};
-  if (cert === null || key === null)
+  if (mode === "verify-ca" && (root === null || root === "system"))
+    throw new DatabaseMisuse(
+      "The database URL has sslmode=verify-ca without a root certificate of your own in sslrootcert: anyone can get a certificate from a public authority; use verify-full.",
+    );
+  if (root === "system" && mode !== undefined && mode !== "verify-full")
+    throw new DatabaseMisuse("The database URL has sslrootcert=system, which needs sslmode=verify-full.");
+  if (options.has("sslcert") !== options.has("sslkey"))
     throw new DatabaseMisuse("The database URL needs sslcert and sslkey together.");
-  return { cert: readCertificate(cert, "sslcert"), key: readCertificate(key, "sslkey") };
 }
 
-function readCertificate(path: string, option: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new DatabaseMisuse(`The database URL's ${option} cannot be read: ${(error as Error).message}.`);
-  }
+/** The options for one host, whose sslmode is given, or depends on whether the connection leaves this machine. */
+function withTls(options: URLSearchParams, host: string): URLSearchParams {
+  const own = new URLSearchParams(options);
+  // PostgreSQL offers no TLS on a socket.
+  if (host.startsWith("/")) own.set("sslmode", "disable");
+  if (!own.has("sslmode")) own.set("sslmode", isLocal(host) ? "disable" : "verify-full");
+  if (own.get("sslrootcert") === "system") own.delete("sslrootcert");
+  return own;
 }

@@ -44,7 +44,7 @@ export async function openConnection(address: DatabaseAddress, allowUnsafe: bool
 }
 
 async function openHost(address: DatabaseAddress, host: Host, allowUnsafe: boolean): Promise<Connection> {
-  const connection = await openWithTls(address, host);
+  const connection = await Connection.open(address, host);
   try {
     const [row = []] = await connection.run(session, [], address.connectMsMax);
     const [readOnly, synchronousCommit, fsync, encoding, , , shardCount] = row;
@@ -82,20 +82,4 @@ async function readOnlyProblem(
         "The database URL's options set default_transaction_read_only=on, so no plant can be stored; remove it.",
       )
     : new ConnectionLost(`${host}:${port} accepts no writes: default_transaction_read_only is on`);
-}
-
-async function openWithTls(address: DatabaseAddress, host: Host): Promise<Connection> {
-  const { use } = address.tls;
-  // A socket in a folder never leaves the machine, and PostgreSQL offers no TLS on it.
-  const tls = use !== "never" && use !== "allow" && !host.host.startsWith("/");
-  try {
-    return await Connection.open(address, host, tls);
-  } catch (error) {
-    const refused = error instanceof Error && error.message.includes("does not support SSL");
-    if (use === "prefer" && tls && refused) return Connection.open(address, host, false);
-    // As libpq does: whatever failed without TLS is retried once with it.
-    if (use === "allow" && !host.host.startsWith("/") && !mayRetry(error))
-      return Connection.open(address, host, true);
-    throw error;
-  }
 }
