@@ -11,9 +11,10 @@ function* seedlings() {
   for (let id = 1000; id < 2000; id++) yield { id, name: `Seedling ${id}` };
 }
 
-const onProgress = ({ created, replayed }) => {
-  if ((created + replayed) % 250 === 0) console.log(`${created} created, ${replayed} replayed`);
-};
-for await (const outcome of client.createPlants(seedlings(), { concurrency: 32, onProgress })) {
+const counts = { created: 0, replayed: 0, refused: 0 };
+for await (const outcome of client.createPlants(seedlings(), { concurrency: 32 })) {
+  counts[outcome.kind]++;
   if (outcome.kind === "refused") console.log(`${outcome.item.name}: ${outcome.error.message}`);
+  const { created, replayed } = counts;
+  if ((created + replayed) % 250 === 0) console.log(`${created} created, ${replayed} replayed`);
 }

@@ -16,7 +16,7 @@ const asBigints = ids.map((id) => ({ id: BigInt(id), name }));
 const asText = ids.map((id) => ({ id, name }));
 const asJson = ids.map((id) => ({ json: `{"id":${id},"name":"${name}"}` }));
 for (const items of [asBigints, asText, asJson]) {
-  for await (const { kind } of client.createPlants(items, { concurrency: 8 })) outcomes[kind]++;
+  for await (const { kind } of client.createPlants(items, { concurrency: 32 })) outcomes[kind]++;
 }
 const wrongToken = new PlantStoreClient({ baseUrl, token: "wrong" });
 const nowhere = new PlantStoreClient({ baseUrl: "http://127.0.0.1:1", token, attemptsMax: 1 });

@@ -56,6 +56,7 @@ for (const [runtime, command] of [
     const ids = [...new Set(fc.sample(int64, 300))];
     const args = ["client-scenario.mjs", `${service.url}/`, accessToken, ...ids.map(String)];
     const { out, err } = await run([command, ...args], {}, project.path);
+    // Node would warn of a signal with more than ten listeners.
     expect(err).toBe("");
     expect(JSON.parse(out)).toEqual({
       outcomes: { created: ids.length, replayed: 2 * ids.length, refused: 0 },
@@ -124,7 +125,7 @@ describe("the packed library", () => {
       .filter((name) => name.endsWith(".js"))
       .flatMap((name) => [...readFileSync(join(dist, name), "utf8").matchAll(/from "([^"]+)"/g)])
       .map((match) => match[1] ?? "");
-    expect(imported.length).toBeGreaterThan(5);
+    expect(imported).toContain("./errors.js");
     expect(imported.filter((path) => !/^\.{1,2}\/[\w./-]+\.js$/.test(path))).toEqual([]);
     // Only the files it uses: no tests, and none of an earlier build.
     const used = new Set(["plant-store-client.js", ...imported.map((path) => path.replace(/^\.\//, ""))]);

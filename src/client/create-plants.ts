@@ -1,6 +1,4 @@
-import { AbortControllers } from "./abort-controllers.ts";
 import { RequestAborted, ServiceRefused } from "./errors.ts";
-import type { CreatedPlant } from "./plant.ts";
 
 /** The result for one plant, with the item as it was passed in and its index in the source. */
 export type PlantOutcome<Item> = { readonly item: Item; readonly index: number } & (
@@ -9,161 +7,99 @@ export type PlantOutcome<Item> = { readonly item: Item; readonly index: number }
   | { readonly kind: "refused"; readonly error: ServiceRefused | TypeError }
 );
 
-export interface Progress {
-  readonly created: number;
-  readonly replayed: number;
-  readonly refused: number;
-}
-
 export interface CreatePlantsOptions {
   /** How many requests may be in flight; 16 by default. */
   readonly concurrency?: number;
   /** Aborts the requests in flight. Their plants may be stored; sending them again is safe. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with the counts after each plant. */
-  readonly onProgress?: (progress: Progress) => void;
 }
-
-type Create<Item> = (item: Item, controllers: AbortControllers) => Promise<CreatedPlant>;
 
 const concurrencyDefault = 16;
 
+/** Sends the items with `create`, and pulls no more of them than are in flight or wait to be read as outcomes. */
 export async function* createPlants<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
-  create: Create<Item>,
-  { concurrency = concurrencyDefault, signal, onProgress }: CreatePlantsOptions,
+  create: (item: Item, signal: AbortSignal) => Promise<{ readonly replayed: boolean }>,
+  { concurrency = concurrencyDefault, signal }: CreatePlantsOptions,
 ): AsyncGenerator<PlantOutcome<Item>, void, void> {
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw new TypeError("concurrency must be an integer of at least 1.");
-  const requests = new ConcurrentRequests(iteratorOf(items), create, concurrency);
-  const abort = () => signal && requests.abort(new RequestAborted(signal));
-  signal?.addEventListener("abort", abort, { once: true });
-  if (signal?.aborted) abort();
-  const counts = { created: 0, replayed: 0, refused: 0 };
-  try {
-    for (;;) {
-      for (const outcome of await requests.nextOutcomes()) {
-        counts[outcome.kind]++;
-        onProgress?.({ ...counts });
-        yield outcome;
+  const source = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+  // One controller for each plant: Node warns when a signal has many listeners.
+  const inFlight = new Set<AbortController>();
+  const outcomes: PlantOutcome<Item>[] = [];
+  let pulled = 0;
+  let pulling = false;
+  let ended = false;
+  // What concerns every plant. No more are sent, but those in flight finish, so that the caller knows their outcomes.
+  let failure: unknown;
+  let wake = () => {};
+
+  const isOver = () => ended || failure !== undefined;
+  const fail = (error: unknown) => {
+    failure ??= error;
+    wake();
+  };
+  const abortAll = () => {
+    for (const controller of inFlight) controller.abort();
+  };
+  const onAbort = () => {
+    fail(new RequestAborted(signal));
+    abortAll();
+  };
+  const send = async (item: Item, index: number) => {
+    const controller = new AbortController();
+    inFlight.add(controller);
+    try {
+      const { replayed } = await create(item, controller.signal);
+      outcomes.push({ item, index, kind: replayed ? "replayed" : "created" });
+    } catch (error) {
+      const concernsPlant =
+        error instanceof ServiceRefused ? error.concernsPlant : error instanceof TypeError;
+      if (concernsPlant) outcomes.push({ item, index, kind: "refused", error: error as ServiceRefused });
+      else fail(error);
+    }
+    inFlight.delete(controller);
+    wake();
+  };
+  // One item at a time, since not every source can be asked for a second before it has produced the first.
+  const pull = async () => {
+    if (pulling) return;
+    pulling = true;
+    try {
+      while (!isOver() && inFlight.size + outcomes.length < concurrency) {
+        const next = await source.next();
+        if (next.done) ended = true;
+        else if (!isOver()) void send(next.value, pulled++);
       }
-      if (requests.isDone) break;
+    } catch (error) {
+      ended = true;
+      fail(error);
     }
-    if (requests.failure !== undefined) throw requests.failure;
+    pulling = false;
+    wake();
+  };
+
+  signal?.addEventListener("abort", onAbort);
+  if (signal?.aborted) onAbort();
+  try {
+    while (!isOver() || inFlight.size > 0 || outcomes.length > 0) {
+      const outcome = outcomes.shift();
+      void pull();
+      if (outcome !== undefined) yield outcome;
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+    }
+    if (failure !== undefined) throw failure;
   } finally {
-    signal?.removeEventListener("abort", abort);
-    await requests.close();
-  }
-}
-
-/** The requests in flight, up to the limit. It pulls no item while that many outcomes wait to be read. */
-class ConcurrentRequests<Item> {
-  readonly #source: Iterator<Item> | AsyncIterator<Item>;
-  readonly #create: Create<Item>;
-  readonly #concurrency: number;
-  readonly #abortController = new AbortController();
-  readonly #controllers = new AbortControllers(this.#abortController.signal);
-  #outcomes: PlantOutcome<Item>[] = [];
-  #inFlight = 0;
-  #pulled = 0;
-  #pulling = false;
-  #sourceEnded = false;
-  #wake: (() => void) | undefined;
-  failure: unknown;
-
-  constructor(source: Iterator<Item> | AsyncIterator<Item>, create: Create<Item>, concurrency: number) {
-    this.#source = source;
-    this.#create = create;
-    this.#concurrency = concurrency;
-  }
-
-  /** No outcome is left to wait for. */
-  get isDone(): boolean {
-    const noMore = this.#sourceEnded || this.failure !== undefined;
-    return noMore && this.#inFlight === 0 && this.#outcomes.length === 0;
-  }
-
-  /** The outcomes since the last call; waits for one if there are none. */
-  async nextOutcomes(): Promise<readonly PlantOutcome<Item>[]> {
-    this.#pull();
-    while (this.#outcomes.length === 0 && !this.isDone) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    const outcomes = this.#outcomes;
-    this.#outcomes = [];
-    return outcomes;
-  }
-
-  /** Pulls no more items and aborts the requests in flight. */
-  abort(failure: unknown): void {
-    this.failure ??= failure;
-    this.#abortController.abort();
-    this.#wake?.();
-  }
-
-  /** Aborts the requests in flight and closes the source. It does not wait for a source that is producing an item. */
-  async close(): Promise<void> {
-    this.#abortController.abort();
-    if (this.#sourceEnded) return;
-    this.#sourceEnded = true;
-    const closed = Promise.resolve(this.#source.return?.());
-    if (this.#pulling) closed.catch(() => {});
+    signal?.removeEventListener("abort", onAbort);
+    abortAll();
+    // A source that is producing an item would keep the caller waiting.
+    const closed = ended ? undefined : Promise.resolve(source.return?.());
+    if (pulling) closed?.catch(() => {});
     else await closed;
+    ended = true;
   }
-
-  #pull(): void {
-    if (this.#pulling || this.#sourceEnded || this.failure !== undefined) return;
-    if (this.#inFlight >= this.#concurrency || this.#outcomes.length >= this.#concurrency) return;
-    this.#pulling = true;
-    // One call at a time, since not every source allows a second before the first has resolved.
-    new Promise<IteratorResult<Item>>((resolve) => resolve(this.#source.next())).then(
-      (next) => {
-        this.#pulling = false;
-        if (next.done) this.#sourceEnded = true;
-        else if (this.failure === undefined) this.#send(next.value, this.#pulled++);
-        if (this.#sourceEnded) this.#wake?.();
-        else this.#pull();
-      },
-      (error: unknown) => {
-        this.#pulling = false;
-        this.#sourceEnded = true;
-        this.#fail(error);
-      },
-    );
-  }
-
-  #send(item: Item, index: number): void {
-    this.#inFlight++;
-    this.#create(item, this.#controllers).then(
-      ({ replayed }) => this.#settle({ item, index, kind: replayed ? "replayed" : "created" }),
-      (error: unknown) => {
-        const concernsPlant =
-          error instanceof ServiceRefused ? error.concernsPlant : error instanceof TypeError;
-        if (concernsPlant) this.#settle({ item, index, kind: "refused", error: error as ServiceRefused });
-        else {
-          this.#inFlight--;
-          this.#fail(error);
-        }
-      },
-    );
-  }
-
-  #settle(outcome: PlantOutcome<Item>): void {
-    this.#inFlight--;
-    this.#outcomes.push(outcome);
-    this.#wake?.();
-    this.#pull();
-  }
-
-  // The requests in flight still finish, so that the caller knows their outcomes.
-  #fail(error: unknown): void {
-    this.failure ??= error;
-    this.#wake?.();
-  }
-}
-
-function iteratorOf<Item>(items: Iterable<Item> | AsyncIterable<Item>): Iterator<Item> | AsyncIterator<Item> {
-  return Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
 }

@@ -46,7 +46,7 @@ export class RequestAborted extends Error {
   // The name that web APIs use.
   override readonly name = "AbortError";
 
-  constructor(signal: AbortSignal) {
-    super("The request was aborted.", { cause: signal.reason });
+  constructor(signal: AbortSignal | undefined) {
+    super("The request was aborted.", { cause: signal?.reason });
   }
 }

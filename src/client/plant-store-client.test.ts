@@ -1,8 +1,7 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, setSystemTime, test } from "bun:test";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
-  type Fetch,
   type NewPlant,
   PlantStoreClient,
   RequestAborted,
@@ -53,6 +52,10 @@ const caught = (promise: Promise<unknown>) =>
     (error: unknown) => error,
   );
 const plant = { id: 1, name: "a" };
+
+afterEach(() => {
+  setSystemTime();
+});
 
 describe("ids", () => {
   const exact: [NewPlant["id"], string][] = [
@@ -173,6 +176,14 @@ describe("retries", () => {
     });
   });
 
+  test("are not prolonged for a rate-limited plant by a clock that is set back", async () => {
+    await using server = await startServer((response, body) => {
+      setSystemTime(new Date(Date.now() - 3_600_000));
+      status(429)(response, body);
+    });
+    expect(await caught(server.client({ patienceMs: 20 }).createPlant(plant))).toMatchObject({ status: 429 });
+  });
+
   test("follow a timeout", async () => {
     await using server = await startServer(() => {}, ok);
     expect(await server.client({ timeoutMs: 50 }).createPlant(plant)).toMatchObject({ name: "a" });
@@ -252,11 +263,7 @@ describe("many plants", () => {
     );
     const items: NewPlant[] = [...numbered(9), { id: 0.5, name: "a" }];
     const outcomes = [];
-    const progress: number[] = [];
-    for await (const outcome of server.client().createPlants(items, {
-      concurrency: 4,
-      onProgress: ({ created, replayed, refused }) => progress.push(created + replayed + refused),
-    }))
+    for await (const outcome of server.client().createPlants(items, { concurrency: 4 }))
       outcomes.push(outcome);
     outcomes.sort((a, b) => a.index - b.index);
     expect(outcomes.map(({ item }) => item)).toEqual(items);
@@ -265,7 +272,6 @@ describe("many plants", () => {
     );
     expect(outcomes[3]).toMatchObject({ error: { error: 40020 } });
     expect(outcomes[9]).toMatchObject({ error: expect.any(TypeError) });
-    expect(progress).toEqual(items.map((_, index) => index + 1));
   });
 
   test("are read from the source only as fast as they are sent and their outcomes are read", async () => {
@@ -289,7 +295,7 @@ describe("many plants", () => {
     for await (const _ of server.client().createPlants(source(), { concurrency: 5 })) {
       received++;
       if (received < 4) await Bun.sleep(50);
-      expect(pulled - received).toBeLessThanOrEqual(15);
+      expect(pulled - received).toBeLessThanOrEqual(5);
     }
     expect([received, most]).toEqual([60, 5]);
   });
@@ -311,17 +317,6 @@ describe("many plants", () => {
     expect(await caught(run())).toMatchObject({ status: 401 });
     expect([received, closed]).toEqual([2, true]);
     expect(server.bodies.length).toBeLessThan(6);
-  });
-
-  test("share signals, but none so often that listeners accumulate on it", async () => {
-    const uses = new Map<AbortSignal, number>();
-    const fetch: Fetch = async (_, { signal }) => {
-      uses.set(signal, (uses.get(signal) ?? 0) + 1);
-      return new Response('{"name":"a"}');
-    };
-    const client = new PlantStoreClient({ baseUrl: "http://x", token: "t", fetch });
-    for await (const _ of client.createPlants(numbered(1000), { concurrency: 1 }));
-    expect(Math.max(...uses.values())).toBe(50);
   });
 
   test("stop at a 400 that does not concern a plant", async () => {

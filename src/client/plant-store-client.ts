@@ -1,81 +1,121 @@
-import { AbortControllers } from "./abort-controllers.ts";
-import {
-  type AttemptOptions,
-  attempt,
-  type CompleteResponse,
-  type FailedAttempt,
-  type Fetch,
-} from "./attempt.ts";
 import { type CreatePlantsOptions, createPlants, type PlantOutcome } from "./create-plants.ts";
-import { ServiceRefused, ServiceUnreachable } from "./errors.ts";
-import { type CreatedPlant, type NewPlant, type PlantJson, plantJson } from "./plant.ts";
-import { Retries, type RetryOptions, sleep } from "./retry.ts";
+import { RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
 
-export type { Fetch, FetchRequest, FetchResponse } from "./attempt.ts";
-export type { CreatePlantsOptions, PlantOutcome, Progress } from "./create-plants.ts";
+export type { CreatePlantsOptions, PlantOutcome } from "./create-plants.ts";
 // biome-ignore lint/performance/noBarrelFile: a library has one entry, and its callers need the error classes.
 export { RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
-export type { CreatedPlant, NewPlant, PlantId, PlantJson } from "./plant.ts";
 
-export interface ClientOptions extends Partial<RetryOptions> {
+/** An int64. A number must be a safe integer, since a larger one may already be rounded. */
+export type PlantId = bigint | number | string;
+
+export interface NewPlant {
+  readonly id: PlantId;
+  readonly name: string;
+  readonly tag?: string | undefined;
+}
+
+/** A plant as JSON, which is sent unchanged. */
+export interface PlantJson {
+  readonly json: string | Uint8Array<ArrayBuffer>;
+}
+
+export interface CreatedPlant {
+  readonly name: string;
+  readonly tag?: string;
+  /** The same plant was already stored. */
+  readonly replayed: boolean;
+}
+
+export interface ClientOptions extends Partial<typeof defaults> {
   /** Such as `https://example.org/garden/v1`. */
   readonly baseUrl: string | URL;
   readonly token: string;
-  /** The time limit for one attempt. */
-  readonly timeoutMs?: number;
   /** Replaces the platform's `fetch`. */
   readonly fetch?: Fetch;
 }
+
+/** The part of `fetch` that the client uses, so that another transport can replace it. */
+export type Fetch = (
+  url: string,
+  request: RequestInit,
+) => Promise<Pick<Response, "status" | "text"> & { readonly headers: Pick<Headers, "get"> }>;
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const defaults = {
-  timeoutMs: 30_000,
-  attemptsMax: 6,
-  backoffMs: 200,
-  backoffMsMax: 10_000,
-  patienceMs: 120_000,
-};
-const tokenShape = /^[\x21-\x7e]+$/;
+/** A complete response; without a status there was none, and a retry may succeed. */
+type Result =
+  | { readonly status: number; readonly headers: Pick<Headers, "get">; readonly text: string }
+  | { readonly status: undefined; readonly reason: string; readonly cause: unknown };
+type CompleteResponse = Extract<Result, { readonly status: number }>;
+
+const defaults: {
+  /** The time limit for one attempt. */
+  readonly timeoutMs: number;
+  /** How many attempts may fail before the failure is final. */
+  readonly attemptsMax: number;
+  /** The first delay before a retry; each later one is twice as long. */
+  readonly backoffMs: number;
+  readonly backoffMsMax: number;
+  /** How long a rate limit may delay a plant. A 429 does not count as a failed attempt. */
+  readonly patienceMs: number;
+} = { timeoutMs: 30_000, attemptsMax: 6, backoffMs: 200, backoffMsMax: 10_000, patienceMs: 120_000 };
+const atLeastOne: readonly string[] = ["timeoutMs", "attemptsMax"];
 // A timer with a longer delay would fire immediately.
 const optionMax = 2 ** 31 - 1;
+const tokenShape = /^[\x21-\x7e]+$/;
+const decimal = /^-?\d+$/;
+const tooManyRequests = 429;
+// A longer Retry-After ends the retries, and the caller gets the response.
+const retryAfterMsMax = 60_000;
 
 /** Creates plants in a plant store. It retries on its own, because sending the same plant again is always safe. */
 export class PlantStoreClient {
-  readonly #attemptOptions: AttemptOptions;
-  readonly #retryOptions: RetryOptions;
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #fetch: Fetch;
+  readonly #limits: typeof defaults;
 
   constructor(options: ClientOptions) {
-    const { baseUrl, token, fetch = platformFetch } = options;
-    checkToken(token);
-    const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
-    const timeoutMs = readNumber(options, "timeoutMs", 1);
-    this.#attemptOptions = { fetch, url: plantsUrl(baseUrl), headers, timeoutMs };
-    this.#retryOptions = {
-      attemptsMax: readNumber(options, "attemptsMax", 1),
-      backoffMs: readNumber(options, "backoffMs", 0),
-      backoffMsMax: readNumber(options, "backoffMsMax", 0),
-      patienceMs: readNumber(options, "patienceMs", 0),
-    };
+    this.#url = plantsUrl(options.baseUrl);
+    this.#headers = { Authorization: `Bearer ${checked(options.token)}`, "Content-Type": "application/json" };
+    this.#fetch = options.fetch ?? ((url, request) => fetch(url, request));
+    this.#limits = limitsOf(options);
   }
 
   /**
    * Stores the plant and returns whether it was already stored.
    * @throws ServiceRefused, ServiceUnreachable, RequestAborted; TypeError for an id that is not exact.
    */
-  async createPlant(plant: NewPlant, options: CallOptions = {}): Promise<CreatedPlant> {
-    return this.createPlantFromJson(plantJson(plant), options);
+  async createPlant({ id, name, tag }: NewPlant, options: CallOptions = {}): Promise<CreatedPlant> {
+    const rest = JSON.stringify({ name, tag }).slice(1, -1);
+    // A caller without types may omit the name, and the service reports that.
+    return this.createPlantFromJson(`{"id":${exactId(id)}${rest === "" ? "" : `,${rest}`}}`, options);
   }
 
   /** Stores a plant from its JSON, which is sent unchanged. */
-  async createPlantFromJson(json: PlantJson["json"], options: CallOptions = {}): Promise<CreatedPlant> {
-    const controllers = new AbortControllers(options.signal);
-    try {
-      return await this.#send(json, controllers);
-    } finally {
-      controllers.close();
+  async createPlantFromJson(json: PlantJson["json"], { signal }: CallOptions = {}): Promise<CreatedPlant> {
+    const { attemptsMax, backoffMs, backoffMsMax, patienceMs } = this.#limits;
+    const patientUntilMs = performance.now() + patienceMs;
+    let failures = 0;
+    for (let attempts = 1; ; attempts++) {
+      const result = await this.#attempt(json, signal);
+      const { status } = result;
+      if (status === 200) return this.#createdPlant(result, attempts);
+      const retryAfterMs = status === undefined ? 0 : parseRetryAfterMs(result.headers.get("retry-after"));
+      const backoff = Math.min(backoffMs * 2 ** (attempts - 1), backoffMsMax);
+      // Jitter of up to half, so that clients that failed together do not retry together.
+      const delayMs = retryAfterMs + (backoff * (1 + Math.random())) / 2;
+      const isFinal =
+        !isRetryable(status) ||
+        retryAfterMs > retryAfterMsMax ||
+        (status === tooManyRequests
+          ? performance.now() + delayMs > patientUntilMs
+          : ++failures >= attemptsMax);
+      if (!isFinal) await sleep(delayMs, signal);
+      else if (status === undefined) throw this.#unreachable(result, attempts);
+      else throw refusal(result, attempts);
     }
   }
 
@@ -89,63 +129,60 @@ export class PlantStoreClient {
     plants: Iterable<Item> | AsyncIterable<Item>,
     options: CreatePlantsOptions = {},
   ): AsyncGenerator<PlantOutcome<Item>, void, void> {
-    const create = async (item: Item, controllers: AbortControllers) =>
-      this.#send("json" in item ? item.json : plantJson(item), controllers);
+    const create = (item: Item, signal: AbortSignal) =>
+      "json" in item ? this.createPlantFromJson(item.json, { signal }) : this.createPlant(item, { signal });
     return createPlants(plants, create, options);
   }
 
-  async #send(body: PlantJson["json"], controllers: AbortControllers): Promise<CreatedPlant> {
-    const retries = new Retries(this.#retryOptions);
-    for (;;) {
-      retries.attempts++;
-      const result = await attempt(this.#attemptOptions, body, controllers);
-      if (result.status === 200) return this.#createdPlant(result, retries.attempts);
-      const retryAfter = result.status === undefined ? null : result.headers.get("retry-after");
-      const delayMs = retries.nextDelayMs(result.status, retryAfter);
-      if (delayMs !== undefined) await sleep(delayMs, controllers.signal);
-      else if (result.status === undefined) throw this.#unreachable(result, retries.attempts);
-      else throw refusal(result, retries.attempts);
+  /** Sends the plant once. @throws RequestAborted the caller's signal is aborted. */
+  async #attempt(body: PlantJson["json"], caller: AbortSignal | undefined): Promise<Result> {
+    throwIfAborted(caller);
+    const { timeoutMs } = this.#limits;
+    const controller = new AbortController();
+    const abort = () => controller.abort();
+    const timer = setTimeout(abort, timeoutMs);
+    caller?.addEventListener("abort", abort);
+    try {
+      const { signal } = controller;
+      // A redirect would turn the POST into a GET, so it is reported instead of followed.
+      const request: RequestInit = {
+        method: "POST",
+        headers: this.#headers,
+        body,
+        signal,
+        redirect: "manual",
+      };
+      const response = await this.#fetch(this.#url, request);
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    } catch (cause) {
+      throwIfAborted(caller);
+      const timedOut = controller.signal.aborted;
+      const reason = timedOut ? `no response within ${timeoutMs / 1000} s` : rootMessage(cause);
+      return { status: undefined, reason, cause };
+    } finally {
+      clearTimeout(timer);
+      caller?.removeEventListener("abort", abort);
     }
   }
 
   #createdPlant({ headers, text }: CompleteResponse, attempts: number): CreatedPlant {
-    const plant = jsonObject(text);
-    const { name, tag } = plant ?? {};
+    const { name, tag } = jsonObject(text);
     if (typeof name !== "string" || (tag !== undefined && typeof tag !== "string")) {
-      throw new ServiceUnreachable(
-        `${this.#attemptOptions.url} responded with something that is not a plant; check the base URL.`,
-        attempts,
-      );
+      const message = `${this.#url} responded with something that is not a plant; check the base URL.`;
+      throw new ServiceUnreachable(message, attempts);
     }
     const replayed = headers.get("idempotent-replayed") === "true";
     return tag === undefined ? { name, replayed } : { name, tag, replayed };
   }
 
-  #unreachable({ reason, cause }: FailedAttempt, attempts: number): ServiceUnreachable {
+  #unreachable({ reason, cause }: Exclude<Result, CompleteResponse>, attempts: number): ServiceUnreachable {
     const tries = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
     return new ServiceUnreachable(
-      `${this.#attemptOptions.url} could not be reached in ${tries}: ${reason}.`,
+      `${this.#url} could not be reached in ${tries}: ${reason}.`,
       attempts,
       cause,
     );
   }
-}
-
-const platformFetch: Fetch = (url, request) => fetch(url, request);
-
-// Any other value, such as NaN, could retry forever.
-function readNumber(options: ClientOptions, name: keyof typeof defaults, min: number): number {
-  const value = options[name] ?? defaults[name];
-  if (typeof value === "number" && value >= min && value <= optionMax) return value;
-  throw new TypeError(`${name} must be a number from ${min} to ${optionMax}.`);
-}
-
-// Also for callers without types: a variable that is not set would be sent as the token "undefined".
-function checkToken(token: unknown): void {
-  if (typeof token !== "string") throw new TypeError(`The token is ${nameOf(token)}, not a string.`);
-  if (token === "") throw new TypeError("The token is empty.");
-  // A line break in a token would add a header.
-  if (!tokenShape.test(token)) throw new TypeError("The token must be printable ASCII without spaces.");
 }
 
 function plantsUrl(baseUrl: string | URL): string {
@@ -168,31 +205,101 @@ function plantsUrl(baseUrl: string | URL): string {
   return url.href;
 }
 
+// Also for callers without types: a variable that is not set would be sent as the token "undefined".
+function checked(token: unknown): string {
+  if (typeof token !== "string") throw new TypeError(`The token is ${nameOf(token)}, not a string.`);
+  if (token === "") throw new TypeError("The token is empty.");
+  // A line break in a token would add a header.
+  if (!tokenShape.test(token)) throw new TypeError("The token must be printable ASCII without spaces.");
+  return token;
+}
+
 function nameOf(value: unknown): string {
   return value === null ? "null" : typeof value;
 }
 
-function refusal({ status, headers, text }: CompleteResponse, attempts: number): ServiceRefused {
-  const { error, message } = jsonObject(text) ?? {};
-  const requestId = headers.get("x-request-id") ?? undefined;
-  if (typeof error === "number" && typeof message === "string") {
-    return new ServiceRefused(message, { error, status, requestId, attempts });
+function limitsOf(options: Partial<typeof defaults>): typeof defaults {
+  const limits = { ...defaults };
+  for (const name of Object.keys(defaults) as (keyof typeof defaults)[]) {
+    const min = atLeastOne.includes(name) ? 1 : 0;
+    const value = options[name] ?? defaults[name];
+    // Any other value, such as NaN, could retry forever.
+    if (!(typeof value === "number" && value >= min && value <= optionMax))
+      throw new TypeError(`${name} must be a number from ${min} to ${optionMax}.`);
+    limits[name] = value;
   }
-  const location = headers.get("location");
-  const redirect = location === null ? "" : ` and a redirect to ${location}`;
-  return new ServiceRefused(`The response was ${status} without an Error body${redirect}.`, {
-    error: status * 100,
-    status,
-    requestId,
-    attempts,
-  });
+  return limits;
 }
 
-function jsonObject(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
+/** The id digit by digit: it never becomes a double. */
+function exactId(id: PlantId): string {
+  if (typeof id === "number" && !Number.isSafeInteger(id)) {
+    throw new TypeError(
+      `The id ${id} is not a safe integer, so it may have been rounded; pass a bigint or a decimal string.`,
+    );
   }
+  const isInteger =
+    typeof id === "string" ? decimal.test(id) : typeof id === "bigint" || typeof id === "number";
+  if (isInteger) return BigInt(id).toString();
+  const given = typeof id === "string" ? JSON.stringify(id) : typeof id;
+  throw new TypeError(`The id must be a bigint, a safe integer or a decimal string, not ${given}.`);
+}
+
+function isRetryable(status: number | undefined): boolean {
+  return status === undefined || status === 408 || status === tooManyRequests || status >= 500;
+}
+
+/** The delay that `Retry-After` asks for, in seconds or as a date. Zero if it is missing or invalid. */
+function parseRetryAfterMs(value: string | null): number {
+  if (value === null) return 0;
+  if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1000;
+  const atMs = Date.parse(value);
+  return Number.isNaN(atMs) ? 0 : Math.max(0, atMs - Date.now());
+}
+
+/** @throws RequestAborted as soon as the signal is aborted. */
+async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  throwIfAborted(signal);
+  await new Promise<void>((resolve) => {
+    const wake = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", wake);
+      resolve();
+    };
+    const timer = setTimeout(wake, ms);
+    signal?.addEventListener("abort", wake);
+  });
+  throwIfAborted(signal);
+}
+
+function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new RequestAborted(signal);
+}
+
+function refusal({ status, headers, text }: CompleteResponse, attempts: number): ServiceRefused {
+  const { error, message } = jsonObject(text);
+  const requestId = headers.get("x-request-id") ?? undefined;
+  if (typeof error === "number" && typeof message === "string")
+    return new ServiceRefused(message, { error, status, requestId, attempts });
+  const location = headers.get("location");
+  const redirect = location === null ? "" : ` and a redirect to ${location}`;
+  const described = `The response was ${status} without an Error body${redirect}.`;
+  return new ServiceRefused(described, { error: status * 100, status, requestId, attempts });
+}
+
+/** Empty if the text is not a JSON object. */
+function jsonObject(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+// Node's own message is only "fetch failed"; its cause has the reason.
+function rootMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.cause instanceof Error) return rootMessage(error.cause);
+  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  return error.message || code || error.name;
 }
