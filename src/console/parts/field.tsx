@@ -1,14 +1,16 @@
-import type { ComponentChildren, Ref } from "preact";
-import { useId } from "preact/hooks";
+import type { ComponentChildren, RefObject } from "preact";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
-interface FieldProps {
+export interface FieldProps {
   readonly label: string;
   readonly optional?: boolean;
   readonly error?: string | undefined;
+  /** What is wrong with the text so far, which `error` says once it is entered. */
+  readonly problem?: string | undefined;
   readonly hint?: ComponentChildren;
   /** Such as a button that fills the input. */
   readonly after?: ComponentChildren;
-  readonly inputRef?: Ref<HTMLInputElement>;
+  readonly inputRef?: RefObject<HTMLInputElement | null>;
   readonly value: string;
   readonly class?: string;
   readonly name?: string;
@@ -21,14 +23,17 @@ interface FieldProps {
   readonly onChange?: (event: InputChange) => void;
 }
 
-interface InputChange {
+export interface InputChange {
   readonly currentTarget: HTMLInputElement;
 }
 
 /** An input with its label and a hint or error, associated for screen readers. */
 export function Field(props: FieldProps) {
-  const { label, optional, error, hint, after, inputRef, suggestions, ...input } = props;
+  const { label, optional, error, problem = error, hint, after, inputRef, suggestions, ...input } = props;
   const id = useId();
+  const ownRef = useRef<HTMLInputElement>(null);
+  const ref = inputRef ?? ownRef;
+  useLayoutEffect(() => ref.current?.setCustomValidity(problem ?? ""), [problem]);
   const descriptionId = error !== undefined || hint !== undefined ? `${id}-description` : undefined;
   return (
     <div class="field">
@@ -41,7 +46,7 @@ export function Field(props: FieldProps) {
           type="text"
           spellcheck={false}
           {...(suggestions === undefined ? {} : { list: suggestions })}
-          {...(inputRef === undefined ? {} : { ref: inputRef })}
+          ref={ref}
           id={id}
           aria-invalid={error !== undefined}
           {...(descriptionId === undefined ? {} : { "aria-describedby": descriptionId })}

@@ -12,7 +12,7 @@ interface PopoverProps {
   readonly children: (close: () => void) => ComponentChildren;
 }
 
-/** A button that opens a small panel under it. Escape, Enter in a field, or a click elsewhere closes it. */
+/** A button that opens a small panel under it. Escape closes it; so do Enter in a field and a click elsewhere, unless a field is wrong. */
 export function Popover(props: PopoverProps) {
   const { label, buttonClass, class: name = "", panelClass = "", after, children } = props;
   const [open, setOpen] = useState(false);
@@ -23,11 +23,14 @@ export function Popover(props: PopoverProps) {
     setOpen(false);
     button.current?.focus();
   };
+  const wrongField = () => root.current?.querySelector<HTMLElement>(".popover-panel input:invalid");
   useEffect(() => {
     if (!open) return;
     root.current?.querySelector<HTMLElement>(".popover-panel :is(input, button)")?.focus();
     const onPointer = (event: Event): void => {
-      if (!root.current?.contains(event.target as Node)) setOpen(false);
+      if (root.current?.contains(event.target as Node)) return;
+      enterField();
+      if (wrongField() === null) setOpen(false);
     };
     addEventListener("pointerdown", onPointer);
     return () => removeEventListener("pointerdown", onPointer);
@@ -39,16 +42,20 @@ export function Popover(props: PopoverProps) {
       class={`popover ${name}`}
       onKeyDown={(event) => {
         if (!open) return;
-        const isField = event.target instanceof HTMLInputElement;
-        if (event.key !== "Escape" && !(event.key === "Enter" && isField)) return;
+        const isEnter = event.key === "Enter" && event.target instanceof HTMLInputElement;
+        if (event.key !== "Escape" && !isEnter) return;
         // Escape would also close the details.
         event.stopPropagation();
         event.preventDefault();
-        close();
+        if (isEnter) enterField();
+        const wrong = isEnter ? wrongField() : null;
+        if (wrong) wrong.focus();
+        else close();
       }}
       onFocusOut={(event) => {
         const next = event.relatedTarget;
-        if (open && next instanceof Node && !root.current?.contains(next)) setOpen(false);
+        const isOutside = next instanceof Node && !root.current?.contains(next);
+        if (open && isOutside && wrongField() === null) setOpen(false);
       }}
     >
       <button
@@ -65,4 +72,9 @@ export function Popover(props: PopoverProps) {
       <span id={panelId}>{open && <div class={`popover-panel ${panelClass}`}>{children(close)}</div>}</span>
     </span>
   );
+}
+
+/** A field reports what was typed when it loses the focus. */
+function enterField(): void {
+  if (document.activeElement instanceof HTMLInputElement) document.activeElement.blur();
 }

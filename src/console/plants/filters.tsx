@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Field } from "../parts/field.tsx";
+import { Field, type FieldProps, type InputChange } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { FilterChip } from "./filter-chip.tsx";
 import { idError, isFiltered, noFilter, type PlantFilter } from "./plant-filter.ts";
@@ -19,9 +19,6 @@ export function Filters({ filter, onChange }: FiltersProps) {
   const search = useSearchKey();
   const names = useTokenNames();
   const name = useDebounced(filter.name, (name) => onChange({ name }, true));
-  const tag = useDebounced(filter.tag, (tag) => onChange({ tag }, true));
-  const token = useDebounced(filter.token, (token) => onChange({ token }, true));
-  const id = useDebounced(filter.id, (id) => idError(id) === undefined && onChange({ id: id.trim() }, true));
   return (
     <search class="filters">
       <div class="search-box">
@@ -40,15 +37,36 @@ export function Filters({ filter, onChange }: FiltersProps) {
         </span>
       </div>
       <FilterChip name="Tag" value={filter.tag} onClear={() => onChange({ tag: "" })}>
-        {() => <Field label="Tag" hint="The whole tag, exactly." {...tag} />}
+        {() => (
+          <TextFilter
+            label="Tag"
+            hint="The whole tag, exactly."
+            value={filter.tag}
+            onApply={(tag) => onChange({ tag }, true)}
+          />
+        )}
       </FilterChip>
       <FilterChip name="Id" value={filter.id} onClear={() => onChange({ id: "" })}>
-        {() => <Field label="Id" inputMode="numeric" error={idError(id.value)} {...id} />}
+        {() => (
+          <TextFilter
+            label="Id"
+            inputMode="numeric"
+            value={filter.id}
+            errorOf={idError}
+            onApply={(id) => onChange({ id: id.trim() }, true)}
+          />
+        )}
       </FilterChip>
       <FilterChip name="Created by" value={filter.token} onClear={() => onChange({ token: "" })}>
         {() => (
           <>
-            <Field label="Created by" suggestions="token-names" hint="The name of a token." {...token} />
+            <TextFilter
+              label="Created by"
+              suggestions="token-names"
+              hint="The name of a token."
+              value={filter.token}
+              onApply={(token) => onChange({ token }, true)}
+            />
             <datalist id="token-names">
               {names.map((name) => (
                 <option key={name} value={name} />
@@ -75,6 +93,16 @@ export function Filters({ filter, onChange }: FiltersProps) {
   );
 }
 
+interface TextFilterProps extends Pick<FieldProps, "label" | "hint" | "inputMode" | "suggestions" | "value"> {
+  readonly onApply: (text: string) => void;
+  readonly errorOf?: (text: string) => string | undefined;
+}
+
+function TextFilter({ value, onApply, errorOf, ...field }: TextFilterProps) {
+  const typed = useDebounced(value, (text) => errorOf?.(text) === undefined && onApply(text));
+  return <Field {...field} {...typed} error={errorOf?.(typed.value)} />;
+}
+
 /** The search field, which the key / goes to. */
 function useSearchKey() {
   const search = useRef<HTMLInputElement>(null);
@@ -90,7 +118,7 @@ function useSearchKey() {
   return search;
 }
 
-/** A text field whose value is applied when typing pauses. */
+/** A text field whose value is applied when typing pauses, and when it is left. */
 function useDebounced(value: string, apply: (value: string) => unknown) {
   const [typed, setTyped] = useState(value);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -105,17 +133,21 @@ function useDebounced(value: string, apply: (value: string) => unknown) {
     setTyped(value);
   }, [value]);
   useEffect(() => () => clearTimeout(timer.current), []);
+  const applyNow = (text: string): void => {
+    clearTimeout(timer.current);
+    if (text === applied.current) return;
+    applied.current = text;
+    latestApply.current(text);
+  };
   return {
     value: typed,
-    onInput(event: { readonly currentTarget: HTMLInputElement }) {
+    onInput(event: InputChange) {
       const text = event.currentTarget.value;
       setTyped(text);
       clearTimeout(timer.current);
-      timer.current = setTimeout(() => {
-        applied.current = text;
-        latestApply.current(text);
-      }, debounceMs);
+      timer.current = setTimeout(() => applyNow(text), debounceMs);
     },
+    onChange: (event: InputChange) => applyNow(event.currentTarget.value),
   };
 }
 

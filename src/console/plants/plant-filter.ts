@@ -26,6 +26,7 @@ export const noFilter = { name: "", tag: "", id: "", token: "", within: "", sinc
 
 const textKeys = ["name", "tag", "id", "token", "within", "since", "until", "at"] as const;
 const integer = /^-?\d{1,19}$/;
+const idBits = 64;
 
 export function readFilter(query: URLSearchParams): PlantFilter {
   const read = Object.fromEntries(textKeys.map((key) => [key, query.get(key) ?? ""]));
@@ -65,5 +66,10 @@ export function isFiltered(filter: PlantFilter): boolean {
 
 export function idError(id: string): string | undefined {
   const text = id.trim();
-  return text === "" || integer.test(text) ? undefined : "An id is an integer, such as 9007199254740993.";
+  if (text === "" || isId(text)) return undefined;
+  return "An id is an integer from −2⁶³ to 2⁶³−1, such as 9007199254740993.";
+}
+
+export function isId(text: string): boolean {
+  return integer.test(text) && BigInt.asIntN(idBits, BigInt(text)) === BigInt(text);
 }

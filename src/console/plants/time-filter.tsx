@@ -5,6 +5,8 @@ import { FilterChip } from "./filter-chip.tsx";
 import { type PlantFilter, timeRanges } from "./plant-filter.ts";
 import { formatTyped, parseTyped } from "./typed-time.ts";
 
+const timeExample = "Write a time such as 15 Nov 2026, 18:00 or 2026-11-15 18:00.";
+
 interface TimeFilterProps {
   readonly filter: PlantFilter;
   readonly onChange: (part: Partial<PlantFilter>) => void;
@@ -34,7 +36,7 @@ export function TimeFilter({ filter, onChange }: TimeFilterProps) {
           </div>
           <TimeField
             label="Jump to"
-            hint="The table starts at this time. Its header reverses the direction."
+            hint={`Show plants from this time ${filter.order === "newest" ? "backwards" : "on"}.`}
             iso={filter.at}
             onPick={(at) => onChange({ at })}
           />
@@ -65,7 +67,9 @@ interface TimeFieldProps {
 /** A time as the console writes it everywhere else; a native field would have the format of the browser's language. */
 function TimeField({ label, hint, iso, onPick }: TimeFieldProps) {
   const [typed, setTyped] = useState(() => formatTyped(iso));
-  const [error, setError] = useState<string>();
+  const [entered, setEntered] = useState(false);
+  const parsed = parseTyped(typed);
+  const problem = parsed === undefined ? timeExample : undefined;
   useEffect(() => setTyped(formatTyped(iso)), [iso]);
   return (
     <Field
@@ -73,15 +77,15 @@ function TimeField({ label, hint, iso, onPick }: TimeFieldProps) {
       hint={hint}
       placeholder={formatTyped(new Date().toISOString())}
       value={typed}
-      error={error}
+      error={entered ? problem : undefined}
+      problem={problem}
       onInput={(event) => {
         setTyped(event.currentTarget.value);
-        setError(undefined);
+        setEntered(false);
       }}
-      onChange={(event) => {
-        const parsed = parseTyped(event.currentTarget.value);
-        if (parsed === undefined) setError("Write a time such as 15 Nov 2026, 18:00 or 2026-11-15 18:00.");
-        else if (parsed !== iso) onPick(parsed);
+      onChange={() => {
+        setEntered(true);
+        if (parsed !== undefined && parsed !== iso) onPick(parsed);
       }}
     />
   );
