@@ -1,10 +1,11 @@
 import { afterAll, expect } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { describe, test } from "./browser.ts";
 import { makeToken, useConsole } from "./console-session.ts";
-import { eventually, post, storedPlants } from "./harness.ts";
+import { eventually, post, storedPlants, temporaryFolder } from "./harness.ts";
 
 const unsafeId = "9007199254740993";
 const testMs = 30_000;
@@ -186,6 +187,31 @@ describe("importing a file", () => {
       expect(requests.filter((url) => url.includes("/api/imports")).length).toBeLessThan(10);
       expect(find(1391n)).toMatchObject({ name: "Oak" });
       expect(find(1393n)).toBeUndefined();
+    },
+    testMs,
+  );
+
+  test(
+    "of which no part can be accepted, or which has changed, cannot be resumed",
+    async () => {
+      const page = await open("/import");
+      const answer = (error: number) =>
+        page.route("**/api/imports*", (route) =>
+          route.fulfill({ status: 413, json: { error, message: "No." } }),
+        );
+      await answer(41301);
+      await importFile(page, "refused.ndjson", '{"id": 1, "name": "One"}', "Failed");
+      expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
+
+      using folder = temporaryFolder();
+      const path = join(folder.path, "edited.ndjson");
+      writeFileSync(path, '{"id": 1, "name": "One"}\n');
+      await page.locator("input[type=file]").setInputFiles(path);
+      await page.getByRole("button", { name: "Start import" }).waitFor();
+      writeFileSync(path, '{"id": 1, "name": "One"}\n{"id": 2, "name": "Two"}\n');
+      await page.getByRole("button", { name: "Start import" }).click();
+      await see(page, "edited.ndjson was changed or removed after you chose it. Choose it again.");
+      expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
     },
     testMs,
   );

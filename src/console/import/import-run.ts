@@ -1,7 +1,7 @@
 import { ApiError, type OperatorApi } from "../api.ts";
 import type { ImportedSlice } from "../api-shapes.ts";
 import { ImportReport } from "./import-report.ts";
-import { type PlainText, readPlainText } from "./plain-text.ts";
+import { type PlainText, readBytes, readPlainText } from "./plain-text.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
 
@@ -18,8 +18,8 @@ const outageMsMax = 90_000;
 // No response; too slow; over the rate limit; and everything temporary about the service.
 const temporaryErrors: readonly number[] = [0, 40801, 42901, 50301, 50302, 50303, 50304];
 const bodyTooLarge = 41301;
-// The file cannot be read, or not from here on.
-const unreadable = 40031;
+// The file cannot be read, or not from here on; or not even the shortest slice of it is accepted.
+const lastingErrors: readonly number[] = [40031, bodyTooLarge];
 
 /** The import of one file, slice by slice. The service reads the rows, and returns the outcome of each. */
 export class ImportRun {
@@ -69,11 +69,11 @@ export class ImportRun {
       : undefined;
   }
 
-  /** A file that cannot be read has to be fixed, and then chosen again. */
+  /** Whether the rest of the file may be accepted later. A file that cannot be read has to be fixed, and then chosen again. */
   get canResume(): boolean {
-    const isUnreadable =
-      this.text === undefined || (this.error instanceof ApiError && this.error.error === unreadable);
-    return this.state === "stopped" || (this.state === "failed" && !isUnreadable);
+    const { state, error } = this;
+    if (state === "failed") return error instanceof ApiError && !lastingErrors.includes(error.error);
+    return state === "stopped";
   }
 
   stop(): void {
@@ -149,7 +149,9 @@ export class ImportRun {
     const query = new URLSearchParams({ name: this.file.name.slice(-200), last: String(last) });
     if (this.#cursor !== undefined) query.set("cursor", this.#cursor);
     const { header } = this.report;
-    const body = header === undefined ? slice : new Blob([header, "\n", slice]);
+    // Not by fetch: a file that has changed would look like a service that does not respond.
+    const bytes = await readBytes(this.file.name, slice);
+    const body = new Blob(header === undefined ? [bytes] : [header, "\n", bytes]);
     const headers = { "Content-Type": "application/octet-stream" };
     const init = { method: "POST", headers, body, signal: this.#abort.signal };
     return (await (await api.fetch(`/api/imports?${query}`, init)).json()) as ImportedSlice;

@@ -13,12 +13,21 @@ const openingBytes = 4;
  * import can resume anywhere in it; the browser keeps a large one on disk.
  */
 export async function readPlainText(file: File, signal: AbortSignal): Promise<PlainText> {
-  const opening = new Uint8Array(await file.slice(0, openingBytes).arrayBuffer());
+  const opening = new Uint8Array(await readBytes(file.name, file.slice(0, openingBytes)));
   if (!isGzip(opening)) return { blob: file, gzip: false };
   try {
     const plain = file.stream().pipeThrough(new DecompressionStream("gzip"), { signal });
     return { blob: await new Response(plain).blob(), gzip: true };
   } catch (reason) {
     throw signal.aborted ? reason : new Error(`${file.name} cannot be decompressed.`);
+  }
+}
+
+/** @throws Error if the browser can no longer read the file, which it allows only while the file is unchanged. */
+export async function readBytes(name: string, part: Blob): Promise<ArrayBuffer> {
+  try {
+    return await part.arrayBuffer();
+  } catch {
+    throw new Error(`${name} was changed or removed after you chose it. Choose it again.`);
   }
 }
