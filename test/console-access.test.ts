@@ -89,7 +89,7 @@ const walks: Readonly<Record<string, Walk>> = {
     scenes: [
       {
         name: "the audit trail without its scope",
-        ready: ".notice",
+        ready: ".empty",
         async act(page) {
           const json = { name: "reader", scopes: ["operator:read"], publicUrl: session.running.url };
           await page.route("**/api/me", (route) => route.fulfill({ json }));

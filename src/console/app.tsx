@@ -15,7 +15,7 @@ import { EmptyState, MissingScope } from "./parts/notice.tsx";
 import { AddPlant, addPlantDraft } from "./plants/add-plant.tsx";
 import { PlantsPage } from "./plants/plants-page.tsx";
 import { RouterContext, useBrowserLocation, useRouter } from "./router.ts";
-import { hasScope, type Session, SessionContext, useSession } from "./session.ts";
+import { createScope, hasScope, type Session, SessionContext, useSession } from "./session.ts";
 import { SignIn } from "./sign-in.tsx";
 import { SystemPage } from "./system/system-page.tsx";
 import { SecretOnce } from "./tokens/secret-once.tsx";
@@ -81,7 +81,7 @@ interface SignedInProps {
 
 function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) {
   const { path } = useRouter();
-  const [adding, setAdding] = useState(() => hasDraft(addPlantDraft));
+  const [adding, setAdding] = useState(() => hasDraft(addPlantDraft) && hasScope(me, createScope));
   const [announcement, setAnnouncement] = useState("");
   const { api, connection } = useMemo(() => {
     const connection = new Connection();
@@ -126,13 +126,14 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
 function Page() {
   const { path } = useRouter();
   const { me } = useSession();
+  const isOperator = hasScope(me, "operator");
   if (path === "/") return <OverviewPage />;
   if (path === "/plants" || path.startsWith("/plants/")) return <PlantsPage />;
-  if (path === "/import") return <ImportPage />;
-  if (path === "/tokens") return hasScope(me, "operator") ? <TokensPage /> : <MissingScope title="Tokens" />;
-  if (path === "/audit")
-    return hasScope(me, "operator") ? <AuditPage /> : <MissingScope title="Audit trail" />;
-  if (path === "/system") return hasScope(me, "operator") ? <SystemPage /> : <MissingScope title="System" />;
+  if (path === "/import")
+    return hasScope(me, createScope) ? <ImportPage /> : <MissingScope title="Import" scope={createScope} />;
+  if (path === "/tokens") return isOperator ? <TokensPage /> : <MissingScope title="Tokens" />;
+  if (path === "/audit") return isOperator ? <AuditPage /> : <MissingScope title="Audit" />;
+  if (path === "/system") return isOperator ? <SystemPage /> : <MissingScope title="System" />;
   return (
     <EmptyState title="Page not found">
       <p>

@@ -7,7 +7,7 @@ import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { ThemeButton } from "./parts/theme.tsx";
 import { useRouter } from "./router.ts";
-import { hasScope, useSession } from "./session.ts";
+import { createScope, hasScope, useSession } from "./session.ts";
 
 interface PageLink {
   readonly href: string;
@@ -20,7 +20,7 @@ interface PageLink {
 const pages: readonly PageLink[] = [
   { href: "/", name: "Overview", icon: "overview" },
   { href: "/plants", name: "Plants", icon: "plants" },
-  { href: "/import", name: "Import", icon: "import" },
+  { href: "/import", name: "Import", icon: "import", scope: createScope },
   { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator" },
   { href: "/audit", name: "Audit", icon: "audit", scope: "operator" },
   { href: "/system", name: "System", icon: "system", scope: "operator" },

@@ -22,8 +22,10 @@ export interface Session {
 
 /** Whether the token has the scope, directly or as part of `operator`. */
 export function hasScope({ scopes }: Me, scope: string): boolean {
-  return scopes.includes(scope) || (scope !== "plants:create" && scopes.includes("operator"));
+  return scopes.includes(scope) || (scope !== createScope && scopes.includes("operator"));
 }
+
+export const createScope = "plants:create";
 
 export const SessionContext = createContext<Session | undefined>(undefined);
 

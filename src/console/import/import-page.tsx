@@ -8,11 +8,10 @@ import { ImportProgress } from "./import-progress.tsx";
 import { ImportRun } from "./import-run.ts";
 
 const redrawMs = 120;
-const createScope = "plants:create";
 
 /** Imports a file of plants, which the browser sends in slices. */
 export function ImportPage() {
-  const { api, me, importRef } = useSession();
+  const { api, importRef } = useSession();
   const [chosen, setChosen] = useState<File>();
   const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
   const run = importRef.current;
@@ -34,12 +33,6 @@ export function ImportPage() {
         title="Import"
         lead="Create plants from a file. Importing a file twice is safe: no plant is stored twice."
       />
-      {!me.scopes.includes(createScope) && (
-        <p class="error-notice" role="alert">
-          Your token lacks the scope “{createScope}”, so every row would be refused. Sign in with a token that
-          has it.
-        </p>
-      )}
       {run === undefined || (!running && chosen !== undefined) ? (
         <FilePicker chosen={chosen} onChoose={setChosen} onStart={start} />
       ) : (
@@ -107,7 +100,7 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
           <button type="button" class="primary" onClick={() => input.current?.click()}>
             Choose a file
           </button>
-          <p class="note">NDJSON, a JSON array or CSV, of any size, in UTF-8; also compressed with gzip.</p>
+          <p class="note">NDJSON, JSON or CSV in UTF-8, any size. Gzip works too.</p>
         </>
       ) : (
         <>

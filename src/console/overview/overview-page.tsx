@@ -6,6 +6,7 @@ import { Link } from "../parts/link.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel, Skeleton } from "../parts/panel.tsx";
+import { createScope, hasScope, useSession } from "../session.ts";
 import { chartRanges } from "./chart-ranges.ts";
 import { KeyNumbers } from "./key-numbers.tsx";
 import { LatestPlants } from "./latest-plants.tsx";
@@ -17,13 +18,16 @@ import { useOverview } from "./use-overview.ts";
 const defaultRange = "3 h";
 
 export function OverviewPage() {
+  const { me } = useSession();
   const { overview, loadedAt, error, refresh } = useOverview();
   return (
     <>
       <PageHead title="Overview">
-        <Link class="button wide-only" href="/import">
-          Import
-        </Link>
+        {hasScope(me, createScope) && (
+          <Link class="button wide-only" href="/import">
+            Import
+          </Link>
+        )}
         <AddPlantButton />
       </PageHead>
       {/* The frame says that there is no connection, and the figures say when they were read. */}

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { errorMessage } from "../api.ts";
+import { createScope, hasScope, useSession } from "../session.ts";
 import { PageHead } from "./page-head.tsx";
 
 /** An error, and a button to retry. */
@@ -16,14 +17,27 @@ export function ErrorNotice({ error, onRetry }: { readonly error: unknown; reado
   );
 }
 
-/** In place of a page that only `operator` may use. */
-export function MissingScope({ title }: { readonly title: string }) {
+/** In place of a page that the token may not use. */
+export function MissingScope({
+  title,
+  scope = "operator",
+}: {
+  readonly title: string;
+  readonly scope?: string;
+}) {
+  const { me } = useSession();
   return (
     <>
       <PageHead title={title} />
-      <p class="notice">
-        Your token may read plants. This page needs the scope “operator”: sign in with a token that has it.
-      </p>
+      <EmptyState
+        title={hasScope(me, createScope) ? "Your token may not use this page" : "Your token is read-only"}
+      >
+        <p>
+          {scope === "operator"
+            ? "Sign in with an operator token."
+            : `Sign in with a token that has the scope “${scope}”.`}
+        </p>
+      </EmptyState>
     </>
   );
 }

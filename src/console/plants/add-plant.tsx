@@ -4,7 +4,7 @@ import { Dialog } from "../parts/dialog.tsx";
 import { useDraft } from "../parts/draft.ts";
 import { Field } from "../parts/field.tsx";
 import { Link } from "../parts/link.tsx";
-import { hasScope, useSession } from "../session.ts";
+import { useSession } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";
@@ -17,10 +17,7 @@ interface Stored {
   readonly replayed: boolean;
 }
 
-const createScope = "plants:create";
-const missingScope = 40301;
 const idConflict = 40020;
-const lacksScope = `Your token lacks the scope “${createScope}”, so it cannot create plants.`;
 const digits = /^-?\d+$/;
 
 export const addPlantDraft = "add-plant";
@@ -28,8 +25,7 @@ const noName = "The name is empty, and no plant can be changed later. Type a nam
 
 /** The dialog for a new plant, which is created through the public API. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {
-  const { api, me } = useSession();
-  const mayCreate = hasScope(me, createScope);
+  const { api } = useSession();
   const { value: plant, set: setPlant, discard } = useDraft(addPlantDraft, { id: "", name: "", tag: "" });
   const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<Stored>();
@@ -115,7 +111,6 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
         />
         <Field {...field("name")} label="Name" />
         <Field {...field("tag")} label="Tag" optional hint="The type of the plant, such as “indoor”." />
-        {!mayCreate && <p class="notice">{lacksScope}</p>}
         {errors.form !== undefined && (
           <p class="field-error" role="alert">
             {errors.form}
@@ -130,13 +125,13 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
             <button
               type="button"
               class="quiet"
-              disabled={busy || !mayCreate}
+              disabled={busy}
               onClick={() => void send({ emptyName: true })}
             >
               Store with an empty name
             </button>
           )}
-          <button type="submit" class="primary" disabled={busy || !mayCreate}>
+          <button type="submit" class="primary" disabled={busy}>
             Add plant
           </button>
         </footer>
@@ -166,9 +161,6 @@ function Outcome({ stored, onClose }: { readonly stored: Stored | undefined; rea
 /** Assigns each sentence of the error message to the field that it names. */
 function fieldErrors(reason: unknown): FieldErrors {
   if (!(reason instanceof ApiError)) return { form: errorMessage(reason) };
-  if (reason.error === missingScope) {
-    return { form: lacksScope };
-  }
   const errors: FieldErrors = {};
   let field: keyof FieldErrors = reason.error === idConflict ? "id" : "form";
   for (const sentence of reason.message.split(/(?<=\.) (?=[A-Z])/)) {

@@ -2,7 +2,7 @@ import { formatPlural } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { Link } from "../parts/link.tsx";
 import { EmptyState } from "../parts/notice.tsx";
-import { useSession } from "../session.ts";
+import { createScope, hasScope, useSession } from "../session.ts";
 import { isFiltered, type PlantFilter } from "./plant-filter.ts";
 import type { PlantList } from "./plant-list.ts";
 
@@ -37,9 +37,11 @@ export function EmptyPlants({ filter, list, onClear }: EmptyPlantsProps) {
       <pre class="code">{curl}</pre>
       <div class="actions">
         <CopyButton text={curl} label="Copy command" />
-        <Link class="button" href="/import">
-          Import a file
-        </Link>
+        {hasScope(me, createScope) && (
+          <Link class="button" href="/import">
+            Import a file
+          </Link>
+        )}
       </div>
     </EmptyState>
   );
