@@ -1,3 +1,4 @@
+import { readdir, readFile } from "node:fs/promises";
 import packageFile from "../../package.json" with { type: "json" };
 import { type TokenStore, tokenState } from "../access/tokens.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
@@ -5,7 +6,6 @@ import type { Route } from "../http/route.ts";
 import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { type Counters, type HistogramName, type Observed, requestOutcomes } from "../telemetry/counters.ts";
-import { readProcessUsage } from "../telemetry/process-usage.ts";
 import { formatMetrics, type MetricName, type Sample } from "./metric-families.ts";
 
 export interface MetricsParts {
@@ -76,13 +76,14 @@ function counted({ counters, engine }: MetricsParts): Samples {
 async function measured(parts: MetricsParts): Promise<Samples> {
   const { archive, intake, tokens, engine, startedAtMs, lastBackup } = parts;
   const ready = await intake.ready();
-  const [disk, byState, last, usage] = await Promise.all([
+  const [disk, byState, last, descriptors] = await Promise.all([
     orUndefined(archive.diskUsage()),
     // A scrape does not wait for a database that is known to be unreachable.
     ready ? orUndefined(tokensByState(tokens)) : undefined,
     orUndefined(lastBackup?.()),
-    orUndefined(readProcessUsage()),
+    orUndefined(readDescriptors()),
   ]);
+  const cpu = process.cpuUsage();
   const build = { version: packageFile.version, runtime: navigator.userAgent, engine };
   return {
     plant_store_build_info: [["", build, 1]],
@@ -94,12 +95,19 @@ async function measured(parts: MetricsParts): Promise<Samples> {
     plant_store_wal_bytes: value(disk?.walBytes),
     plant_store_disk_free_bytes: value(disk?.diskFreeBytes),
     plant_store_last_backup_timestamp_seconds: value(last && last.atMs / 1000),
-    process_cpu_seconds_total: value(usage?.cpuSeconds),
-    process_resident_memory_bytes: value(usage?.residentBytes),
-    process_open_fds: value(usage?.descriptors),
-    process_max_fds: value(usage?.descriptorsMax),
-    process_start_time_seconds: value(usage?.startedAtSeconds),
+    process_cpu_seconds_total: value((cpu.user + cpu.system) / 1e6),
+    process_resident_memory_bytes: value(process.memoryUsage.rss()),
+    process_open_fds: value(descriptors?.open),
+    process_max_fds: value(descriptors?.max),
+    process_start_time_seconds: value(performance.timeOrigin / 1000),
   };
+}
+
+/** The file descriptors of the process. @throws Error unless on Linux, which has them as files. */
+async function readDescriptors(): Promise<{ readonly open: number; readonly max: number }> {
+  const [open, limits] = await Promise.all([readdir("/proc/self/fd"), readFile("/proc/self/limits", "utf8")]);
+  const max = /^Max open files\s+(\S+)/m.exec(limits)?.[1];
+  return { open: open.length, max: max === "unlimited" ? Number.POSITIVE_INFINITY : Number(max) };
 }
 
 async function tokensByState(tokens: TokenStore): Promise<Sample[]> {
