@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FirstToken, FirstTokenIssuer } from "./access/first-token.ts";
+import type { FirstToken } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
 import { JwtVerifier } from "./access/oidc/jwt-verifier.ts";
 import { ProviderKeys } from "./access/oidc/provider-keys.ts";
@@ -121,14 +121,7 @@ export async function startService(
   );
   keys?.start();
   const delivery = printsFirstToken ? "print" : firstTokenFile(config, store.engine);
-  const upkeep = undo.use(
-    new TokenUpkeep({
-      tokens: store.tokens,
-      gate,
-      first: new FirstTokenIssuer(store.tokens, delivery, writeNew),
-      events,
-    }),
-  );
+  const upkeep = undo.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, writeNew, events }));
   const closing = new AbortController();
   let operator: ServingListener | undefined;
   let firstToken: FirstToken | undefined;

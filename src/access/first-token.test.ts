@@ -1,18 +1,60 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { issueFirstToken, mintFirstToken } from "./first-token.ts";
+import type { Token, TokenStore } from "./tokens.ts";
+
+const writeNew = (file: string, text: string) => writeFileSync(file, text, { flag: "wx" });
+
+test("after an unknown outcome the same token is issued, and one that another node was faster with is withdrawn", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "first-token-"));
+  using _ = { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+  for (const winner of ["us", "another node"]) {
+    const stored: Pick<Token, "digest">[] = [];
+    const addFirst = async (token: Token) => {
+      stored.push(winner === "us" ? token : mintFirstToken().token);
+      throw new Error("no response");
+    };
+    const tokens = { all: async () => stored, addFirst } as unknown as TokenStore;
+    const minted = mintFirstToken();
+    const delivery = { file: join(folder, winner) };
+    const issue = () => issueFirstToken(tokens, minted, delivery, writeNew);
+    await expect(issue()).rejects.toThrow("no response");
+    expect(await issue()).toEqual(winner === "us" ? delivery : undefined);
+    expect(existsSync(delivery.file)).toBe(winner === "us");
+  }
+});
+
+test("after a failure before the token was stored, the file is used again, and the file of someone else is left", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "first-token-"));
+  using _ = { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+  const stored: Token[] = [];
+  const outcomes = [new Error("unavailable"), undefined];
+  const addFirst = async (token: Token) => {
+    const failure = outcomes.shift();
+    if (failure !== undefined) throw failure;
+    stored.push(token);
+  };
+  const tokens = { all: async () => stored, addFirst } as unknown as TokenStore;
+  const minted = mintFirstToken();
+  const delivery = { file: join(folder, "first-token") };
+  await expect(issueFirstToken(tokens, minted, delivery, writeNew)).rejects.toThrow("unavailable");
+  expect(await issueFirstToken(tokens, minted, delivery, writeNew)).toEqual(delivery);
+  expect(await issueFirstToken(tokens, mintFirstToken(), delivery, writeNew)).toBeUndefined();
+  expect(readFileSync(delivery.file, "utf8")).toBe(`${minted.secret}\n`);
+});
 
 test("a file that cannot be written is removed, so that the next start can create it", () => {
   const folder = mkdtempSync(join(tmpdir(), "first-token-"));
   const file = join(folder, "first-token");
   const script = `
-    import { FirstTokenIssuer } from ${JSON.stringify(join(import.meta.dir, "first-token.ts"))};
+    import { issueFirstToken, mintFirstToken } from ${JSON.stringify(join(import.meta.dir, "first-token.ts"))};
     import { writeNew } from ${JSON.stringify(join(import.meta.dir, "../storage/sqlite/durable-files.ts"))};
     const stored = [];
     const store = { all: async () => stored, addFirst: async (token) => void stored.push(token) };
-    const issuer = new FirstTokenIssuer(store, { file: ${JSON.stringify(file)} }, writeNew);
-    console.log(JSON.stringify(await issuer.issue()));`;
+    const delivery = { file: ${JSON.stringify(file)} };
+    console.log(JSON.stringify(await issueFirstToken(store, mintFirstToken(), delivery, writeNew)));`;
   const issue = (limit: string) => {
     const command = `trap '' XFSZ; ulimit -f ${limit}; exec "$0" -e "$1"`;
     const { stdout } = Bun.spawnSync(["sh", "-c", command, process.execPath, script]);

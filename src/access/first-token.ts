@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { localOrigin } from "./audit.ts";
 import { creationEntry, type Minted, mintToken, type TokenStore } from "./tokens.ts";
 
@@ -11,67 +11,59 @@ export type FirstToken =
 /** `print`, the path of a file to write, or undefined if there is neither. */
 export type FirstTokenDelivery = "print" | { readonly file: string } | undefined;
 
+/** Creates a file that is complete and for its owner alone, and replaces none. */
+export type WriteNew = (file: string, text: string) => void;
+
 const howToCreate = "Create one: plant-store token create --name NAME --scope operator --scope plants:create";
 
-/** Creates the token of a store that has never had one. */
-export class FirstTokenIssuer {
-  readonly #tokens: TokenStore;
-  readonly #delivery: FirstTokenDelivery;
-  readonly #writeNew: (file: string, text: string) => void;
-  readonly #minted: Minted;
-  #written = false;
+export function mintFirstToken(): Minted {
+  const fields = { name: "first", scopes: ["plants:create", "operator"] } as const;
+  const createdBy = localOrigin().actor;
+  return mintToken({ ...fields, createdBy, expiresAtMs: undefined, rateLimit: undefined }, Date.now());
+}
 
-  /** `writeNew` creates a file that is complete and for its owner alone, and replaces none. */
-  constructor(
-    tokens: TokenStore,
-    delivery: FirstTokenDelivery,
-    writeNew: (file: string, text: string) => void,
-  ) {
-    this.#tokens = tokens;
-    this.#delivery = delivery;
-    this.#writeNew = writeNew;
-    const by = localOrigin();
-    const fields = { name: "first", scopes: ["plants:create", "operator"], createdBy: by.actor } as const;
-    this.#minted = mintToken({ ...fields, expiresAtMs: undefined, rateLimit: undefined }, Date.now());
+/**
+ * Stores the token of a store that has never had one, and delivers it. Undefined if there is a token already, even one that another
+ * node has just created. After a failure, whose outcome may be unknown, it may be called again with the same token.
+ */
+export async function issueFirstToken(
+  tokens: TokenStore,
+  { token, secret }: Minted,
+  delivery: FirstTokenDelivery,
+  writeNew: WriteNew,
+): Promise<FirstToken | undefined> {
+  const isEmpty = async () => (await tokens.all()).length === 0;
+  if (await isEmpty()) {
+    if (delivery === undefined)
+      return { problem: `There is no token yet, and no --token-folder to write one to. ${howToCreate}` };
+    // Before the token is stored: a stored token whose secret nobody has would be useless.
+    const problem = delivery === "print" ? undefined : write(delivery.file, secret, writeNew);
+    // Another node that uses the same folder may have created both.
+    if (problem !== undefined) return (await isEmpty()) ? { problem } : undefined;
+    await tokens.addFirst(token, creationEntry(token, localOrigin()));
   }
+  const isOurs = (await tokens.all()).some(({ digest }) => digest === token.digest);
+  if (isOurs) return typeof delivery === "object" ? delivery : { secret };
+  if (typeof delivery === "object" && holds(delivery.file, secret)) rmSync(delivery.file, { force: true });
+  return undefined;
+}
 
-  /**
-   * Undefined if the store already has a token, even one that another node has just created. May be called again after a
-   * failure, whose outcome may be unknown.
-   */
-  async issue(): Promise<FirstToken | undefined> {
-    const delivery = this.#delivery;
-    if ((await this.#find()) === "none") {
-      if (delivery === undefined)
-        return { problem: `There is no token yet, and no --token-folder to write one to. ${howToCreate}` };
-      const problem = delivery === "print" ? undefined : this.#write(delivery.file);
-      // Another node that uses the same folder may have created both.
-      if (problem !== undefined) return (await this.#find()) === "none" ? { problem } : undefined;
-      await this.#tokens.addFirst(this.#minted.token, creationEntry(this.#minted.token, localOrigin()));
-    }
-    const isOurs = (await this.#find()) === "ours";
-    if (isOurs) return typeof delivery === "object" ? delivery : { secret: this.#minted.secret };
-    if (this.#written && typeof delivery === "object") rmSync(delivery.file, { force: true });
+function write(file: string, secret: string, writeNew: WriteNew): string | undefined {
+  try {
+    writeNew(file, `${secret}\n`);
     return undefined;
+  } catch (error) {
+    const exists = (error as NodeJS.ErrnoException).code === "EEXIST";
+    if (exists && holds(file, secret)) return undefined;
+    const reason = exists ? "it exists already" : (error as Error).message;
+    return `There is no token yet, and the file ${file} cannot be created for one: ${reason}. ${howToCreate}`;
   }
+}
 
-  async #find(): Promise<"none" | "ours" | "others"> {
-    const known = await this.#tokens.all();
-    if (known.length === 0) return "none";
-    return known.some(({ digest }) => digest === this.#minted.token.digest) ? "ours" : "others";
-  }
-
-  /** Before the token is stored: a stored token whose secret nobody has would be useless. */
-  #write(file: string): string | undefined {
-    if (this.#written) return undefined;
-    try {
-      this.#writeNew(file, `${this.#minted.secret}\n`);
-      this.#written = true;
-      return undefined;
-    } catch (error) {
-      const exists = (error as NodeJS.ErrnoException).code === "EEXIST";
-      const reason = exists ? "it exists already" : (error as Error).message;
-      return `There is no token yet, and the file ${file} cannot be created for one: ${reason}. ${howToCreate}`;
-    }
+function holds(file: string, secret: string): boolean {
+  try {
+    return readFileSync(file, "utf8") === `${secret}\n`;
+  } catch {
+    return false;
   }
 }

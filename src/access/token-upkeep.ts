@@ -1,4 +1,10 @@
-import type { FirstToken, FirstTokenIssuer } from "./first-token.ts";
+import {
+  type FirstToken,
+  type FirstTokenDelivery,
+  issueFirstToken,
+  mintFirstToken,
+  type WriteNew,
+} from "./first-token.ts";
 import { findPreset, type Gate } from "./gate.ts";
 import type { TokenStore, TokenUse } from "./tokens.ts";
 
@@ -12,7 +18,8 @@ export interface TokenUpkeepEvents {
 export interface TokenUpkeepParts {
   readonly tokens: TokenStore;
   readonly gate: Gate;
-  readonly first: FirstTokenIssuer;
+  readonly delivery: FirstTokenDelivery;
+  readonly writeNew: WriteNew;
   readonly events: TokenUpkeepEvents;
 }
 
@@ -24,6 +31,7 @@ const usesFlushEveryMs = 60_000;
 export class TokenUpkeep implements AsyncDisposable {
   readonly #parts: TokenUpkeepParts;
   readonly #uses: TokenUses;
+  readonly #first = mintFirstToken();
   readonly #timers: NodeJS.Timeout[] = [];
   #stopped = false;
 
@@ -35,10 +43,11 @@ export class TokenUpkeep implements AsyncDisposable {
 
   /** Reads the tokens once the store is open, and creates the first one. After a failure it may be called again. */
   async start(): Promise<FirstToken | undefined> {
-    const { tokens, gate, first, events } = this.#parts;
+    const { tokens, gate, delivery, writeNew, events } = this.#parts;
     // Before the rows: a change in between is then found by the next poll.
     const version = await tokens.version();
-    const created = gate.presets.length > 0 ? undefined : await first.issue();
+    const created =
+      gate.presets.length > 0 ? undefined : await issueFirstToken(tokens, this.#first, delivery, writeNew);
     const known = await tokens.all();
     gate.update(known);
     for (const token of known) {
