@@ -440,6 +440,38 @@ describe("the plants table", () => {
   );
 
   test(
+    "names the plant in the tab's title, also an odd one, and says where there is nothing",
+    async () => {
+      const odd: readonly (readonly [string, string])[] = [
+        ["Tab fern", "Tab fern"],
+        ["", "Plant 500041"],
+        [`\u202e${"x".repeat(60_000)}`, `U+202E${"x".repeat(59)}… 60001 characters`],
+      ];
+      for (const [index, [name]] of odd.entries())
+        await post(session.running.url, JSON.stringify({ id: 500_040 + index, name, tag: "tab" }));
+      const page = await open("/plants?tag=tab");
+      await rows(page).nth(2).waitFor();
+      expect(await page.title()).toBe("Plants · Plant Store");
+      for (const [index, [, title]] of odd.entries()) {
+        await rows(page)
+          .nth(2 - index)
+          .click();
+        await eventually(async () => (await page.title()) === `${title} · Plant Store`);
+      }
+      await page.keyboard.press("Escape");
+      await eventually(async () => (await page.title()) === "Plants · Plant Store");
+      for (const path of ["/nowhere", "/plants/", "/plants/%zz"]) {
+        expect((await page.goto(session.running.operatorUrl + path))?.status()).toBe(404);
+        await see(page, `There is nothing at ${path}`);
+        expect(await page.title()).toBe("Page not found · Plant Store");
+      }
+      await page.getByRole("link", { name: "Go to the overview" }).click();
+      await page.locator(".latest a").first().waitFor();
+    },
+    testMs,
+  );
+
+  test(
     "shows a name that contains HTML as text, and runs none of it",
     async () => {
       const hostile = '<img src=x onerror="document.title=1">"><script>document.title=2</script>';

@@ -606,6 +606,37 @@ onEveryEngine((engine) => {
       }
     });
 
+    test("a browser gets the console with 404 at an unknown path, and everyone else the Error body", async () => {
+      const page = await (await fetch(operatorUrl)).text();
+      const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+      for (const path of [
+        "/nowhere",
+        "/plants/",
+        "/plants/7/leaves",
+        "/plants/%zz",
+        "/api/nowhere",
+        "/assets/no.js",
+      ]) {
+        const at = async (accept: string, method = "GET") => {
+          const response = await fetch(operatorUrl + path, { method, headers: { Accept: accept } });
+          const [type] = (response.headers.get("content-type") ?? "").split(";");
+          return { response, seen: [path, method, response.status, type] };
+        };
+        const { response, seen } = await at(browser);
+        expect(seen).toEqual([path, "GET", 404, "text/html"]);
+        expect(await response.text()).toBe(page);
+        expect(response.headers.get("vary")).toBe("Accept, Accept-Encoding");
+        expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
+        expect((await at(browser, "HEAD")).seen).toEqual([path, "HEAD", 404, "text/html"]);
+        const others = [["*/*"], ["application/json"], ["text/html;q=0"], [browser, "POST"]] as const;
+        for (const [accept, method] of path === "/assets/no.js" ? others.slice(0, 3) : others) {
+          const { response, seen } = await at(accept, method);
+          expect(seen).toEqual([path, method ?? "GET", 404, "application/json"]);
+          expect(await response.json()).toMatchObject({ error: 40401 });
+        }
+      }
+    });
+
     test("metrics count what was done, whatever is logged", async () => {
       const headers = { Authorization: `Bearer ${operatorToken}` };
       const read = async () => {

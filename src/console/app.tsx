@@ -12,8 +12,9 @@ import { CrashBoundary } from "./parts/crash-boundary.tsx";
 import { discardDrafts, hasDraft } from "./parts/draft.ts";
 import { Link } from "./parts/link.tsx";
 import { EmptyState, MissingScope } from "./parts/notice.tsx";
+import { PageHead } from "./parts/page-head.tsx";
 import { AddPlant, addPlantDraft } from "./plants/add-plant.tsx";
-import { PlantsPage } from "./plants/plants-page.tsx";
+import { PlantsPage, plantIdOf } from "./plants/plants-page.tsx";
 import { RouterContext, useBrowserLocation, useRouter } from "./router.ts";
 import { createScope, hasScope, type Session, SessionContext, useSession } from "./session.ts";
 import { SignIn } from "./sign-in.tsx";
@@ -21,6 +22,7 @@ import { SystemPage } from "./system/system-page.tsx";
 import { SecretOnce } from "./tokens/secret-once.tsx";
 import { TokensPage } from "./tokens/tokens-page.tsx";
 
+const pathCharactersMax = 60;
 // Session storage is cleared when the tab closes. The token is sent only in the Authorization header.
 const tokenKey = "plant-store-token";
 const tokenEnded = "This token has expired or was revoked. Sign in with another one.";
@@ -128,17 +130,20 @@ function Page() {
   const { me } = useSession();
   const isOperator = hasScope(me, "operator");
   if (path === "/") return <OverviewPage />;
-  if (path === "/plants" || path.startsWith("/plants/")) return <PlantsPage />;
+  if (path === "/plants" || plantIdOf(path) !== undefined) return <PlantsPage />;
   if (path === "/import")
     return hasScope(me, createScope) ? <ImportPage /> : <MissingScope title="Import" scope={createScope} />;
   if (path === "/tokens") return isOperator ? <TokensPage /> : <MissingScope title="Tokens" />;
   if (path === "/audit") return isOperator ? <AuditPage /> : <MissingScope title="Audit" />;
   if (path === "/system") return isOperator ? <SystemPage /> : <MissingScope title="System" />;
   return (
-    <EmptyState title="Page not found">
-      <p>
-        <Link href="/">Go to the overview</Link>
-      </p>
-    </EmptyState>
+    <>
+      <PageHead title="Page not found" />
+      <EmptyState title={`There is nothing at ${path.slice(0, pathCharactersMax)}`}>
+        <Link class="button" href="/">
+          Go to the overview
+        </Link>
+      </EmptyState>
+    </>
   );
 }

@@ -5,6 +5,7 @@ import type { SignInResponse } from "./identity-provider.ts";
 import { CopyButton } from "./parts/copy-button.tsx";
 import { Field } from "./parts/field.tsx";
 import { Leaf } from "./parts/icons.tsx";
+import { nameTab } from "./parts/page-head.tsx";
 import { ProviderSignIn } from "./provider-sign-in.tsx";
 
 const createTokenCommand = "plant-store token create --name ops --scope operator --scope plants:create";
@@ -54,7 +55,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
   };
   // Without waiting for a frame: every page waits for this.
   useLayoutEffect(() => {
-    document.title = "Sign in · Plant Store";
+    nameTab("Sign in");
     if (storedToken !== undefined) void signIn(storedToken);
     else input.current?.focus();
     return () => clearTimeout(retry.current);

@@ -57,6 +57,8 @@ const reasons: Readonly<Record<number, string>> = {
   503: "Service Unavailable",
 };
 const retryAfterSeconds = "1";
+// Not if the client gives it a weight of 0, which means "not acceptable" (RFC 9110, 12.5.1).
+const acceptsHtml = /(?:^|,)\s*text\/html\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
 const noHeaders: Headers = {};
 
 /** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
@@ -122,6 +124,12 @@ export class Exchange {
     return this.head?.header(name);
   }
 
+  /** Whether a person opens the path in a browser. */
+  get wantsPage(): boolean {
+    const isRead = this.method === "GET" || this.method === "HEAD";
+    return isRead && acceptsHtml.test(this.header("accept") ?? "");
+  }
+
   /**
    * Calls back rather than returning a promise: on the path of POST /plants, an await costs a tenth of the rate. `failed` is
    * called in place of `done` if there is nothing left to respond.
@@ -168,14 +176,18 @@ export class Exchange {
 
   /** The message defaults to the catalogue's. */
   error(kind: ErrorKind, message = catalogue[kind].example, headers: Headers = noHeaders): void {
-    const { error } = catalogue[kind];
-    const status = statusOf(kind);
+    const all = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
+    const body = { error: catalogue[kind].error, message };
+    this.errorPage(kind, "application/json", jsonText(body), all);
+  }
+
+  /** An error whose body is not an Error. */
+  errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: Headers): void {
     // Too late for another response: this one can only be marked as incomplete.
     if (this.#responded) return this.#stream?.abort();
     if (this.outcome !== undefined) this.outcome = outcomeOf(kind);
-    this.#listener.onError(this, status, error);
-    const all = status === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
-    this.#send(status, "application/json", all, jsonText({ error, message }));
+    this.#listener.onError(this, statusOf(kind), catalogue[kind].error);
+    this.#send(statusOf(kind), contentType, headers, body);
   }
 
   /**

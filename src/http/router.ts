@@ -1,7 +1,6 @@
 import type { Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { Exchange } from "./exchange.ts";
-import { HttpError } from "./http-error.ts";
 import type { Handler, OpenHandler, Route } from "./route.ts";
 
 export interface RouterOptions {
@@ -11,6 +10,8 @@ export interface RouterOptions {
   readonly hint: string;
   /** Where a browser that opens the base path is redirected; undefined if that is a route. */
   readonly home?: string;
+  /** What a browser gets at a path that does not exist, in place of an Error body. */
+  readonly pageNotFound?: OpenHandler;
 }
 
 const secretEnd = "{secret}";
@@ -18,8 +19,6 @@ const secretEnd = "{secret}";
 type Scoped = { readonly scope: Scope; readonly handle: Handler };
 type Mounted = Scoped | { readonly scope: "none"; readonly handle: OpenHandler };
 
-// Not if the client gives it a weight of 0, which means "not acceptable" (RFC 9110, 12.5.1).
-const acceptsHtml = /(?:^|,)\s*text\/html\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
 // A Map, because a request may name any method, even `constructor`, which every object has.
 type Methods = Map<string, Mounted>;
 
@@ -106,28 +105,26 @@ export class Router<Parts> {
     return methods;
   }
 
-  #noSuchPath(exchange: Exchange, path: string): void {
-    const { basePath, home } = this.#options;
+  #noSuchPath(exchange: Exchange, path: string): void | Promise<void> {
+    const { basePath, home, pageNotFound, hint } = this.#options;
     const isRoot = path === `${basePath}/` || path === basePath;
     // Not a route, so that everyone but a browser still gets 40401.
-    if (home !== undefined && isRoot && isRead(exchange) && acceptsHtml.test(exchange.header("accept") ?? ""))
-      return exchange.redirect(basePath + home);
-    exchange.error("no-such-path", `There is nothing at ${path.slice(0, 100)}. ${this.#options.hint}`);
+    if (home !== undefined && isRoot && exchange.wantsPage) return exchange.redirect(basePath + home);
+    if (pageNotFound !== undefined && exchange.wantsPage) return pageNotFound(exchange);
+    exchange.error("no-such-path", `There is nothing at ${path.slice(0, 100)}. ${hint}`);
   }
 
   #match(exchange: Exchange, path: string): Methods | undefined {
     for (const { pattern, methods } of this.#patterns) {
       const match = pattern.exec(path);
       if (match === null) continue;
-      exchange.parameter = decode(match[1] ?? "");
+      const parameter = decode(match[1] ?? "");
+      if (parameter === undefined) return undefined;
+      exchange.parameter = parameter;
       return methods;
     }
     return undefined;
   }
-}
-
-function isRead({ method }: Exchange): boolean {
-  return method === "GET" || method === "HEAD";
 }
 
 function noSuchMethod(exchange: Exchange, path: string, method: string, methods: readonly string[]): void {
@@ -149,10 +146,11 @@ function deny(exchange: Exchange, reason: Denied, scope: Scope): void {
   });
 }
 
-function decode(segment: string): string {
+/** Undefined if it is not percent-encoded UTF-8. */
+function decode(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);
   } catch {
-    throw new HttpError("no-such-path", "The path is not percent-encoded UTF-8.");
+    return undefined;
   }
 }

@@ -1,5 +1,6 @@
+import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import type { Route } from "../http/route.ts";
+import type { OpenHandler, Route } from "../http/route.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
 import type { SignInParts } from "./sign-in.ts";
 
@@ -55,22 +56,36 @@ function fileRoute(
     method: "GET",
     path,
     scope: "none",
-    handler:
-      ({ consoleFiles, consoleSignIn }) =>
-      async (exchange) => {
-        const file = await consoleFiles.find(filePath(exchange.parameter));
-        if (file === undefined)
-          throw new HttpError("no-such-path", `There is nothing at ${exchange.path.slice(0, 100)}.`);
-        const compressed = acceptsGzip.test(exchange.header("accept-encoding") ?? "");
-        exchange.respond(file.type, compressed ? file.gzip : file.bytes, {
-          "Content-Security-Policy": policy(tokenOrigin(consoleSignIn()?.tokenEndpoint)),
-          "Referrer-Policy": "no-referrer",
-          "Cache-Control": cacheControl,
-          Vary: "Accept-Encoding",
-          ...(compressed ? { "Content-Encoding": "gzip" } : {}),
-        });
-      },
+    handler: (parts) => async (exchange) => {
+      const file = await parts.consoleFiles.find(filePath(exchange.parameter));
+      if (file === undefined && exchange.wantsPage) return pageNotFound(parts)(exchange);
+      if (file === undefined)
+        throw new HttpError("no-such-path", `There is nothing at ${exchange.path.slice(0, 100)}.`);
+      const { body, headers } = encode(exchange, file, parts);
+      exchange.respond(file.type, body, { ...headers, "Cache-Control": cacheControl });
+    },
   };
+}
+
+/** For a browser that opens a path that does not exist: the console, which says so. */
+export function pageNotFound(parts: ConsoleParts): OpenHandler {
+  return async (exchange) => {
+    const page = await parts.consoleFiles.find("/");
+    if (page === undefined) throw new Error("the bundle has no page");
+    const { body, headers } = encode(exchange, page, parts);
+    exchange.errorPage("no-such-path", page.type, body, { ...headers, Vary: "Accept, Accept-Encoding" });
+  };
+}
+
+function encode(exchange: Exchange, file: ConsoleFile, { consoleSignIn }: ConsoleParts) {
+  const compressed = acceptsGzip.test(exchange.header("accept-encoding") ?? "");
+  const headers = {
+    "Content-Security-Policy": policy(tokenOrigin(consoleSignIn()?.tokenEndpoint)),
+    "Referrer-Policy": "no-referrer",
+    Vary: "Accept-Encoding",
+    ...(compressed ? { "Content-Encoding": "gzip" } : {}),
+  };
+  return { body: compressed ? file.gzip : file.bytes, headers };
 }
 
 // Where the browser exchanges the provider's code for a token.

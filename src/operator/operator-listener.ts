@@ -6,7 +6,7 @@ import { publicUrl } from "../http/listen-address.ts";
 import { type ListenerOptions, startListener } from "../http/listener.ts";
 import type { Events } from "../telemetry/events.ts";
 import { type BackupParts, Backups } from "./backups.ts";
-import { ConsoleFiles } from "./console-files.ts";
+import { ConsoleFiles, pageNotFound } from "./console-files.ts";
 import { Exports } from "./exports.ts";
 import { type OperatorRouteParts, operatorRoutes } from "./routes.ts";
 
@@ -40,6 +40,7 @@ export function startOperatorListener(parts: OperatorParts, options: OperatorOpt
     inUseRemedy: "choose another --operator-listen address, or off",
     basePath: "",
     hint: "The console is at /.",
+    pageNotFound: pageNotFound(routeParts),
     corsOrigins: [],
   };
   const names = [options.host.toLowerCase(), ...options.hosts];

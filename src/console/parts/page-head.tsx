@@ -13,7 +13,7 @@ export function PageHead({ title, lead, children }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { navigations } = useRouter();
   useEffect(() => {
-    document.title = `${title} · Plant Store`;
+    nameTab(title);
     // When the console opens, the focus starts at the skip link.
     if (navigations > 0) heading.current?.focus();
   }, [title]);
@@ -28,4 +28,8 @@ export function PageHead({ title, lead, children }: PageHeadProps) {
       {children && <div class="page-actions">{children}</div>}
     </header>
   );
+}
+
+export function nameTab(title: string): void {
+  document.title = `${title} · Plant Store`;
 }

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef } from "preact/hooks";
+import { visibleParts } from "../../files/visible-text.ts";
 import { ApiError } from "../api.ts";
 import type { Plant } from "../api-shapes.ts";
 import { formatRelativeTime, formatTime } from "../format.ts";
@@ -6,6 +7,7 @@ import { CopyButton } from "../parts/copy-button.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
+import { nameTab } from "../parts/page-head.tsx";
 import { Skeleton } from "../parts/panel.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Tag } from "../parts/tag.tsx";
@@ -15,6 +17,7 @@ import { newPlantBody } from "./new-plant-body.ts";
 
 const noSuchPlant = 40402;
 const headingCharactersMax = 120;
+const tabCharactersMax = 60;
 // A request has at most 64 KiB, so these are everything unless the limit was raised.
 const textCharactersMax = 70_000;
 const jsonCharactersMax = 80_000;
@@ -41,6 +44,11 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
     return () => removeEventListener("keydown", onKey);
   });
   const missing = error instanceof ApiError && error.error === noSuchPlant;
+  const tab = missing ? "Plant not found" : plant?.name ? visibleText(plant.name) : `Plant ${id}`;
+  useEffect(() => {
+    nameTab(tab);
+    return () => nameTab("Plants");
+  }, [tab]);
   return (
     <aside class="detail card" aria-labelledby="detail-title">
       <header class="dialog-head">
@@ -116,6 +124,12 @@ function Long({ text }: { readonly text: string }) {
       <PlantText text={text} lines charactersMax={textCharactersMax} />
     </dd>
   );
+}
+
+/** A name in a title, which is plain text. */
+function visibleText(name: string): string {
+  const parts = visibleParts(name, { lines: false, charactersMax: tabCharactersMax });
+  return parts.map(({ text }) => text).join("");
 }
 
 // A box that scrolls must be reachable by keyboard.

@@ -25,8 +25,7 @@ const atTopPx = 4;
 export function PlantsPage() {
   const router = useRouter();
   const filter = readFilter(router.query);
-  const selectedId =
-    router.path === tablePath ? undefined : decodeURIComponent(router.path.slice(tablePath.length + 1));
+  const selectedId = plantIdOf(router.path);
   const slot = useRef<HTMLDivElement>(null);
   const size = useTableSize(slot);
   const scroller = useRef<HTMLDivElement>(null);
@@ -131,6 +130,15 @@ export function PlantsPage() {
       {selectedId !== undefined && <PlantDetail key={selectedId} id={selectedId} onClose={closeDetail} />}
     </div>
   );
+}
+
+/** The id in the path of a plant, as it is written there; undefined in any other path. */
+export function plantIdOf(path: string): string | undefined {
+  try {
+    return decodeURIComponent(/^\/plants\/([^/]+)$/.exec(path)?.[1] ?? "") || undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function waitingText({ plants, more }: Waiting): string {
