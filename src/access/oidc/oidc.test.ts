@@ -214,8 +214,6 @@ describe("keys of an issuer", () => {
           ? Response.redirect("/never")
           : new Response(new ReadableStream({ pull: () => Bun.sleep(60_000) })),
     });
-    const timeout = AbortSignal.timeout.bind(AbortSignal);
-    using _ = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms / 100));
     const { inits, keys, log } = await start();
     const reasonOf = async (path: string) => {
       const events = { providerUnavailable: (reason: string) => log.push(reason), providerAvailable() {} };
@@ -225,6 +223,8 @@ describe("keys of an issuer", () => {
       return log.pop();
     };
     expect(await reasonOf("/moved")).toMatch(/redirect/i);
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    using _ = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms / 100));
     expect(await reasonOf("/never")).toMatch(/timed out/);
     expect(inits.map(({ redirect }) => redirect)).toEqual(["error", "error"]);
     expect(keys.current).toBeDefined();
