@@ -255,6 +255,7 @@ test(
     await post(running.url, '{"id":1,"name":"Before"}');
     await page.goto(`http://127.0.0.1:${proxy.port}/plants`);
     await page.locator(".light.live").waitFor();
+    await page.locator(".rows .cell-name").waitFor();
     proxy.refuse();
     await page.getByText(/No connection to the service since \d\d:\d\d:\d\d/).waitFor();
     await post(running.url, '{"id":2,"name":"Meanwhile"}');
