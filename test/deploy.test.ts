@@ -207,6 +207,13 @@ describe("the deploy files", () => {
     const [, path = ""] = /PLANT_STORE_DATABASE=%S\/(\S+)/.exec(read("plant-store.service")) ?? [];
     expect(read("plant-store-backup.service")).toContain(`PLANT_STORE_DATABASE=%S/${path}\n`);
   });
+
+  test("the console makes backups in the folder of the nightly ones, which both units may write to", () => {
+    const [, backups = ""] = /ExecStart=\S+ backup %S\/(\S+)/.exec(read("plant-store-backup.service")) ?? [];
+    expect(read("plant-store.service")).toContain(`Environment=PLANT_STORE_BACKUP_FOLDER=%S/${backups}\n`);
+    for (const name of ["plant-store.service", "plant-store-backup.service"])
+      expect(/^StateDirectory=(.*)$/m.exec(read(name))?.[1]?.split(" ")).toContain(backups);
+  });
 });
 
 /** The flags of a command line that its command does not have. */
