@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { commands } from "../src/cli/run.ts";
 import { readConfig } from "../src/config/read-config.ts";
 import { secrets } from "../src/config/secrets.ts";
 import { settings } from "../src/config/settings.ts";
+import { temporaryFolder } from "./harness.ts";
 
 const folder = join(import.meta.dir, "../deploy");
 const filesIn = (path: string) =>
@@ -213,6 +214,54 @@ describe("the deploy files", () => {
     expect(read("plant-store.service")).toContain(`Environment=PLANT_STORE_BACKUP_FOLDER=%S/${backups}\n`);
     for (const name of ["plant-store.service", "plant-store-backup.service"])
       expect(/^StateDirectory=(.*)$/m.exec(read(name))?.[1]?.split(" ")).toContain(backups);
+  });
+});
+
+test("a unit that fails sends root a mail with the end of its journal", () => {
+  for (const name of ["plant-store.service", "plant-store-backup.service"])
+    expect(read(name)).toContain("\nOnFailure=plant-store-failed@%n.service\n");
+  using bin = temporaryFolder();
+  const write = (name: string, script: string) =>
+    writeFileSync(join(bin.path, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  write("journalctl", '[ "$1" = --sync ] || echo "journal of $*: ü %s"');
+  write("sendmail", `echo "$*"; cat`);
+  const [, quoted = ""] =
+    /^ExecStart=\/bin\/sh -c '([\s\S]*)'$/m.exec(read("plant-store-failed@.service")) ?? [];
+  // As systemd reads it.
+  const script = quoted
+    .replaceAll("\\\n", " ")
+    .replaceAll("\\\\", "\\")
+    .replaceAll("%i", "backup.service")
+    .replaceAll("%H", "host");
+  const { stdout, stderr } = Bun.spawnSync(["sh", "-c", script], {
+    env: { PATH: `${bin.path}:${process.env["PATH"]}` },
+  });
+  expect([stderr.toString(), stdout.toString().split("\n")]).toEqual([
+    "",
+    [
+      "-t",
+      "To: root",
+      "Subject: backup.service failed on host",
+      "Content-Type: text/plain; charset=utf-8",
+      "",
+      "journal of --unit=backup.service --lines=30 --no-pager: ü %s",
+      "",
+    ],
+  ]);
+});
+
+describe("the Caddyfile", () => {
+  const noCaddy = Bun.which("caddy") === null;
+
+  test("forwards to the service, and closes idle connections before it does", () => {
+    const { host, port } = configOf({}).listen;
+    expect(read("Caddyfile")).toContain(`\nreverse_proxy ${host}:${port} {\n`);
+    expect(Number(/keepalive (\d+)s/.exec(read("Caddyfile"))?.[1])).toBeLessThan(75);
+  });
+
+  test.skipIf(noCaddy)(`is accepted by Caddy${noCaddy ? " (skipped: it is not installed)" : ""}`, () => {
+    const { exitCode } = Bun.spawnSync(["caddy", "validate", "--config", join(folder, "Caddyfile")]);
+    expect(exitCode).toBe(0);
   });
 });
 

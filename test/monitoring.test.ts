@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -76,18 +76,52 @@ scrape_configs:
       - targets: ['localhost:9100']
 `;
 
-test("the commands of docs/install.md add the alerts and the job to the configuration of Debian", () => {
-  using folder = temporaryFolder();
-  const file = join(folder.path, "prometheus.yml");
-  writeFileSync(file, debianConfig);
-  const page = readFileSync(join(root, "docs/install.md"), "utf8");
-  const commands = /^sed -i [^\n]+prometheus\.yml\n[\s\S]+?\nEND\n/m.exec(page)?.[0] ?? "";
-  const here = commands.replaceAll("/etc/prometheus/prometheus.yml", file);
-  expect(spawnSync("sh", ["-e"], { input: here, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
-  expect(Bun.YAML.parse(readFileSync(file, "utf8"))).toMatchObject({
-    rule_files: ["/etc/prometheus/plant-store-alerts.yaml"],
-    scrape_configs: [{ job_name: "prometheus" }, { job_name: "node" }, { job_name: "plant-store" }],
+describe("the commands of docs/monitor.md, on the configuration of Debian", () => {
+  const amtool = (args: readonly string[]) => spawnSync("amtool", args, { encoding: "utf8" });
+  const noAmtool = amtool(["--version"]).status !== 0;
+  let folder: ReturnType<typeof temporaryFolder>;
+  const read = (file: string) => readFileSync(join(folder.path, file), "utf8");
+  beforeAll(() => {
+    folder = temporaryFolder();
+    writeFileSync(join(folder.path, "prometheus.yml"), debianConfig);
+    for (const name of ["prometheus", "prometheus-alertmanager"])
+      writeFileSync(join(folder.path, name), '# Set the command-line arguments.\nARGS=""\n');
+    const page = readFileSync(join(root, "docs/monitor.md"), "utf8");
+    const commands =
+      /^sed -i [^\n]+prometheus\.yml\n[\s\S]+?prometheus-alertmanager\n/m.exec(page)?.[0] ?? "";
+    const here = commands.replaceAll(/ \/etc\/(?:prometheus|default)\//g, ` ${folder.path}/`);
+    const run = spawnSync("sh", ["-e"], { input: here, encoding: "utf8" });
+    expect(run).toMatchObject({ status: 0, stderr: "" });
   });
+  afterAll(() => folder[Symbol.dispose]());
+
+  test("add the alerts and the job", () => {
+    expect(Bun.YAML.parse(read("prometheus.yml"))).toMatchObject({
+      rule_files: [`${folder.path}/plant-store-alerts.yaml`],
+      scrape_configs: [{ job_name: "prometheus" }, { job_name: "node" }, { job_name: "plant-store" }],
+    });
+  });
+
+  test("send every alert to one receiver, by mail", () => {
+    expect(Bun.YAML.parse(read("alertmanager.yml"))).toMatchObject({
+      route: { receiver: "mail" },
+      receivers: [{ name: "mail", email_configs: [{ to: "you@example.org", smarthost: "127.0.0.1:25" }] }],
+    });
+  });
+
+  test("make both listen on this machine alone", () => {
+    expect(read("prometheus")).toContain('ARGS="--web.listen-address=127.0.0.1:9090"\n');
+    expect(read("prometheus-alertmanager")).toMatch(
+      /^ARGS="--web.listen-address=127.0.0.1:9093 --cluster.listen-address="$/m,
+    );
+  });
+
+  test.skipIf(noAmtool)(
+    `amtool accepts the result${noAmtool ? " (skipped: it is not installed)" : ""}`,
+    () => {
+      expect(amtool(["check-config", join(folder.path, "alertmanager.yml")]).status).toBe(0);
+    },
+  );
 });
 
 describe("promtool", () => {

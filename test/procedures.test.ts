@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Finished, start, watch } from "./command.ts";
 import { post, startTestService, storedPlants, type TestService, temporaryFolder } from "./harness.ts";
@@ -206,6 +206,75 @@ test("no text lets a shell write a backup over an older one, which would be gone
   const unsafe = /plant-store backup -.*[|>]/;
   expect(unsafe.test("kubectl exec plant-store-0 -- plant-store backup - > plants.db")).toBe(true);
   expect(texts.filter((path) => unsafe.test(readFileSync(path, "utf8")))).toEqual([]);
+});
+
+describe("a restore, as documented", () => {
+  const drill = codeAfter("docs/backup.md", "## Restore");
+  const inEarnest = codeAfter("docs/backup.md", "To restore in earnest");
+  /** A machine with a data file of 3,000 plants and its backup. */
+  async function newHost() {
+    const machine = newMachine();
+    const lib = machine.folder("var/lib");
+    const [data, backups] = [
+      `${lib}/plant-store/plant-store.db`,
+      machine.folder("var/lib/plant-store-backups"),
+    ];
+    await seedStore(data, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 });
+    expect(await runInProcess(["backup", backups, "--database", data])).toMatchObject({ code: 0 });
+    machine.program("systemctl", `echo "$*" >> "${machine.path}/asked"`);
+    return {
+      machine,
+      data,
+      backup: join(backups, readdirSync(backups).find((name) => name.endsWith(".db")) ?? ""),
+      asked: () =>
+        existsSync(join(machine.path, "asked")) ? readFileSync(join(machine.path, "asked"), "utf8") : "",
+      run: (commands: string) => machine.run(commands, { "/var/lib": lib }),
+    };
+  }
+
+  test("a drill takes two commands, and changes nothing of the service's", async () => {
+    const { machine, data, run } = await newHost();
+    using _machine = machine;
+    const before = contentOf(join(machine.path, "var"));
+    expect(drill.match(/^plant-store /gm)).toHaveLength(2);
+    const { code, out } = await run(drill);
+    expect([code, out.match(/^ *\d+ /gm)?.length]).toEqual([0, 5]);
+    expect(contentOf(join(machine.path, "var"))).toEqual(before);
+    expect(storedPlants(join(machine.path, "home/drill/plant-store.db"))).toEqual(storedPlants(data));
+  });
+
+  test("in earnest, replaces the data file and moves what was there away", async () => {
+    const { machine, data, asked, run } = await newHost();
+    using _machine = machine;
+    const [before, damaged] = [storedPlants(data), readFileSync(data).fill(0, 0, 4096)];
+    writeFileSync(data, damaged);
+    expect(await run(inEarnest)).toMatchObject({ code: 0 });
+    expect(storedPlants(data)).toEqual(before);
+    expect(readFileSync(join(data, "../before/plant-store.db")).equals(damaged)).toBe(true);
+    expect(asked()).toBe("stop plant-store\nstart plant-store\n");
+  });
+
+  test.each(["damaged", "missing"])("does not stop the service if the backup is %s", async (how) => {
+    const { machine, data, backup, asked, run } = await newHost();
+    using _machine = machine;
+    if (how === "missing") renameSync(backup, `${backup}.away`);
+    else writeFileSync(backup, readFileSync(backup).subarray(0, cutBytes));
+    const before = readFileSync(data);
+    expect((await run(inEarnest)).code).not.toBe(0);
+    expect([readFileSync(data).equals(before), asked()]).toEqual([true, ""]);
+  });
+
+  test("in a container, makes a new volume", async () => {
+    const { machine, data, backup } = await newHost();
+    using _machine = machine;
+    const volume = machine.folder("restored");
+    const inContainer = runInContainer(`${volume}/plant-store.db`, 'plant-store "$@"');
+    machine.program("docker", `while [ "$1" != plant-store:0.1.0 ]; do shift; done; shift; ${inContainer}`);
+    const commands = codeAfter("docs/backup.md", "A restore makes a new volume");
+    const folders = { "/var/backups/plant-store": dirname(backup), '"/backups': `"${dirname(backup)}` };
+    expect(await machine.run(commands, folders)).toMatchObject({ code: 0 });
+    expect(storedPlants(join(volume, "plant-store.db"))).toEqual(storedPlants(data));
+  });
 });
 
 describe("an update and a rollback, as documented", () => {

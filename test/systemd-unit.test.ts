@@ -29,8 +29,11 @@ describe.skipIf(!isInstalled)("the systemd units", () => {
           `ExecStart=${process.execPath}`,
         ),
       );
-    copyFileSync(join(deploy, "plant-store-backup.timer"), join(folder.path, "plant-store-backup.timer"));
-    const units = [...services, "plant-store-backup.timer"].map((name) => join(folder.path, name));
+    const others = ["plant-store-backup.timer", "plant-store-failed@.service"];
+    for (const name of others) copyFileSync(join(deploy, name), join(folder.path, name));
+    const units = [...services, "plant-store-backup.timer", "plant-store-failed@test.service"].map((name) =>
+      join(folder.path, name),
+    );
     const verify = () => {
       const { status, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", ...units], {
         encoding: "utf8",
