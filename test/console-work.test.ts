@@ -111,7 +111,7 @@ describe("importing a file", () => {
       const refused = await page.locator(".scroll-box tbody tr").allTextContents();
       expect(refused).toEqual([
         expect.stringContaining('2Field "id" is missing'),
-        expect.stringContaining("4The row is not JSON"),
+        expect.stringContaining("4The row is not valid JSON"),
       ]);
       expect(await download(page, "Download refused rows")).toBe('{"name": "No id"}\n{not json\n');
       const report = await download(page, "Download report");

@@ -24,7 +24,7 @@ const scenarios: Scenario[] = [
   { what: "invalid JSON", body: '{"id":', error: 40002, says: "line 1, column 7" },
   { what: "invalid UTF-8", body: Uint8Array.of(0x7b, 0xff), error: 40003, says: "byte 2 " },
   { what: "a byte order mark", body: '\ufeff{"id":1,"name":"a"}', error: 40003, says: "byte order mark" },
-  { what: "half a surrogate pair", body: '{"id":1,"name":"\\ud800"}', error: 40003, says: "surrogate" },
+  { what: "an unpaired surrogate", body: '{"id":1,"name":"\\ud800"}', error: 40003, says: "surrogate" },
   { what: "an array", body: "[]", error: 40004, says: "an array" },
   { what: "a duplicate name", body: '{"id":1,"name":"a","n\\u0061me":"b"}', error: 40005, says: '"name"' },
   { what: "missing fields", body: "{}", error: 40010, says: '"id" is missing' },
@@ -297,8 +297,7 @@ onEveryEngine((engine) => {
     }
     expect(await fetch(`${local}/`).then((response) => response.json())).toEqual({
       error: 40401,
-      message:
-        "There is nothing at /. The operation is POST /garden/v1/plants; /garden/v1/docs documents it.",
+      message: "There is nothing at /. The only operation is POST /garden/v1/plants; see /garden/v1/docs.",
     });
     expect((await post(local, '{"id":1,"name":"a"}')).status).toBe(404);
     const description = await fetch(`${local}/garden/v1/openapi.json`).then((response) => response.json());

@@ -49,7 +49,7 @@ describe("import", () => {
     expect(first.code).toBe(1);
     expect(first.out).toBe("");
     expect(first.err).toContain(
-      "line 4711: The row is not JSON: at column 19 of the row, expected a value, but there is }.",
+      "line 4711: The row is not valid JSON: at column 19 of the row, expected a value but found }.",
     );
     expect(first.err).toContain("4,999 created, 0 replayed, 1 refused");
     expect(plants.stored()).toHaveLength(4999);
@@ -144,7 +144,7 @@ describe("import", () => {
     await using plants = await startImportTest();
     plants.write("plants.ndjson", '\n{"id":1,\r"name":}\n');
     expect((await plants.run(["plants.ndjson"])).err).toContain(
-      "line 2: The row is not JSON: at line 2, expected",
+      "line 2: The row is not valid JSON: at line 2, expected",
     );
     plants.write("plants.json", '[{"id":1,"name":"a"},{"id":2}, {"id":3}]');
     const { err } = await plants.run(["plants.json"]);

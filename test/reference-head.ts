@@ -53,7 +53,7 @@ export function parseReferenceHead(text: string): ReferenceHead | NotHttp {
     const { name, value } = field;
     const earlier = headers.get(name);
     // Of these, two are never a list but always an attempt at confusion.
-    if (earlier !== undefined && isFraming(name)) return new NotHttp(`the header ${name} appears twice`);
+    if (earlier !== undefined && isFraming(name)) return new NotHttp(`the ${name} header appears twice`);
     headers.set(name, earlier === undefined ? value : `${earlier}, ${value}`);
   }
   const absolute = target.startsWith("/") ? null : absoluteTarget.exec(target);
@@ -84,7 +84,7 @@ function parseField(
   const name = lowered.slice(start, colon);
   if (colon < 0 || colon > end || !headerName.test(name)) return new NotHttp("a header is not NAME: VALUE");
   const value = trimmed(text, colon + 1, end);
-  if (!headerValue.test(value)) return new NotHttp(`the header ${name} holds a control character`);
+  if (!headerValue.test(value)) return new NotHttp(`the ${name} header contains a control character`);
   return { name, value };
 }
 
@@ -93,11 +93,11 @@ function readFraming(
   headers: Map<string, string>,
 ): Omit<ReferenceHead, "method" | "path" | "query" | "headers"> | NotHttp {
   const host = headers.get("host");
-  if (isHttp11 && host === undefined) return new NotHttp("the header host is missing");
-  if (host !== undefined && !isHost(host)) return new NotHttp("the header host is not a valid host");
+  if (isHttp11 && host === undefined) return new NotHttp("the host header is missing");
+  if (host !== undefined && !isHost(host)) return new NotHttp("the host header is not a valid host");
   const length = headers.get("content-length");
   if (length !== undefined && !lengthShape.test(length))
-    return new NotHttp("the header content-length is not a number");
+    return new NotHttp("the content-length header is not a number");
   headers.delete("content-length");
   const transferEncoding = headers.get("transfer-encoding");
   if (transferEncoding !== undefined) {

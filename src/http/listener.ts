@@ -182,6 +182,6 @@ function respondToError(exchange: Exchange, error: unknown, events: Events): voi
 function faultMessage(fault: WireFault, reason: string, { bodyTimeoutMs }: ListenerOptions): string {
   if (fault === "body-too-large") return `The body is over the limit of ${reason} bytes.`;
   if (fault === "body-too-slow") return `The body did not arrive within ${bodyTimeoutMs / 1000} s.`;
-  if (fault === "not-http") return `This is not an HTTP/1.1 request: ${reason}.`;
+  if (fault === "not-http") return `The request is not valid HTTP/1.1: ${reason}.`;
   return reason || catalogue[fault].example;
 }

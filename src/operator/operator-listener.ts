@@ -55,7 +55,7 @@ function checkHost(exchange: Exchange, names: readonly string[]): void {
   const host = exchange.header("host");
   if (isOwnHost(host, names)) return;
   const name = host?.slice(0, 100) || "(none)";
-  throw new HttpError("wrong-host", `The operator listener does not answer to the name ${name}.`);
+  throw new HttpError("wrong-host", `The operator listener does not accept the host name ${name}.`);
 }
 
 /**

@@ -79,7 +79,7 @@ export function readText(values: Values, name: string): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== "string") throw wrong(`Parameter "${name}" must be a string.`);
   if (value.includes("\0"))
-    throw wrong(`Parameter "${name}" holds the character U+0000, which nothing stored has.`);
+    throw wrong(`Parameter "${name}" contains the character U+0000, which no stored text contains.`);
   if (value.length > textCharactersMax)
     throw wrong(`Parameter "${name}" is over ${textCharactersMax} characters long.`);
   return value;

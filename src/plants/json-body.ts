@@ -33,7 +33,7 @@ export function decodeBody(body: Uint8Array): string {
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {
     throw new Refusal(
       "not-text",
-      "The body starts with a byte order mark (EF BB BF). Send plain UTF-8 without it.",
+      "The body starts with a byte order mark (EF BB BF). Send UTF-8 without it.",
     );
   }
   try {
@@ -41,7 +41,7 @@ export function decodeBody(body: Uint8Array): string {
   } catch {
     throw new Refusal(
       "not-text",
-      `The body is not UTF-8: byte ${validLength(body) + 1} does not belong to any character.`,
+      `The body is not UTF-8: byte ${validLength(body) + 1} is not part of a valid character.`,
     );
   }
 }

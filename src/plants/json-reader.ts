@@ -82,12 +82,12 @@ export class JsonReader {
       } else if (!(code >= 0x20)) {
         this.#at = at;
         throw this.#unexpected(
-          at < text.length ? "a string without raw control characters" : "the string to be closed",
+          at < text.length ? "a string without unescaped control characters" : "a closing quote",
         );
       }
     }
     this.#at = at + 1;
-    // Raw text comes out of a fatal UTF-8 decoder, so only an escape can produce a lone surrogate.
+    // Raw text comes out of a fatal UTF-8 decoder, so only an escape can produce an unpaired surrogate.
     return escaped ? this.#unescaped(start) : text.slice(start + 1, at);
   }
 
@@ -179,7 +179,7 @@ export class JsonReader {
     if (value.isWellFormed()) return value;
     throw new Refusal(
       "not-text",
-      `The string at ${this.#position(start)} holds half of a surrogate pair, which is no Unicode text.`,
+      `The string at ${this.#position(start)} contains an unpaired surrogate, which is not valid Unicode.`,
     );
   }
 
@@ -197,10 +197,10 @@ export class JsonReader {
 
   #unexpected(expected: string): Refusal {
     const character = this.#text.codePointAt(this.#at);
-    const found = character === undefined ? "the body ends" : `there is ${formatCharacter(character)}`;
+    const found = character === undefined ? "the body ends" : `found ${formatCharacter(character)}`;
     return new Refusal(
       "not-json",
-      `The body is not JSON: at ${this.#position(this.#at)}, expected ${expected}, but ${found}.`,
+      `The body is not valid JSON: at ${this.#position(this.#at)}, expected ${expected} but ${found}.`,
     );
   }
 

@@ -59,14 +59,14 @@ function textProblem(
 ): Refusal | undefined {
   if (typeof value !== "string") return missingOrWrongType(field, "a string", value);
   if (!escapes || !value.includes("\u0000")) return undefined;
-  return new Refusal("holds-nul", `Field "${field}" holds the character U+0000, which cannot be stored.`);
+  return new Refusal("holds-nul", `Field "${field}" contains the character U+0000, which cannot be stored.`);
 }
 
 function missingOrWrongType(field: string, expected: string, value: JsonSource | undefined): Refusal {
   if (value === undefined)
     return new Refusal("field-missing", `Field "${field}" is missing; expected ${expected}.`);
   const { type, source } = value;
-  const hint = field === "tag" && type === "null" ? " Leave it out where there is none." : "";
+  const hint = field === "tag" && type === "null" ? " Omit it if the plant has none." : "";
   return new Refusal(
     "wrong-type",
     `Field "${field}" must be ${expected}, but is ${describe(type, source)}.${hint}`,

@@ -72,7 +72,7 @@ export class CursorProblem extends Error {
   override readonly name = "CursorProblem";
 }
 
-/** The cursor is of another store, or of this one before it was restored. */
+/** The cursor belongs to another store, or to this one before it was restored. */
 export class StaleCursor extends Error {
   override readonly name = "StaleCursor";
 }

@@ -38,7 +38,7 @@ function listenerOptions(options: PublicListenerOptions): ListenerOptions {
     name: "public",
     inUseRemedy: "stop it, or choose another --listen address",
     basePath,
-    hint: `The operation is POST ${basePath}/plants; ${basePath}/docs documents it.`,
+    hint: `The only operation is POST ${basePath}/plants; see ${basePath}/docs.`,
     home: docsPage.path,
   };
 }

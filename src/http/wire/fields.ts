@@ -66,10 +66,12 @@ export function parseFields(text: string, from: number, bytes: Uint8Array, offse
     at++;
     while (isValueByte[bytes[at] as number] === 1) at++;
     if (bytes[at] !== carriageReturn || bytes[at + 1] !== lineFeed)
-      return new NotHttp(`the header ${text.slice(start, nameEnd).toLowerCase()} holds a control character`);
+      return new NotHttp(
+        `the ${text.slice(start, nameEnd).toLowerCase()} header contains a control character`,
+      );
     const bit = bitOf(text, start, nameEnd);
     if ((bit & present & framingBits) !== 0)
-      return new NotHttp(`the header ${text.slice(start, nameEnd).toLowerCase()} appears twice`);
+      return new NotHttp(`the ${text.slice(start, nameEnd).toLowerCase()} header appears twice`);
     present |= bit;
     const end = at - offset;
     pushField(positions, text, start, nameEnd, end);
@@ -84,7 +86,7 @@ export function parseTrailer(line: string): NotHttp | undefined {
   if (fields instanceof NotHttp) return fields;
   // RFC 9110, 6.5.1: read as headers, these would change the length or the host.
   const framing = framingNames.find((name) => fields.getForWire(name) !== undefined);
-  return framing === undefined ? undefined : new NotHttp(`the header ${framing} cannot be a trailer`);
+  return framing === undefined ? undefined : new NotHttp(`the ${framing} header cannot be a trailer`);
 }
 
 function bitOf(text: string, start: number, end: number): number {

@@ -147,12 +147,12 @@ function parseRequestLine(text: string): RequestLine | NotHttp {
 
 function readFraming(isHttp11: boolean, fields: Fields, knownHost: string | undefined): Framing | NotHttp {
   const host = fields.getForWire("host");
-  if (isHttp11 && host === undefined) return new NotHttp("the header host is missing");
+  if (isHttp11 && host === undefined) return new NotHttp("the host header is missing");
   if (host !== undefined && host !== knownHost && !isHost(host))
-    return new NotHttp("the header host is not a valid host");
+    return new NotHttp("the host header is not a valid host");
   const length = fields.getForWire("content-length");
   if (length !== undefined && !lengthShape.test(length))
-    return new NotHttp("the header content-length is not a number");
+    return new NotHttp("the content-length header is not a number");
   const transferEncoding = fields.getForWire("transfer-encoding");
   if (transferEncoding !== undefined) {
     if (!isHttp11) return new NotHttp("HTTP/1.0 has no transfer-encoding");

@@ -174,7 +174,7 @@ export class SqliteArchive implements PlantArchive {
     const seq = Number(followCursor.exec(cursor)?.[2]);
     if (Number.isNaN(seq)) throw new CursorProblem("The cursor is not from a page of this store.");
     if (this.#cursorAt(seq) !== cursor)
-      throw new StaleCursor("The cursor is of another store, or of this one before it was restored.");
+      throw new StaleCursor("The cursor belongs to another store, or to this one before it was restored.");
     return seq;
   }
 
