@@ -50,7 +50,7 @@ test("every reference leads to something", () => {
 test("the description warns of clients that round ids, and names one that does not", () => {
   const { id } = contract.components.schemas.NewPlant.allOf[1]?.properties ?? {};
   expect(id?.description).toContain("rounds ids beyond 2^53");
-  expect(id?.description).toContain("plant-store/client");
+  expect(id?.description).toContain("plant-store-client");
 });
 
 test("it has every error that the public listener responds with, under its status, and no other", () => {
