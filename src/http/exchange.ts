@@ -35,7 +35,7 @@ export interface ListenerState {
   readonly onResponse: ((outcome: RequestOutcome, tookMs: number) => void) | undefined;
 }
 
-const reasons: Readonly<Record<number, string>> = {
+export const reasonPhrases: Readonly<Record<number, string>> = {
   200: "OK",
   201: "Created",
   202: "Accepted",
@@ -233,7 +233,7 @@ export class Exchange {
   #head(status: number, contentType: string, headers: Headers, framing: string | undefined): string {
     const cacheControl = headers["Cache-Control"] === undefined ? "Cache-Control: no-store\r\n" : "";
     return (
-      `HTTP/1.1 ${status} ${reasons[status]}\r\nContent-Type: ${contentType}\r\n${cacheControl}` +
+      `HTTP/1.1 ${status} ${reasonPhrases[status]}\r\nContent-Type: ${contentType}\r\n${cacheControl}` +
       `X-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.requestId}\r\n${headerLines(headers)}` +
       `${this.#listener.cors?.headerLines(this.header("origin")) ?? ""}` +
       `${this.#connection.closing ? "Connection: close\r\n" : ""}` +

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { catalogue, publicKinds } from "../http/error-catalogue.ts";
+import { catalogue, type ErrorKind, publicKinds, statusOf } from "../http/error-catalogue.ts";
+import { reasonPhrases } from "../http/exchange.ts";
 import type { Route } from "../http/route.ts";
 import style from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
@@ -21,6 +22,8 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
+const kindsByStatus = Map.groupBy(publicKinds, statusOf);
+
 /** A page to read about the service and to try it, complete in one response. Made on the first request. */
 export const docsPage: Route<{ readonly url: () => string }> = {
   method: "GET",
@@ -37,17 +40,43 @@ export const docsPage: Route<{ readonly url: () => string }> = {
 };
 
 function page(url: string): string {
-  const parts: Record<string, string> = { style, script, errors: errorRows(), url: escapeHtml(url) };
-  // A function, because `$` signs in a replacement text would be read as patterns.
-  return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => parts[name] ?? "");
+  const parts: Record<string, string> = {
+    style,
+    script,
+    url: escapeHtml(url),
+    statuses: [...kindsByStatus.keys()].map(contentsEntry).join("\n"),
+    errors: [...kindsByStatus].map(([status, kinds]) => statusSection(status, kinds)).join("\n"),
+  };
+  // A function, because `$` signs in a replacement text would be read as patterns. The name of an error stands for its body.
+  return template.replaceAll(
+    /\{\{([\w-]+)\}\}/g,
+    (_, name: string) => parts[name] ?? errorBody(name as ErrorKind),
+  );
 }
 
-function errorRows(): string {
-  const rows = publicKinds.map((kind) => {
-    const { error, when, remedy } = catalogue[kind];
-    return `<tr><th scope="row">${error}</th><td>${marked(when)}</td><td>${marked(remedy)}</td></tr>`;
-  });
-  return rows.join("\n");
+function contentsEntry(status: number): string {
+  return `<li><a href="#status-${status}">${status}<span> ${reasonPhrases[status]}</span></a></li>`;
+}
+
+function statusSection(status: number, kinds: readonly ErrorKind[]): string {
+  return `<section class="status" aria-labelledby="status-${status}">
+<h3 id="status-${status}">${status} ${reasonPhrases[status]}</h3>
+${kinds.map(errorEntry).join("\n")}
+</section>`;
+}
+
+function errorEntry(kind: ErrorKind): string {
+  const { error, when, remedy } = catalogue[kind];
+  const title = when.charAt(0).toUpperCase() + when.slice(1);
+  return `<article id="${error}">
+<div><h4><a href="#${error}">${error}</a> ${marked(title)}</h4><p>${marked(remedy)}</p></div>
+<div class="code"><pre>${errorBody(kind)}</pre></div>
+</article>`;
+}
+
+function errorBody(kind: ErrorKind): string {
+  const { error, example } = catalogue[kind];
+  return escapeHtml(JSON.stringify({ error, message: example }));
 }
 
 function marked(text: string): string {

@@ -113,6 +113,11 @@ async function sendPlant() {
     .filter((name) => response.headers.has(name))
     .map((name) => `${name}: ${response.headers.get(name)}`);
   output.replaceChildren(status, element("pre", "body", text), element("pre", "headers", lines.join("\n")));
+  const explained = /^\{"error":(\d+)/.exec(text)?.[1];
+  if (document.getElementById(explained) === null) return;
+  const link = element("a", "", `What to do about ${explained}`);
+  link.href = `#${explained}`;
+  output.append(link);
 }
 
 form.addEventListener("input", showCommand);
@@ -150,3 +155,5 @@ const lengthAtStart = history.length;
 back.hidden = location.hash !== "#from-console" || lengthAtStart === 1;
 back.addEventListener("click", () => history.go(lengthAtStart - history.length - 1));
 showCommand();
+// Without this script there is nothing to try.
+for (const part of document.querySelectorAll(".try > [hidden]")) part.hidden = false;
