@@ -64,7 +64,7 @@ async function distributedDatabase(
   await (await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false }))[
     Symbol.asyncDispose
   ]();
-  await coordinator.run("ALTER ROLE postgres SET lock_timeout = '1s'", database);
+  await coordinator.run("ALTER ROLE postgres SET lock_timeout = '100ms'", database);
   await coordinator.run(
     `SET citus.shard_count = ${shards}; SELECT create_distributed_table('plants', 'id')`,
     database,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { DatabaseMisuse, isLocal, parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
-import { openConnection } from "../src/storage/postgres/open-connection.ts";
+import { Server } from "../src/storage/postgres/server.ts";
 import { startPostgres } from "./postgres.ts";
 
 const sslRequestBytes = 8;
@@ -37,7 +37,7 @@ describe("a server that asks for the password in clear text", () => {
   test.skipIf(ownAddress === undefined)("does not get it without a verified certificate", async () => {
     using impostor = await startImpostor(ownAddress ?? "");
     const url = `postgres://gardener:hidden-password@${ownAddress}:${impostor.port}/plants?sslmode=disable`;
-    const opened = openConnection(parseDatabaseUrl(url), false);
+    const opened = new Server(parseDatabaseUrl(url), false).open();
     await expect(opened).rejects.toThrow(DatabaseMisuse);
     await expect(opened).rejects.toThrow("asks for the password in clear text");
     await expect(opened).rejects.not.toThrow("hidden-password");
@@ -55,7 +55,7 @@ describe("a server that asks for the password in clear text", () => {
     const socket = encodeURIComponent(server.folder);
     for (const host of ["127.0.0.1", socket]) {
       const address = parseDatabaseUrl(`postgres://gardener:right@${host}:${server.port}/postgres`);
-      (await openConnection(address, false)).destroy();
+      (await new Server(address, false).open()).destroy();
     }
   });
 

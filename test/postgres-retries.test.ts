@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { openStore } from "../src/storage/open-store.ts";
 import { Connections } from "../src/storage/postgres/connections.ts";
 import { parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
-import { openConnection } from "../src/storage/postgres/open-connection.ts";
 import { PostgresPlants } from "../src/storage/postgres/postgres-plants.ts";
+import { Server } from "../src/storage/postgres/server.ts";
 import { eventually, kindsOf, post, startTestService } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 
@@ -45,9 +45,12 @@ test("a server too slow for a full batch in one statement stores it in smaller o
      CREATE TRIGGER slow BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION wait()`,
     database,
   );
-  const open = () => openConnection(parseDatabaseUrl(database), false);
   // A statement may take 0.2 s here, and a batch needs twice as long.
-  await using connections = new Connections({ open, count: 4, statementMsMax: 200 });
+  await using connections = new Connections({
+    server: new Server(parseDatabaseUrl(database), false),
+    count: 4,
+    statementMsMax: 200,
+  });
   using plants = new PostgresPlants(connections, 4);
   const batch = arrivals(400);
   // A statement may be committed just after its time was over, and its plants are then found.

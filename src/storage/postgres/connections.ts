@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Connection, type Row, type Statement, within } from "./connection.ts";
-import { ConnectionLost, kindOf, mayRetry, readFailure } from "./faults.ts";
+import pg from "pg";
+import { Connection, type Row, type Statement } from "./connection.ts";
+import { ConnectionLost, kindOf, mayRetry, readFailure, StatementTimeout } from "./faults.ts";
+import type { Server } from "./server.ts";
 
 /** Runs one statement, as a transaction of its own, on the borrowed connection. */
 export interface Run {
@@ -10,7 +12,7 @@ export interface Run {
 }
 
 export interface ConnectionsOptions {
-  readonly open: () => Promise<Connection>;
+  readonly server: Server;
   readonly count: number;
   /** How long one statement may take before its connection counts as lost. */
   readonly statementMsMax: number;
@@ -18,37 +20,57 @@ export interface ConnectionsOptions {
   readonly retryMsMax?: number;
 }
 
+type PooledConnection = Connection & pg.PoolClient;
+
 const retryWaitMsMin = 20;
 const retryWaitMsMax = 500;
 const closeMsMax = 500;
 // A timer may fire a little before its time.
 const timerSlackMs = 5;
 
-/** A small pool: connections are opened when needed, dropped once lost, and lent to one caller at a time. */
+// A session that waits for a standby does not notice that its client is gone, and would use up the server's connections. The
+// process may have ended and its number been given to another session; at worst that one is ours too, and is tried again.
+const cancelAbandoned = {
+  text: `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+          WHERE pid = ANY($1::int[]) AND usename = current_user AND application_name = current_setting('application_name')`,
+};
+
+/** A pool of connections, which are replaced once lost, and work on them that is retried. */
 export class Connections implements AsyncDisposable {
   readonly #options: ConnectionsOptions;
-  readonly #idle: Connection[] = [];
-  readonly #waiting: (() => void)[] = [];
-  #free: number;
+  readonly #pool: pg.Pool;
+  /** Processes of the server whose statement was not answered in time. */
+  readonly #abandoned: number[] = [];
   #closed = false;
 
   constructor(options: ConnectionsOptions) {
+    const { server, count } = options;
     this.#options = options;
-    this.#free = options.count;
+    this.#pool = new pg.Pool({
+      max: count,
+      // A connection limits the time to connect itself, and callers wait for one until their own deadline.
+      connectionTimeoutMillis: 0,
+      idleTimeoutMillis: 0,
+      Client: class extends Connection {
+        constructor() {
+          super(server.address, server.host);
+        }
+      },
+      onConnect: (client) => this.#setUp(client as Connection),
+    });
+    // Without a listener, an error on an idle connection would end the process. The pool drops it.
+    this.#pool.on("error", () => {});
   }
 
-  /**
-   * Does the work on a connection, and retries it on transient failures until the deadline.
-   * The work must be idempotent. A statement may take `extraMs` longer than usual.
-   */
-  async use<Result>(timeoutMs: number, work: (run: Run) => Promise<Result>, extraMs = 0): Promise<Result> {
+  /** Does the work on a connection, and retries it on transient failures until the deadline. The work must be idempotent. */
+  async use<Result>(timeoutMs: number, work: (run: Run) => Promise<Result>): Promise<Result> {
     const startMs = performance.now();
     const deadlineMs = startMs + timeoutMs;
     const retryUntilMs = startMs + Math.min(timeoutMs, this.#options.retryMsMax ?? timeoutMs);
     let reason: unknown;
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#once(deadlineMs, work, extraMs);
+        return await this.#once(deadlineMs, work);
       } catch (error) {
         // An attempt that only ran out of time says less than the one before it.
         if (reason !== undefined && performance.now() >= deadlineMs - timerSlackMs) throw reason;
@@ -74,82 +96,49 @@ export class Connections implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    await Promise.all(this.#idle.splice(0).map((connection) => connection.close(closeMsMax)));
+    await within(closeMsMax, this.#pool.end(), "").catch(() => {});
   }
 
-  async #once<Result>(
-    deadlineMs: number,
-    work: (run: Run) => Promise<Result>,
-    extraMs: number,
-  ): Promise<Result> {
-    await this.#acquire(deadlineMs);
-    const connection = this.#popIdle() ?? (await this.#open(deadlineMs));
+  async #once<Result>(deadlineMs: number, work: (run: Run) => Promise<Result>): Promise<Result> {
+    const connection = await this.#connect(deadlineMs);
+    let isLost = false;
     try {
       const run: Run = (statement, values) => {
-        const leftMs = Math.min(this.#options.statementMsMax + extraMs, deadlineMs - performance.now());
+        const leftMs = Math.min(this.#options.statementMsMax, deadlineMs - performance.now());
         return connection.run(statement, values, leftMs);
       };
       run.isCitus = connection.isCitus;
       return await work(run);
     } catch (error) {
-      if (kindOf(error) === "reconnect") connection.destroy();
+      isLost = kindOf(error) === "reconnect";
+      if (isLost) this.#options.server.forgetPrimary();
+      if (error instanceof StatementTimeout) this.#abandoned.push(connection.pid);
       throw error;
     } finally {
-      this.#release(connection);
+      if (isLost) connection.destroy();
+      connection.release(isLost);
     }
   }
 
   // The caller waits no longer than its deadline. The attempt continues, and what it opens serves the next caller.
-  async #open(deadlineMs: number): Promise<Connection> {
-    const opening = this.#options.open();
+  async #connect(deadlineMs: number): Promise<PooledConnection> {
+    const { server } = this.#options;
+    const connecting = server.findPrimary().then(() => this.#pool.connect()) as Promise<PooledConnection>;
     try {
-      return await within(deadlineMs - performance.now(), opening, "the server did not answer in time");
+      return await within(deadlineMs - performance.now(), connecting, "the server did not answer in time");
     } catch (error) {
-      opening.then(
-        (connection) => this.#release(connection),
-        () => this.#release(undefined),
-      );
+      connecting.then((connection) => connection.release()).catch(() => {});
+      if (mayRetry(error)) server.forgetPrimary();
       throw error;
     }
   }
 
-  #release(connection: Connection | undefined): void {
-    if (connection?.usable === true) {
-      if (this.#closed) void connection.close(closeMsMax);
-      else this.#idle.push(connection);
-    }
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#free++;
-    else next();
-  }
-
-  #popIdle(): Connection | undefined {
-    for (;;) {
-      const connection = this.#idle.pop();
-      if (connection === undefined || connection.usable) return connection;
-    }
-  }
-
-  /** Waits for one of the `count` connections. A released one goes to the first in line. */
-  #acquire(deadlineMs: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.#free > 0) {
-        this.#free--;
-        return resolve();
-      }
-      const give = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(
-        () => {
-          this.#waiting.splice(this.#waiting.indexOf(give), 1);
-          reject(new ConnectionLost("all connections are busy"));
-        },
-        Math.max(1, deadlineMs - performance.now()),
-      );
-      this.#waiting.push(give);
-    });
+  async #setUp(connection: Connection): Promise<void> {
+    const { server, statementMsMax } = this.#options;
+    await server.setUp(connection);
+    const pids = this.#abandoned.splice(0);
+    // Not every engine has this function.
+    if (pids.length > 0) await connection.run(cancelAbandoned, [pids], statementMsMax).catch(() => {});
   }
 }
 
@@ -169,4 +158,12 @@ export async function inTransaction<Result>(run: Run, work: () => Promise<Result
 /** Exponential backoff with jitter, so that nodes do not all reconnect together. */
 export function retryWaitMs(attempt: number): number {
   return Math.min(retryWaitMsMax, retryWaitMsMin * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
+}
+
+/** The result, or ConnectionLost once the time is up. */
+function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new ConnectionLost(otherwise)), Math.max(1, timeoutMs));
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }

@@ -2,9 +2,9 @@ import type { Connection } from "./connection.ts";
 import { DatabaseProblem, parseDatabaseUrl } from "./database-url.ts";
 import { reasonOf } from "./faults.ts";
 import { schemaVersion } from "./migrate.ts";
-import { openConnection } from "./open-connection.ts";
 import { type PostgresOptions, passwordOf } from "./postgres-store.ts";
 import { expectPrivileges } from "./prepare.ts";
+import { Server } from "./server.ts";
 
 const statementMsMax = 5000;
 const about = {
@@ -23,7 +23,7 @@ export async function diagnoseDatabase(
   const address = { ...parsed, password: parsed.password ?? passwordOf(databasePassword) };
   let connection: Connection | undefined;
   try {
-    connection = await openConnection(address, allowUnsafeDatabase);
+    connection = await new Server(address, allowUnsafeDatabase).open();
     const [row = []] = await connection.run(about, [], statementMsMax);
     const [version, role, mayCreate] = row;
     const hasTables = (await schemaVersion(connection)) > 0;
@@ -36,6 +36,6 @@ export async function diagnoseDatabase(
     if (error instanceof DatabaseProblem) throw error;
     throw new DatabaseProblem(`The database cannot be used: ${reasonOf(error)}.`);
   } finally {
-    await connection?.close(statementMsMax);
+    connection?.destroy();
   }
 }

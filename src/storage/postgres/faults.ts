@@ -13,9 +13,9 @@ export class CommitWarning extends Error {
   override readonly name = "CommitWarning";
 }
 
-/** Another session has locked a row of the batch, though not the table. */
-export class RowLocked extends Error {
-  override readonly name = "RowLocked";
+/** A row is locked, or the table has been for too long. */
+export class Locked extends Error {
+  override readonly name = "Locked";
 }
 
 /**
@@ -52,7 +52,7 @@ export function kindOf(error: unknown): FaultKind {
   const ended =
     code === "" &&
     error instanceof Error &&
-    /^Connection terminated|timeout expired|not queryable/.test(error.message);
+    /^Connection terminated|timeout expired|not queryable|after calling end/.test(error.message);
   return ended || networkFault.test(code) ? "reconnect" : "internal";
 }
 
@@ -63,6 +63,7 @@ export function mayRetry(error: unknown): boolean {
 
 /** Whether a smaller part of the same statement may succeed: a row caused the error. */
 export function maySplit(error: unknown): boolean {
+  if (error instanceof Locked) return true;
   return isFromServer(error) && ["plant", "internal"].includes(kindOf(error));
 }
 
@@ -85,9 +86,6 @@ export const sharedSessionReason =
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === "55P03";
 }
-
-/** The data directory or a tablespace has no space left. */
-export const diskFullCode = "53100";
 
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;

@@ -1,56 +1,87 @@
 import { differingFields, type NewPlant, type Plant } from "../../plants/plant.ts";
 import { type Arrival, type Outcome, StoreUnavailable } from "../../plants/plant-store.ts";
-import { inTransaction, type Run } from "./connections.ts";
-import { isLockTimeout, RowLocked, reasonOf } from "./faults.ts";
-import { citusStatements, postgresStatements } from "./plant-statements.ts";
-import { takeWriteLock } from "./write-probe.ts";
+import { placeholders, type Row } from "./connection.ts";
+import type { Run } from "./connections.ts";
 
 // A plant whose id exists can be read, unless someone deletes it in between.
 const readTriesMax = 5;
-// Once a row is known to be locked, finding it among a thousand must not use up the batch's time.
-const searchLockMsMax = 100;
-
-// Local, since Citus passes only such a setting on to its workers.
-const shortenLocks = { text: `SET LOCAL lock_timeout = ${searchLockMsMax}` };
 
 const created: Outcome = { kind: "created" };
 const replayed: Outcome = { kind: "replayed" };
 
+/** How a batch is stored on one kind of server. */
+interface PlantStatements {
+  /** Inserts those whose id is new, and returns their ids. */
+  insert(run: Run, arrivals: readonly Arrival[], createdAtMs: number): Promise<readonly Row[]>;
+  /** The stored id, name and tag of ids that were not inserted. What it returns is durable. */
+  read(run: Run, ids: readonly bigint[]): Promise<readonly Row[]>;
+}
+
+const insert = {
+  name: "insert-plants",
+  text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
+         SELECT id, name, tag, created_at_ms, created_by
+           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+             AS arrived (id, name, tag, created_by, created_at_ms)
+         ON CONFLICT (id) DO NOTHING
+         RETURNING id`,
+};
+// The lock is a write, so its commit waits until everything before it is on disk and on the standby. Without it, a plant
+// could be acknowledged whose own commit is visible but not yet flushed, or whose wait for the standby was cancelled.
+const read = {
+  name: "read-plants",
+  text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE",
+};
+
+/** PostgreSQL, CockroachDB and YugabyteDB. */
+const postgresStatements: PlantStatements = {
+  insert: (run, arrivals, createdAtMs) =>
+    run(insert, [
+      arrivals.map(({ plant }) => plant.id),
+      arrivals.map(({ plant }) => plant.name),
+      arrivals.map(({ plant }) => plant.tag ?? null),
+      arrivals.map(({ createdBy }) => createdBy),
+      arrivals.map(({ createdAtMs: ownMs }) => ownMs ?? createdAtMs),
+    ]),
+  read: (run, ids) => run(read, [ids]),
+};
+
+const columnTypes = ["bigint", "text", "text", "bigint", "text"];
+const readUnlocked = {
+  name: "read-plants",
+  text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])",
+};
+
 /**
- * Stores a batch, and waits for locks as long as the session's lock_timeout allows.
- * @throws RowLocked a row is locked. A locked table is a failure that a retry may resolve.
+ * Citus sends VALUES to the shards of their ids, but INSERT … SELECT through intermediate results on every shard. It locks
+ * rows by SELECT on one shard only, so the INSERT locks those that exist: DO UPDATE does so even where its condition is false.
  */
-export async function storeWaiting(
+const citusStatements: PlantStatements = {
+  insert: (run, arrivals, createdAtMs) =>
+    run(
+      {
+        text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
+               VALUES ${arrivals.map((_, row) => `(${placeholders(columnTypes, row * columnTypes.length + 1)})`).join(", ")}
+               ON CONFLICT (id) DO UPDATE SET tag = plants.tag WHERE false
+               RETURNING id`,
+      },
+      arrivals.flatMap(({ plant, createdAtMs: ownMs, createdBy }) => [
+        plant.id,
+        plant.name,
+        plant.tag ?? null,
+        ownMs ?? createdAtMs,
+        createdBy,
+      ]),
+    ),
+  read: (run, ids) => run(readUnlocked, [ids]),
+};
+
+/** Stores a batch in one or more statements, each a transaction of its own; a retry finds what was stored. */
+export async function insertPlants(
   run: Run,
   batch: readonly Arrival[],
   createdAtMs: number,
 ): Promise<Outcome[]> {
-  try {
-    return await store(run, batch, createdAtMs);
-  } catch (error) {
-    if (!isLockTimeout(error)) throw error;
-    await run(takeWriteLock, []);
-    throw new RowLocked(reasonOf(error));
-  }
-}
-
-/** The same for a part of a batch in which some row is locked. */
-export async function storeSearching(
-  run: Run,
-  batch: readonly Arrival[],
-  createdAtMs: number,
-): Promise<Outcome[]> {
-  try {
-    return await inTransaction(run, async () => {
-      await run(shortenLocks, []);
-      return store(run, batch, createdAtMs);
-    });
-  } catch (error) {
-    throw isLockTimeout(error) ? new RowLocked(reasonOf(error)) : error;
-  }
-}
-
-async function store(run: Run, batch: readonly Arrival[], createdAtMs: number): Promise<Outcome[]> {
   const statements = run.isCitus ? citusStatements : postgresStatements;
   const firsts = firstOfEachId(batch);
   // In the order of ids, so that two batches that share some cannot wait for each other.

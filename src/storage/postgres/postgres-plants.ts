@@ -1,17 +1,32 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Arrival, type PlantStore, type Result, StoreUnavailable } from "../../plants/plant-store.ts";
 import { type Connections, type Run, retryWaitMs } from "./connections.ts";
-import { codeOf, diskFullCode, mayRetry, maySplit, RowLocked, reasonOf, StatementTimeout } from "./faults.ts";
-import { storeSearching, storeWaiting } from "./insert-plants.ts";
+import { isLockTimeout, Locked, mayRetry, maySplit, reasonOf, StatementTimeout } from "./faults.ts";
+import { insertPlants } from "./insert-plants.ts";
 import { StatementSize } from "./statement-size.ts";
-import { WriteProbe } from "./write-probe.ts";
 
 // For each statement of a batch. Below common client timeouts; a database that restarts or fails over within it goes unnoticed.
 const createMsMax = 5000;
-// A plant of several megabytes is slow because of its size, not because the server is unreachable.
-const charactersPerExtraSecond = 1024 * 1024;
+// How long a batch waits for a table that someone has locked, before it is halved to find a row that someone has locked.
+const lockedMsMax = 1500;
 // A healthy server answers within this. A statement that the deadline interrupts costs its connection.
 const partMsMin = 500;
+const probeMsMax = 1500;
+const nodeDeadAfterMs = 600_000;
+
+// Stores no row, but takes the table lock of an INSERT, so it waits for whatever an INSERT would wait for.
+const takeWriteLock = {
+  name: "take-write-lock",
+  text: `INSERT INTO plants (id, name, created_at_ms, created_by)
+         SELECT 0, '', 0, '' WHERE false`,
+};
+// A row for each node: if all nodes wrote one row, each would wait until the others are replicated.
+const writeNode = {
+  name: "write-node",
+  text: `INSERT INTO plant_store_nodes (node, seen_at_ms) VALUES ($1, $2::bigint)
+         ON CONFLICT (node) DO UPDATE SET seen_at_ms = EXCLUDED.seen_at_ms`,
+};
+const removeDeadNodes = { text: "DELETE FROM plant_store_nodes WHERE seen_at_ms < $1::bigint" };
 
 /** Plants in PostgreSQL. Any number of processes may write; the database decides between them. */
 export class PostgresPlants implements PlantStore, Disposable {
@@ -19,14 +34,14 @@ export class PostgresPlants implements PlantStore, Disposable {
   readonly canBecomeUnreachable = true;
   readonly isStalled = false;
   readonly #connections: Connections;
-  readonly #writeProbe: WriteProbe;
   readonly #size = new StatementSize();
+  readonly #node = crypto.randomUUID();
+  #removedNodesAtMs = 0;
   #unavailable: Error | undefined;
   #closed = false;
 
   constructor(connections: Connections, batchesInFlightMax: number) {
     this.#connections = connections;
-    this.#writeProbe = new WriteProbe(connections);
     this.batchesInFlightMax = batchesInFlightMax;
   }
 
@@ -48,15 +63,13 @@ export class PostgresPlants implements PlantStore, Disposable {
         results.push(...unavailable(rest));
       }
     }
-    if (results.some((result) => result !== "store-unavailable" && result.kind === "created"))
-      this.#writeProbe.plantsStored();
     return results;
   }
 
   async probe(): Promise<void> {
     if (this.#unavailable !== undefined) throw new StoreUnavailable(this.#unavailable.message);
     try {
-      await this.#writeProbe.run();
+      await this.#write();
     } catch (error) {
       throw new StoreUnavailable(reasonOf(error), { cause: error });
     }
@@ -77,26 +90,26 @@ export class PostgresPlants implements PlantStore, Disposable {
 
   /** Stores as many as one statement may contain, and returns their results. */
   async #storeFirst(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]> {
-    let part = this.#size.firstOf(batch);
-    const extraMs = extraMsOf(part);
-    const deadlineMs = performance.now() + createMsMax + extraMs;
+    let part = batch;
+    const startMs = performance.now();
+    const lockedAfterMs = startMs + lockedMsMax;
     const work = async (run: Run): Promise<readonly Result[]> => {
       // Fewer in each attempt if the previous one timed out.
       part = this.#size.firstOf(part);
-      const startMs = performance.now();
+      const sentMs = performance.now();
       try {
-        const stored = await storeWaiting(run, part, createdAtMs);
-        this.#size.took(part.length, performance.now() - startMs);
+        const stored = await insertPlants(run, part, createdAtMs);
+        this.#size.took(part.length, performance.now() - sentMs);
         return stored;
       } catch (error) {
         if (error instanceof StatementTimeout) this.#size.timedOut(part.length);
-        throw error;
+        throw isLockTimeout(error) && performance.now() > lockedAfterMs ? new Locked(reasonOf(error)) : error;
       }
     };
     try {
-      return await this.#connections.use(createMsMax + extraMs, work, extraMs);
+      return await this.#connections.use(createMsMax, work);
     } catch (error) {
-      return this.#split(part, createdAtMs, deadlineMs, error, false);
+      return this.#split(part, createdAtMs, startMs + createMsMax, error);
     }
   }
 
@@ -106,46 +119,42 @@ export class PostgresPlants implements PlantStore, Disposable {
     createdAtMs: number,
     deadlineMs: number,
     error: unknown,
-    searching: boolean,
   ): Promise<readonly Result[]> {
-    const isLocked = error instanceof RowLocked;
-    if (!isLocked && !maySplit(error)) throw error;
+    if (!maySplit(error)) throw error;
     if (part.length === 1)
-      return isLocked ? ["store-unavailable"] : [{ kind: "failed", reason: reasonOf(error) }];
+      return error instanceof Locked ? ["store-unavailable"] : [{ kind: "failed", reason: reasonOf(error) }];
     const middle = Math.ceil(part.length / 2);
     const results: Result[] = [];
     for (const half of [part.slice(0, middle), part.slice(middle)])
-      results.push(...(await this.#storePart(half, createdAtMs, deadlineMs, searching || isLocked)));
+      results.push(...(await this.#storeHalf(half, createdAtMs, deadlineMs)));
     return results;
   }
 
-  /**
-   * Stores a part of a batch in which some row is refused or locked. Parts that were stored are acknowledged, even if the
-   * rest runs out of time.
-   */
-  async #storePart(
-    part: readonly Arrival[],
+  /** Parts that were stored are acknowledged, even if the rest runs out of time. */
+  async #storeHalf(
+    half: readonly Arrival[],
     createdAtMs: number,
     deadlineMs: number,
-    searching: boolean,
   ): Promise<readonly Result[]> {
     const leftMs = deadlineMs - performance.now();
-    if (leftMs < partMsMin) return unavailable(part);
-    const work = (run: Run) => (searching ? storeSearching : storeWaiting)(run, part, createdAtMs);
+    if (leftMs < partMsMin) return unavailable(half);
+    const work = (run: Run) =>
+      insertPlants(run, half, createdAtMs).catch((error: unknown) => {
+        throw isLockTimeout(error) ? new Locked(reasonOf(error)) : error;
+      });
     try {
       return await this.#connections
-        .use(leftMs, work, extraMsOf(part))
-        .catch((error: unknown) => this.#split(part, createdAtMs, deadlineMs, error, searching));
+        .use(leftMs, work)
+        .catch((error: unknown) => this.#split(half, createdAtMs, deadlineMs, error));
     } catch (error) {
       if (performance.now() < deadlineMs) throw error;
-      return unavailable(part);
+      return unavailable(half);
     }
   }
 
   // The outcome is never unknown: sending the batch again, from any process, finds out.
   #failed(error: unknown): StoreUnavailable {
     const failure = new StoreUnavailable(reasonOf(error), { cause: error });
-    if (codeOf(error) === diskFullCode) this.#writeProbe.diskFull();
     if (mayRetry(error) && this.#unavailable === undefined) {
       this.#unavailable = failure;
       void this.#probeUntilAvailable();
@@ -156,23 +165,27 @@ export class PostgresPlants implements PlantStore, Disposable {
   async #probeUntilAvailable(): Promise<void> {
     for (let attempt = 0; this.#unavailable !== undefined && !this.#closed; attempt++) {
       try {
-        await this.#writeProbe.run();
+        await this.#write();
         this.#unavailable = undefined;
       } catch {
         await sleep(retryWaitMs(attempt), undefined, { ref: false });
       }
     }
   }
+
+  /** Writes what no plant depends on, as durably as a plant. */
+  async #write(): Promise<void> {
+    const nowMs = Date.now();
+    await this.#connections.use(probeMsMax, async (run) => {
+      await run(takeWriteLock, []);
+      await run(writeNode, [this.#node, nowMs]);
+      if (nowMs - this.#removedNodesAtMs < nodeDeadAfterMs) return;
+      await run(removeDeadNodes, [nowMs - nodeDeadAfterMs]);
+      this.#removedNodesAtMs = nowMs;
+    });
+  }
 }
 
 function unavailable(part: readonly Arrival[]): Result[] {
   return part.map(() => "store-unavailable");
-}
-
-// None for plants of ordinary size, however many: if the server is unreachable, they wait no longer than promised.
-function extraMsOf(batch: readonly Arrival[]): number {
-  let seconds = 0;
-  for (const { plant } of batch)
-    seconds += Math.floor((plant.name.length + (plant.tag?.length ?? 0)) / charactersPerExtraSecond);
-  return seconds * 1000;
 }

@@ -1,15 +1,14 @@
 import type { Store } from "../store.ts";
-import type { Connection } from "./connection.ts";
 import { Connections } from "./connections.ts";
 import { type DatabaseAddress, parseDatabaseUrl } from "./database-url.ts";
 import { ConnectionLost } from "./faults.ts";
 import type { TableChanges } from "./migrate.ts";
-import { openConnection } from "./open-connection.ts";
 import { PostgresArchive } from "./postgres-archive.ts";
 import { PostgresAudit } from "./postgres-audit.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 import { PostgresTokens } from "./postgres-tokens.ts";
 import { prepare } from "./prepare.ts";
+import { Server } from "./server.ts";
 
 export interface PostgresOptions {
   /** The URL's own takes precedence. A function if it is read from a file for each connection. */
@@ -45,7 +44,7 @@ export class PostgresStore implements Store {
   readonly audit: PostgresAudit;
   readonly archive: PostgresArchive;
   readonly #address: DatabaseAddress;
-  readonly #open: () => Promise<Connection>;
+  readonly #server: Server;
   readonly #writing: Connections;
   readonly #reading: Connections;
   readonly #forTokens: Connections;
@@ -59,18 +58,18 @@ export class PostgresStore implements Store {
   ) {
     const parsed = parseDatabaseUrl(url);
     this.#address = { ...parsed, password: parsed.password ?? passwordOf(databasePassword) };
-    const open = () => openConnection(this.#address, allowUnsafeDatabase);
-    this.#open = open;
-    this.#writing = new Connections({ open, count: batchesInFlightMax, statementMsMax: writeMsMax });
+    const server = new Server(this.#address, allowUnsafeDatabase);
+    this.#server = server;
+    this.#writing = new Connections({ server, count: batchesInFlightMax, statementMsMax: writeMsMax });
     this.#reading = new Connections({
-      open,
+      server,
       count: readers,
       statementMsMax: readMsMax,
       retryMsMax: readRetryMsMax,
     });
     this.plants = new PostgresPlants(this.#writing, batchesInFlightMax);
     // A pool of its own: counting millions must not delay the revocation of a token.
-    this.#forTokens = new Connections({ open, count: 1, statementMsMax: tokensMsMax });
+    this.#forTokens = new Connections({ server, count: 1, statementMsMax: tokensMsMax });
     this.audit = new PostgresAudit(this.#forTokens);
     this.tokens = new PostgresTokens(this.#forTokens, this.audit);
     this.archive = new PostgresArchive(this.#reading);
@@ -117,7 +116,7 @@ export class PostgresStore implements Store {
     // Without a password, pg reads the password file of PostgreSQL.
     const passwordMayChange = typeof password !== "string";
     const { signal } = this.#closing;
-    return prepare({ open: this.#open, changes, timeoutMs, passwordMayChange, onWaiting, signal });
+    return prepare({ server: this.#server, changes, timeoutMs, passwordMayChange, onWaiting, signal });
   }
 }
 

@@ -4,9 +4,10 @@ import { retryWaitMs } from "./connections.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
 import { codeOf, kindOf, reasonOf, sharedSessionReason } from "./faults.ts";
 import { migrate, type TableChanges } from "./migrate.ts";
+import type { Server } from "./server.ts";
 
 export interface Preparation {
-  readonly open: () => Promise<Connection>;
+  readonly server: Server;
   /** With `upgrade`, the privileges of a node are checked too. */
   readonly changes: TableChanges;
   /** After this long an unreachable server is a failure. A service waits indefinitely. */
@@ -66,11 +67,11 @@ export async function expectPrivileges(connection: Connection): Promise<void> {
     throw new DatabaseMisuse(`The database role ${rows[0]?.[0]} lacks ${lacks.join(", ")}; grant it.`);
 }
 
-async function prepareOnce({ open, changes }: Preparation): Promise<void> {
+async function prepareOnce({ server, changes }: Preparation): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const openOne = async (): Promise<Connection> =>
     // A transaction that is still open is rolled back.
-    opened.adopt(await open(), (connection) => connection.destroy());
+    opened.adopt(await server.open(), (connection) => connection.destroy());
   const connection = await openOne();
   if (changes === "upgrade") await expectOwnSessions(connection, await openOne());
   await migrate(connection, changes);
