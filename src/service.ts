@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FirstToken } from "./access/first-token.ts";
+import { type FirstToken, firstTokenFile } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
 import { JwtVerifier } from "./access/oidc/jwt-verifier.ts";
 import { ProviderKeys } from "./access/oidc/provider-keys.ts";
 import { RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
 import type { Config } from "./config/read-config.ts";
-import { firstTokenFile, oidcSettings, operatorSettings, publicSettings } from "./config/service-settings.ts";
 import { parseDurationMs } from "./config/values.ts";
 import type { ServingListener } from "./http/health.ts";
 import { warnOfPlainText } from "./http/listener.ts";
@@ -73,7 +72,7 @@ export async function startService(
       onWarning: events.databaseWarning,
     }),
   );
-  const oidc = oidcSettings(config);
+  const { oidc, tls } = config;
   const keys =
     oidc && undo.use(new ProviderKeys(oidc.issuer, { ...events, keysChanged: () => gate.forgetJwts() }));
   const gate = new Gate(config.presetTokens, oidc && keys && new JwtVerifier(oidc, keys));
@@ -115,12 +114,22 @@ export async function startService(
   store.failure?.then((reason) => intake.fail(reason));
   const rateLimit = new RateLimit(config.rateLimit);
   const connections = connectionBudget();
+  const { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies } = config;
+  const shared = { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies };
   const listener = startPublicListener(
     { gate, rateLimit, intake, events },
-    { ...publicSettings(config), connectionsMax: connections.publicMax },
+    {
+      ...shared,
+      ...config.listen,
+      baseUrl: config.baseUrl?.href,
+      corsOrigins: config.corsOrigins,
+      tls,
+      connectionsMax: connections.publicMax,
+    },
   );
   keys?.start();
-  const delivery = printsFirstToken ? "print" : firstTokenFile(config, store.engine);
+  const dataFile = store.engine === "sqlite" ? config.database : undefined;
+  const delivery = printsFirstToken ? "print" : firstTokenFile(config.tokenFolder, dataFile);
   const upkeep = undo.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, writeNew, events }));
   const closing = new AbortController();
   let operator: ServingListener | undefined;
@@ -131,7 +140,7 @@ export async function startService(
       startOperatorListener(
         {
           ...{ gate, intake, rateLimit, events, counters, parseDurationMs },
-          rowBytesMax: config.bodyBytesMax,
+          rowBytesMax: bodyBytesMax,
           settings: config.effective,
           backupStore: openBackups(config.database, config.backupFolder),
           presets: gate.presets,
@@ -146,8 +155,11 @@ export async function startService(
           tokensChanged: () => upkeep.reload(),
         },
         {
+          ...shared,
           ...config.operatorListen,
-          ...operatorSettings(config),
+          hosts: config.operatorHosts,
+          // No client certificate: probes, Prometheus and browsers use it.
+          tls: tls && { ...tls, clientCa: undefined },
           connectionsMax: connections.operatorMax,
         },
       );

@@ -3,8 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { commands } from "../src/cli/run.ts";
 import { readConfig } from "../src/config/read-config.ts";
-import { secrets } from "../src/config/secrets.ts";
-import { settings } from "../src/config/settings.ts";
+import { secrets, settings } from "../src/config/settings.ts";
 import { temporaryFolder } from "./harness.ts";
 
 const folder = join(import.meta.dir, "../deploy");

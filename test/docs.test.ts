@@ -4,8 +4,7 @@ import { dirname, join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
 import { readConfig } from "../src/config/read-config.ts";
-import { secrets } from "../src/config/secrets.ts";
-import { settings } from "../src/config/settings.ts";
+import { secrets, settings } from "../src/config/settings.ts";
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
 import { metricFamilies } from "../src/operator/metric-families.ts";
 

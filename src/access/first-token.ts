@@ -1,4 +1,5 @@
 import { readFileSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { localOrigin } from "./audit.ts";
 import { creationEntry, type Minted, mintToken, type TokenStore } from "./tokens.ts";
 
@@ -15,6 +16,12 @@ export type FirstTokenDelivery = "print" | { readonly file: string } | undefined
 export type WriteNew = (file: string, text: string) => void;
 
 const howToCreate = "Create one: plant-store token create --name NAME --scope operator --scope plants:create";
+
+/** In the folder, if there is one, or else beside the data file. */
+export function firstTokenFile(folder: string, dataFile: string | undefined): FirstTokenDelivery {
+  if (folder !== "") return { file: join(resolve(folder), "first-token") };
+  return dataFile === undefined ? undefined : { file: `${resolve(dataFile)}.first-token` };
+}
 
 export function mintFirstToken(): Minted {
   const fields = { name: "first", scopes: ["plants:create", "operator"] } as const;

@@ -1,6 +1,5 @@
 import { parseArgs } from "node:util";
-import { type SecretName, secrets } from "../config/secrets.ts";
-import { settings } from "../config/settings.ts";
+import { type SecretName, secrets, settings } from "../config/settings.ts";
 import { InvalidValue } from "../config/values.ts";
 import { withoutPassword } from "../config/without-password.ts";
 import { type Arguments, type Command, flagsOf } from "./command.ts";

@@ -1,6 +1,5 @@
 import type { ConfigSources } from "../config/read-config.ts";
-import type { SecretName } from "../config/secrets.ts";
-import type { SettingName } from "../config/settings.ts";
+import type { SecretName, SettingName } from "../config/settings.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A flag of one command that is not a setting. */

@@ -48,11 +48,11 @@ export const doctor: Command = {
 };
 
 function checksFor(config: Config): Checks {
-  const { database, listen, operatorListen, baseUrl, tlsCert, tlsClientCa } = config;
+  const { database, listen, operatorListen, baseUrl, tls } = config;
   const isFile = !isDatabaseUrl(database);
-  const secure = tlsCert !== undefined;
+  const secure = tls !== undefined;
   const path = baseUrl?.pathname.replace(/\/+$/, "") ?? "";
-  const publicListener = { ...listen, secure, path, needsCertificate: tlsClientCa !== undefined };
+  const publicListener = { ...listen, secure, path, needsCertificate: tls?.clientCa !== undefined };
   const operatorListener = operatorListen && { ...operatorListen, secure, path: "", needsCertificate: false };
   const mayBeOurs = () => !isFile || isServed(database);
   return {

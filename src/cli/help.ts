@@ -1,5 +1,4 @@
-import { type SecretName, secrets } from "../config/secrets.ts";
-import { settings } from "../config/settings.ts";
+import { type SecretName, secrets, settings } from "../config/settings.ts";
 import { type Command, flagsOf } from "./command.ts";
 import { bold, formatColumns } from "./terminal.ts";
 

@@ -1,4 +1,4 @@
-import { readConfig, readSecret } from "../config/read-config.ts";
+import { type Config, readConfig, readSecret } from "../config/read-config.ts";
 import {
   ConfigProblem,
   parseBaseUrl,
@@ -70,10 +70,10 @@ export const importPlants: Command = {
   async run(args, terminal) {
     const file = args.positional;
     const chosenFormat = parseFlag(args, "format", (text) => parseChoice(text, fileFormats));
-    const target = args.has("dry-run") ? undefined : readTarget(args);
+    const config = readConfig(args.sources);
+    const target = args.has("dry-run") ? undefined : readTarget(args, config);
     const inFlightMax =
       parseFlag(args, "concurrency", (text) => parseCount(text, 1, concurrencyLimit)) ?? concurrencyDefault;
-    const { bodyBytesMax } = readConfig(args.sources);
     const refusedPath = args.value("refused");
     if (refusedPath !== undefined && isSameFile(refusedPath, file))
       throw new UsageError("--refused must not be the file that is imported");
@@ -81,7 +81,7 @@ export const importPlants: Command = {
     using stop = listenForStop(terminal);
     using input = await openInput(file, terminal, stop.whenRequested);
     const format = chosenFormat ?? detectFormat(file, input.opening);
-    const reader = rowReaderFor(format, bodyBytesMax);
+    const reader = rowReaderFor(format, config.bodyBytesMax);
     using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
     const tally = new Tally(target === undefined, refusedFile);
     using progress = redraw(terminal, () => progressLine(terminal, input, tally));
@@ -101,8 +101,7 @@ export const importPlants: Command = {
   },
 };
 
-function readTarget(args: Arguments): Target {
-  const { baseUrl, listen, tlsCert } = readConfig(args.sources);
+function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): Target {
   const token = readSecret("accessToken", args.sources);
   if (token === undefined) {
     throw new ConfigProblem(
@@ -112,7 +111,7 @@ function readTarget(args: Arguments): Target {
   return {
     url:
       parseFlag(args, "url", parseBaseUrl)?.href ??
-      publicUrl(baseUrl, { ...listen, secure: tlsCert !== undefined }),
+      publicUrl(baseUrl, { ...listen, secure: tls !== undefined }),
     token,
     attemptsMax: attemptsOf(args),
   };

@@ -16,10 +16,10 @@ export const ready: Command = {
   },
   settings: ["operatorListen", "listen"],
   async run(args, terminal) {
-    const { operatorListen, listen, tlsCert, baseUrl } = readConfig(args.sources);
+    const { operatorListen, listen, tls, baseUrl } = readConfig(args.sources);
     // The public listener may require a client certificate; the operator listener never does.
     const path = operatorListen === undefined ? (baseUrl?.pathname ?? "") : "";
-    const own = publicUrl(undefined, { ...(operatorListen ?? listen), secure: tlsCert !== undefined });
+    const own = publicUrl(undefined, { ...(operatorListen ?? listen), secure: tls !== undefined });
     const base = parseFlag(args, "url", parseBaseUrl)?.href ?? `${own}${path}`;
     const url = base.replace(/\/+$/, "");
     const problem = await whyUnready(`${url}/readyz`);

@@ -49,7 +49,7 @@ export const serve: Command = {
     // The data file exists by now.
     const files = [
       ...secretFiles(terminal.environment),
-      ...(config.tlsKey === undefined ? [] : [config.tlsKey]),
+      ...(config.tls === undefined ? [] : [config.tls.key]),
       ...(isDatabaseUrl(config.database) ? [] : [config.database]),
     ];
     for (const warning of [...passwordWarnings(args), ...exposureWarnings(files)]) log.warn(warning);

@@ -35,9 +35,8 @@ describe("settings", () => {
       drainTimeoutMs: 10_000,
       presetTokens: [],
       tokenFolder: "",
-      oidcIssuer: undefined,
-      oidcAudience: undefined,
-      oidcClientId: undefined,
+      tls: undefined,
+      oidc: undefined,
     });
   });
 
@@ -61,7 +60,7 @@ describe("settings", () => {
       "http://[::1]:1/",
       "https://ID.example.org/",
     ])
-      expect(read({ ...oidc, "oidc-issuer": issuer }).oidcIssuer).toBe(issuer);
+      expect(read({ ...oidc, "oidc-issuer": issuer }).oidc?.issuer).toBe(issuer);
   });
 
   const wrong: [Record<string, string>, Record<string, string>, string][] = [

@@ -1,4 +1,5 @@
 import type { PresetToken } from "../access/gate.ts";
+import type { OidcSettings } from "../access/oidc/jwt-caller.ts";
 import type { Scope } from "../access/scopes.ts";
 import {
   bearerShape,
@@ -8,12 +9,19 @@ import {
   jwtShape,
   presetCharactersMin,
 } from "../access/secret.ts";
-import { type SecretName, secrets } from "./secrets.ts";
-import { type SettingName, settings } from "./settings.ts";
+import { type SecretName, type SettingName, secrets, settings } from "./settings.ts";
 import { ConfigProblem, InvalidValue } from "./values.ts";
 import { withoutPassword } from "./without-password.ts";
 
-export type Config = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> } & {
+type Values = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> };
+
+export type Config = Omit<Values, `tls${string}` | `oidc${string}`> & {
+  /** Undefined for plain text. */
+  readonly tls:
+    | { readonly cert: string; readonly key: string; readonly clientCa: string | undefined }
+    | undefined;
+  /** Undefined if there is no identity provider. */
+  readonly oidc: OidcSettings | undefined;
   readonly presetTokens: readonly PresetToken[];
   /** A function if it comes from a file, which is read again each time it is needed. */
   readonly databasePassword: string | (() => string) | undefined;
@@ -38,7 +46,6 @@ export interface ConfigSources {
 }
 
 type PresetName = Exclude<SecretName, "databasePassword">;
-type NotASetting = "presetTokens" | "databasePassword" | "effective";
 
 interface Found {
   readonly text: string;
@@ -59,13 +66,17 @@ export function readConfig(sources: ConfigSources): Config {
     const found = findSetting(name as SettingName, sources);
     return [name, parseFound<unknown>(found, setting.parse)] as const;
   });
-  const config = Object.fromEntries(values) as Omit<Config, NotASetting>;
-  checkTls(config);
-  checkOidc(config);
-  const withJwts = config.oidcIssuer !== undefined;
+  const { tlsCert, tlsKey, tlsClientCa, oidcIssuer, oidcAudience, oidcClientId, ...others } =
+    Object.fromEntries(values) as Values;
+  const oidc = oidcSettings(oidcIssuer, oidcAudience, oidcClientId);
+  if (oidc?.clientId !== undefined && others.operatorListen === undefined)
+    throw new ConfigProblem("--oidc-client-id is for the console, which --operator-listen off turns off.");
+  const tokens = presetNames.flatMap((name) => presetToken(name, sources, oidc !== undefined));
   return {
-    ...config,
-    presetTokens: mergePresets(presetNames.flatMap((name) => presetToken(name, sources, withJwts))),
+    ...others,
+    tls: tlsFiles(tlsCert, tlsKey, tlsClientCa),
+    oidc,
+    presetTokens: mergePresets(tokens),
     databasePassword: databasePassword(sources),
     effective: effectiveSettings(sources),
   };
@@ -110,16 +121,32 @@ export function unknownVariables(environment: ConfigSources["environment"]): str
   );
 }
 
-function checkTls({
-  tlsCert,
-  tlsKey,
-  tlsClientCa,
-}: Pick<Config, "tlsCert" | "tlsKey" | "tlsClientCa">): void {
+function tlsFiles(
+  cert: string | undefined,
+  key: string | undefined,
+  clientCa: string | undefined,
+): Config["tls"] {
   const needs = (set: string, missing: string) => new ConfigProblem(`${set} needs ${missing} as well.`);
-  if (tlsCert !== undefined && tlsKey === undefined) throw needs("--tls-cert", "--tls-key");
-  if (tlsKey !== undefined && tlsCert === undefined) throw needs("--tls-key", "--tls-cert");
-  if (tlsClientCa !== undefined && tlsCert === undefined)
-    throw needs("--tls-client-ca", "--tls-cert and --tls-key");
+  if (cert !== undefined && key !== undefined) return { cert, key, clientCa };
+  if (cert !== undefined) throw needs("--tls-cert", "--tls-key");
+  if (key !== undefined) throw needs("--tls-key", "--tls-cert");
+  if (clientCa !== undefined) throw needs("--tls-client-ca", "--tls-cert and --tls-key");
+  return undefined;
+}
+
+function oidcSettings(
+  issuer: string | undefined,
+  audience: string | undefined,
+  clientId: string | undefined,
+): Config["oidc"] {
+  if (issuer !== undefined && audience !== undefined) return { issuer, audience, clientId };
+  if (issuer !== undefined)
+    throw new ConfigProblem(
+      "--oidc-issuer needs --oidc-audience: without it, a token for any other service of that issuer would be accepted.",
+    );
+  if (audience !== undefined) throw new ConfigProblem("--oidc-audience needs --oidc-issuer.");
+  if (clientId !== undefined) throw new ConfigProblem("--oidc-client-id needs --oidc-issuer.");
+  return undefined;
 }
 
 // Read here too, so that an unreadable file fails the start.
@@ -163,25 +190,6 @@ function parseFound<Value>({ text, label }: Found, parse: (text: string) => Valu
       throw new ConfigProblem(`${label} ${error.message}; it is ${JSON.stringify(withoutPassword(text))}.`);
     throw error;
   }
-}
-
-function checkOidc({
-  oidcIssuer,
-  oidcAudience,
-  oidcClientId,
-  operatorListen,
-}: Omit<Config, NotASetting>): void {
-  if (oidcIssuer === undefined) {
-    if (oidcAudience !== undefined) throw new ConfigProblem("--oidc-audience needs --oidc-issuer.");
-    if (oidcClientId !== undefined) throw new ConfigProblem("--oidc-client-id needs --oidc-issuer.");
-    return;
-  }
-  if (oidcAudience === undefined)
-    throw new ConfigProblem(
-      "--oidc-issuer needs --oidc-audience: without it, a token for any other service of that issuer would be accepted.",
-    );
-  if (oidcClientId !== undefined && operatorListen === undefined)
-    throw new ConfigProblem("--oidc-client-id is for the console, which --operator-listen off turns off.");
 }
 
 function presetToken(name: PresetName, sources: ConfigSources, withJwts: boolean): PresetToken[] {

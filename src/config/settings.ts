@@ -1,4 +1,3 @@
-import { parseHosts, parseNetworks, parseOrigins, parsePath } from "./network-values.ts";
 import {
   InvalidValue,
   parseAddress,
@@ -6,7 +5,11 @@ import {
   parseChoice,
   parseCount,
   parseDurationWithin,
+  parseHosts,
   parseIssuer,
+  parseNetworks,
+  parseOrigins,
+  parsePath,
   parseProviderName,
   parseRate,
 } from "./values.ts";
@@ -174,6 +177,15 @@ export const settings = {
 } as const;
 
 export type SettingName = keyof typeof settings;
+
+/** The variables of secrets, which come only from the environment, never from a flag: every user of a machine can see a command line. */
+export const secrets = {
+  accessToken: "PLANT_STORE_ACCESS_TOKEN",
+  operatorToken: "PLANT_STORE_OPERATOR_TOKEN",
+  databasePassword: "PLANT_STORE_DATABASE_PASSWORD",
+} as const;
+
+export type SecretName = keyof typeof secrets;
 
 function setting<Value>(
   flag: string,
