@@ -55,7 +55,7 @@ export const flows: readonly Flow[] = [
       await page.fill("Token", secret);
       await page.click("button", "Sign in");
       await page.see("h1", "Overview");
-      await page.see(".light.live", "Live");
+      await page.see(".light", "Connected");
     },
   },
   {

@@ -1,5 +1,5 @@
 export interface ConnectionListener {
-  /** The service does not respond, or does so again; or the page has started or stopped polling. */
+  /** The service does not respond, or does so again. */
   onChange?(): void;
   /** The service responds again. */
   onReconnect?(): void;
@@ -9,20 +9,19 @@ export interface ConnectionListener {
 export const pollMs = 1000;
 /** After this long without a response to that, the service counts as lost. */
 export const responseMsMax = 10_000;
+// If nothing else was answered for so long, the service is asked whether it responds.
+const silentMs = 2000;
+const pingMsMax = 3000;
 
-/** Whether the service responds, and what the page polls. */
+/** Whether the service responds, on every page, and what the page polls. */
 export class Connection {
   isLost = false;
   /** When it was lost, or restored. */
   since = new Date().toISOString();
   readonly #listeners = new Set<ConnectionListener>();
   readonly #polls = new Set<Poll>();
-  #probe: Poll | undefined;
-
-  /** Whether the page shows what is stored from now on. */
-  get isPolling(): boolean {
-    return this.#polls.size > 0;
-  }
+  #respondedMs = performance.now();
+  readonly #heartbeat = new Poll((signal) => this.#ping(signal));
 
   subscribe(listener: ConnectionListener): () => void {
     this.#listeners.add(listener);
@@ -31,47 +30,39 @@ export class Connection {
 
   /** Polls while the tab is visible. The task returns after how many milliseconds it runs again. */
   poll(task: (signal: AbortSignal) => Promise<number>): Poll {
-    const poll = new Poll(task, () => {
-      this.#polls.delete(poll);
-      this.#changed();
-    });
+    const poll = new Poll(task, () => this.#polls.delete(poll));
     this.#polls.add(poll);
-    this.#changed();
     return poll;
   }
 
   /** Called with the outcome of every request. */
   report(responded: boolean): void {
+    if (responded) this.#respondedMs = performance.now();
     if (responded !== this.isLost) return;
     this.isLost = !responded;
     this.since = new Date().toISOString();
-    if (this.isLost) {
-      // So that every page recovers by itself, also one that polls nothing.
-      this.#probe = new Poll((signal) => this.#ping(signal));
-    } else {
-      this.#probe?.stop();
+    if (responded) {
       for (const poll of this.#polls) poll.soon();
       for (const listener of this.#listeners) listener.onReconnect?.();
     }
-    this.#changed();
+    for (const listener of this.#listeners) listener.onChange?.();
   }
 
   /** When the user signs out. */
   close(): void {
-    this.#probe?.stop();
+    this.#heartbeat.stop();
   }
 
   async #ping(signal: AbortSignal): Promise<number> {
+    const restMs = this.#respondedMs + silentMs - performance.now();
+    if (restMs > 0) return restMs;
     try {
-      if ((await fetch("/livez", { signal })).ok) this.report(true);
+      const timeout = AbortSignal.timeout(pingMsMax);
+      this.report((await fetch("/livez", { signal: AbortSignal.any([signal, timeout]) })).ok);
     } catch {
-      // It still does not respond.
+      if (!signal.aborted) this.report(false);
     }
     return pollMs;
-  }
-
-  #changed(): void {
-    for (const listener of this.#listeners) listener.onChange?.();
   }
 }
 

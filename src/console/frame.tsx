@@ -1,13 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Connection } from "./connection.ts";
 import { formatClock } from "./format.ts";
 import { ImportIndicator } from "./import/import-indicator.tsx";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link } from "./parts/link.tsx";
 import { ThemeButton } from "./parts/theme.tsx";
 import { useRouter } from "./router.ts";
-import { createScope, hasScope, useSession } from "./session.ts";
+import { createScope, hasScope, useConnection, useSession } from "./session.ts";
 
 interface PageLink {
   readonly href: string;
@@ -29,7 +28,7 @@ const pages: readonly PageLink[] = [
 // A restart of the service is shorter than this.
 const offlineAfterMs = 1500;
 
-/** The header of every page: navigation, whether the page is live, and the account. */
+/** The header of every page: navigation, the account, and whether the service responds. */
 export function Frame({
   onSignOut,
   children,
@@ -64,17 +63,7 @@ export function Frame({
             );
           })}
         </nav>
-        <div class="account">
-          <ImportIndicator />
-          <LiveIndicator />
-          <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
-            <span class="visually-hidden">Signed in as</span> {me.name}
-          </p>
-          <ThemeButton />
-          <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
-            <Icon name="leave" />
-          </button>
-        </div>
+        <Account onSignOut={onSignOut} />
       </header>
       <main id="main" tabIndex={-1}>
         <OfflineNotice />
@@ -84,20 +73,28 @@ export function Frame({
   );
 }
 
-/** On a page that shows new plants as they are stored, and on every page while the service does not respond. */
-function LiveIndicator() {
-  const { isLost, isPolling } = useConnection();
-  if (isLost)
-    return (
-      <p class="light disconnected" title="The service does not respond">
-        <span class="label">Reconnecting</span>
+/** Who is signed in, and whether the service responds. */
+function Account({ onSignOut }: { readonly onSignOut: () => void }) {
+  const { me } = useSession();
+  const { isLost } = useConnection();
+  return (
+    <div class="account">
+      <ImportIndicator />
+      <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
+        <span class="visually-hidden">Signed in as</span> {me.name}
       </p>
-    );
-  return isPolling ? (
-    <p class="light live" title="New plants appear as they are stored">
-      <span class="label">Live</span>
-    </p>
-  ) : null;
+      <p
+        class={isLost ? "light lost" : "light"}
+        title={isLost ? "The service does not respond" : "Connected"}
+      >
+        <span class="label">{isLost ? "No response" : "Connected"}</span>
+      </p>
+      <ThemeButton />
+      <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
+        <Icon name="leave" />
+      </button>
+    </div>
+  );
 }
 
 /** Says, on every page, how long the service has not responded; removed once it is back. */
@@ -121,19 +118,4 @@ function OfflineNotice() {
       )}
     </div>
   );
-}
-
-function useConnection(): Pick<Connection, "isLost" | "since" | "isPolling"> {
-  const { connection } = useSession();
-  const read = () => {
-    const { isLost, since, isPolling } = connection;
-    return { isLost, since, isPolling };
-  };
-  const [state, setState] = useState(read);
-  // A page starts to poll before this effect.
-  useEffect(() => {
-    setState(read());
-    return connection.subscribe({ onChange: () => setState(read()) });
-  }, [connection]);
-  return state;
 }

@@ -19,7 +19,7 @@ const defaultRange = "3 h";
 
 export function OverviewPage() {
   const { me } = useSession();
-  const { overview, loadedAt, error, refresh } = useOverview();
+  const { overview, staleSince, error, refresh } = useOverview();
   return (
     <>
       <PageHead title="Overview">
@@ -37,11 +37,7 @@ export function OverviewPage() {
       {overview === undefined ? (
         error === undefined && <Loading />
       ) : (
-        <Figures
-          overview={overview}
-          staleSince={error === undefined ? undefined : loadedAt}
-          onNewPlants={refresh}
-        />
+        <Figures overview={overview} staleSince={staleSince} onNewPlants={refresh} />
       )}
     </>
   );

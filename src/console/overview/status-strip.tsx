@@ -7,7 +7,7 @@ export function StatusStrip({ overview }: { readonly overview: Overview }) {
   return (
     <div class={store.ready ? "card strip" : "card strip bad"}>
       <span class="health">
-        <span class={store.ready ? "dot good" : "dot bad"} aria-hidden="true" />
+        <span class={store.ready ? "dot" : "dot bad"} aria-hidden="true" />
         <b>{store.ready ? "Healthy" : "Unavailable"}</b>
       </span>
       {!store.ready && <span>Plants cannot be stored. See the service's log for the reason.</span>}

@@ -1,7 +1,7 @@
 import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
 import type { Poll } from "../connection.ts";
-import { useSession } from "../session.ts";
+import { useConnection, useSession } from "../session.ts";
 
 const refreshMs = 4000;
 // Until the hours have been counted.
@@ -13,6 +13,7 @@ export function useOverview() {
   const [overview, setOverview] = useState<Overview>();
   const [loadedAt, setLoadedAt] = useState<string>();
   const [error, setError] = useState<unknown>();
+  const { isLost } = useConnection();
   const poll = useRef<Poll>(undefined);
 
   // Without waiting for a frame.
@@ -33,5 +34,7 @@ export function useOverview() {
     return () => started.stop();
   }, [api, connection]);
 
-  return { overview, loadedAt, error, refresh: useCallback(() => poll.current?.soon(), []) };
+  // When it was loaded, if it may be out of date.
+  const staleSince = error === undefined && !isLost ? undefined : loadedAt;
+  return { overview, staleSince, error, refresh: useCallback(() => poll.current?.soon(), []) };
 }

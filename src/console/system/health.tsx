@@ -6,13 +6,13 @@ import { Panel } from "../parts/panel.tsx";
 
 /** The state of the store, its files and its disk. */
 export function Health() {
-  const { overview, loadedAt, error, refresh } = useOverview();
+  const { overview, staleSince, error, refresh } = useOverview();
   return (
     <Panel
       id="health-title"
       title="Health"
       loading={overview === undefined && error === undefined}
-      staleSince={error === undefined ? undefined : loadedAt}
+      staleSince={staleSince}
     >
       {overview === undefined && error !== undefined && <ErrorNotice error={error} onRetry={refresh} />}
       {overview && <Facts overview={overview} />}
