@@ -30,7 +30,7 @@ const timerSlackMs = 5;
 
 // A session that waits for a standby does not notice that its client is gone, and would use up the server's connections. The
 // process may have ended and its number been given to another session; at worst that one is ours too, and is tried again.
-const cancelAbandoned = {
+const cancel = {
   text: `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
           WHERE pid = ANY($1::int[]) AND usename = current_user AND application_name = current_setting('application_name')`,
 };
@@ -56,7 +56,7 @@ export class Connections implements AsyncDisposable {
           super(server.address, server.host);
         }
       },
-      onConnect: (client) => this.#setUp(client as Connection),
+      onConnect: (client) => server.setUp(client as Connection),
     });
     // Without a listener, an error on an idle connection would end the process. The pool drops it.
     this.#pool.on("error", () => {});
@@ -103,6 +103,7 @@ export class Connections implements AsyncDisposable {
     const connection = await this.#connect(deadlineMs);
     let isLost = false;
     try {
+      await this.#cancelAbandoned(connection);
       const run: Run = (statement, values) => {
         const leftMs = Math.min(this.#options.statementMsMax, deadlineMs - performance.now());
         return connection.run(statement, values, leftMs);
@@ -133,25 +134,11 @@ export class Connections implements AsyncDisposable {
     }
   }
 
-  async #setUp(connection: Connection): Promise<void> {
-    const { server, statementMsMax } = this.#options;
-    await server.setUp(connection);
+  // Before other work: what was abandoned may hold the locks that a retry waits for.
+  async #cancelAbandoned(connection: Connection): Promise<void> {
     const pids = this.#abandoned.splice(0);
     // Not every engine has this function.
-    if (pids.length > 0) await connection.run(cancelAbandoned, [pids], statementMsMax).catch(() => {});
-  }
-}
-
-/** Does the work in one transaction; whatever it throws rolls it back. */
-export async function inTransaction<Result>(run: Run, work: () => Promise<Result>): Promise<Result> {
-  await run({ text: "BEGIN" }, []);
-  try {
-    const result = await work();
-    await run({ text: "COMMIT" }, []);
-    return result;
-  } catch (error) {
-    await run({ text: "ROLLBACK" }, []).catch(() => {});
-    throw error;
+    if (pids.length > 0) await connection.run(cancel, [pids], this.#options.statementMsMax).catch(() => {});
   }
 }
 
