@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
-import { DatabaseMisuse, isLocal, parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
+import { DatabaseMisuse, isLocal } from "../src/storage/postgres/database-url.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import { startPostgres } from "./postgres.ts";
 
+const options = { databasePassword: undefined, allowUnsafeDatabase: false };
 const sslRequestBytes = 8;
 const clearTextRequest = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]);
 // An address of this machine that is not loopback: what is sent to it never leaves the machine.
@@ -37,7 +38,7 @@ describe("a server that asks for the password in clear text", () => {
   test.skipIf(ownAddress === undefined)("does not get it without a verified certificate", async () => {
     using impostor = await startImpostor(ownAddress ?? "");
     const url = `postgres://gardener:hidden-password@${ownAddress}:${impostor.port}/plants?sslmode=disable`;
-    const opened = new Server(parseDatabaseUrl(url), false).open();
+    const opened = new Server(url, options).open();
     await expect(opened).rejects.toThrow(DatabaseMisuse);
     await expect(opened).rejects.toThrow("asks for the password in clear text");
     await expect(opened).rejects.not.toThrow("hidden-password");
@@ -54,8 +55,8 @@ describe("a server that asks for the password in clear text", () => {
     await server.run("CREATE ROLE gardener LOGIN PASSWORD 'right'");
     const socket = encodeURIComponent(server.folder);
     for (const host of ["127.0.0.1", socket]) {
-      const address = parseDatabaseUrl(`postgres://gardener:right@${host}:${server.port}/postgres`);
-      (await new Server(address, false).open()).destroy();
+      const url = `postgres://gardener:right@${host}:${server.port}/postgres`;
+      (await new Server(url, options).open()).destroy();
     }
   });
 

@@ -3,9 +3,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { openStore } from "../src/storage/open-store.ts";
 import type { Connection } from "../src/storage/postgres/connection.ts";
-import { parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
-import { migrate } from "../src/storage/postgres/migrate.ts";
-import { migrations } from "../src/storage/postgres/migrations.ts";
+import { migrate, migrations } from "../src/storage/postgres/migrate.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import { accessToken, kindsOf, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
@@ -21,7 +19,8 @@ beforeEach(async () => {
   database = await server.newDatabase();
 });
 
-const open = () => openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+const options = { databasePassword: undefined, allowUnsafeDatabase: false };
+const open = () => openStore({ ...options, database });
 const arrivals = (ids: readonly number[], name = "fern") =>
   ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
 const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
@@ -197,7 +196,7 @@ describe("the tables", () => {
         WHERE table_schema = 'public' ORDER BY table_name, ordinal_position`,
       database,
     );
-  const connect = () => new Server(parseDatabaseUrl(database), false).open();
+  const connect = () => new Server(database, options).open();
   const early = {
     code: 1,
     err: "plant-store: The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.\n",

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { openStore } from "../src/storage/open-store.ts";
 import { Connections } from "../src/storage/postgres/connections.ts";
-import { parseDatabaseUrl } from "../src/storage/postgres/database-url.ts";
 import { PostgresPlants } from "../src/storage/postgres/postgres-plants.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import { eventually, kindsOf, post, startTestService } from "./harness.ts";
@@ -47,7 +46,7 @@ test("a server too slow for a full batch in one statement stores it in smaller o
   );
   // A statement may take 0.2 s here, and a batch needs twice as long.
   await using connections = new Connections({
-    server: new Server(parseDatabaseUrl(database), false),
+    server: new Server(database, options),
     count: 4,
     statementMsMax: 200,
   });

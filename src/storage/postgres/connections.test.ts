@@ -1,12 +1,14 @@
 import { expect, test } from "bun:test";
 import { Connections } from "./connections.ts";
-import { parseDatabaseUrl } from "./database-url.ts";
 import { ConnectionLost } from "./faults.ts";
 import { Server } from "./server.ts";
 
 test("work that runs out of time fails with the last reason, not with the lack of time", async () => {
   let attempts = 0;
-  const server = new Server(parseDatabaseUrl("postgres://one,two/plants"), false);
+  const server = new Server("postgres://one,two/plants", {
+    databasePassword: undefined,
+    allowUnsafeDatabase: false,
+  });
   server.findPrimary = () => {
     attempts++;
     return attempts === 1 ? Promise.reject(new ConnectionLost("read-only")) : new Promise(() => {});

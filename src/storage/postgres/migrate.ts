@@ -3,10 +3,41 @@ import type { Connection } from "./connection.ts";
 import { retryWaitMs } from "./connections.ts";
 import { DatabaseProblem } from "./database-url.ts";
 import { ConnectionLost, codeOf } from "./faults.ts";
-import { migrations as landed, type Migration } from "./migrations.ts";
+import tables from "./migrations/006-tables.sql" with { type: "text" };
 
 /** What may be done to the tables: create missing ones and upgrade older ones, only create them, or neither. */
 export type TableChanges = "upgrade" | "create" | "none";
+
+interface Migration {
+  readonly number: number;
+  readonly sql: string;
+  /** Columns that our tables have after it, by which a database is recognised. */
+  readonly columns: Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * In order; the table plant_store_schema has the number of the last one. The numbers 1 to 5 were used before 1.0.0, and are not
+ * used again: a database with one of them is recognised.
+ */
+export const migrations: readonly Migration[] = [
+  {
+    number: 6,
+    sql: tables,
+    columns: {
+      plants: ["id bigint", "name text", "tag text", "created_at_ms bigint", "created_by text"],
+      tokens: [
+        ...["digest text", "id text", "name text", "scopes text", "created_at_ms bigint"],
+        ...["expires_at_ms bigint", "revoked_at_ms bigint", "created_by text", "last_used_at_ms bigint"],
+        "rate_limit text",
+      ],
+      plant_store_nodes: ["node text", "seen_at_ms bigint"],
+      audit_trail: [
+        ...["id text", "at_ms bigint", "actor text", "action text", "subject text", "address text"],
+        "detail text",
+      ],
+    },
+  },
+];
 
 // A later migration may build an index on a large table.
 const migrateMsMax = 6 * 3_600_000;
@@ -36,11 +67,11 @@ const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
 export async function migrate(
   connection: Connection,
   changes: TableChanges,
-  migrations = landed,
+  known = migrations,
 ): Promise<void> {
-  const newest = migrations.at(-1)?.number ?? 0;
+  const newest = known.at(-1)?.number ?? 0;
   // Without a lock first: a node may have no privilege to change the schema.
-  const found = await schemaVersion(connection, migrations);
+  const found = await schemaVersion(connection, known);
   if (found === newest) return;
   refuseUnmigrated(found, changes);
   await connection.script(withoutTimeouts, migrateMsMax);
@@ -48,7 +79,7 @@ export async function migrate(
   for (;;) {
     await connection.script("BEGIN", migrateMsMax);
     const have = await readVersion(connection, lock).catch(whileLocked);
-    const next = migrations.find(({ number }) => number > have);
+    const next = known.find(({ number }) => number > have);
     if (next === undefined) break;
     await connection.script(next.sql, migrateMsMax);
     await connection.script(`UPDATE plant_store_schema SET version = ${next.number}; COMMIT`, migrateMsMax);
@@ -60,9 +91,9 @@ export async function migrate(
  * The number of the schema; 0 if there are no tables yet.
  * @throws DatabaseProblem the tables are from a newer version, or from before 1.0.0.
  */
-export async function schemaVersion(connection: Connection, migrations = landed): Promise<number> {
+export async function schemaVersion(connection: Connection, known = migrations): Promise<number> {
   const found = await readVersion(connection, version).catch(unlessMissing);
-  await refuseUnknown(connection, found, migrations);
+  await refuseUnknown(connection, found, known);
   return found;
 }
 
@@ -74,14 +105,14 @@ async function readVersion(connection: Connection, statement: { text: string }):
 async function refuseUnknown(
   connection: Connection,
   found: number,
-  migrations: readonly Migration[],
+  known: readonly Migration[],
 ): Promise<void> {
   if (found === 0) return;
-  if (found > (migrations.at(-1)?.number ?? 0))
+  if (found > (known.at(-1)?.number ?? 0))
     throw new DatabaseProblem(
       "The database was set up by a newer plant-store; use that version or a newer one.",
     );
-  const expected = migrations.find(({ number }) => number === found)?.columns;
+  const expected = known.find(({ number }) => number === found)?.columns;
   if (expected === undefined) throw earlyProblem();
   const rows = await connection.run(columnsOf, [Object.keys(expected)], migrateMsMax);
   const actual = new Set(rows.map(([column]) => column));

@@ -1,21 +1,12 @@
 import type { Store } from "../store.ts";
 import { Connections } from "./connections.ts";
-import { type DatabaseAddress, parseDatabaseUrl } from "./database-url.ts";
-import { ConnectionLost } from "./faults.ts";
 import type { TableChanges } from "./migrate.ts";
 import { PostgresArchive } from "./postgres-archive.ts";
 import { PostgresAudit } from "./postgres-audit.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 import { PostgresTokens } from "./postgres-tokens.ts";
 import { prepare } from "./prepare.ts";
-import { Server } from "./server.ts";
-
-export interface PostgresOptions {
-  /** The URL's own takes precedence. A function if it is read from a file for each connection. */
-  readonly databasePassword: string | (() => string) | undefined;
-  /** Whether to accept a server that acknowledges what a crash can lose. */
-  readonly allowUnsafeDatabase: boolean;
-}
+import { type PostgresOptions, Server } from "./server.ts";
 
 export interface OpeningEvents {
   /** Called with the reason for each failed attempt: unreachable, or another process is migrating. */
@@ -43,7 +34,6 @@ export class PostgresStore implements Store {
   readonly tokens: PostgresTokens;
   readonly audit: PostgresAudit;
   readonly archive: PostgresArchive;
-  readonly #address: DatabaseAddress;
   readonly #server: Server;
   readonly #writing: Connections;
   readonly #reading: Connections;
@@ -51,14 +41,7 @@ export class PostgresStore implements Store {
   readonly #closing = new AbortController();
   #opened: Promise<void> | undefined;
 
-  private constructor(
-    url: string,
-    { databasePassword, allowUnsafeDatabase }: PostgresOptions,
-    readRetryMsMax: number,
-  ) {
-    const parsed = parseDatabaseUrl(url);
-    this.#address = { ...parsed, password: parsed.password ?? passwordOf(databasePassword) };
-    const server = new Server(this.#address, allowUnsafeDatabase);
+  private constructor(server: Server, readRetryMsMax: number) {
     this.#server = server;
     this.#writing = new Connections({ server, count: batchesInFlightMax, statementMsMax: writeMsMax });
     this.#reading = new Connections({
@@ -77,15 +60,15 @@ export class PostgresStore implements Store {
 
   /** @throws DatabaseProblem it cannot be reached, or must not be used. */
   static async open(url: string, options: PostgresOptions, changes: TableChanges): Promise<PostgresStore> {
-    const store = new PostgresStore(url, options, readMsMax);
+    const store = new PostgresStore(new Server(url, options), readMsMax);
     await store.#prepare(changes, commandMsMax, () => {});
     return store;
   }
 
   /** Returns immediately, and opens the store once its server is reachable. Until then it is unavailable. */
   static start(url: string, options: PostgresOptions, events: OpeningEvents): PostgresStore {
-    const store = new PostgresStore(url, options, serviceReadRetryMsMax);
-    for (const warning of store.#address.warnings) events.onWarning(warning);
+    const store = new PostgresStore(new Server(url, options), serviceReadRetryMsMax);
+    for (const warning of store.#server.address.warnings) events.onWarning(warning);
     store.plants.suspend("the database has not answered yet");
     const opened = store.#prepare("upgrade", Number.POSITIVE_INFINITY, (reason) => {
       store.plants.suspend(reason);
@@ -112,22 +95,7 @@ export class PostgresStore implements Store {
   }
 
   #prepare(changes: TableChanges, timeoutMs: number, onWaiting: (reason: string) => void): Promise<void> {
-    const { password } = this.#address;
-    // Without a password, pg reads the password file of PostgreSQL.
-    const passwordMayChange = typeof password !== "string";
     const { signal } = this.#closing;
-    return prepare({ server: this.#server, changes, timeoutMs, passwordMayChange, onWaiting, signal });
+    return prepare({ server: this.#server, changes, timeoutMs, onWaiting, signal });
   }
-}
-
-// A file that is being replaced may be missing for a moment.
-export function passwordOf(password: PostgresOptions["databasePassword"]): DatabaseAddress["password"] {
-  if (typeof password !== "function") return password;
-  return () => {
-    try {
-      return password();
-    } catch (error) {
-      throw new ConnectionLost(error instanceof Error ? error.message : String(error));
-    }
-  };
 }

@@ -3,8 +3,8 @@ import type { Connection } from "./connection.ts";
 import { retryWaitMs } from "./connections.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
 import { codeOf, kindOf, reasonOf, sharedSessionReason } from "./faults.ts";
-import { migrate, type TableChanges } from "./migrate.ts";
-import type { Server } from "./server.ts";
+import { migrate, schemaVersion, type TableChanges } from "./migrate.ts";
+import { type PostgresOptions, Server } from "./server.ts";
 
 export interface Preparation {
   readonly server: Server;
@@ -12,8 +12,6 @@ export interface Preparation {
   readonly changes: TableChanges;
   /** After this long an unreachable server is a failure. A service waits indefinitely. */
   readonly timeoutMs: number;
-  /** Whether a wrong password is retried, because it is read from a file each time. */
-  readonly passwordMayChange: boolean;
   readonly onWaiting: (reason: string) => void;
   readonly signal: AbortSignal;
 }
@@ -23,6 +21,9 @@ const wrongPassword = "28P01";
 // Logins, roles, privileges, databases and settings that someone must fix first; sessions that a pooler shares.
 const needsAChange = /^(?:28...|3D000|42(?:501|704|P05)|22023|26000)$/;
 
+const about = {
+  text: `SELECT split_part(version(), ' on ', 1), current_user, has_schema_privilege(current_schema(), 'CREATE')`,
+};
 const setName = { text: "SELECT set_config('plant_store.session', $1, false)" };
 const readName = { text: "SELECT current_setting('plant_store.session', true)" };
 // FOR SHARE, which reads existing plants, needs UPDATE on plants too.
@@ -48,7 +49,7 @@ export async function prepare(preparation: Preparation): Promise<void> {
     try {
       return await prepareOnce(preparation);
     } catch (error) {
-      const fatal = problemOf(error, preparation.passwordMayChange);
+      const fatal = problemOf(error, preparation.server);
       if (fatal !== undefined) throw fatal;
       const reason = reasonOf(error);
       if (performance.now() > deadlineMs)
@@ -59,8 +60,33 @@ export async function prepare(preparation: Preparation): Promise<void> {
   }
 }
 
+/**
+ * Connects as a node does, changes nothing, and describes what it found.
+ * @throws DatabaseProblem it cannot be reached, or a node would refuse it.
+ */
+export async function diagnoseDatabase(url: string, options: PostgresOptions): Promise<string> {
+  const server = new Server(url, options);
+  let connection: Connection | undefined;
+  try {
+    connection = await server.open();
+    const [row = []] = await connection.run(about, [], checkMsMax);
+    const [version, role, mayCreate] = row;
+    const hasTables = (await schemaVersion(connection)) > 0;
+    if (hasTables) await expectPrivileges(connection);
+    else if (mayCreate !== "t")
+      throw new DatabaseProblem(`The database role ${role} lacks CREATE on the schema; grant it.`);
+    const tables = hasTables ? "has the tables" : "has no tables yet; the first start creates them";
+    return `${version} accepts writes and ${tables}; the role ${role} has the privileges`;
+  } catch (error) {
+    if (error instanceof DatabaseProblem) throw error;
+    throw new DatabaseProblem(`The database cannot be used: ${reasonOf(error)}.`);
+  } finally {
+    connection?.destroy();
+  }
+}
+
 /** @throws DatabaseMisuse the role of a node lacks a privilege on the tables, which exist. */
-export async function expectPrivileges(connection: Connection): Promise<void> {
+async function expectPrivileges(connection: Connection): Promise<void> {
   const rows = await connection.run(missing, [], checkMsMax);
   const lacks = rows.map(([, table, privilege]) => `${privilege} on the table ${table}`);
   if (lacks.length > 0)
@@ -86,7 +112,7 @@ async function expectOwnSessions(one: Connection, other: Connection): Promise<vo
   if (row?.[0] !== "one") throw new DatabaseMisuse(`The database cannot be used: ${sharedSessionReason}.`);
 }
 
-function problemOf(error: unknown, passwordMayChange: boolean): DatabaseProblem | undefined {
+function problemOf(error: unknown, { passwordMayChange }: Server): DatabaseProblem | undefined {
   if (error instanceof DatabaseProblem) return error;
   const code = codeOf(error);
   if (code === wrongPassword && passwordMayChange) return undefined;

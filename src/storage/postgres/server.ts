@@ -1,5 +1,5 @@
 import { Connection } from "./connection.ts";
-import { type DatabaseAddress, DatabaseMisuse, type Host } from "./database-url.ts";
+import { type DatabaseAddress, DatabaseMisuse, type Host, parseDatabaseUrl } from "./database-url.ts";
 import { ConnectionLost, mayRetry } from "./faults.ts";
 
 // A statement that waits longer than this for a lock fails with 55P03. Short, so that a locked row among a thousand, which is
@@ -23,15 +23,29 @@ const readOnlyCause = {
                 (SELECT source FROM pg_settings WHERE name = 'default_transaction_read_only')`,
 };
 
+export interface PostgresOptions {
+  /** The URL's own takes precedence. A function if it is read from a file for each connection. */
+  readonly databasePassword: string | (() => string) | undefined;
+  /** Whether to accept a server that acknowledges what a crash can lose. */
+  readonly allowUnsafeDatabase: boolean;
+}
+
 /** The server of a database URL: of its hosts, the one that accepts writes. */
 export class Server {
   readonly address: DatabaseAddress;
   readonly #allowUnsafe: boolean;
   #primary: Host | undefined;
 
-  constructor(address: DatabaseAddress, allowUnsafe: boolean) {
-    this.address = address;
-    this.#allowUnsafe = allowUnsafe;
+  /** @throws DatabaseMisuse the URL cannot be used. */
+  constructor(url: string, { databasePassword, allowUnsafeDatabase }: PostgresOptions) {
+    const parsed = parseDatabaseUrl(url);
+    this.address = { ...parsed, password: parsed.password ?? passwordOf(databasePassword) };
+    this.#allowUnsafe = allowUnsafeDatabase;
+  }
+
+  /** A password file is read for each connection; without a password, that of PostgreSQL. */
+  get passwordMayChange(): boolean {
+    return typeof this.address.password !== "string";
   }
 
   /**
@@ -120,4 +134,16 @@ async function readOnlyProblem(connection: Connection, timeoutMs: number): Promi
         "The database URL's options set default_transaction_read_only=on, so no plant can be stored; remove it.",
       )
     : new ConnectionLost(`${host}:${port} accepts no writes: default_transaction_read_only is on`);
+}
+
+// A file that is being replaced may be missing for a moment.
+function passwordOf(password: PostgresOptions["databasePassword"]): DatabaseAddress["password"] {
+  if (typeof password !== "function") return password;
+  return () => {
+    try {
+      return password();
+    } catch (error) {
+      throw new ConnectionLost(error instanceof Error ? error.message : String(error));
+    }
+  };
 }
