@@ -121,7 +121,7 @@ export async function startService(
     {
       ...shared,
       ...config.listen,
-      baseUrl: config.baseUrl?.href,
+      baseUrl: config.baseUrl,
       corsOrigins: config.corsOrigins,
       tls,
       connectionsMax: connections.publicMax,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mintSecret } from "../src/access/secret.ts";
-import { operatorRoutes } from "../src/operator/routes.ts";
-import { publicRoutes } from "../src/public/routes.ts";
+import { operatorRoutes } from "../src/operator/operator-listener.ts";
+import { publicRoutes } from "../src/public/public-listener.ts";
 import { onEveryEngine } from "./engines.ts";
 import { eventually, operatorToken, post, type TestService } from "./harness.ts";
 

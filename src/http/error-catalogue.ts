@@ -1,6 +1,7 @@
 import type { Denied } from "../access/gate.ts";
 import type { Rejected } from "../plants/intake.ts";
 import type { RefusalKind } from "../plants/refusals.ts";
+import type { RequestOutcome } from "../telemetry/counters.ts";
 import type { WireFault } from "./wire/wire-handlers.ts";
 
 export interface CatalogueEntry {
@@ -241,4 +242,15 @@ export const publicKinds = (Object.keys(catalogue) as ErrorKind[]).filter(
 
 export function statusOf(kind: ErrorKind): number {
   return Math.floor(catalogue[kind].error / 100);
+}
+
+/** For the duration of a request that gets this error. */
+export function outcomeOf(kind: ErrorKind): RequestOutcome {
+  if (kind === "id-conflict") return "conflict";
+  if (kind === "too-busy") return "busy";
+  const status = statusOf(kind);
+  if (status === 401 || status === 403) return "denied";
+  if (status === 429) return "rate_limited";
+  if (status === 503) return "unavailable";
+  return status < 500 ? "invalid" : "failed";
 }

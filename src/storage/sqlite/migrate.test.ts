@@ -7,8 +7,7 @@ import { join } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { backUp, restore } from "./maintenance/backup.ts";
 import { verify } from "./maintenance/verify.ts";
-import { migrate, refuseUnmigrated, schemaVersion } from "./migrate.ts";
-import { migrations } from "./migrations.ts";
+import { landed, migrate, refuseUnmigrated, schemaVersion } from "./migrate.ts";
 import { openDatabase } from "./open.ts";
 import { openReadOnly } from "./reading/open-read-only.ts";
 import { SqliteStore } from "./sqlite-store.ts";
@@ -20,8 +19,8 @@ const frozen: Readonly<Record<string, string>> = {
   "sqlite/migrations/006-tables.sql": "0dca19450c08ea980124842cc466016b1f415bd13189f0ee26651ed80869d1b3",
 };
 const storage = join(import.meta.dir, "..");
-const newest = migrations.at(-1)?.number ?? 0;
-const later = [...migrations, { number: newest + 1, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" }];
+const newest = landed.at(-1)?.number ?? 0;
+const later = [...landed, { number: newest + 1, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" }];
 
 function temporaryFolder(): { readonly path: string } & Disposable {
   const path = mkdtempSync(join(tmpdir(), "plant-store-"));
@@ -164,9 +163,8 @@ describe("migrations", () => {
       WITH RECURSIVE count (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count, (SELECT count(*) AS all_plants FROM plants) WHERE n < all_plants * 10000000) SELECT max(n) FROM count;`;
     const script = `
       import { Database } from "bun:sqlite";
-      import { migrate } from ${JSON.stringify(join(import.meta.dir, "migrate.ts"))};
-      import { migrations } from ${JSON.stringify(join(import.meta.dir, "migrations.ts"))};
-      migrate(new Database(${JSON.stringify(file)}, { safeIntegers: true }), "it", [...migrations, { number: ${newest + 1}, sql: ${JSON.stringify(slow)} }]);`;
+      import { landed, migrate } from ${JSON.stringify(join(import.meta.dir, "migrate.ts"))};
+      migrate(new Database(${JSON.stringify(file)}, { safeIntegers: true }), "it", [...landed, { number: ${newest + 1}, sql: ${JSON.stringify(slow)} }]);`;
     const child = Bun.spawn([process.execPath, "-e", script], { stdout: "inherit", stderr: "inherit" });
     const walBytes = () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     while (child.exitCode === null && walBytes() < 4_000_000) await Bun.sleep(5);

@@ -1,7 +1,18 @@
 import { Database } from "bun:sqlite";
 import { readPragma } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { migrations as landed, type Migration } from "./migrations.ts";
+import tables from "./migrations/006-tables.sql" with { type: "text" };
+
+interface Migration {
+  readonly number: number;
+  readonly sql: string;
+}
+
+/**
+ * In order; the file's user_version is the number of the last one that it has. The numbers 1 to 5 were used before 1.0.0, and
+ * are not used again: a file with one of them is recognised.
+ */
+export const landed: readonly Migration[] = [{ number: 6, sql: tables }];
 
 // "PLNT", in the file's header: distinguishes our files from other SQLite databases.
 const applicationId = 0x504c4e54;
