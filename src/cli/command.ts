@@ -1,6 +1,6 @@
 import type { ConfigSources } from "../config/read-config.ts";
-import type { SecretName, SettingName } from "../config/settings.ts";
-import type { Terminal } from "./terminal.ts";
+import { type SecretName, type SettingName, secrets, settings } from "../config/settings.ts";
+import { bold, formatColumns, type Terminal } from "./terminal.ts";
 
 /** A flag of one command that is not a setting. */
 export interface Flag {
@@ -41,4 +41,79 @@ export const jsonFlag: Flag = { help: "print JSON" };
 /** A command's own flags and those that every command has; the service has --log-level instead of --quiet. */
 export function flagsOf({ usage, flags }: Pick<Command, "usage" | "flags">): Readonly<Record<string, Flag>> {
   return usage === "serve" ? { ...flags } : { ...flags, quiet: { help: "print no messages but errors" } };
+}
+
+/** Every command on one screen of 80 columns. */
+export function generalHelp(commands: Readonly<Record<string, Command>>, colour: boolean): string {
+  return [
+    `${bold("plant-store", colour)}: a durable intake for plant records. Examples:`,
+    "",
+    "  plant-store serve                            run the service",
+    "  plant-store token create --name greenhouse   create a token for a client",
+    "",
+    bold("Commands", colour),
+    formatColumns(commandRows(commands), "  "),
+    "",
+    "plant-store COMMAND --help explains a command; README.md and docs/ have more.",
+    "",
+  ].join("\n");
+}
+
+/** The second words of the commands that begin with this one. */
+export function verbsOf(commands: Readonly<Record<string, Command>>, first: string): string[] {
+  return Object.keys(commands).flatMap((name) =>
+    name.startsWith(`${first} `) ? (name.split(" ")[1] ?? []) : [],
+  );
+}
+
+/** `create, list or revoke`. */
+export function eitherOf(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
+
+export function commandHelp(command: Command, colour: boolean): string {
+  const heading = (text: string) => bold(text, colour);
+  const commandFlags = Object.entries(flagsOf(command)).map(([name, { placeholder, help }]) => [
+    `--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`,
+    help,
+  ]);
+  const flags = [...commandFlags, ...settingRows((command.settings ?? []).map((name) => settings[name]))];
+  return [
+    `${heading(`plant-store ${command.usage}`)}: ${command.summary}`,
+    "",
+    heading("Examples"),
+    ...command.examples.map((example) => `  ${example}`),
+    ...(flags.length > 0 ? ["", heading("Flags"), formatColumns(flags, "  ")] : []),
+    ...secretLines(command.secrets, heading),
+    "",
+  ].join("\n");
+}
+
+function commandRows(commands: Readonly<Record<string, Command>>): string[][] {
+  const rows = Object.entries(commands).map(([name, { summary }]) => {
+    const [first = "", verb] = name.split(" ");
+    return [
+      first,
+      verb === undefined ? summary : `${eitherOf(verbsOf(commands, first))} a ${first}`,
+    ] as const;
+  });
+  // The commands of `token` share a row.
+  return [...new Map(rows)];
+}
+
+function secretLines(used: Command["secrets"] = {}, heading: (text: string) => string): string[] {
+  const rows = Object.entries(used).map(([name, help]) => [secrets[name as SecretName], help]);
+  if (rows.length === 0) return [];
+  return [
+    "",
+    `${heading("Environment")} (with _FILE added to its name, a variable names a file to read)`,
+    formatColumns(rows, "  "),
+  ];
+}
+
+function settingRows(all: readonly (typeof settings)[keyof typeof settings][]): string[][] {
+  return all.map(({ flag, placeholder, help, default: text }) => [
+    `--${flag} ${placeholder}`,
+    `${help}${text === "" ? "" : ` (${text})`}`,
+  ]);
 }

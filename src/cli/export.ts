@@ -1,3 +1,4 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { readConfig } from "../config/read-config.ts";
 import { parseChoice } from "../config/values.ts";
@@ -6,12 +7,13 @@ import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
-import { OutputFile } from "./output-file.ts";
+import { cannotBe } from "./local-files.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { formatBytes, formatCount, formatPlants, showProgress } from "./progress-line.ts";
 import { interruptedCode, type Terminal } from "./terminal.ts";
 
 const pageRows = 5000;
+const fileMode = 0o600;
 const endings: Readonly<Record<string, (typeof exportFormatNames)[number]>> = { csv: "csv", json: "json" };
 
 export const exportPlants: Command = {
@@ -91,4 +93,56 @@ function writerTo(file: OutputFile | undefined, terminal: Terminal): (text: stri
     file.write(text);
     return true;
   };
+}
+
+/** A file that appears under its name, replacing any other, only once it is complete and on disk. */
+class OutputFile implements Disposable {
+  readonly path: string;
+  readonly #partial: string;
+  readonly #file: number;
+  #open = true;
+  bytes = 0;
+
+  /** @throws FileProblem */
+  constructor(path: string) {
+    this.path = path;
+    this.#partial = `${path}.partial`;
+    this.#file = this.#attempt(() => {
+      // What an interrupted export left. A symbolic link is replaced, not followed.
+      rmSync(this.#partial, { force: true });
+      return openSync(this.#partial, "wx", fileMode);
+    });
+  }
+
+  /** @throws FileProblem */
+  write(text: string): void {
+    this.bytes += Buffer.byteLength(text);
+    this.#attempt(() => writeFileSync(this.#file, text));
+  }
+
+  /** @throws FileProblem */
+  finish(): void {
+    this.#attempt(() => fsyncSync(this.#file));
+    this.#close();
+    this.#attempt(() => renameSync(this.#partial, this.path));
+  }
+
+  /** Removes it unless it is finished. */
+  [Symbol.dispose](): void {
+    this.#close();
+    rmSync(this.#partial, { force: true });
+  }
+
+  #close(): void {
+    if (this.#open) closeSync(this.#file);
+    this.#open = false;
+  }
+
+  #attempt<Result>(work: () => Result): Result {
+    try {
+      return work();
+    } catch (error) {
+      throw cannotBe("written", this.path, error);
+    }
+  }
 }

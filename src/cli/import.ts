@@ -20,10 +20,8 @@ import {
   type Target,
 } from "./import/import-rows.ts";
 import { openInput } from "./import/input.ts";
-import { progressLine } from "./import/progress-bar.ts";
 import { RefusedFile } from "./import/refused-file.ts";
-import { reportJson, reportText } from "./import/report.ts";
-import { Tally } from "./import/tally.ts";
+import { progressLine, reportJson, reportText, Tally } from "./import/report.ts";
 import { isSameFile } from "./local-files.ts";
 import { redraw } from "./progress-line.ts";
 import { interruptedCode, printJson, type Terminal, UsageError } from "./terminal.ts";

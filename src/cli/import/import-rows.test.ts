@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { ServiceRefused } from "../../client/plant-store-client.ts";
 import { FormatError, type InputRow } from "../../files/input-row.ts";
 import { importRows } from "./import-rows.ts";
-import { type RowOutcome, Tally } from "./tally.ts";
+import { type RowOutcome, Tally } from "./report.ts";
 
 const noStop = {
   requested: undefined,

@@ -9,7 +9,7 @@ import { withRowPosition } from "../../files/row-message.ts";
 import { parseNewPlant } from "../../plants/parse-new-plant.ts";
 import { Refusal } from "../../plants/refusals.ts";
 import { FileProblem } from "../local-files.ts";
-import type { RowOutcome, Tally } from "./tally.ts";
+import type { RowOutcome, Tally } from "./report.ts";
 
 /** What becomes of a valid row. It never rejects: a failure is an outcome. */
 export type CreateRow = (row: InputRow) => Promise<RowOutcome>;

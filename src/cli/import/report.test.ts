@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { progressLine } from "./progress-bar.ts";
+import { progressLine } from "./report.ts";
 
 const half = { sizeBytes: 1000, readBytes: 500 };
 const tally = { rows: 1_234_567, refused: 0, seconds: 61, rowsPerSecond: 20_239 };
