@@ -301,5 +301,6 @@ function rootMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause instanceof Error) return rootMessage(error.cause);
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
-  return error.message || code || error.name;
+  // Bun ends its message with a question.
+  return error.message.replace(/\. Is the computer able[^.]*\?$/, "") || code || error.name;
 }
