@@ -2,7 +2,8 @@
 // Not among the tests of `npm test`: Prometheus waits five seconds before its first scrape.
 import { expect, test } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { eventually, operatorToken, post, startTestService, temporaryFolder } from "./harness.ts";
 import { alertRules, dashboardQueries } from "./monitoring-files.ts";
@@ -82,4 +83,80 @@ test.skipIf(isMissing)(`a real Prometheus scrapes the metrics and runs every que
   }
   for (const { expr } of alertRules()) expect((await prometheus.query(expr)).status).toBe("success");
   expect(await sampleOf('count(ALERTS{alertstate="firing"})')).toBe(undefined as never);
+});
+
+/** A mail server that accepts everything, without TLS and authentication, as msmtpd does. */
+async function startMailServer() {
+  let received = "";
+  const server = createServer((socket) => {
+    let inMail = false;
+    const reply = (text: string) => socket.write(`${text}\r\n`);
+    let rest = "";
+    reply("220 ready");
+    socket.on("data", (chunk) => {
+      const lines = (rest + chunk).split("\r\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        received += `${line}\n`;
+        if (inMail && line !== ".") continue;
+        if (line === "DATA") reply("354 go on");
+        else reply(line.startsWith("QUIT") ? "221 bye" : "250 ok");
+        inMail = line === "DATA";
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    received: () => received,
+    [Symbol.dispose]: () => void server.close(),
+  };
+}
+
+const alertmanager = "prometheus-alertmanager";
+const noAlertmanager = spawnSync(alertmanager, ["--version"]).status !== 0;
+const unavailable = noAlertmanager ? ` (skipped: ${alertmanager} is not installed)` : "";
+
+test.skipIf(noAlertmanager)(`a real Alertmanager mails an alert, as documented${unavailable}`, async () => {
+  using mail = await startMailServer();
+  using folder = temporaryFolder();
+  const page = readFileSync(join(import.meta.dir, "../docs/monitor.md"), "utf8");
+  const [, config = ""] = /alertmanager\.yml <<'END'\n([\s\S]+?)END\n/.exec(page) ?? [];
+  const file = join(folder.path, "alertmanager.yml");
+  // It would wait for half a minute for further alerts of the group.
+  const here = config
+    .replace("127.0.0.1:25", `127.0.0.1:${mail.port}`)
+    .replace("{ receiver", "{ group_wait: 0s, receiver");
+  writeFileSync(file, here);
+  const process = spawn(alertmanager, [
+    `--config.file=${file}`,
+    `--storage.path=${folder.path}`,
+    "--web.listen-address=127.0.0.1:0",
+    "--cluster.listen-address=",
+  ]);
+  let output = "";
+  process.stderr.on("data", (text) => {
+    output += text;
+  });
+  const ended = new Promise((resolve) => process.on("close", resolve));
+  try {
+    const address = () => /"?Listening on"? address=(\S+)/.exec(output)?.[1];
+    await eventually(() => address() !== undefined, 60_000);
+    const alert = {
+      labels: { alertname: "PlantStoreDown", instance: "here" },
+      annotations: { summary: "gone" },
+    };
+    const { status } = await fetch(`http://${address()}/api/v2/alerts`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify([alert]),
+    });
+    expect(status).toBe(200);
+    await eventually(() => mail.received().includes("\n.\n"), 60_000);
+    expect(mail.received()).toContain("RCPT TO:<you@example.org>");
+    expect(mail.received()).toMatch(/^Subject: \[FIRING:1\] PlantStoreDown/m);
+  } finally {
+    process.kill("SIGKILL");
+    await ended;
+  }
 });
