@@ -57,7 +57,7 @@ testBuilt("its bill of materials and the checksums are beside it", () => {
   const bill = JSON.parse(readFileSync(`${executable}.cdx.json`, "utf8"));
   const names = bill.components.map(({ name }: { name: string }) => name);
   // From the service, a thread and the console.
-  expect(names).toEqual(expect.arrayContaining(["pg", "jose", "preact", "uplot"]));
+  expect(names).toEqual(expect.arrayContaining(["pg", "jose", "preact"]));
   expect(names.filter((name: string) => name.startsWith("bun-"))).toHaveLength(1);
   const sums = readFileSync(join(folder, "SHA256SUMS"), "utf8").trim().split("\n");
   for (const file of ["plant-store", "plant-store.cdx.json", "plant-store.licences.txt"]) {

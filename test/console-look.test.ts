@@ -17,99 +17,166 @@ afterAll(() => expect(session.pageErrors.filter((error) => !crashes.includes(err
 
 const rows = (page: Page) => page.locator(".rows .row");
 
-/** Every text that a canvas draws, and where it starts. */
-const recordLabels = `
-  globalThis.labels = [];
-  const { fillText } = CanvasRenderingContext2D.prototype;
-  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-    const width = this.measureText(text).width;
-    const start = this.textAlign === "right" ? x - width : this.textAlign === "center" ? x - width / 2 : x;
-    const matrix = this.getTransform();
-    labels.push({ text, from: matrix.e + start, to: matrix.e + start + width, canvas: this.canvas.width });
-    return fillText.apply(this, arguments);
-  };`;
-
-interface Label {
-  readonly text: string;
-  readonly from: number;
-  readonly to: number;
-  readonly canvas: number;
-}
-
 type ChangeOverview = (overview: Overview) => unknown;
 // biome-ignore lint/suspicious/noExplicitAny: the response of the operator API
 type Overview = any;
 
-/** Loads the overview with other figures. */
-async function reloadWith(page: Page, change: ChangeOverview): Promise<void> {
+/** Loads the overview with other figures, and another age of the first plant. */
+async function reloadWith(page: Page, change: ChangeOverview, firstMinutes = 60 * 24 * 30): Promise<void> {
   await page.unrouteAll();
+  await page.route("**/api/plants?order=oldest&limit=1", (route) =>
+    route.fulfill({ json: { plants: [{ createdAt: isoBefore(firstMinutes) }] } }),
+  );
   await page.route("**/api/overview", async (route) => {
     const overview = await (await route.fetch()).json();
     change(overview);
     await route.fulfill({ json: overview });
   });
   await page.reload();
-  await eventually(async () => (await page.evaluate<number>("labels.length")) > 0);
+  await page.locator(".ticks span").first().waitFor();
 }
 
-test(
-  "the chart has complete labels, a minute at the point, a week, and refusals by reason",
-  async () => {
-    const page = await open("/");
-    await page.locator(".chart canvas").waitFor();
-    await page.getByRole("button", { name: "7 d" }).waitFor();
-    const ranges = ["1 h", "3 h", "24 h", "7 d"];
-    expect(await page.locator(".choice button").allTextContents()).toEqual(ranges);
-    const box = await page.locator(".chart-holder").boundingBox();
-    if (box === null) throw new Error("there is no chart");
-    const xPx = box.x + box.width * 0.8;
-    await page.mouse.move(xPx, box.y + box.height / 2);
-    await page.locator(".chart-tip").waitFor();
-    expect(await page.locator(".chart-tip").textContent()).toMatch(/^\d\d:\d\d\d+ created0 refused$/);
-    const tip = await page.locator(".chart-tip").boundingBox();
-    expect(Math.abs((tip?.x ?? 0) + (tip?.width ?? 0) - xPx)).toBeLessThan(40);
+const isoBefore = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+const widthsPx = [360, 768, 1024, 1280, 1440, 2560];
 
-    await page.addInitScript(recordLabels);
-    for (const [creates, width] of [
-      [640_000, 1280],
-      [25_000, 2560],
-      [1, 1280],
-    ] as const) {
-      await page.setViewportSize({ width, height: 900 });
+describe("the chart", () => {
+  const textsOf = (page: Page, selector: string) => page.locator(selector).allTextContents();
+
+  test(
+    "has a minute at the point, four ranges, and refusals by reason",
+    async () => {
+      const page = await open("/");
+      await page.getByRole("button", { name: "7 d" }).waitFor();
+      expect(await textsOf(page, ".choice button")).toEqual(["1 h", "3 h", "24 h", "7 d"]);
+      const box = await page.locator(".plot").boundingBox();
+      if (box === null) throw new Error("there is no chart");
+      const xPx = box.x + box.width * 0.8;
+      await page.mouse.move(xPx, box.y + box.height / 2);
+      await page.locator(".chart-tip").waitFor();
+      expect(await page.locator(".chart-tip").textContent()).toMatch(
+        /^\d\d:\d\d\d+ createdrefusals unknown$/,
+      );
+      const tip = await page.locator(".chart-tip").boundingBox();
+      expect(Math.abs((tip?.x ?? 0) + (tip?.width ?? 0) - xPx)).toBeLessThan(40);
       await reloadWith(page, (overview) => {
-        overview.perMinute.creates.fill(creates);
-        overview.perMinute.refusals.fill(2);
-        // The current hour has fewer so far: the chart leaves it out, but nothing that was refused.
+        // The current hour has fewer so far: the line ends before it, and nothing is left out of the sums.
         overview.perHour.creates.fill(5).splice(-1, 1, 1);
         overview.perHour.refusals.fill(0).splice(-1, 1, 3);
-        overview.store.lastBackupAt = new Date(Date.now() - 3 * 3_600_000).toISOString();
+        overview.store.lastBackupAt = isoBefore(180);
         overview.refusals = [{ error: 40020, reason: "conflict", count: 3 }];
       });
-      const labels = await page.evaluate<readonly Label[]>("labels");
-      const cut = labels.filter(({ from, to, canvas }) => from < 0 || to > canvas);
-      expect({ creates, width, cut }).toEqual({ creates, width, cut: [] });
-      const counts = [...new Set(labels.map(({ text }) => text).filter((text) => !text.includes(":")))];
-      if (creates === 1) expect(counts.toSorted()).toEqual(["0", "1", "2", "3", "4"]);
-      if (creates === 640_000) expect(counts).toContain("400K");
-    }
-    await page.getByText("40020 conflict").waitFor();
-    await page.getByText("Refused per minute").waitFor();
-    await page.getByText("Last backup 3 hours ago").waitFor();
-    await page.getByRole("button", { name: "7 d" }).click();
-    await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
-    expect(await page.locator(".legend").textContent()).toMatch(/^Created 835Refused 3 since the start/);
-  },
-  testMs,
-);
-
-test("the console loads in a browser whose language is not a language tag", async () => {
-  const page = await open("/", { token: "" });
-  await page.addInitScript(
-    'Object.defineProperty(Navigator.prototype, "language", { get: () => "C", configurable: true })',
+      await page.getByText("40020 conflict").waitFor();
+      await page.getByText("Refused per minute").waitFor();
+      await page.getByText("Last backup 3 hours ago").waitFor();
+      await page.getByRole("button", { name: "7 d" }).click();
+      await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
+      expect(await page.locator(".legend").textContent()).toMatch(/^Created 836Refused 3 since the start/);
+      expect(await partOf(page, ".band.created path:not(.area)")).toEqual({ from: 0, until: 0.99 });
+    },
+    testMs,
   );
-  await page.reload();
-  await page.getByLabel("Token").waitFor();
+
+  test(
+    "is as wide as its card, with dates, and no label is cut, at every width",
+    async () => {
+      const page = await open("/");
+      for (const creates of [640_000, 1])
+        for (const width of widthsPx) {
+          await page.setViewportSize({ width, height: 900 });
+          await reloadWith(page, (overview) => {
+            for (const counts of [overview.perMinute, overview.perHour]) counts.creates.fill(creates);
+          });
+          for (const range of ["1 h", "3 h", "24 h", "7 d"]) {
+            await page.getByRole("button", { name: range }).click();
+            const { cut, overlapping, excessPx } = await page.evaluate<ChartLook>(chartLook);
+            expect([width, range, cut, overlapping]).toEqual([width, range, [], []]);
+            expect(Math.abs(excessPx)).toBeLessThan(1);
+            const counts = await textsOf(page, ".band.created .grid-line");
+            const expected =
+              creates === 1 ? ["1 ", "2 ", "3 ", "4 created"] : ["200K ", "400K ", "600K ", "800K created"];
+            expect(counts).toEqual(expected);
+            const dates = (await textsOf(page, ".ticks span")).filter((text) => /^\d+ [A-Z]\w+$/.test(text));
+            if (range === "7 d") expect(dates.length).toBeGreaterThan(2);
+            if (range === "24 h") expect(dates).toHaveLength(1);
+          }
+        }
+    },
+    3 * testMs,
+  );
+
+  test(
+    "has refusals in a band of their own, with a scale of its own, also beside many creates",
+    async () => {
+      const page = await open("/");
+      await reloadWith(page, (overview) => {
+        overview.perMinute.creates.fill(640_000);
+        overview.perMinute.refusals.fill(1).splice(-1, 1, 2);
+        overview.startedAt = isoBefore(600);
+      });
+      expect(await textsOf(page, ".band.refused .grid-line")).toEqual(["2 refused"]);
+      const created = await page.locator(".band.created").boundingBox();
+      const bars = await page.locator(".bars-of").boundingBox();
+      expect(bars?.y).toBeGreaterThan((created?.y ?? 0) + (created?.height ?? 0));
+      expect(bars?.height).toBeGreaterThan(40);
+    },
+    testMs,
+  );
+
+  test(
+    "draws nothing before the first plant, and no refusals before the service started",
+    async () => {
+      const page = await open("/");
+      await reloadWith(
+        page,
+        (overview) => {
+          overview.perMinute.creates.fill(0);
+          overview.perMinute.refusals.fill(0);
+          overview.startedAt = isoBefore(60);
+        },
+        120,
+      );
+      expect(await partOf(page, ".band.created path:not(.area)")).toEqual({ from: 0.33, until: 1 });
+      expect(await partOf(page, ".band.refused path:first-child")).toEqual({ from: 0.66, until: 1 });
+      expect(await partOf(page, ".kpi-rate path:not(.area)")).toEqual({ from: 0.32, until: 1 });
+      const box = await page.locator(".plot").boundingBox();
+      await page.mouse.move((box?.x ?? 0) + 20, (box?.y ?? 0) + 60);
+      expect(await page.locator(".chart-tip").textContent()).toMatch(/no plant yetrefusals unknown$/);
+    },
+    testMs,
+  );
+
+  /** The part of its band's or trend's width that a path covers, rounded down to hundredths. */
+  const partOf = (page: Page, path: string) =>
+    page.locator(path).evaluate((element) => {
+      const own = element.getBoundingClientRect();
+      const all = element.parentElement?.getBoundingClientRect() ?? own;
+      const part = (px: number): number => Math.floor(((px - all.left) / all.width) * 100 + 0.5) / 100;
+      return { from: part(own.left), until: part(own.right) };
+    });
 });
+
+interface ChartLook {
+  /** Labels that reach past the card. */
+  readonly cut: readonly string[];
+  /** Labels of the time axis that overlap. */
+  readonly overlapping: readonly string[];
+  /** By how much the plot is narrower or wider than what is above it. */
+  readonly excessPx: number;
+}
+
+const chartLook = `(() => {
+  const boxOf = (element) => element.getBoundingClientRect();
+  const plot = boxOf(document.querySelector(".plot"));
+  const head = boxOf(document.querySelector(".panel:has(.plot) .card-head"));
+  const labels = [...document.querySelectorAll(".ticks span, .grid-line > span")];
+  const ticks = [...document.querySelectorAll(".ticks span")];
+  const textsOf = (elements) => elements.map((element) => element.textContent);
+  return {
+    cut: textsOf(labels.filter((label) => boxOf(label).left < plot.left - 1 || boxOf(label).right > plot.right + 1)),
+    overlapping: textsOf(ticks.filter((tick, at) => at > 0 && boxOf(tick).left < boxOf(ticks[at - 1]).right + 4)),
+    excessPx: plot.width - head.width,
+  };
+})()`;
 
 describe("the table", () => {
   test(
@@ -332,7 +399,6 @@ test(
     await longNamed.locator(".who").getByText(longName).waitFor();
     await expectAtEveryWidth(longNamed, "document.documentElement.scrollWidth <= innerWidth");
     const page = await open("/");
-    await page.addInitScript(recordLabels);
     await page.route("**/api/plants?limit=10", async (route) => {
       const { plants } = (await (await route.fetch()).json()) as { plants: object[] };
       const json = { plants: plants.map((plant) => ({ ...plant, createdAt: "2025-11-15T23:59:00Z" })) };
@@ -402,7 +468,7 @@ test(
 
 async function expectAtEveryWidth(page: Page, condition: string): Promise<void> {
   const wrong: number[] = [];
-  for (const width of [360, 768, 1024, 1280, 1440, 2560]) {
+  for (const width of widthsPx) {
     await page.setViewportSize({ width, height: 800 });
     if (!(await page.evaluate<boolean>(condition))) wrong.push(width);
   }

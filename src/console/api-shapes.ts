@@ -31,6 +31,8 @@ export interface Me {
 export interface Overview {
   // A value that is currently unavailable is omitted.
   readonly total?: string;
+  /** Not of this response; undefined while the store is empty. */
+  readonly firstPlantAt?: string | undefined;
   readonly perMinute?: CountsOverTime;
   readonly perHour?: CountsOverTime;
   /** Since the start of the service, as are those over time. */
@@ -60,7 +62,7 @@ export interface FsyncTimes {
 export interface CountsOverTime {
   readonly from: string;
   readonly creates: readonly number[];
-  readonly refusals?: readonly number[];
+  readonly refusals: readonly number[];
 }
 
 export interface RefusalCount {

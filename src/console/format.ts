@@ -31,6 +31,7 @@ export function formatPlural(value: number, one: string, many = `${one}s`): stri
 }
 
 export function formatRate(perSecond: number): string {
+  if (perSecond > 0 && perSecond < 0.05) return "< 0.1";
   return perSecond >= 10 || perSecond === 0 ? formatCount(perSecond) : perSecond.toFixed(1);
 }
 

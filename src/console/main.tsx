@@ -1,11 +1,8 @@
-// First: the other modules need it when they load.
-import "./valid-language.ts";
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { takeSignInResponse } from "./identity-provider.ts";
 import { CrashBoundary } from "./parts/crash-boundary.tsx";
 import { applyTheme } from "./parts/theme.tsx";
-import "uplot/dist/uPlot.min.css";
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/controls.css";

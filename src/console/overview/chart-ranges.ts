@@ -1,5 +1,8 @@
 import type { CountsOverTime, Overview } from "../api-shapes.ts";
 
+/** How many in one step; undefined if that is not known, or could not be any. */
+export type Count = number | undefined;
+
 /** What the chart can show: a time range, and the counts in it. */
 export interface ChartRange {
   readonly label: string;
@@ -7,12 +10,13 @@ export interface ChartRange {
   readonly period: string;
   readonly unit: "minute" | "hour";
   /** The start of each minute or hour, in seconds. */
-  readonly times: number[];
-  readonly creates: number[];
-  /** Undefined if the service does not report them. */
-  readonly refusals: number[] | undefined;
-  /** All refusals of the range, those of the current step included. */
-  readonly refused: number;
+  readonly times: readonly number[];
+  /** Undefined before the first plant. */
+  readonly creates: readonly Count[];
+  /** Those to draw: not the current step while it has fewer than the one before, which would look like a drop. */
+  readonly drawn: readonly Count[];
+  /** Undefined before the service started: earlier ones are not known. */
+  readonly refusals: readonly Count[];
 }
 
 const minuteSeconds = 60;
@@ -25,34 +29,47 @@ const ranges = [
 ] as const;
 
 /** The ranges that the service has counts for. */
-export function chartRanges({ perMinute, perHour }: Overview): readonly ChartRange[] {
+export function chartRanges(overview: Overview): readonly ChartRange[] {
   return ranges.flatMap(({ label, period, unit, steps }) => {
-    const counts = unit === "minute" ? perMinute : perHour;
+    const counts = unit === "minute" ? overview.perMinute : overview.perHour;
     if (counts === undefined || counts.creates.length < steps) return [];
-    return [{ label, period, unit, ...lastSteps(counts, unit, steps) }];
+    return [{ label, period, unit, ...lastSteps(counts, overview, unit, steps) }];
   });
 }
 
-/** Whether refusals are counted for a part of the range only: what was refused before the service started is not known. */
+/** Whether refusals are counted for a part of the range only. */
 export function startedWithin({ times }: ChartRange, startedAt: string): boolean {
-  return new Date(startedAt).getTime() / 1000 > (times[0] ?? 0);
+  return seconds(startedAt) > (times[0] ?? 0);
 }
 
-function lastSteps({ from, creates, refusals }: CountsOverTime, unit: "minute" | "hour", steps: number) {
+function lastSteps(
+  { from, creates, refusals }: CountsOverTime,
+  { firstPlantAt, startedAt }: Overview,
+  unit: "minute" | "hour",
+  steps: number,
+) {
   const stepSeconds = unit === "minute" ? minuteSeconds : hourSeconds;
-  const start = new Date(from).getTime() / 1000;
-  // The current step is incomplete, and would look like a drop to zero.
-  const current = creates.at(-1) ?? 0;
-  const end = current < (creates.at(-2) ?? 0) ? creates.length - 1 : creates.length;
-  const begin = Math.max(0, end - steps);
-  return {
-    times: Array.from({ length: end - begin }, (_, step) => start + (begin + step) * stepSeconds),
-    creates: creates.slice(begin, end),
-    refusals: refusals?.slice(begin, end),
-    refused: sum(refusals?.slice(begin) ?? []),
+  const begin = creates.length - steps;
+  const times = Array.from({ length: steps }, (_, step) => seconds(from) + (begin + step) * stepSeconds);
+  const since = (iso: string | undefined, counts: readonly number[]): readonly Count[] => {
+    const known = iso === undefined ? 0 : seconds(iso);
+    return times.map((time, step) => (time + stepSeconds > known ? counts[begin + step] : undefined));
   };
+  const shown = since(firstPlantAt, creates);
+  const isDrop = (shown.at(-1) ?? 0) < (shown.at(-2) ?? 0);
+  const drawn = isDrop ? shown.with(-1, undefined) : shown;
+  return { times, creates: shown, drawn, refusals: since(startedAt, refusals) };
 }
 
-export function sum(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0);
+export function sum(counts: readonly Count[]): number {
+  return counts.reduce<number>((total, count) => total + (count ?? 0), 0);
+}
+
+/** The highest count, or 0. */
+export function peak(counts: readonly Count[]): number {
+  return counts.reduce<number>((highest, count) => Math.max(highest, count ?? 0), 0);
+}
+
+function seconds(iso: string): number {
+  return new Date(iso).getTime() / 1000;
 }

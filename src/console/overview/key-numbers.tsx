@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
 import { formatBytes, formatCount, formatRate, formatShare } from "../format.ts";
-import { type ChartRange, startedWithin, sum } from "./chart-ranges.ts";
+import { type ChartRange, type Count, peak, startedWithin, sum } from "./chart-ranges.ts";
 import { Trend } from "./trend.tsx";
 
 const countUpMs = 450;
@@ -31,11 +31,11 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
         id="rate"
         title="Created per second"
         value={ratePerSecond === undefined ? undefined : formatRate(ratePerSecond)}
-        note={recent && `peak ${formatRate(Math.max(...recent.creates) / 60)} in ${recent.label}`}
+        note={recent && `peak ${formatRate(peak(recent.creates) / 60)} in ${recent.label}`}
       >
-        {recent && <Trend values={recent.creates} />}
+        {recent && <Trend values={recent.drawn} />}
       </Kpi>
-      {recent?.refusals && <Refused recent={recent} refusals={recent.refusals} startedAt={startedAt} />}
+      {recent && <Refused recent={recent} startedAt={startedAt} />}
       {store.diskFreeBytes !== undefined && (
         <Kpi id="disk" title="Disk space free" value={formatBytes(store.diskFreeBytes)}>
           <DiskMeter bytes={(store.bytes ?? 0) + (store.walBytes ?? 0)} free={store.diskFreeBytes} />
@@ -47,20 +47,19 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
 
 interface RefusedProps {
   readonly recent: ChartRange;
-  readonly refusals: number[];
   readonly startedAt: string;
 }
 
-function Refused({ recent, refusals, startedAt }: RefusedProps) {
+function Refused({ recent, startedAt }: RefusedProps) {
   const period = startedWithin(recent, startedAt) ? "since the start" : `in ${recent.label}`;
   return (
     <Kpi
       id="refused"
       title="Refused per minute"
-      value={formatCount(refusals.at(-1) ?? 0)}
-      note={`${formatCount(recent.refused)} ${period}`}
+      value={formatCount(recent.refusals.at(-1) ?? 0)}
+      note={`${formatCount(sum(recent.refusals))} ${period}`}
     >
-      <Trend values={refusals} kind="refused" />
+      <Trend values={recent.refusals} kind="refused" />
     </Kpi>
   );
 }
@@ -131,7 +130,10 @@ function DiskMeter({ bytes, free }: { readonly bytes: number; readonly free: num
 }
 
 /** Running sums: how the total grew. */
-function running(counts: readonly number[]): readonly number[] {
+function running(counts: readonly Count[]): readonly Count[] {
   let total = 0;
-  return counts.map((count) => (total += count));
+  return counts.map((count) => {
+    total += count ?? 0;
+    return count === undefined ? undefined : total;
+  });
 }

@@ -1,103 +1,181 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import UPlot from "uplot";
-import { formatCount, formatPlural } from "../format.ts";
-import { useThemeVersion } from "../parts/theme.tsx";
-import { chartOptions, chartSize, formatStep } from "./chart-options.ts";
-import { type ChartRange, startedWithin, sum } from "./chart-ranges.ts";
+import { formatAxis, formatCount, formatPlural } from "../format.ts";
+import { formatStep, type Scale, scaleOf, timeTicks } from "./chart-axes.ts";
+import { type ChartRange, type Count, peak, startedWithin, sum } from "./chart-ranges.ts";
 
 interface RateChartProps {
   readonly range: ChartRange;
   readonly startedAt: string;
 }
 
-interface Hovered {
-  readonly index: number;
-  readonly leftPx: number;
-  readonly topPx: number;
-}
+const createdLines = 4;
+const noScale: Scale = [0];
+const barPxMin = 2;
+const barPxMax = 8;
+// Of a step's width.
+const barShare = 0.6;
+// A label this close to an end would reach past it.
+const labelEdgePx = 24;
 
-/** Plants created, and refused if the service counts them, over time. */
+/** Plants created over time, and what was refused, in a band of its own with its own scale. */
 export function RateChart({ range, startedAt }: RateChartProps) {
-  const container = useRef<HTMLDivElement>(null);
-  const chart = useRef<UPlot>(undefined);
-  const [hovered, setHovered] = useState<Hovered>();
-  const themeVersion = useThemeVersion();
-  const latest = useRef(range);
-  latest.current = range;
-  const hasRefusals = range.refusals !== undefined;
-
-  useEffect(() => {
-    const element = container.current;
-    if (element === null) return;
-    const onHover = (plot: UPlot): void => setHovered(hoveredPoint(plot));
-    const plot = new UPlot(chartOptions(element, hasRefusals, onHover), dataOf(latest.current), element);
-    chart.current = plot;
-    let frame = 0;
-    const observer = new ResizeObserver(() => {
-      cancelAnimationFrame(frame);
-      // Not now: on a phone the height changes too, which a browser reports as an error of the observer.
-      frame = requestAnimationFrame(() => plot.setSize(chartSize(element)));
-    });
-    observer.observe(element);
-    return () => {
-      cancelAnimationFrame(frame);
-      observer.disconnect();
-      plot.destroy();
-    };
-  }, [themeVersion, hasRefusals]);
-  useEffect(() => chart.current?.setData(dataOf(range)), [range]);
-
-  const created = sum(range.creates);
-  const summary = `In the ${range.period}, ${formatPlural(created, "plant")} ${created === 1 ? "was" : "were"} created, at most ${formatCount(Math.max(...range.creates))} per ${range.unit}.`;
+  const plot = useRef<HTMLDivElement>(null);
+  const widthPx = useWidth(plot);
+  const [hovered, setHovered] = useState<number>();
+  const { times, creates, drawn, refusals, unit } = range;
+  const last = Math.max(times.length - 1, 1);
+  const created = sum(creates);
+  const most = formatCount(peak(creates));
+  const barPx = Math.min(barPxMax, Math.max(barPxMin, (widthPx / last) * barShare));
   return (
     <figure class="chart">
-      <div ref={container} class="chart-holder" role="img" aria-label={summary} />
-      {hovered !== undefined && <Tip range={range} hovered={hovered} />}
+      <div
+        ref={plot}
+        class="plot"
+        role="img"
+        aria-label={`In the ${range.period}, ${formatPlural(created, "plant")} ${created === 1 ? "was" : "were"} created, at most ${most} per ${unit}.`}
+        onPointerMove={(event) => {
+          const { left, width } = event.currentTarget.getBoundingClientRect();
+          setHovered(Math.round(Math.min(1, Math.max(0, (event.clientX - left) / width)) * last));
+        }}
+        onPointerLeave={() => setHovered(undefined)}
+      >
+        <Band kind="created" scale={scaleOf(drawn, createdLines)} last={last}>
+          {(yOf) => <Area counts={drawn} yOf={yOf} />}
+        </Band>
+        <Band kind="refused" scale={peak(refusals) === 0 ? noScale : scaleOf(refusals, 1)} last={last}>
+          {(yOf) => <Bars counts={refusals} yOf={yOf} widthPx={barPx} />}
+        </Band>
+        <div class="ticks">
+          {timeTicks(times, widthPx).map(({ at, label, isDay }) => (
+            <span
+              key={at}
+              class={isDay ? "day" : ""}
+              style={{ left: `${at * 100}%`, translate: shift(at * widthPx, widthPx) }}
+            >
+              {label}
+            </span>
+          ))}
+        </div>
+        {hovered !== undefined && <Tip range={range} index={hovered} at={hovered / last} />}
+      </div>
       <figcaption class="legend">
         <span class="key-created">Created {formatCount(created)}</span>
-        {range.refusals && (
-          <span class="key-refused">
-            Refused {formatCount(range.refused)}
-            {startedWithin(range, startedAt) && " since the start"}
-          </span>
-        )}
+        <span class="key-refused">
+          Refused {formatCount(sum(refusals))}
+          {startedWithin(range, startedAt) && " since the start"}
+        </span>
         <span>
-          Peak {formatCount(Math.max(...range.creates))} per {range.unit}
+          Peak {most} per {unit}
         </span>
       </figcaption>
     </figure>
   );
 }
 
-function Tip({ range, hovered }: { readonly range: ChartRange; readonly hovered: Hovered }) {
-  const { index, leftPx, topPx } = hovered;
-  const time = range.times[index];
-  if (time === undefined) return null;
-  // On the side of the point that has more space.
-  const isLate = index > range.times.length / 2;
-  const transform = `translate(${leftPx}px, ${topPx}px) translate(${isLate ? "calc(-100% - 12px)" : "12px"}, -50%)`;
+interface BandProps {
+  readonly kind: "created" | "refused";
+  readonly scale: Scale;
+  /** The index of the last step. */
+  readonly last: number;
+  readonly children: (yOf: (count: number) => number) => ComponentChildren;
+}
+
+/** A plot in the coordinates of its steps and of its scale, with a grid. */
+function Band({ kind, scale, last, children }: BandProps) {
+  const top = scale.at(-1) || 1;
+  const labels = formatAxis(scale);
   return (
-    <div class="chart-tip" style={{ transform }} aria-hidden="true">
-      <span>{formatStep(time, range.unit)}</span>
-      <span class="key-created">{formatCount(range.creates[index] ?? 0)} created</span>
-      {range.refusals && <span class="key-refused">{formatCount(range.refusals[index] ?? 0)} refused</span>}
+    <div class={`band ${kind}`}>
+      {scale.map((value, line) => (
+        <span key={value} class="grid-line" style={{ bottom: `${(value / top) * 100}%` }}>
+          <span>
+            {labels[line]} {line === scale.length - 1 && kind}
+          </span>
+        </span>
+      ))}
+      <svg viewBox={`0 0 ${last} 1`} preserveAspectRatio="none" aria-hidden="true">
+        {children((count) => 1 - count / top)}
+      </svg>
     </div>
   );
 }
 
-function dataOf({ times, creates, refusals }: ChartRange): UPlot.AlignedData {
-  return refusals === undefined ? [times, creates] : [times, creates, refusals];
+interface CountsProps {
+  readonly counts: readonly Count[];
+  readonly yOf: (count: number) => number;
 }
 
-/** The point under the pointer, in pixels of the figure. */
-function hoveredPoint(plot: UPlot): Hovered | undefined {
-  const { idx: index, left = -1 } = plot.cursor;
-  const value = index == null ? undefined : plot.data[1]?.[index];
-  if (index == null || value == null || left < 0) return undefined;
-  const time = plot.data[0][index] ?? 0;
-  return {
-    index,
-    leftPx: plot.over.offsetLeft + plot.valToPos(time, "x"),
-    topPx: plot.over.offsetTop + plot.valToPos(value, "y"),
-  };
+/** A line with the area under it, where counts are known. */
+function Area({ counts, yOf }: CountsProps) {
+  const points = counts.flatMap((count, step) => (count === undefined ? [] : [`${step} ${yOf(count)}`]));
+  if (points.length === 0) return null;
+  const line = `M${points.join("L")}`;
+  return (
+    <>
+      <path class="area" d={`${line}V1H${firstKnown(counts)}Z`} />
+      <path d={points.length === 1 ? `${line}V1` : line} />
+    </>
+  );
+}
+
+/** A bar for each count, on a base line that begins where counts are known. */
+function Bars({ counts, yOf, widthPx }: CountsProps & { readonly widthPx: number }) {
+  const bars = counts.map((count, step) => (count ? `M${step} 1V${yOf(count)}` : "")).join("");
+  return (
+    <>
+      <path d={`M${firstKnown(counts)} 1H${counts.length - 1}`} />
+      <path class="bars-of" d={bars} style={{ strokeWidth: `${widthPx}px` }} />
+    </>
+  );
+}
+
+interface TipProps {
+  readonly range: ChartRange;
+  readonly index: number;
+  readonly at: number;
+}
+
+function Tip({ range, index, at }: TipProps) {
+  const [created, refused] = [range.creates[index], range.refusals[index]];
+  const soFar = index === range.times.length - 1 ? ", so far" : "";
+  // On the side of the point that has more space.
+  const translate = at > 0.5 ? "calc(-100% - 12px)" : "12px";
+  return (
+    <div class="chart-cursor" style={{ left: `${at * 100}%` }} aria-hidden="true">
+      <div class="chart-tip" style={{ translate }}>
+        <span>
+          {formatStep(range.times[index] ?? 0, range.unit)}
+          {soFar}
+        </span>
+        <span class="key-created">
+          {created === undefined ? "no plant yet" : `${formatCount(created)} created`}
+        </span>
+        <span class="key-refused">
+          {refused === undefined ? "refusals unknown" : `${formatCount(refused)} refused`}
+        </span>
+      </div>
+    </div>
+  );
+}
+
+function firstKnown(counts: readonly Count[]): number {
+  return counts.findIndex((count) => count !== undefined);
+}
+
+/** A label is centred on its tick, unless it would be cut. */
+function shift(xPx: number, widthPx: number): string {
+  if (xPx < labelEdgePx) return "0";
+  return xPx > widthPx - labelEdgePx ? "-100%" : "-50%";
+}
+
+function useWidth(element: { readonly current: HTMLElement | null }): number {
+  const [widthPx, setWidthPx] = useState(0);
+  useEffect(() => {
+    const observer = new ResizeObserver(() => setWidthPx(element.current?.clientWidth ?? 0));
+    if (element.current !== null) observer.observe(element.current);
+    return () => observer.disconnect();
+  }, []);
+  return widthPx;
 }

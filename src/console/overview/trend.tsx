@@ -1,5 +1,7 @@
+import { type Count, sum } from "./chart-ranges.ts";
+
 interface TrendProps {
-  readonly values: readonly number[];
+  readonly values: readonly Count[];
   readonly kind?: "created" | "refused";
   /** Whether the line starts at zero, or at its lowest value. */
   readonly fromZero?: boolean;
@@ -12,13 +14,14 @@ const pointsMax = 60;
 /** A sparkline that shows the trend of the number next to it. */
 export function Trend({ values, kind = "created", fromZero = true }: TrendProps) {
   const points = condense(values);
-  const low = fromZero ? 0 : Math.min(...points);
-  const span = Math.max(...points) - low || 1;
+  const known = points.filter(isKnown);
+  const low = fromZero ? 0 : Math.min(...known);
+  const span = Math.max(...known) - low || 1;
+  const xOf = (at: number) => ((at / Math.max(points.length - 1, 1)) * width).toFixed(1);
+  const yOf = (value: number) => (height - ((value - low) / span) * (height - 2)).toFixed(1);
+  const [start, end] = [points.findIndex(isKnown), points.findLastIndex(isKnown)].map(xOf);
   const path = points
-    .map((value, at) => {
-      const x = (at / Math.max(points.length - 1, 1)) * width;
-      return `${x.toFixed(1)} ${(height - ((value - low) / span) * (height - 2)).toFixed(1)}`;
-    })
+    .flatMap((value, at) => (value === undefined ? [] : [`${xOf(at)} ${yOf(value)}`]))
     .join("L");
   return (
     <svg
@@ -27,18 +30,22 @@ export function Trend({ values, kind = "created", fromZero = true }: TrendProps)
       preserveAspectRatio="none"
       aria-hidden="true"
     >
-      <path class="area" d={`M0 ${height}L${path}L${width} ${height}Z`} />
-      <path d={`M${path}`} />
+      {path !== "" && <path class="area" d={`M${start} ${height}L${path}L${end} ${height}Z`} />}
+      {path !== "" && <path d={`M${path}`} />}
     </svg>
   );
 }
 
+function isKnown(count: Count): count is number {
+  return count !== undefined;
+}
+
 /** Averages neighbours to smooth the line. */
-function condense(values: readonly number[]): readonly number[] {
+function condense(values: readonly Count[]): readonly Count[] {
   const size = Math.ceil(values.length / pointsMax);
-  if (size <= 1) return values.length === 0 ? [0, 0] : values;
+  if (size <= 1) return values;
   return Array.from({ length: Math.ceil(values.length / size) }, (_, at) => {
-    const group = values.slice(at * size, (at + 1) * size);
-    return group.reduce((sum, value) => sum + value, 0) / group.length;
+    const group = values.slice(at * size, (at + 1) * size).filter(isKnown);
+    return group.length === 0 ? undefined : sum(group) / group.length;
   });
 }

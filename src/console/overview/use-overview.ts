@@ -1,5 +1,5 @@
 import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Overview } from "../api-shapes.ts";
+import type { Overview, PlantPage } from "../api-shapes.ts";
 import type { Poll } from "../connection.ts";
 import { useConnection, useSession } from "../session.ts";
 
@@ -15,13 +15,19 @@ export function useOverview() {
   const [error, setError] = useState<unknown>();
   const { isLost } = useConnection();
   const poll = useRef<Poll>(undefined);
+  // It never changes, so it is read until there is one.
+  const firstPlantAt = useRef<string>(undefined);
 
   // Without waiting for a frame.
   useLayoutEffect(() => {
     const started = connection.poll(async (signal) => {
       try {
-        const fresh = await api.get<Overview>("/api/overview", signal);
-        setOverview(fresh);
+        const [fresh, oldest] = await Promise.all([
+          api.get<Overview>("/api/overview", signal),
+          firstPlantAt.current ? undefined : api.get<PlantPage>("/api/plants?order=oldest&limit=1", signal),
+        ]);
+        firstPlantAt.current ??= oldest?.plants[0]?.createdAt;
+        setOverview({ ...fresh, firstPlantAt: firstPlantAt.current });
         setLoadedAt(new Date().toISOString());
         setError(undefined);
         return fresh.perHour === undefined ? countingMs : refreshMs;
