@@ -163,9 +163,9 @@ describe("connecting", () => {
       "password authentication failed",
     ],
     [2, "no TLS where the server wants it", "127.0.0.1", login, "", "rejects connection"],
-    [1, "an unknown authority", "localhost", login, "sslmode=verify-full", "certificate"],
+    [2, "an unknown authority", "localhost", login, "sslmode=verify-full", "set sslrootcert"],
     [2, "a mode that TLS can be turned off with", "localhost", login, "sslmode=prefer", "anyone on the way"],
-    [1, "another name", "127.0.0.1", login, `sslmode=verify-full&sslrootcert=${authority}`, "IP"],
+    [2, "another name", "127.0.0.1", login, `sslmode=verify-full&sslrootcert=${authority}`, "name the host"],
     [2, "a mode that is none", "127.0.0.1", login, "sslmode=maybe", "sslmode=maybe"],
     [2, "an option that is none", "127.0.0.1", login, "sslmod=require", "the option sslmod,"],
     [

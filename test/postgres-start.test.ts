@@ -207,6 +207,15 @@ describe("refused at the start", () => {
     expect((await post(running.url, '{"id":1,"name":"a"}')).status).toBe(200);
   }, 20_000);
 
+  test("is a server without TLS, if the URL asks for it", async () => {
+    const database = `${await server.newDatabase()}?sslmode=require`;
+    await expectRefused(
+      ["--database", database],
+      2,
+      "does not support SSL connections; turn on ssl there, or",
+    );
+  });
+
   test("is an invalid port", async () => {
     await expectRefused(
       ["--database", "postgres://u:p@127.0.0.1:99999/x"],

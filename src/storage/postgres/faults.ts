@@ -42,6 +42,10 @@ const sharedSession = /^(?:42P05|26000)$/;
 const networkFault =
   /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENOTFOUND|EAI_AGAIN|ENOENT)$/;
 
+// pg has no code for a server without TLS.
+const noTls = "The server does not support SSL connections";
+const certificateFault = /^(?:UNABLE_TO_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|ERR_TLS_CERT_ALTNAME_INVALID)$/;
+
 export function kindOf(error: unknown): FaultKind {
   if (error instanceof ConnectionLost) return "reconnect";
   if (error instanceof CommitWarning || error instanceof StoreUnavailable) return "unavailable";
@@ -52,7 +56,9 @@ export function kindOf(error: unknown): FaultKind {
   const ended =
     code === "" &&
     error instanceof Error &&
-    /^Connection terminated|timeout expired|not queryable|after calling end/.test(error.message);
+    /^Connection terminated|timeout expired|not queryable|after calling end|establishing an SSL/.test(
+      error.message,
+    );
   return ended || networkFault.test(code) ? "reconnect" : "internal";
 }
 
@@ -92,11 +98,22 @@ export function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
+/** What to do about a server that does not prove who it is; undefined for any other failure. */
+export function tlsAdvice(error: unknown): string | undefined {
+  if (error instanceof Error && error.message === noTls)
+    return "turn on ssl there, or set sslmode=disable in the database URL if nobody can listen in between";
+  return certificateFault.test(codeOf(error))
+    ? "set sslrootcert in the database URL to the certificate of its authority, and name the host as its certificate does"
+    : undefined;
+}
+
 /** In one line, without anything secret: the message of the server or the network. */
 export function reasonOf(error: unknown): string {
   const code = codeOf(error);
   if (isSharedSession(error)) return `${sharedSessionReason} (${code})`;
-  const message = error instanceof Error ? error.message : String(error);
+  const advice = tlsAdvice(error);
+  const said = error instanceof Error ? error.message : String(error);
+  const message = advice === undefined ? said : `${said.replace(/\.$/, "")}; ${advice}`;
   return code === "" || message.includes(code) ? message : `${message} (${code})`;
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "./connection.ts";
 import { retryWaitMs } from "./connections.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
-import { codeOf, kindOf, reasonOf, sharedSessionReason } from "./faults.ts";
+import { codeOf, kindOf, reasonOf, sharedSessionReason, tlsAdvice } from "./faults.ts";
 import { migrate, schemaVersion, type TableChanges } from "./migrate.ts";
 import { type PostgresOptions, Server } from "./server.ts";
 
@@ -117,7 +117,8 @@ function problemOf(error: unknown, { passwordMayChange }: Server): DatabaseProbl
   const code = codeOf(error);
   if (code === wrongPassword && passwordMayChange) return undefined;
   const sentence = `The database cannot be used: ${reasonOf(error)}.`;
-  if (needsAChange.test(code) || isMissingPassword(error)) return new DatabaseMisuse(sentence);
+  if (needsAChange.test(code) || isMissingPassword(error) || tlsAdvice(error) !== undefined)
+    return new DatabaseMisuse(sentence);
   return ["retry", "reconnect", "unavailable"].includes(kindOf(error))
     ? undefined
     : new DatabaseProblem(sentence);
