@@ -19,7 +19,6 @@ const rowsMax = 1000;
 const charactersMax = 4 * 1024 * 1024;
 // Few enough that the next attempt succeeds within the time that the batch has left.
 const divisorAfterTimeout = 8;
-const slowMs = 1000;
 const fastMs = 250;
 
 // Stores no row, but takes the table lock of an INSERT, so it waits for whatever an INSERT would wait for.
@@ -35,6 +34,13 @@ const writeNode = {
          ON CONFLICT (node) DO UPDATE SET seen_at_ms = EXCLUDED.seen_at_ms`,
 };
 const removeDeadNodes = { text: "DELETE FROM plant_store_nodes WHERE seen_at_ms < $1::bigint" };
+
+/** The time that a part of a batch has. */
+interface Limits {
+  readonly createdAtMs: number;
+  readonly deadlineMs: number;
+  readonly lockedAfterMs: number;
+}
 
 /** Plants in PostgreSQL. Any number of processes may write; the database decides between them. */
 export class PostgresPlants implements PlantStore, Disposable {
@@ -60,11 +66,16 @@ export class PostgresPlants implements PlantStore, Disposable {
     const startMs = performance.now();
     // As long as statements succeed, however slowly, the rest of the batch is sent as well.
     while (results.length < batch.length) {
-      const rest = results.length === 0 ? batch : batch.slice(results.length);
-      // With its own time: a client that follows the store expects a plant to be committed soon after its time.
-      const passedMs = Math.floor(performance.now() - startMs);
+      const rest = batch.slice(results.length);
+      const nowMs = performance.now();
+      const limits = {
+        // Its own time: a client that follows the store expects a plant to be committed soon after its time.
+        createdAtMs: createdAtMs + Math.floor(nowMs - startMs),
+        deadlineMs: nowMs + createMsMax,
+        lockedAfterMs: nowMs + lockedMsMax,
+      };
       try {
-        results.push(...(await this.#storeFirst(rest, createdAtMs + passedMs)));
+        results.push(...(await this.#storeFirst(rest, limits)));
       } catch (error) {
         const failure = this.#failed(error);
         if (results.length === 0) throw failure;
@@ -96,68 +107,52 @@ export class PostgresPlants implements PlantStore, Disposable {
     this.#closed = true;
   }
 
-  /** Stores as many as one statement may contain, and returns their results. */
-  async #storeFirst(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]> {
-    let part = batch;
-    const startMs = performance.now();
-    const lockedAfterMs = startMs + lockedMsMax;
+  /** Stores the first of these plants, as many as one statement may contain, and returns their results. */
+  async #storeFirst(plants: readonly Arrival[], limits: Limits): Promise<readonly Result[]> {
+    let part = plants;
     const work = async (run: Run): Promise<readonly Result[]> => {
       // Fewer in each attempt if the previous one timed out.
       part = this.#size.firstOf(part);
-      const sentMs = performance.now();
+      const startMs = performance.now();
       try {
-        const stored = await insertPlants(run, part, createdAtMs);
-        this.#size.took(part.length, performance.now() - sentMs);
+        const stored = await insertPlants(run, part, limits.createdAtMs);
+        this.#size.took(part.length, performance.now() - startMs);
         return stored;
       } catch (error) {
         if (error instanceof StatementTimeout) this.#size.timedOut(part.length);
-        throw isLockTimeout(error) && performance.now() > lockedAfterMs ? new Locked(reasonOf(error)) : error;
+        const isLocked = isLockTimeout(error) && performance.now() > limits.lockedAfterMs;
+        throw isLocked ? new Locked(reasonOf(error)) : error;
       }
     };
     try {
-      return await this.#connections.use(createMsMax, work);
+      return await this.#connections.use(limits.deadlineMs - performance.now(), work);
     } catch (error) {
-      return this.#split(part, createdAtMs, startMs + createMsMax, error);
+      if (!maySplit(error)) throw error;
+      if (part.length === 1)
+        return error instanceof Locked
+          ? ["store-unavailable"]
+          : [{ kind: "failed", reason: reasonOf(error) }];
+      // One row that is refused or locked fails its statement, so the batch is halved, in order, until that row is on its own.
+      const middle = Math.ceil(part.length / 2);
+      const first = await this.#storeHalf(part.slice(0, middle), limits);
+      return [...first, ...(await this.#storeHalf(part.slice(middle), limits))];
     }
-  }
-
-  // One row that is refused or locked fails its statement, so the batch is halved, in order, until that row is on its own.
-  async #split(
-    part: readonly Arrival[],
-    createdAtMs: number,
-    deadlineMs: number,
-    error: unknown,
-  ): Promise<readonly Result[]> {
-    if (!maySplit(error)) throw error;
-    if (part.length === 1)
-      return error instanceof Locked ? ["store-unavailable"] : [{ kind: "failed", reason: reasonOf(error) }];
-    const middle = Math.ceil(part.length / 2);
-    const results: Result[] = [];
-    for (const half of [part.slice(0, middle), part.slice(middle)])
-      results.push(...(await this.#storeHalf(half, createdAtMs, deadlineMs)));
-    return results;
   }
 
   /** Parts that were stored are acknowledged, even if the rest runs out of time. */
-  async #storeHalf(
-    half: readonly Arrival[],
-    createdAtMs: number,
-    deadlineMs: number,
-  ): Promise<readonly Result[]> {
-    const leftMs = deadlineMs - performance.now();
-    if (leftMs < partMsMin) return unavailable(half);
-    const work = (run: Run) =>
-      insertPlants(run, half, createdAtMs).catch((error: unknown) => {
-        throw isLockTimeout(error) ? new Locked(reasonOf(error)) : error;
-      });
-    try {
-      return await this.#connections
-        .use(leftMs, work)
-        .catch((error: unknown) => this.#split(half, createdAtMs, deadlineMs, error));
-    } catch (error) {
-      if (performance.now() < deadlineMs) throw error;
-      return unavailable(half);
+  async #storeHalf(half: readonly Arrival[], limits: Limits): Promise<readonly Result[]> {
+    const results: Result[] = [];
+    while (results.length < half.length) {
+      const rest = half.slice(results.length);
+      if (limits.deadlineMs - performance.now() < partMsMin) return [...results, ...unavailable(rest)];
+      try {
+        results.push(...(await this.#storeFirst(rest, limits)));
+      } catch (error) {
+        if (performance.now() < limits.deadlineMs) throw error;
+        results.push(...unavailable(rest));
+      }
     }
+    return results;
   }
 
   // The outcome is never unknown: sending the batch again, from any process, finds out.
@@ -218,7 +213,6 @@ class StatementSize {
   }
 
   took(rows: number, ms: number): void {
-    if (ms > slowMs) this.#rows = Math.min(this.#rows, Math.ceil(rows / 2));
-    else if (ms < fastMs && rows === this.#rows) this.#rows = Math.min(rowsMax, 2 * rows);
+    if (ms < fastMs && rows === this.#rows) this.#rows = Math.min(rowsMax, 2 * rows);
   }
 }
