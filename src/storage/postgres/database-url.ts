@@ -68,6 +68,23 @@ export function isDatabaseUrl(text: string): boolean {
  * @throws DatabaseProblem
  */
 export function parseDatabaseUrl(text: string): DatabaseAddress {
+  try {
+    return parseUrl(text);
+  } catch (error) {
+    if (error instanceof DatabaseProblem) throw error;
+    const { path, message } = error as NodeJS.ErrnoException;
+    // Any other message may quote the URL, and with it the password.
+    const reason = path === undefined ? "an escaped character is not UTF-8" : message;
+    throw new DatabaseMisuse(`The database URL cannot be used: ${reason}.`);
+  }
+}
+
+/** A socket or loopback, by which nothing leaves this machine. `localhost` is always loopback (RFC 6761). */
+export function isLocal(host: string): boolean {
+  return host.startsWith("/") || /^(?:localhost|(?:::ffff:)?127(?:\.\d+){3}|::1)$/i.test(host);
+}
+
+function parseUrl(text: string): DatabaseAddress {
   const match = /^postgres(?:ql)?:\/\/([^@/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/i.exec(text);
   if (match === null)
     throw new DatabaseMisuse("The database URL must look like postgres://user@host:5432/database.");
@@ -83,7 +100,7 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
   return {
     hosts: parsed.map(({ host, port, ssl }) => ({ host, port, ssl })),
     // Read here: pg-connection-string leaves %2F and %40 as they are.
-    database: decode(path.slice(1)) || undefined,
+    database: decodeURIComponent(path.slice(1)) || undefined,
     user: user || undefined,
     password: password || undefined,
     channelBinding: channelBinding ?? "disable",
@@ -92,11 +109,6 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
     options: options.get("options") || undefined,
     warnings,
   };
-}
-
-/** A socket or loopback, by which nothing leaves this machine. `localhost` is always loopback (RFC 6761). */
-export function isLocal(host: string): boolean {
-  return host.startsWith("/") || /^(?:localhost|(?:::ffff:)?127(?:\.\d+){3}|::1)$/i.test(host);
 }
 
 function warningsOf(options: URLSearchParams): string[] {
@@ -164,32 +176,11 @@ function parseHost(
   if (port < 1 || port > portMax)
     throw new DatabaseMisuse(`The database URL has a port that is not between 1 and ${portMax}.`);
   // A host that starts with a slash is the folder of a socket, written as %2Fvar%2Frun%2Fpostgresql.
-  const name = decode(match[1] || "localhost");
-  const url = `postgres://${login}${match[1] || "localhost"}?${withTls(options, name.replace(/[[\]]/g, ""))}`;
-  const { host, ssl, user, password } = parseOne(url.replaceAll(" ", "%20"));
-  return { host: host ?? "", port, ssl: ssl ? (ssl as ConnectionOptions) : false, user, password };
-}
-
-function parseOne(url: string): ReturnType<typeof parse> {
-  try {
-    return parse(url, { useLibpqCompat: true });
-  } catch (error) {
-    const { path, message } = error as NodeJS.ErrnoException;
-    // Any other message may quote the URL, and with it the password.
-    throw new DatabaseMisuse(
-      path === undefined
-        ? "The database URL cannot be read."
-        : `A certificate or key of the database URL cannot be read: ${message}.`,
-    );
-  }
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new DatabaseMisuse("The database URL has an escaped character that is not UTF-8.");
-  }
+  const written = match[1] || "localhost";
+  const name = decodeURIComponent(written.replace(/[[\]]/g, ""));
+  const url = `postgres://${login}${written}?${withTls(options, name)}`.replaceAll(" ", "%20");
+  const { ssl, user, password } = parse(url, { useLibpqCompat: true });
+  return { host: name, port, ssl: ssl ? (ssl as ConnectionOptions) : false, user, password };
 }
 
 /** Refuses what would not protect the connection as it says. */
