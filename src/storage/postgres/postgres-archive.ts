@@ -29,6 +29,7 @@ const recountAfterMs = 600_000;
 
 const fields = "id, name, tag, created_at_ms, created_by";
 
+/** Where a page ends: the last plant of it. */
 interface Position {
   readonly createdAtMs: number;
   readonly id: bigint;
@@ -64,7 +65,7 @@ export class PostgresArchive implements PlantArchive {
           plants.push(plant);
           characters += plant.name.length + (plant.tag?.length ?? 0);
         }
-        position = positionOf(plant);
+        position = plant;
         searched++;
       }
       if (rows.length < count) return { plants, next: undefined, searched, newest };
@@ -82,8 +83,7 @@ export class PostgresArchive implements PlantArchive {
   }
 
   async find(id: bigint): Promise<StoredPlant | undefined> {
-    const [row] = await this.#read(`SELECT ${fields} FROM plants WHERE id = $1`, [id]);
-    return row && fromRow(row);
+    return (await this.findAll([id]))[0];
   }
 
   async findAll(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
@@ -118,7 +118,7 @@ export class PostgresArchive implements PlantArchive {
       plants += rows.filter(matches).length;
       const last = rows.at(-1);
       if (last === undefined || rows.length < rowsPerCount) return { plants, next: undefined };
-      position = positionOf(last);
+      position = last;
       if (performance.now() >= endMs) return { plants, next: cursorOf(position) };
     }
   }
@@ -192,10 +192,6 @@ function whereOf(
 // The index has only the first 100 characters, as the size of an entry is limited.
 function tagIs(given: string): string {
   return `left(tag, 100) = left(${given}, 100) AND tag = ${given}`;
-}
-
-function positionOf({ createdAtMs, id }: StoredPlant): Position {
-  return { createdAtMs, id };
 }
 
 function cursorOf({ createdAtMs, id }: Position): string {
