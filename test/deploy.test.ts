@@ -238,7 +238,7 @@ test("a unit that fails sends root a mail with the end of its journal", () => {
   expect([stderr.toString(), stdout.toString().split("\n")]).toEqual([
     "",
     [
-      "-t",
+      "-t -i",
       "To: root",
       "Subject: backup.service failed on host",
       "Content-Type: text/plain; charset=utf-8",
