@@ -106,6 +106,7 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   const session: Session = useMemo(
     () => ({
       ...{ api, connection, me, importRef, showSecret: onSecret, announce: setAnnouncement },
+      leftTables: new Map(),
       addPlant: () => setAdding(true),
     }),
     [api, connection, me, importRef, onSecret],

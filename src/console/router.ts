@@ -2,6 +2,8 @@ import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 
 export interface Route {
+  /** The entry of the browser's history, which Back returns to. */
+  readonly entry: number;
   readonly path: string;
   readonly query: URLSearchParams;
 }
@@ -14,6 +16,7 @@ export interface Router extends Route {
 }
 
 export const RouterContext = createContext<Router>({
+  entry: 0,
   path: "/",
   query: new URLSearchParams(),
   navigations: 0,
@@ -34,15 +37,17 @@ export function useBrowserLocation(): Router {
     return () => removeEventListener("popstate", onNavigate);
   }, []);
   const navigate: Router["navigate"] = (to, options) => {
-    if (options?.replace) history.replaceState(null, "", to);
-    else history.pushState(null, "", to);
+    if (options?.replace) history.replaceState(history.state, "", to);
+    else history.pushState(Math.random(), "", to);
     onNavigate();
   };
   return { ...route, navigate };
 }
 
 function currentRoute(): Route {
-  return { path: location.pathname, query: new URLSearchParams(location.search) };
+  // The one that the console was opened with.
+  if (history.state === null) history.replaceState(Math.random(), "");
+  return { entry: history.state, path: location.pathname, query: new URLSearchParams(location.search) };
 }
 
 export function withQuery(path: string, query: URLSearchParams): string {

@@ -7,7 +7,7 @@ export interface Counted {
   readonly done: boolean;
 }
 
-/** Counts the plants that match a filter of the operator API, which takes a second per part, for as long as it may continue. */
+/** Counts the plants that match a filter of the operator API, which takes up to half a second per part, for as long as it may continue. */
 export async function countMatches(
   api: OperatorApi,
   filter: Readonly<Record<string, string>>,

@@ -29,7 +29,7 @@ export function ExportButtons({ filter }: { readonly filter: PlantFilter }) {
       setError(errorMessage(reason));
     }
   };
-  const scope = isFiltered(filter) ? "matching plants" : "all plants";
+  const scope = isFiltered(filter) ? "Plants that match" : "All plants";
   return (
     <>
       {error !== undefined && (
@@ -47,24 +47,27 @@ export function ExportButtons({ filter }: { readonly filter: PlantFilter }) {
           </>
         }
       >
-        {(close) =>
-          formats.map(({ format, name, note }) => (
-            <button
-              key={format}
-              type="button"
-              onClick={() => {
-                close();
-                void start(format);
-              }}
-            >
-              <span>
-                <span class="visually-hidden">Export {scope} as </span>
-                {name}
-              </span>{" "}
-              <span class="note">{note}</span>
-            </button>
-          ))
-        }
+        {(close) => (
+          <>
+            <p class="menu-title">{scope}</p>
+            {formats.map(({ format, name, note }) => (
+              <button
+                key={format}
+                type="button"
+                onClick={() => {
+                  close();
+                  void start(format);
+                }}
+              >
+                <span>
+                  <span class="visually-hidden">{scope} as </span>
+                  {name}
+                </span>{" "}
+                <span class="note">{note}</span>
+              </button>
+            ))}
+          </>
+        )}
       </Popover>
     </>
   );

@@ -1,8 +1,14 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { errorMessage } from "../api.ts";
+import type { Plant } from "../api-shapes.ts";
 import { Field, type FieldProps, type InputChange } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { Link } from "../parts/link.tsx";
+import { PlantText } from "../parts/plant-text.tsx";
+import { useSession } from "../session.ts";
+import { useLoad } from "../use-load.ts";
 import { FilterChip } from "./filter-chip.tsx";
-import { idError, isFiltered, noFilter, type PlantFilter } from "./plant-filter.ts";
+import { idError, isFiltered, isId, noFilter, type PlantFilter } from "./plant-filter.ts";
 import { TimeFilter } from "./time-filter.tsx";
 import { useTokenNames } from "./use-token-names.ts";
 
@@ -76,6 +82,7 @@ export function Filters({ filter, onChange }: FiltersProps) {
         )}
       </FilterChip>
       <TimeFilter filter={filter} onChange={onChange} />
+      {isId(filter.name.trim()) && <OpenById key={filter.name} id={filter.name.trim()} />}
       {isFiltered(filter) && (
         <button
           type="button"
@@ -90,6 +97,25 @@ export function Filters({ filter, onChange }: FiltersProps) {
         </button>
       )}
     </search>
+  );
+}
+
+/** For whoever pastes an id into the search: the plant with that id. */
+function OpenById({ id }: { readonly id: string }) {
+  const { api } = useSession();
+  const load = useCallback((signal: AbortSignal) => api.get<Plant>(`/api/plants/${id}`, signal), [api, id]);
+  const { value: plant, error } = useLoad(load);
+  if (plant === undefined && error === undefined) return null;
+  return (
+    <p class="open-by-id">
+      {plant === undefined ? (
+        errorMessage(error)
+      ) : (
+        <Link class="button" href={`/plants/${plant.id}`}>
+          Open plant {plant.id}: <PlantText text={plant.name} empty="(empty name)" />
+        </Link>
+      )}
+    </p>
   );
 }
 

@@ -1,32 +1,35 @@
-import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { errorMessage } from "../api.ts";
 import { formatCount, formatPlural } from "../format.ts";
 import type { PlantList } from "./plant-list.ts";
+import type { PlantCount } from "./use-plant-count.ts";
 
 interface ListProgressProps {
   readonly list: PlantList;
+  readonly count: PlantCount;
+  /** Whether it lists only what matches a filter. */
+  readonly filtered: boolean;
   readonly reloading: boolean;
   /** A search scans the store, so its progress is shown. */
   readonly searching: boolean;
   readonly onContinue: () => void;
   readonly onReload: () => void;
-  readonly children?: ComponentChildren;
 }
 
 // More often, a screen reader would read nothing else.
 const announceEveryMs = 3000;
 
-/** The status below the table, with buttons to stop, continue and retry. */
+/** How many plants there are, or what is going on, below the table, with buttons to stop, continue and retry. */
 export function ListProgress(props: ListProgressProps) {
-  const { list, reloading, searching, onContinue, onReload, children } = props;
-  const status = statusText(list, searching, reloading);
+  const { list, count, reloading, searching, onContinue, onReload } = props;
+  const status = statusText(props);
   const announced = useThrottled(status, announceEveryMs);
   const loading = reloading || list.state === "loading";
+  const isPartial = count.counted?.done === false && !count.counting;
   return (
     <div class="progress-line">
       <p aria-hidden="true">
-        {loading && <span class="spinner" />}
+        {(loading || count.counting) && <span class="spinner" />}
         {status}
       </p>
       <p class="visually-hidden" role="status">
@@ -56,25 +59,34 @@ export function ListProgress(props: ListProgressProps) {
           Continue from here
         </button>
       )}
-      {children}
+      {list.state === "idle" && isPartial && (
+        <button type="button" class="quiet" onClick={count.countAll}>
+          Count all
+        </button>
+      )}
     </div>
   );
 }
 
-function statusText(list: PlantList, searching: boolean, reloading: boolean): string {
-  const loaded = formatPlural(list.length, "plant");
+function statusText({ list, count, filtered, reloading, searching }: ListProgressProps): string {
   const searched = formatPlural(list.searched, "plant");
   if (reloading) return "Loading…";
   if (list.state === "failed") return errorMessage(list.error);
-  if (list.state === "full") return `${loaded} loaded, the maximum for one table.`;
-  if (searching) {
-    if (list.state === "loading") return `Searched ${searched}, found ${formatCount(list.length)}…`;
-    if (list.state === "stopped") return `Stopped. Searched ${searched}, found ${formatCount(list.length)}.`;
-    if (list.state === "ended") return `Found ${loaded} among ${formatCount(list.searched)}.`;
-    return `Found ${formatCount(list.length)} so far; scroll for more.`;
-  }
-  if (list.state === "loading") return list.length === 0 ? "Loading…" : `${loaded} loaded, loading more…`;
-  return list.state === "ended" ? `${loaded} in total.` : `${loaded} loaded; scroll for more.`;
+  if (list.state === "full")
+    return `${formatPlural(list.length, "plant")} loaded, the maximum for one table.`;
+  if (searching && list.state === "loading")
+    return `Searched ${searched}, found ${formatCount(list.length)}…`;
+  if (list.state === "stopped") return `Stopped. Searched ${searched}, found ${formatCount(list.length)}.`;
+  return countText(count, filtered) ?? (list.state === "loading" ? "Loading…" : "Counting…");
+}
+
+/** "120,000 plants", "Over 5,000 plants match", or while that is counted, "5,000 plants so far…". */
+function countText({ counted, counting }: PlantCount, filtered: boolean): string | undefined {
+  if (counted === undefined) return undefined;
+  const plants = formatPlural(counted.plants, "plant");
+  if (!counted.done && counting) return `${plants} so far…`;
+  const matching = filtered ? `${plants} ${counted.plants === 1 ? "matches" : "match"}` : plants;
+  return counted.done ? matching : `Over ${matching}`;
 }
 
 /** The value, updated at most this often. */

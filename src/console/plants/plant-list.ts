@@ -14,6 +14,26 @@ interface LoadedPage {
 
 export type ListState = "loading" | "idle" | "stopped" | "failed" | "ended" | "full";
 
+/** New plants that are not in the list yet. */
+export interface Waiting {
+  readonly plants: readonly Plant[];
+  /** There are more than these, so the list must be reloaded. */
+  readonly more: boolean;
+}
+
+export interface TablePosition {
+  readonly scrollPx: number;
+  /** The index of the row that the arrow keys start from. */
+  readonly active: number;
+}
+
+/** A table that Back may return to: its rows, and where it was. */
+export interface LeftTable extends TablePosition {
+  readonly list: PlantList | undefined;
+  readonly waiting: Waiting;
+  readonly filterKey: string;
+}
+
 const pageRows = 200;
 // The pages in memory around the visible rows.
 const loadedPagesMax = 50;
@@ -29,9 +49,11 @@ export class PlantList {
   state: ListState = "loading";
   error: unknown;
   searched = 0;
+  /** How many plants were stored since the list was loaded, as far as is known. */
+  arrived = 0;
   readonly #api: OperatorApi;
   readonly #query: Record<string, string>;
-  readonly #onChange: () => void;
+  #onChange: () => void;
   readonly #isTop: boolean;
   readonly #pages: LoadedPage[] = [];
   /** Plants that were stored after the first page was read, newest first. */
@@ -41,7 +63,7 @@ export class PlantList {
   #next: string | undefined;
   /** What was stored after this cursor is new; undefined until the first response. */
   #newest: string | undefined;
-  readonly #closed = new AbortController();
+  #closed = new AbortController();
   #search = new AbortController();
 
   /** Starts at the cursor `from`, or at the top. */
@@ -125,6 +147,13 @@ export class PlantList {
 
   close(): void {
     this.#closed.abort();
+    if (this.state === "loading") this.state = "idle";
+  }
+
+  /** Continues a list that was closed, with the rows that it has. */
+  reopen(onChange: () => void): void {
+    this.#closed = new AbortController();
+    this.#onChange = onChange;
   }
 
   /**
@@ -143,6 +172,7 @@ export class PlantList {
     if (page.plants.length === pageRows) return { plants: [], more: await this.#isOutdated(signal) };
     const plants = page.plants.filter(({ id }) => !this.#knownIds.has(id));
     this.#known(plants);
+    this.arrived += plants.length;
     return { plants, more: false };
   }
 

@@ -15,6 +15,7 @@ interface PlantTableProps {
   readonly selectedId: string | undefined;
   readonly order: "newest" | "oldest";
   readonly scroller: { current: HTMLDivElement | null };
+  readonly onScroll: (px: number) => void;
   /** The index of the row that the arrow keys start from. */
   readonly active: number;
   readonly onActive: (index: number) => void;
@@ -28,7 +29,8 @@ const prefetchRows = 120;
 
 /** A virtual table: only the rows near the visible ones exist. */
 export function PlantTable(props: PlantTableProps) {
-  const { list, size, busy, selectedId, order, scroller, active, onActive, onOrder, hrefOf, onOpen } = props;
+  const { list, size, busy, selectedId, order, scroller, onScroll } = props;
+  const { active, onActive, onOrder, hrefOf, onOpen } = props;
   const { rowPx } = size;
   const { items, first, last, totalPx, scrollTo } = useVirtualRows(
     () => scroller.current,
@@ -99,6 +101,7 @@ export function PlantTable(props: PlantTableProps) {
         role="presentation"
         // Whole rows only, and no empty space under the last one.
         style={{ height: `${Math.min(list.length, size.rowsMax) * rowPx}px` }}
+        onScroll={(event) => onScroll(event.currentTarget.scrollTop)}
         onKeyDown={onKeyDown}
       >
         <div class="rows" role="rowgroup" style={{ height: `${totalPx}px` }}>

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatCount, formatPlural } from "../format.ts";
 import { AddPlantButton } from "../parts/add-plant-button.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -11,11 +11,12 @@ import { EmptyPlants } from "./empty-plants.tsx";
 import { ExportButtons } from "./export-buttons.tsx";
 import { Filters } from "./filters.tsx";
 import { ListProgress } from "./list-progress.tsx";
-import { MatchCount } from "./match-count.tsx";
 import { PlantDetail } from "./plant-detail.tsx";
 import { filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
+import type { TablePosition, Waiting } from "./plant-list.ts";
 import { PlantTable } from "./plant-table.tsx";
-import { usePlantList, type Waiting } from "./use-plant-list.ts";
+import { usePlantCount } from "./use-plant-count.ts";
+import { topOfTable, usePlantList } from "./use-plant-list.ts";
 import { useTableSize } from "./use-table-size.ts";
 
 const tablePath = "/plants";
@@ -29,10 +30,16 @@ export function PlantsPage() {
   const slot = useRef<HTMLDivElement>(null);
   const size = useTableSize(slot);
   const scroller = useRef<HTMLDivElement>(null);
+  // The table may be gone when its position is saved.
+  const scrolledPx = useRef(0);
   const [active, setActive] = useState(0);
   // After the details are closed, their row gets the focus.
   const mustFocusRow = useRef(false);
   const isReading = useReading(scroller);
+  const moveTo = (position: TablePosition): void => {
+    setActive(position.active);
+    if (scroller.current !== null) scroller.current.scrollTop = position.scrollPx;
+  };
   const { list, reloading, waiting, error, showWaiting, reload } = usePlantList(filter, {
     isFree: () => (scroller.current?.scrollTop ?? 0) < atTopPx && !isReading(),
     // A focused row keeps the focus; otherwise the arrow keys start at the top.
@@ -40,18 +47,15 @@ export function PlantsPage() {
       setActive((previous) =>
         previous === 0 && !scroller.current?.contains(document.activeElement) ? 0 : previous + rows,
       ),
+    position: () => ({ scrollPx: scrolledPx.current, active }),
+    moveTo,
   });
 
-  const scrollToTop = (): void => {
-    setActive(0);
-    if (scroller.current !== null) scroller.current.scrollTop = 0;
-  };
   const change = (part: Partial<PlantFilter>, replace = false): void => {
     router.navigate(withQuery(router.path, filterQuery({ ...filter, ...part })), { replace });
   };
+  const count = usePlantCount(filter, list, waiting);
   const queryText = filterQuery(filter).toString();
-  // Whether a field, a link or the Back button changed the filter.
-  useEffect(scrollToTop, [queryText]);
   const hrefOf = useCallback(
     (id: string) => withQuery(`${tablePath}/${id}`, new URLSearchParams(queryText)),
     [queryText],
@@ -86,7 +90,7 @@ export function PlantsPage() {
               class="pill"
               onClick={() => {
                 showWaiting();
-                scrollToTop();
+                moveTo(topOfTable);
               }}
             >
               <Icon name="up" /> {waitingText(waiting)}
@@ -104,6 +108,9 @@ export function PlantsPage() {
               selectedId={selectedId}
               order={filter.order}
               scroller={scroller}
+              onScroll={(px) => {
+                scrolledPx.current = px;
+              }}
               active={active}
               onActive={setActive}
               onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
@@ -114,16 +121,16 @@ export function PlantsPage() {
           {list !== undefined && !(empty && list.state === "ended") && (
             <ListProgress
               list={list}
+              count={count}
+              filtered={isFiltered(filter)}
               reloading={reloading}
               searching={filter.name !== "" || filter.token !== ""}
               onContinue={() => {
                 reload(list.nextCursor);
-                scrollToTop();
+                moveTo(topOfTable);
               }}
               onReload={() => reload()}
-            >
-              {list.state !== "ended" && isFiltered(filter) && <MatchCount key={queryText} filter={filter} />}
-            </ListProgress>
+            />
           )}
         </div>
       </div>

@@ -1,10 +1,10 @@
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { ApiError, isNoResponse } from "../api.ts";
-import type { Plant } from "../api-shapes.ts";
 import { pollMs, responseMsMax } from "../connection.ts";
+import { useRouter } from "../router.ts";
 import { useSession } from "../session.ts";
 import { apiFilter, filterQuery, type PlantFilter } from "./plant-filter.ts";
-import { PlantList } from "./plant-list.ts";
+import { type LeftTable, PlantList, type TablePosition, type Waiting } from "./plant-list.ts";
 
 // The store was restored meanwhile, so the list shows what it had before.
 const staleCursor = 41001;
@@ -24,25 +24,29 @@ export interface LiveList {
   reload(from?: string): void;
 }
 
-export interface Waiting {
-  readonly plants: readonly Plant[];
-  /** There are more than these, so the list must be reloaded. */
-  readonly more: boolean;
-}
-
-interface TableTop {
+/** The table that shows the list. */
+interface Table {
   /** Whether new rows may be added on top, where they move the others down. */
   isFree(): boolean;
   /** Called after rows were added on top. */
   onPrepend(rows: number): void;
+  position(): TablePosition;
+  moveTo(position: TablePosition): void;
 }
 
+export const topOfTable: TablePosition = { scrollPx: 0, active: 0 };
+// Each may have thousands of plants in memory.
+const leftTablesMax = 5;
 const waitingMax = 1000;
 const noneWaiting: Waiting = { plants: [], more: false };
 
-/** The list for a filter. New plants are added on top unless someone reads what is there. */
-export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
-  const { api, connection } = useSession();
+/**
+ * The list for a filter. New plants are added on top unless someone reads what is there. If Back returns to a table, it has the
+ * rows that it was left with, at the same position; any other starts at the top.
+ */
+export function usePlantList(filter: PlantFilter, table: Table): LiveList {
+  const { api, connection, leftTables } = useSession();
+  const { entry } = useRouter();
   const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
   const [list, setList] = useState<PlantList>();
   const [reloading, setReloading] = useState(true);
@@ -50,6 +54,9 @@ export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
   // The current value, which the next poll needs before the page is drawn again.
   const waiting = useRef(noneWaiting);
   const latest = useRef<PlantList>(undefined);
+  const restored = useRef<LeftTable>(undefined);
+  const currentTable = useRef(table);
+  currentTable.current = table;
   const filterKey = filterQuery(filter).toString();
 
   const reload = useCallback(
@@ -73,7 +80,35 @@ export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
     [api, filterKey],
   );
   // Without waiting for a frame.
-  useLayoutEffect(() => reload(), [reload]);
+  useLayoutEffect(() => {
+    const left = leftTables.get(entry);
+    restored.current = left?.filterKey === filterKey ? left : undefined;
+    if (restored.current?.list === undefined) return reload();
+    latest.current?.close();
+    latest.current = restored.current.list;
+    latest.current.reopen(() => redraw(undefined));
+    waiting.current = restored.current.waiting;
+    setList(latest.current);
+    setReloading(false);
+  }, [reload]);
+  useLayoutEffect(() => {
+    if (list !== undefined && list === restored.current?.list) table.moveTo(restored.current);
+  }, [list]);
+  // Whether a field, a link or the Back button changed the filter.
+  useEffect(() => {
+    if (restored.current === undefined) table.moveTo(topOfTable);
+  }, [filterKey]);
+  const shown = useRef(list);
+  shown.current = list;
+  useEffect(
+    () => () => {
+      const position = currentTable.current.position();
+      leftTables.delete(entry);
+      leftTables.set(entry, { ...position, filterKey, list: shown.current, waiting: waiting.current });
+      for (const oldest of leftTables.keys()) if (leftTables.size > leftTablesMax) leftTables.delete(oldest);
+    },
+    [entry, filterKey],
+  );
   useEffect(() => () => latest.current?.close(), []);
 
   // The error of a past outage must not stay.
@@ -100,10 +135,10 @@ export function usePlantList(filter: PlantFilter, top: TableTop): LiveList {
       const plants = all.slice(0, waitingMax);
       waiting.current = { plants, more };
       if (plants.length === 0 && !more) return;
-      const mayAdd = top.isFree() && latest.current?.isTop === true;
+      const mayAdd = table.isFree() && latest.current?.isTop === true;
       if (mayAdd && !more && latest.current?.prepend(plants)) {
         waiting.current = noneWaiting;
-        top.onPrepend(plants.length);
+        table.onPrepend(plants.length);
       } else if (mayAdd && !searching) return reload();
       redraw(undefined);
     };

@@ -108,6 +108,7 @@ export class PostgresArchive implements PlantArchive {
     if (matches === undefined) {
       const { where, values } = whereOf(filter);
       if (where === undefined) return { plants: 0, next: undefined };
+      if (where === "") return { plants: await this.total(), next: undefined };
       const [row] = await this.#read(`SELECT count(*) FROM plants ${where}`, values);
       return { plants: Number(row?.[0]), next: undefined };
     }
