@@ -134,7 +134,7 @@ describe("the codebase", () => {
   });
 
   test("src/ without the console stays small enough to read in a day", () => {
-    const linesMax = 19_120; // A commit that raises this says why here.
+    const linesMax = 19_135; // A commit that raises this says why here. A flood of refusals must not stop commits.
     const counted = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
       (name) => /\.(?:tsx?|js)$/.test(name) && !/^console\/|\.test\.ts$|\.d\.ts$/.test(name),
     );

@@ -78,6 +78,17 @@ describe("the intake", () => {
     expect(many.store.batches).toEqual([1000, 1000, 500]);
   });
 
+  test("writes what is queued before the turn ends, where it is told to", async () => {
+    const { store, intake, create } = setUp();
+    const all = [create(1), create(2)];
+    expect(store.batches).toEqual([]);
+    intake.flush();
+    expect(store.batches).toEqual([2]);
+    expect(await Promise.all(all)).toEqual([created, created]);
+    intake.flush();
+    expect(store.batches).toEqual([2]);
+  });
+
   test("has room for the plant that a client sends as soon as its last one is answered", async () => {
     const { intake, create } = setUp(1);
     const plant = { id: 1n, name: "a", tag: undefined };

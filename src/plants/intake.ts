@@ -80,6 +80,11 @@ export class Intake {
     if (this.#queue.length >= this.#fullBatch) this.#beginDrain();
   }
 
+  /** Writes what is queued now, without waiting for the end of the turn. */
+  flush(): void {
+    if (this.#queue.length > 0) this.#beginDrain();
+  }
+
   /**
    * Whether plants can be stored now. Probes the store after a failed write, so that recovery needs no traffic, and
    * if the store can become unreachable while nobody writes. A recent successful write makes a probe unnecessary.

@@ -13,7 +13,7 @@ test("responses to plants that exceed the queue are spread out, and all of them 
   const log = createLog({ level: "off", format: "json", colour: false, write: () => {} });
   const handle = createPlant.handler({
     rateLimit: new RateLimit(undefined),
-    intake: { create: (_plant, _by, settle) => settle("too-busy"), ready: async () => true },
+    intake: { create: (_plant, _by, settle) => settle("too-busy"), flush() {}, ready: async () => true },
     events: createEvents(log, new Counters(), Date.now),
   });
   const answered: string[] = [];

@@ -19,7 +19,7 @@ const replayed = { "Idempotent-Replayed": "true" };
 
 export interface CreatePlantParts {
   readonly rateLimit: RateLimit;
-  readonly intake: Pick<Intake, "create" | "ready">;
+  readonly intake: Pick<Intake, "create" | "flush" | "ready">;
   readonly events: Events;
 }
 

@@ -36,6 +36,9 @@ export const publicRoutes: readonly Route<PublicRouteParts>[] = [
   readyz,
 ];
 
+// While clients send faster than they are refused, a turn of the event loop does not end, and the queue would never be written.
+const requestsPerFlush = 500;
+
 export interface PublicListenerParts extends CreatePlantParts {
   readonly gate: Gate;
 }
@@ -60,11 +63,15 @@ export function startPublicListener(
     hint: `The only operation is POST ${basePath}/plants; see ${basePath}/docs.`,
     home: docsPage.path,
   };
+  let requests = 0;
   const listener = startListener(
     publicRoutes,
     { ...parts, readiness, url: () => url },
     parts,
     listenerOptions,
+    () => {
+      if (++requests % requestsPerFlush === 0) parts.intake.flush();
+    },
   );
   const url = publicUrl(baseUrl, listener);
   return { ...listener, url, goUnready: () => readiness.goUnready() };
