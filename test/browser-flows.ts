@@ -130,6 +130,7 @@ export const flows: readonly Flow[] = [
       await page.click("button", "I have saved it");
       await page.until("document.querySelector('dialog') === null", "the page without the dialog");
       expect([await statusWith(running, copied), await statusWith(running, confirmed)]).toEqual([200, 200]);
+      await page.click("button", "Actions for robot");
       await page.click("button", "Revoke robot");
       await page.see("dialog h2", "Revoke “robot”?");
       await page.click("button", "Revoke robot");
@@ -177,7 +178,7 @@ export const flows: readonly Flow[] = [
       await page.click("nav a", "Overview");
       await page.see("h1", "This page stopped working");
       await page.click("button", "Reload");
-      await page.see("main", "Healthy");
+      await page.see("main", "All plants are on disk");
       await page.recordErrors();
     },
   },

@@ -2,7 +2,7 @@ import { afterAll, expect } from "bun:test";
 import axe, { type AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
 import { describe, test } from "./browser.ts";
-import { useConsole } from "./console-session.ts";
+import { chooseAction, useConsole } from "./console-session.ts";
 import { eventually, post, storedPlants } from "./harness.ts";
 
 const testMs = 40_000;
@@ -137,14 +137,20 @@ const walks: Readonly<Record<string, Walk>> = {
     path: "/tokens",
     scenes: [
       { name: "the table", ready: ".tokens" },
-      { name: "rotating", ready: "dialog", within: "dialog", act: press("Rotate ops") },
+      { name: "the actions of a token", ready: ".menu", act: press("Actions for ops") },
+      {
+        name: "rotating",
+        ready: "dialog",
+        within: "dialog",
+        act: (page) => chooseAction(page, "Rotate", "ops"),
+      },
       {
         name: "revoking",
         ready: "dialog .danger",
         within: "dialog",
         async act(page) {
           await page.keyboard.press("Escape");
-          await press("Revoke ops")(page);
+          await chooseAction(page, "Revoke", "ops");
         },
       },
       {

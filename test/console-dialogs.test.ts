@@ -2,7 +2,7 @@ import { afterAll, expect } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { describe, newPage, test } from "./browser.ts";
-import { makeToken, useConsole } from "./console-session.ts";
+import { chooseAction, makeToken, useConsole } from "./console-session.ts";
 import { operatorToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 
 const session = useConsole(5);
@@ -70,7 +70,7 @@ describe("a secret that is shown once", () => {
   test("stays when it replaces the secret of one's own session", async () => {
     const own = await makeToken(session.running, "own", ["operator"]);
     const page = await open("/tokens", { token: own });
-    await page.getByRole("button", { name: "Rotate own" }).click();
+    await chooseAction(page, "Rotate", "own");
     await page.getByLabel("The old secret stays valid for").selectOption("0s");
     await page.getByRole("button", { name: "Rotate", exact: true }).click();
     const secret = (await secretOf(page)) ?? "";
@@ -92,13 +92,13 @@ test("rotating and revoking a token whose secret is also preset shows that the s
   const page = await newPage(session.browser);
   await page.goto(`${running.operatorUrl}/tokens`);
   await signIn(page, secret);
-  await page.getByRole("button", { name: "Rotate both" }).click();
+  await chooseAction(page, "Rotate", "both");
   await page.getByRole("button", { name: "Rotate", exact: true }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("The old secret is also preset as preset-operator, and stays valid.").waitFor();
   expect(await dialog.getByText("The old secret is valid until").count()).toBe(0);
   await page.getByRole("button", { name: "I have saved it" }).click();
-  await page.getByRole("button", { name: "Revoke both" }).first().click();
+  await chooseAction(page, "Revoke", "both");
   await dialog.getByRole("button", { name: "Revoke both" }).click();
   await page.locator(".notice").getByText("Its secret is also preset as preset-operator").waitFor();
   await page.close();

@@ -2,7 +2,7 @@ import { afterAll, expect } from "bun:test";
 import { zstdCompressSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { describe, newPage, test } from "./browser.ts";
-import { makeToken, useConsole } from "./console-session.ts";
+import { chooseAction, makeToken, useConsole } from "./console-session.ts";
 import { eventually, post, startTestService } from "./harness.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 
@@ -261,6 +261,56 @@ test(
 );
 
 test(
+  "a name of 60 KB fits its panel, with everything else in view",
+  async () => {
+    for (const [id, name] of ["x".repeat(60_000), "Word ".repeat(12_000)].entries())
+      await post(session.running.url, JSON.stringify({ id: 90 + id, name, tag: "odd" }));
+    const page = await open("/plants");
+    for (const id of [90, 91]) {
+      await page.goto(`${session.running.operatorUrl}/plants/${id}`);
+      await page.locator(".facts").waitFor();
+      await expectAtEveryWidth(
+        page,
+        `(() => {
+          const panel = document.querySelector(".detail");
+          const { left, right, bottom } = panel.getBoundingClientRect();
+          const inside = [...panel.querySelectorAll("*")].every((one) => {
+            const box = one.getBoundingClientRect();
+            return one.closest(".clamped, h2") !== null || (box.left >= left && box.right <= right && box.bottom <= bottom);
+          });
+          const isInView = innerWidth < 768 || bottom <= innerHeight;
+          return inside && isInView && panel.scrollHeight <= panel.clientHeight && panel.scrollWidth <= panel.clientWidth;
+        })()`,
+      );
+    }
+  },
+  testMs,
+);
+
+test(
+  "the overview fills a high window with the latest plants, in whole rows",
+  async () => {
+    const page = await open("/", { viewport: { width: 2560, height: 1440 } });
+    await page.locator(".latest li").nth(11).waitFor();
+    const { gapPx, unequalPx, cutPx } = await page.evaluate<Record<string, number>>(`(() => {
+      const boxOf = (selector) => document.querySelector(selector).getBoundingClientRect();
+      const [latest, refused] = [boxOf(".columns > :first-child"), boxOf(".columns > :last-child")];
+      return {
+        gapPx: innerHeight - latest.bottom,
+        unequalPx: latest.bottom - refused.bottom,
+        cutPx: boxOf(".latest li:last-child").bottom - latest.bottom,
+      };
+    })()`);
+    expect(gapPx).toBeGreaterThan(0);
+    expect(gapPx).toBeLessThan(60);
+    expect(unequalPx).toBe(0);
+    expect(cutPx).toBeLessThanOrEqual(0);
+    expect(cutPx).toBeGreaterThan(-40);
+  },
+  testMs,
+);
+
+test(
   "a part that crashes leaves a sentence and a way to reload",
   async () => {
     const page = await open("/plants");
@@ -274,7 +324,7 @@ test(
     await page.getByRole("link", { name: "Overview", exact: true }).click();
     await page.unroute("**/api/overview");
     await page.getByRole("button", { name: "Reload" }).click();
-    await page.getByText("Healthy").waitFor();
+    await page.getByText("All plants are on disk").waitFor();
   },
   testMs,
 );
@@ -283,6 +333,7 @@ test(
   "an outage is on every page while it lasts, and gone afterwards",
   async () => {
     await using running = await startTestService();
+    await post(running.url, '{"id":1,"name":"Fern"}');
     using proxy = await startTcpProxy(Number(new URL(running.operatorUrl).port));
     const token = await makeToken(running, "ops", ["operator"]);
     const page = await newPage(session.browser, { reducedMotion: "reduce" });
@@ -290,7 +341,7 @@ test(
     // Its timers can be advanced; otherwise time passes as usual.
     await page.clock.install();
     await page.goto(`http://127.0.0.1:${proxy.port}/`);
-    await page.getByText("Healthy").waitFor();
+    await page.getByText("All plants are on disk").waitFor();
     proxy.refuse();
     await page.locator(".light.lost").waitFor();
     await page.clock.fastForward(retryMs);
@@ -358,7 +409,7 @@ test(
       for (const page of pages) {
         await page.getByText("No response", { exact: true }).waitFor();
         await page.locator(".offline").waitFor();
-        expect(await page.getByText(/^(connected|healthy)$/i).count()).toBe(0);
+        expect(await page.getByText(/^(connected|all plants are on disk)$/i).count()).toBe(0);
       }
       start();
       for (const page of pages) {
@@ -399,7 +450,7 @@ test(
     await longNamed.locator(".who").getByText(longName).waitFor();
     await expectAtEveryWidth(longNamed, "document.documentElement.scrollWidth <= innerWidth");
     const page = await open("/");
-    await page.route("**/api/plants?limit=10", async (route) => {
+    await page.route("**/api/plants?limit=40", async (route) => {
       const { plants } = (await (await route.fetch()).json()) as { plants: object[] };
       const json = { plants: plants.map((plant) => ({ ...plant, createdAt: "2025-11-15T23:59:00Z" })) };
       await route.fulfill({ json });
@@ -419,12 +470,12 @@ test(
     await expectAtEveryWidth(
       page,
       `(() => {
-        const card = document.querySelector(".token-card");
+        const card = document.querySelector(".card:has(.tokens)");
         const names = [...document.querySelectorAll(".tokens tbody th")];
-        return card.scrollWidth <= card.clientWidth && names.every((name) => name.clientHeight < 100);
+        return card.scrollWidth <= card.clientWidth && names.every((name) => name.clientHeight < 120);
       })()`,
     );
-    await page.getByRole("button", { name: `Revoke ${longName}` }).click();
+    await chooseAction(page, "Revoke", longName);
     await expectAtEveryWidth(
       page,
       `(() => {

@@ -67,6 +67,17 @@ export function useConsole(plants: number, flags: Record<string, string> = {}): 
   };
 }
 
+/** Opens the menu of a token, and starts one of its actions. */
+export async function chooseAction(page: Page, action: "Rotate" | "Revoke", token: string): Promise<void> {
+  const button = page.getByRole("button", { name: `${action} ${token}` });
+  if ((await button.count()) === 0)
+    await page
+      .getByRole("button", { name: `Actions for ${token}` })
+      .first()
+      .click();
+  await button.click();
+}
+
 export async function makeToken(
   running: TestService,
   name: string,

@@ -17,13 +17,17 @@ afterAll(() => {
 });
 
 describe("the system page", () => {
-  test("has the health, the settings in force without a secret, and a link to the docs", async () => {
+  test("has the health, settings without a secret, and a link to the docs", async () => {
     const page = await open("/system");
     await page.getByText("Disk space free").waitFor();
     expect(await page.locator(".health-facts").textContent()).toMatch(
       /Storeready.*EngineSQLite.*WAL[\d.]+ \w+.*Fsync of the WALmedian [\d.]+ ms, p99 [\d.]+ ms/,
     );
-    const settings = page.getByRole("table", { name: "Settings in force" });
+    const settings = page.getByRole("table", { name: "Current settings" });
+    const sources = settings.locator("tbody td:last-child");
+    expect(new Set(await sources.allTextContents())).toEqual(new Set(["flag", "environment"]));
+    expect(await settings.getByRole("row", { name: /^backup-folder/ }).count()).toBe(1);
+    await page.getByRole("button", { name: /^Show all \d\d$/ }).click();
     const row = settings.getByRole("row", { name: /max-body-bytes/ });
     expect(await row.textContent()).toBe("max-body-bytes65536default");
     expect(await settings.getByRole("row", { name: /OPERATOR_TOKEN/ }).textContent()).toContain("not shown");
@@ -53,8 +57,42 @@ test("each token has a count of its plants", async () => {
   for (let id = 1; id <= 3; id++)
     await post(session.running.url, `{"id":${-id},"name":"Counted"}`, { Authorization: `Bearer ${token}` });
   const page = await open("/tokens");
+  const inRow = (name: string) => page.getByRole("row", { name }).getByRole("link", { name: /plants?$/ });
+  await inRow("counted").waitFor();
+  await page.setViewportSize({ width: 768, height: 1024 });
+  const headings = page.locator(".tokens thead th").filter({ visible: true });
+  expect((await headings.allTextContents()).map((text) => text.trim())).toEqual([
+    "Name",
+    "Scopes",
+    "State",
+    "Last used",
+    "Plants",
+    "Actions",
+  ]);
   await page.getByRole("link", { name: "3 plants" }).click();
   await page.getByText("3 plants match").first().waitFor();
+});
+
+test("a token whose plants are many can be counted to the end, and looks as if it can", async () => {
+  const page = await open("/import");
+  await page.route("**/api/plants/count?*", (route) => {
+    const isRest = route.request().url().includes("cursor=");
+    return route.fulfill({ json: isRest ? { plants: "1" } : { plants: "900000", next: "there" } });
+  });
+  // The clock is past what is counted by itself.
+  await page.clock.install();
+  await page.clock.pauseAt(Date.now() + 60_000);
+  await page.getByRole("link", { name: "Tokens" }).click();
+  const button = page.getByRole("button", { name: "Count the plants of ops" });
+  await button.waitFor();
+  const [color, opacity, border] = await page.evaluate<string[]>(`(() => {
+    const button = [...document.querySelectorAll(".tokens button")].find((one) => one.textContent.startsWith("Count"));
+    const { color, opacity, borderTopWidth } = getComputedStyle(button);
+    return [color === getComputedStyle(document.body).color ? "ink" : color, opacity, borderTopWidth];
+  })()`);
+  expect([color, opacity, border]).toEqual(["ink", "1", "1px"]);
+  await button.click();
+  await page.getByRole("link", { name: "900,001 plants" }).first().waitFor();
 });
 
 describe("the plants", () => {

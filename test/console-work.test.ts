@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { describe, test } from "./browser.ts";
-import { makeToken, useConsole } from "./console-session.ts";
+import { chooseAction, makeToken, useConsole } from "./console-session.ts";
 import { eventually, post, storedPlants, temporaryFolder } from "./harness.ts";
 
 const unsafeId = "9007199254740993";
@@ -242,7 +242,7 @@ describe("importing a file", () => {
       await page.getByRole("heading", { name: "Importing: long.ndjson" }).waitFor();
 
       await page.getByRole("link", { name: "Tokens" }).click();
-      await page.getByRole("button", { name: "Revoke slow" }).click();
+      await chooseAction(page, "Revoke", "slow");
       await page.getByRole("dialog").getByRole("button", { name: "Revoke slow" }).click();
       await see(page, "This token has expired or was revoked");
       await page.getByLabel("Token").fill(next);
@@ -285,7 +285,7 @@ describe("tokens", () => {
       const row = await page.getByRole("row", { name: /robot/ }).textContent();
       for (const text of ["expires in 2 months", "500/s", "by ops"]) expect(row).toContain(text);
 
-      await page.getByRole("button", { name: "Rotate robot" }).click();
+      await chooseAction(page, "Rotate", "robot");
       await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
       await dialog.getByRole("button", { name: "Rotate", exact: true }).click();
       const second = (await page.locator(".secret").textContent()) ?? "";
@@ -293,7 +293,7 @@ describe("tokens", () => {
       await page.getByRole("button", { name: "I have saved it" }).click();
       expect([await statusWith(first), await statusWith(second)]).toEqual([401, 200]);
 
-      await page.getByRole("button", { name: "Revoke robot" }).click();
+      await chooseAction(page, "Revoke", "robot");
       await dialog.getByRole("heading", { name: "Revoke “robot”?" }).waitFor();
       await dialog.getByRole("button", { name: "Revoke robot" }).click();
       await dialog.waitFor({ state: "detached" });

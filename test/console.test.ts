@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
 import { recordBackup } from "../src/storage/sqlite/maintenance/last-backup.ts";
 import { describe, newPage, secretField, test } from "./browser.ts";
-import { makeToken, useConsole } from "./console-session.ts";
+import { chooseAction, makeToken, useConsole } from "./console-session.ts";
 import { accessToken, eventually, post, startTestService, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
 
@@ -134,7 +134,7 @@ describe("signing in", () => {
     async () => {
       const token = await makeToken(session.running, "ex-employee", ["operator"]);
       const page = await open("/tokens", { token });
-      await page.getByRole("button", { name: "Revoke ex-employee" }).click();
+      await chooseAction(page, "Revoke", "ex-employee");
       await see(page, "If you are signed in with this token");
       await page.getByRole("dialog").getByRole("button", { name: "Revoke ex-employee" }).click();
       await see(page, "This token has expired or was revoked.");
@@ -153,7 +153,7 @@ describe("the overview", () => {
       const before = Number(((await total.textContent()) ?? "").replaceAll(",", ""));
       expect(before).toBeGreaterThanOrEqual(seeded);
       expect(await page.locator(".plot").getAttribute("aria-label")).toContain("12,400 plants");
-      await see(page, "Healthy");
+      await see(page, "All plants are on disk");
       await see(page, "Disk space free");
       await page.getByText(`Version ${packageFile.version}`).waitFor();
       await see(page, "No backup yet");
@@ -164,6 +164,30 @@ describe("the overview", () => {
         async () => Number(((await total.textContent()) ?? "").replaceAll(",", "")) === before + 1,
       );
       await page.locator(".latest").getByText("Counted live").waitFor();
+    },
+    testMs,
+  );
+});
+
+describe("the overview of an empty store", () => {
+  test(
+    "shows how to send the first plant, and its figures once it is stored",
+    async () => {
+      await using empty = await startTestService();
+      const token = await makeToken(empty, "ops", ["operator", "plants:create"]);
+      const page = await newPage(session.browser);
+      await page.addInitScript(`sessionStorage.setItem("plant-store-token", "${token}")`);
+      await page.goto(empty.operatorUrl);
+      await see(page, "Ready for the first plant");
+      expect(await page.locator(".kpi, .chart").count()).toBe(0);
+      const command = await textOf(page, ".empty .code");
+      await post(empty.url, '{"name":"No id"}');
+      await see(page, "40010 a required field is missing");
+      const shell = Bun.spawn(["sh", "-c", command.replace("YOUR_TOKEN", token).replace("curl", "curl -s")]);
+      expect(await new Response(shell.stdout).text()).toBe('{"name":"Fern","tag":"indoor"}');
+      await page.locator(".latest").getByText("Fern").waitFor();
+      await see(page, "All plants are on disk");
+      await page.close();
     },
     testMs,
   );

@@ -81,7 +81,7 @@ onEveryEngine((engine) => {
     });
   });
 
-  test("the settings in force are listed without a secret", async () => {
+  test("the settings are listed without a secret", async () => {
     const { body } = await call("/api/settings");
     const settings = body["settings"] as { name: string; value: string; source: string }[];
     expect(settings).toContainEqual({ name: "max-body-bytes", value: "65536", source: "default" });

@@ -44,8 +44,8 @@ export function AuditPage() {
   return (
     <>
       <PageHead
-        title="Audit trail"
-        lead="Who changed tokens, signed in, imported or exported plants or read them from the beginning, and used backups. Reading single pages is not recorded. Entries cannot be edited. The newest 100,000 changes of tokens and the newest 100,000 other entries are kept."
+        title="Audit"
+        lead="Who changed tokens, signed in, imported or exported plants, or used backups. Entries cannot be edited. The newest 100,000 changes of tokens are kept, and the newest 100,000 other entries."
       />
       {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
       {entries === undefined && error === undefined && (
@@ -72,7 +72,7 @@ export function AuditPage() {
 
 function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }) {
   return (
-    <div class="card token-card">
+    <div class="card">
       <table class="tokens audit">
         <thead>
           <tr>

@@ -9,7 +9,9 @@ import { Tag } from "../parts/tag.tsx";
 import { useReading } from "../parts/use-reading.ts";
 import { useSession } from "../session.ts";
 
-const plantsMax = 10;
+const plantsMax = 40;
+const rowsMin = 10;
+const rowPx = 36;
 
 interface LatestPlantsProps {
   readonly staleSince: string | undefined;
@@ -21,8 +23,9 @@ interface LatestPlantsProps {
 export function LatestPlants({ staleSince, onNew }: LatestPlantsProps) {
   const { api, connection } = useSession();
   const [plants, setPlants] = useState<readonly Plant[]>();
-  const list = useRef<HTMLUListElement>(null);
-  const isReading = useReading(list);
+  const box = useRef<HTMLDivElement>(null);
+  const isReading = useReading(box);
+  const rows = useRowsThatFit(box, plants === undefined);
   useEffect(() => {
     let newest: string | undefined;
     const poll = connection.poll(async (signal) => {
@@ -45,16 +48,18 @@ export function LatestPlants({ staleSince, onNew }: LatestPlantsProps) {
     <Panel
       id="latest-title"
       title="Latest plants"
-      class={plants?.length ? "flush" : ""}
+      class="flush"
       loading={plants === undefined}
       staleSince={staleSince}
       aside={<Link href="/plants">See all</Link>}
     >
-      {plants?.length === 0 ? (
-        <p class="note">No plants yet. New plants appear here as soon as they are stored.</p>
-      ) : (
-        <ul class="latest" ref={list}>
-          {plants?.map((plant) => (
+      <div
+        class="latest-box"
+        ref={box}
+        style={{ minHeight: `${Math.min(plants?.length ?? 0, rowsMin) * rowPx}px` }}
+      >
+        <ul class="latest">
+          {plants?.slice(0, rows).map((plant) => (
             <li key={plant.id}>
               <Link href={`/plants/${plant.id}`}>
                 <PlantText text={plant.name} empty="(empty name)" />
@@ -68,7 +73,22 @@ export function LatestPlants({ staleSince, onNew }: LatestPlantsProps) {
             </li>
           ))}
         </ul>
-      )}
+      </div>
     </Panel>
   );
+}
+
+/** The panel is as high as the one beside it, and reaches the end of the window. */
+function useRowsThatFit(box: { readonly current: HTMLElement | null }, loading: boolean): number {
+  const [rows, setRows] = useState(rowsMin);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() =>
+      setRows(Math.max(rowsMin, Math.floor(element.clientHeight / rowPx))),
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [loading]);
+  return rows;
 }

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { isNoResponse } from "../api.ts";
 import type { Overview } from "../api-shapes.ts";
 import { AddPlantButton } from "../parts/add-plant-button.tsx";
+import { FirstPlant } from "../parts/first-plant.tsx";
 import { Link } from "../parts/link.tsx";
 import { ErrorNotice } from "../parts/notice.tsx";
 import { PageHead } from "../parts/page-head.tsx";
@@ -21,7 +22,7 @@ export function OverviewPage() {
   const { me } = useSession();
   const { overview, staleSince, error, refresh } = useOverview();
   return (
-    <>
+    <div class="overview">
       <PageHead title="Overview">
         {hasScope(me, createScope) && (
           <Link class="button wide-only" href="/import">
@@ -39,7 +40,7 @@ export function OverviewPage() {
       ) : (
         <Figures overview={overview} staleSince={staleSince} onNewPlants={refresh} />
       )}
-    </>
+    </div>
   );
 }
 
@@ -54,6 +55,15 @@ function Figures({ overview, staleSince, onNewPlants }: FiguresProps) {
   const [label, setLabel] = useState(defaultRange);
   const range = ranges.find((one) => one.label === label) ?? ranges.at(-1);
   const recent = ranges.findLast(({ unit }) => unit === "minute");
+  const refusals = <Refusals overview={overview} staleSince={staleSince} />;
+  if (overview.total === "0")
+    return (
+      <>
+        {staleSince === undefined && <StatusStrip overview={overview} />}
+        <FirstPlant />
+        {overview.refusals.length > 0 && refusals}
+      </>
+    );
   return (
     <>
       {staleSince === undefined && <StatusStrip overview={overview} />}
@@ -85,7 +95,7 @@ function Figures({ overview, staleSince, onNewPlants }: FiguresProps) {
       </Panel>
       <div class="columns">
         <LatestPlants staleSince={staleSince} onNew={onNewPlants} />
-        <Refusals overview={overview} staleSince={staleSince} />
+        {refusals}
       </div>
     </>
   );

@@ -1,17 +1,25 @@
 import type { Overview } from "../api-shapes.ts";
 import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
 
-/** Whether the service is healthy, on one quiet line. */
+/** Whether plants can be stored, and are, on one quiet line. */
 export function StatusStrip({ overview }: { readonly overview: Overview }) {
-  const { store, version, startedAt } = overview;
+  const { total, store, version, startedAt } = overview;
+  const { bytes, walBytes = 0 } = store;
+  const stored = total === "0" ? "Ready for the first plant" : "All plants are on disk";
   return (
     <div class={store.ready ? "card strip" : "card strip bad"}>
       <span class="health">
         <span class={store.ready ? "dot" : "dot bad"} aria-hidden="true" />
-        <b>{store.ready ? "Healthy" : "Unavailable"}</b>
+        <b>{store.ready ? stored : "Plants cannot be stored"}</b>
       </span>
-      {!store.ready && <span>Plants cannot be stored. See the service's log for the reason.</span>}
-      <StoreSize store={store} />
+      {!store.ready && <span>See the service's log for the reason.</span>}
+      {bytes === undefined ? (
+        <span>In PostgreSQL</span>
+      ) : (
+        <span>
+          Store <b>{formatBytes(bytes + walBytes)}</b>
+        </span>
+      )}
       <LastBackup at={store.lastBackupAt} />
       <span>
         Version <b>{version}</b>, started{" "}
@@ -20,18 +28,6 @@ export function StatusStrip({ overview }: { readonly overview: Overview }) {
         </time>
       </span>
     </div>
-  );
-}
-
-function StoreSize({ store }: { readonly store: Overview["store"] }) {
-  const engine = store.engine === "sqlite" ? "SQLite" : "PostgreSQL";
-  if (store.bytes === undefined) return <span>{engine}</span>;
-  const walBytes = store.walBytes ?? 0;
-  return (
-    <span>
-      {engine} <b>{formatBytes(store.bytes + walBytes)}</b>
-      {walBytes > 0 && `, ${formatBytes(walBytes)} of it WAL`}
-    </span>
   );
 }
 

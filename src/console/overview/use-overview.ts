@@ -4,8 +4,8 @@ import type { Poll } from "../connection.ts";
 import { useConnection, useSession } from "../session.ts";
 
 const refreshMs = 4000;
-// Until the hours have been counted.
-const countingMs = 1000;
+// Until the hours have been counted, and until there is a plant.
+const waitingMs = 1000;
 
 /** The overview, refreshed every few seconds, and when `refresh` is called. */
 export function useOverview() {
@@ -30,7 +30,7 @@ export function useOverview() {
         setOverview({ ...fresh, firstPlantAt: firstPlantAt.current });
         setLoadedAt(new Date().toISOString());
         setError(undefined);
-        return fresh.perHour === undefined ? countingMs : refreshMs;
+        return fresh.perHour === undefined || fresh.total === "0" ? waitingMs : refreshMs;
       } catch (reason) {
         if (!signal.aborted) setError(reason);
         return refreshMs;

@@ -19,13 +19,11 @@ export function PageHead({ title, lead, children }: PageHeadProps) {
   }, [title]);
   return (
     <header class="page-head">
-      <div>
-        <h1 ref={heading} tabIndex={-1}>
-          {title}
-        </h1>
-        {lead && <p class="lead">{lead}</p>}
-      </div>
+      <h1 ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
       {children && <div class="page-actions">{children}</div>}
+      {lead && <p class="lead">{lead}</p>}
     </header>
   );
 }

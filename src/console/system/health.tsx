@@ -21,7 +21,7 @@ export function Health() {
 }
 
 function Facts({ overview: { store, version, startedAt } }: { readonly overview: Overview }) {
-  const rows: readonly (readonly [string, string | undefined])[] = [
+  const rows: readonly (readonly [name: string, value: string | undefined, title?: string])[] = [
     ["Store", store.ready ? "ready" : "not ready: plants cannot be stored, see the log for the reason"],
     ["Engine", store.engine === "sqlite" ? "SQLite" : "PostgreSQL"],
     ["Data file", store.bytes === undefined ? undefined : formatBytes(store.bytes)],
@@ -30,16 +30,16 @@ function Facts({ overview: { store, version, startedAt } }: { readonly overview:
     ["Fsync of the WAL", fsyncText(store.fsync?.wal)],
     ["Fsync of the data file", fsyncText(store.fsync?.data)],
     ["Version", version],
-    ["Started", `${formatRelativeTime(startedAt)}, ${formatTime(startedAt)}`],
+    ["Started", formatRelativeTime(startedAt), formatTime(startedAt)],
   ];
   return (
     <dl class="health-facts">
       {rows.map(
-        ([name, value]) =>
+        ([name, value, title]) =>
           value !== undefined && (
             <div key={name}>
               <dt>{name}</dt>
-              <dd>{value}</dd>
+              <dd title={title}>{value}</dd>
             </div>
           ),
       )}

@@ -1,6 +1,8 @@
 import type { Token } from "../api-shapes.ts";
 import { formatCount, formatPlural, formatRelativeTime, formatTime } from "../format.ts";
+import { Icon } from "../parts/icons.tsx";
 import { Link } from "../parts/link.tsx";
+import { Popover } from "../parts/popover.tsx";
 import type { Counted } from "../plants/count-matches.ts";
 import { usePlantCounts } from "./use-plant-counts.ts";
 
@@ -16,7 +18,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
   const sorted = tokens.toSorted((a, b) => Number(a.state !== "live") - Number(b.state !== "live"));
   const { counts, count } = usePlantCounts(sorted);
   return (
-    <div class="card token-card">
+    <div class="card">
       <table class="tokens">
         <thead>
           <tr>
@@ -58,7 +60,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                 </time>{" "}
                 <span class="note by">by {token.createdBy}</span>
               </td>
-              <td>
+              <td data-label="Last used">
                 {token.lastUsedAt === undefined ? (
                   <span class="note">not yet</span>
                 ) : (
@@ -67,7 +69,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                   </time>
                 )}
               </td>
-              <td>
+              <td data-label="Plants">
                 <PlantCount
                   name={token.name}
                   counted={counts.get(token.name)}
@@ -75,22 +77,53 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                 />
               </td>
               <td class="row-actions">
-                {token.state === "live" && (
-                  <>
-                    <button type="button" class="quiet" onClick={() => onAction("rotate", token)}>
-                      Rotate<span class="visually-hidden"> {token.name}</span>
-                    </button>
-                    <button type="button" class="quiet danger" onClick={() => onAction("revoke", token)}>
-                      Revoke<span class="visually-hidden"> {token.name}</span>
-                    </button>
-                  </>
-                )}
+                {token.state === "live" && <Actions token={token} onAction={onAction} />}
               </td>
             </tr>
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+const actions = [
+  { kind: "rotate", name: "Rotate", note: "Replace its secret." },
+  { kind: "revoke", name: "Revoke", note: "End it for good." },
+] as const;
+
+function Actions({ token, onAction }: Pick<TokenTableProps, "onAction"> & { readonly token: Token }) {
+  return (
+    <Popover
+      class="end"
+      buttonClass="bare"
+      panelClass="menu"
+      label={
+        <>
+          <Icon name="more" />
+          <span class="visually-hidden">Actions for {token.name}</span>
+        </>
+      }
+    >
+      {(close) =>
+        actions.map(({ kind, name, note }) => (
+          <button
+            key={kind}
+            type="button"
+            onClick={() => {
+              close();
+              onAction(kind, token);
+            }}
+          >
+            <span class={kind === "revoke" ? "danger" : ""}>
+              {name}
+              <span class="visually-hidden"> {token.name}</span>
+            </span>
+            <span class="note">{note}</span>
+          </button>
+        ))
+      }
+    </Popover>
   );
 }
 
@@ -110,7 +143,7 @@ function PlantCount({ name, counted, onCount }: PlantCountProps) {
   return (
     <>
       {counted && <span class="note">over {formatCount(counted.plants)}</span>}{" "}
-      <button type="button" class="bare" onClick={onCount}>
+      <button type="button" class="quiet small" onClick={onCount}>
         Count<span class="visually-hidden"> the plants of {name}</span>
       </button>
     </>

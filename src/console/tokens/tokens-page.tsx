@@ -36,7 +36,7 @@ export function TokensPage() {
     <>
       <PageHead
         title="Tokens"
-        lead="Tokens to create plants and to use this console. Each plant stores the name of the token that created it."
+        lead="Programs send plants with a token; people sign in with one. Each plant has the name of the token that created it."
       >
         <button type="button" class="primary" onClick={() => setDialog({ kind: "create" })}>
           <Icon name="plus" /> Create a token
