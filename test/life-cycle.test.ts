@@ -185,9 +185,9 @@ onEveryEngine((engine) => {
           200,
           '"name":"a"}',
         ],
-        300,
+        20_000,
       );
-      const kept = sendRaw(running.port, ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"], 1500);
+      const kept = sendRaw(running.port, ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"], 20_000);
       await accepted.promise;
       const closed = running.service.close("test");
       stopping.resolve();
