@@ -310,6 +310,101 @@ test(
   testMs,
 );
 
+describe("from page to page", () => {
+  const paths = ["/", "/plants", "/import", "/tokens", "/audit", "/system", "/nowhere"];
+  const placeOf = `(() => {
+    const title = document.querySelector("h1");
+    const { left, top, height } = title.getBoundingClientRect();
+    const { fontSize, fontWeight } = getComputedStyle(title);
+    const boxes = [...document.querySelectorAll(".frame > main .card, .drop")].map((card) => card.getBoundingClientRect());
+    return {
+      title: [left, top, height, fontSize, fontWeight],
+      edges: [Math.min(...boxes.map((box) => box.left)), Math.max(...boxes.map((box) => box.right))],
+      headings: [...document.querySelectorAll(".card-head h2")].map((one) => getComputedStyle(one).font),
+    };
+  })()`;
+  interface Place {
+    readonly title: unknown;
+    readonly edges: unknown;
+    readonly headings: readonly string[];
+  }
+
+  test(
+    "titles, edges and headings are the same, at every width",
+    async () => {
+      const page = await open("/");
+      for (const width of [360, 768, 1440, 2560]) {
+        await page.setViewportSize({ width, height: 900 });
+        const places: Place[] = [];
+        for (const path of paths) {
+          await page.goto(session.running.operatorUrl + path);
+          await page.locator(".frame > main :is(.card, .drop)").first().waitFor();
+          await eventually(async () => (await page.locator("[aria-busy=true]").count()) === 0);
+          places.push(await page.evaluate<Place>(placeOf));
+        }
+        const [first] = places;
+        for (const [index, { title, edges }] of places.entries())
+          expect([width, paths[index], title, edges]).toEqual([
+            width,
+            paths[index],
+            first?.title,
+            first?.edges,
+          ]);
+        expect(new Set(places.flatMap(({ headings }) => headings)).size).toBe(1);
+      }
+    },
+    2 * testMs,
+  );
+
+  test(
+    "what is empty, missing or not allowed is in the same kind of card",
+    async () => {
+      const reader = await makeToken(session.running, "reader", ["operator:read"]);
+      const looks = new Set<string>();
+      for (const [path, token] of [
+        ["/plants?name=zzz", session.secret],
+        ["/nowhere", session.secret],
+        ["/import", reader],
+        ["/tokens", reader],
+      ] as const) {
+        const page = await open(path, { token });
+        await page.locator(".empty").waitFor();
+        looks.add(
+          await page.evaluate<string>(`(() => {
+            const { backgroundColor, borderTopColor, borderTopWidth, borderRadius, padding, width } =
+              getComputedStyle(document.querySelector(".empty"));
+            const { font } = getComputedStyle(document.querySelector(".empty h2"));
+            return [backgroundColor, borderTopColor, borderTopWidth, borderRadius, padding, width, font].join();
+          })()`),
+        );
+        await page.context().close();
+      }
+      expect([...looks]).toHaveLength(1);
+    },
+    testMs,
+  );
+
+  test(
+    "the focus is around the whole row",
+    async () => {
+      for (const [path, row] of [
+        ["/plants", ".rows .row"],
+        ["/", ".latest li"],
+      ] as const) {
+        const page = await open(path);
+        const link = page.locator(`${row} a`).first();
+        await link.waitFor();
+        await page.keyboard.press("Tab");
+        await link.focus();
+        const styleOf = (element: string) =>
+          page.evaluate<string>(`getComputedStyle(document.activeElement${element}).outlineStyle`);
+        expect([await styleOf(`.closest("${row}")`), await styleOf("")]).toEqual(["solid", "none"]);
+      }
+    },
+    testMs,
+  );
+});
+
 test(
   "a part that crashes leaves a sentence and a way to reload",
   async () => {

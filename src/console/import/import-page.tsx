@@ -2,6 +2,7 @@ import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { formatBytes } from "../format.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
+import { Panel } from "../parts/panel.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { useSession } from "../session.ts";
 import { ImportProgress } from "./import-progress.tsx";
@@ -28,15 +29,13 @@ export function ImportPage() {
     redraw(undefined);
   };
   return (
-    <div class="narrow-page">
+    <>
       <PageHead
         title="Import"
         lead="Create plants from a file. Importing a file twice is safe: no plant is stored twice."
       />
-      {run === undefined || (!running && chosen !== undefined) ? (
-        <FilePicker chosen={chosen} onChoose={setChosen} onStart={start} />
-      ) : (
-        <>
+      <div class="stack">
+        {run !== undefined && (running || chosen === undefined) && (
           <ImportProgress
             run={run}
             onResume={() => {
@@ -44,11 +43,11 @@ export function ImportPage() {
               redraw(undefined);
             }}
           />
-          {!running && <FilePicker chosen={undefined} onChoose={setChosen} onStart={start} />}
-        </>
-      )}
-      <Formats />
-    </div>
+        )}
+        {!running && <FilePicker chosen={chosen} onChoose={setChosen} onStart={start} />}
+        <Formats />
+      </div>
+    </>
   );
 }
 
@@ -126,8 +125,7 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
 
 function Formats() {
   return (
-    <section class="formats" aria-labelledby="formats-title">
-      <h2 id="formats-title">File formats</h2>
+    <Panel id="formats-title" title="File formats">
       <div class="format-examples">
         <figure>
           <figcaption>NDJSON: one plant per line</figcaption>
@@ -140,10 +138,10 @@ function Formats() {
           <pre class="code">{'[{"id": 1, "name": "Fern"},\n {"id": 2, "name": "Oak", "tag": "tree"}]'}</pre>
         </figure>
         <figure>
-          <figcaption>CSV with commas, semicolons or tabs: the first line names the columns</figcaption>
+          <figcaption>CSV: the first line names the columns</figcaption>
           <pre class="code">{"id,name,tag\n1,Fern,indoor\n2,Oak,"}</pre>
         </figure>
       </div>
-    </section>
+    </Panel>
   );
 }

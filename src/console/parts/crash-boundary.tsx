@@ -21,7 +21,7 @@ export class CrashBoundary extends Component<CrashBoundaryProps, CrashState> {
     const { crash } = this.state;
     if (crash === undefined) return this.props.children;
     return (
-      <div class="empty" role="alert">
+      <div class="card empty" role="alert">
         <h1>This page stopped working</h1>
         <p>
           That is an error of the console; the service and its plants are not affected. Reload the page to

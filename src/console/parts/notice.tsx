@@ -42,7 +42,7 @@ export function MissingScope({
   );
 }
 
-/** Shown in place of an empty list. */
+/** In place of content that there is none of. */
 export function EmptyState({
   title,
   children,
@@ -51,7 +51,7 @@ export function EmptyState({
   readonly children: ComponentChildren;
 }) {
   return (
-    <div class="empty">
+    <div class="card empty">
       <h2>{title}</h2>
       {children}
     </div>

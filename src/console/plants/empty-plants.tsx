@@ -19,9 +19,16 @@ export function EmptyPlants({ filter, list, onClear }: EmptyPlantsProps) {
           {list.searched > 0 && `Searched ${formatPlural(list.searched, "plant")}. `}
           The search finds any part of a name and ignores case. Tag, id and token must match exactly.
         </p>
-        <button type="button" class="quiet" onClick={onClear}>
-          Clear filters
-        </button>
+        <div class="actions">
+          {list.state === "stopped" && (
+            <button type="button" class="quiet" onClick={() => void list.loadMore()}>
+              Continue
+            </button>
+          )}
+          <button type="button" class="quiet" onClick={onClear}>
+            Clear filters
+          </button>
+        </div>
       </EmptyState>
     );
   }

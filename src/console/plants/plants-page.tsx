@@ -83,7 +83,7 @@ export function PlantsPage() {
       {error !== undefined && <ErrorNotice error={error} onRetry={() => reload()} />}
       <Filters filter={filter} onChange={change} />
       <div class="table-slot" ref={slot}>
-        <div class="table-card card">
+        <div class={empty ? "" : "table-card card"}>
           {(waiting.plants.length > 0 || waiting.more) && (
             <button
               type="button"
@@ -118,7 +118,7 @@ export function PlantsPage() {
               onOpen={open}
             />
           )}
-          {list !== undefined && !(empty && list.state === "ended") && (
+          {list !== undefined && !empty && (
             <ListProgress
               list={list}
               count={count}
