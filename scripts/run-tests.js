@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { bunFlags, bunMissing, findBun } from "../bin/find-bun.js";
 
 // Far above what any test takes: only a test that hangs should fail, not one on a busy machine.
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 // Most tests wait for a timer, a disk or another process, so more files than cores run at a time.
 const filesAtOnce = 5;
 // If more files than this fail, it is not by chance.

@@ -8,8 +8,8 @@ export const browserMissing = findChromium() === undefined && !process.env["CI"]
 export const describe = bun.describe.skipIf(browserMissing);
 
 // Less than the timeout of any test, so that a wait fails with its own error.
-const waitMsMax = 20_000;
-const testMsMax = 30_000;
+const waitMsMax = 60_000;
+const testMsMax = 120_000;
 
 /** A test in the browser. When it fails, it also prints what the services logged. */
 export function test(name: string, run: () => Promise<void>, timeoutMs = testMsMax): void {

@@ -75,7 +75,7 @@ onEveryEngine((engine) => {
 test("pipelined requests all get responses while stopping, and the last one says close", async () => {
   await using running = await startTestService();
   const requests = Array.from({ length: 20 }, (_, id) => rawPost(`{"id":${id},"name":"a"}`));
-  const sending = sendRaw(running.port, ["\r\n", 150, requests.join("")], 1500);
+  const sending = sendRaw(running.port, ["\r\n", 150, requests.join("")]);
   await Bun.sleep(50);
   await running.service.close("test");
   const { text, closed } = await sending;
@@ -86,7 +86,7 @@ test("pipelined requests all get responses while stopping, and the last one says
 
 test("a request on an idle connection is answered within the second that follows, and then the connection closes", async () => {
   await using running = await startTestService();
-  const late = sendRaw(running.port, ["\r\n", 400, rawPost('{"id":1,"name":"a"}')], 1500);
+  const late = sendRaw(running.port, ["\r\n", 400, rawPost('{"id":1,"name":"a"}')]);
   await Bun.sleep(50);
   await running.service.close("test");
   const { text, closed } = await late;
@@ -103,7 +103,7 @@ test("an idle connection delays a stop by a second, and never beyond the drain t
     ["100ms", 700],
   ] as const) {
     await using running = await startTestService({ "drain-timeout": timeout });
-    const idle = sendRaw(running.port, ["\r\n"], 3000);
+    const idle = sendRaw(running.port, ["\r\n"]);
     await Bun.sleep(50);
     const startMs = performance.now();
     await running.service.close("test");
@@ -143,7 +143,7 @@ describe("once the drain has begun", () => {
         },
       ];
       const send = async (request: string): Promise<RawResponse> => {
-        const { text, closed } = await sendRaw(port, [...begin, request], waitMs);
+        const { text, closed } = await sendRaw(port, [...begin, request]);
         return { text: text.slice(text.indexOf("}") + 1), closed };
       };
       const long = [
@@ -156,11 +156,7 @@ describe("once the drain has begun", () => {
       const audited = send(`GET /api/audit HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n\r\n`);
       // The drain lasts as long as this request.
       const [head, body] = rawPost('{"id":1,"name":"a"}', "Expect: 100-continue\r\n").split(/(?<=\r\n\r\n)/);
-      const created = sendRaw(
-        running.port,
-        [head ?? "", untilContinue, () => ended.promise, body ?? ""],
-        waitMs,
-      );
+      const created = sendRaw(running.port, [head ?? "", untilContinue, () => ended.promise, body ?? ""]);
       await eventually(() => open === long.length + 1, waitMs);
       const closed = running.service.close("test");
       await eventually(() => isRefused(port), waitMs);

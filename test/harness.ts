@@ -8,6 +8,7 @@ import { readConfig } from "../src/config/read-config.ts";
 import type { Result } from "../src/plants/plant-store.ts";
 import { type Service, startService } from "../src/service.ts";
 import { createLog } from "../src/telemetry/log.ts";
+import { ResponseReader } from "./response-reader.ts";
 
 export const accessToken = "test-access-token-0123456789";
 export const operatorToken = "test-operator-token-0123456789";
@@ -129,8 +130,6 @@ export interface RawResponse {
 /** Bytes to send, a pause in ms, or something to wait for, which sees what was received so far. */
 export type RawPiece = string | Uint8Array | number | ((received: () => string) => Promise<unknown>);
 
-const firstByteMsMax = 3000;
-
 /** A port in plain text, or over TLS with the authority that signed its certificate. */
 export type Target = number | { readonly port: number; readonly ca: string };
 
@@ -142,45 +141,67 @@ export function connectTo(target: Target, allowHalfOpen: boolean, onConnect: () 
     : connectTls({ ...options, ...target }, onConnect);
 }
 
-/** Sends the pieces unchanged, one after another, and collects everything that is received. */
-export function sendRaw(target: Target, pieces: readonly RawPiece[], waitMs = 150): Promise<RawResponse> {
+/** For `sendRaw`: whatever comes until the service closes the connection. */
+export const untilClosed = Number.POSITIVE_INFINITY;
+
+/**
+ * Sends the pieces unchanged, one after another, and collects what is received until that many responses are complete, or the
+ * service closes the connection. By default it expects one for each request line it sent, or `untilClosed` if there was none. It
+ * also waits for a close that the last response announced.
+ */
+export function sendRaw(
+  target: Target,
+  pieces: readonly RawPiece[],
+  responses?: number,
+): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
-    const socket = connectTo(target, true, () => void send());
-    const received: Buffer[] = [];
-    let ended = false;
-    let timer: NodeJS.Timeout | undefined;
-    const finish = () => {
-      clearTimeout(timer);
+    const reader = new ResponseReader();
+    let sent = "";
+    let allSent = false;
+    let closed = false;
+    const finish = (failure?: Error) => {
+      clearTimeout(limit);
       socket.destroy();
-      resolve({ text: Buffer.concat(received).toString("utf8"), closed: ended });
+      if (failure === undefined) resolve({ text: reader.text, closed });
+      else reject(failure);
     };
-    // Silence after a response means that it is complete; before it, that the service has not got to the request.
-    const settle = () => {
-      clearTimeout(timer);
-      timer = setTimeout(finish, received.length > 0 ? waitMs : Math.max(waitMs, firstByteMsMax));
+    const finishIfDone = () => {
+      if (!allSent) return;
+      const expected = responses ?? (reader.methods.length || untilClosed);
+      if (closed || expected === 0 || (reader.complete >= expected && !reader.announcesClose)) finish();
     };
-    socket.on("data", (bytes: Buffer) => {
-      received.push(bytes);
-      if (timer !== undefined) settle();
-    });
-    socket.on("end", () => {
-      ended = true;
-      if (timer !== undefined) finish();
-    });
-    socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "ECONNRESET" && error.code !== "EPIPE") return reject(error);
-      ended = true;
-      finish();
-    });
-    const send = async () => {
+    const limit = setTimeout(() => {
+      finish(waitFailure(`the responses to ${JSON.stringify(sent.slice(0, 500))}`, reader.text));
+    }, waitMsMax);
+    const socket = connectTo(target, true, async () => {
       for (const piece of pieces) {
         if (typeof piece === "number") await Bun.sleep(piece);
-        else if (typeof piece === "function") await piece(() => Buffer.concat(received).toString("utf8"));
-        else socket.write(piece);
+        else if (typeof piece === "function") await piece(() => reader.text).catch(finish);
+        else {
+          sent += typeof piece === "string" ? piece : Buffer.from(piece).toString("latin1");
+          // A request line that follows a body does not start a line.
+          reader.methods = Array.from(
+            sent.matchAll(/([A-Z]+) \S+ HTTP\/1\.[01]\r\n/g),
+            ([, name]) => name ?? "",
+          );
+          socket.write(piece);
+        }
       }
-      if (ended) finish();
-      else settle();
-    };
+      allSent = true;
+      finishIfDone();
+    });
+    socket.on("data", (bytes: Buffer) => {
+      reader.read(bytes);
+      finishIfDone();
+    });
+    socket.on("end", () => {
+      closed = true;
+      finishIfDone();
+    });
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      closed = true;
+      finish(error.code === "ECONNRESET" || error.code === "EPIPE" ? undefined : error);
+    });
   });
 }
 
@@ -212,18 +233,32 @@ export function serviceLogs(): string {
   return [...logs].map((log) => log().slice(-tailCharacters)).join("\n") || "(nothing)";
 }
 
-/** Waits until the condition holds, and fails once it has not for too long, with what the services said. */
+// Far more than any machine needs: it is reached only if what a test waits for does not happen.
+const waitMsMax = 60_000;
+
+/**
+ * Waits until the condition returns true. While it throws, it does not hold: an `expect` in it says what was last seen. Without
+ * words for what it waits for, its source has to do.
+ */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
-  withinMs = 15_000,
+  what: string | number = condition.toString(),
 ): Promise<void> {
-  const deadlineMs = performance.now() + withinMs;
-  while (!(await condition())) {
-    if (performance.now() > deadlineMs) {
-      throw new Error(
-        `The condition did not hold within ${withinMs} ms. The services said:\n${serviceLogs()}`,
-      );
+  const deadlineMs = performance.now() + waitMsMax;
+  for (;;) {
+    let seen: unknown;
+    try {
+      seen = await condition();
+      if (seen === true) return;
+    } catch (error) {
+      seen = error;
     }
+    if (performance.now() > deadlineMs) throw waitFailure(String(what), seen);
     await Bun.sleep(10);
   }
+}
+
+function waitFailure(what: string, seen: unknown): Error {
+  const services = `The services said:\n${serviceLogs()}`;
+  return new Error(`Waited ${waitMsMax / 1000} s for ${what}\nLast seen: ${seen}\n${services}`);
 }

@@ -59,7 +59,11 @@ for (const [which, { flags, pieces, error }] of Object.entries(interruptions)) {
     for (let round = 0; round < rounds; round++) {
       for (let count = 0; count < runningMax; count++) {
         const sent = pieces(await createToken(running), running);
-        const { text } = await sendRaw(port, error === undefined ? sent : [...sent, untilError], 0);
+        const { text } = await sendRaw(
+          port,
+          error === undefined ? sent : [...sent, untilError],
+          error === undefined ? 0 : 1,
+        );
         expect(errorsIn(text)).toEqual(error === undefined ? [] : [error]);
       }
       const token = await createToken(running);

@@ -13,6 +13,7 @@ import {
   startTestService,
   storedPlants,
   temporaryFolder,
+  untilClosed,
   untilContinue,
 } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
@@ -175,19 +176,15 @@ onEveryEngine((engine) => {
         accepted.resolve();
         return stopping.promise;
       };
-      const slow = sendRaw(
-        running.port,
-        [
-          `${head}Expect: 100-continue\r\nContent-Length: 19\r\n\r\n`,
-          untilContinue,
-          '{"id":5,',
-          untilStopping,
-          200,
-          '"name":"a"}',
-        ],
-        20_000,
-      );
-      const kept = sendRaw(running.port, ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"], 20_000);
+      const slow = sendRaw(running.port, [
+        `${head}Expect: 100-continue\r\nContent-Length: 19\r\n\r\n`,
+        untilContinue,
+        '{"id":5,',
+        untilStopping,
+        200,
+        '"name":"a"}',
+      ]);
+      const kept = sendRaw(running.port, ["GET /livez HTTP/1.1\r\nHost: h\r\n\r\n"], untilClosed);
       await accepted.promise;
       const closed = running.service.close("test");
       stopping.resolve();
@@ -211,7 +208,7 @@ onEveryEngine((engine) => {
 
     test("waits a second for a request whose head has not arrived, and no longer", async () => {
       await using running = await engine.start();
-      const partial = sendRaw(running.port, ["GET /li"], 1500);
+      const partial = sendRaw(running.port, ["GET /li"]);
       await Bun.sleep(50);
       const startMs = performance.now();
       await running.service.close("test");
@@ -221,7 +218,7 @@ onEveryEngine((engine) => {
 
     test("does not wait longer than the drain timeout", async () => {
       await using running = await engine.start({ "drain-timeout": "200ms" });
-      const stuck = sendRaw(running.port, [`${head}Content-Length: 19\r\n\r\n{"id":5,`], 1000);
+      const stuck = sendRaw(running.port, [`${head}Content-Length: 19\r\n\r\n{"id":5,`]);
       await Bun.sleep(50);
       const startMs = performance.now();
       await running.service.close("test");
