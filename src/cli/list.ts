@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../access/audit.ts";
 import { readConfig } from "../config/read-config.ts";
 import { parseCount } from "../config/values.ts";
-import { presentPlant } from "../files/present-plant.ts";
+import { presentPlant } from "../files/export-formats.ts";
 import { parseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";

@@ -1,6 +1,5 @@
 import { jsonText } from "../plants/json-text.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
-import { escapeFormulas } from "./formula-escape.ts";
 
 /** How an export is written, one row per plant, such that `plant-store import` reads back exactly what was exported. */
 export interface ExportFormat {
@@ -14,6 +13,13 @@ export interface ExportFormat {
 }
 
 export const exportFormatNames = ["ndjson", "json", "csv", "csv-safe"] as const;
+
+// What a spreadsheet reads as the start of a formula, in full width too; quotes, spaces and apostrophes may precede it.
+const formula = `(?=['"\\s]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|'*[\\t\\r\\n])`;
+// A cell may also begin inside a text: if the list separator is not a comma, quotes do not hold the cell together.
+const cellStart = "(?<=^|[;|\\t\\r\\n])";
+const unescaped = new RegExp(`${cellStart}${formula}`, "g");
+const escaped = new RegExp(`${cellStart}'${formula}`, "g");
 
 const lines = { separator: "", footer: "" };
 const csv = { ...lines, contentType: "text/csv; charset=utf-8", extension: "csv" };
@@ -52,6 +58,21 @@ export function formatRows(
 ): string {
   const text = plants.map(row).join(separator);
   return first || text === "" ? text : separator + text;
+}
+
+/** A plant as the operator API and `--json` return it. The id is a string, so that no reader rounds it. */
+export function presentPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant) {
+  return { id: String(id), name, tag, createdAt: new Date(createdAtMs).toISOString(), createdBy };
+}
+
+/** The text with an apostrophe before everything that a spreadsheet could read as a formula. */
+export function escapeFormulas(text: string): string {
+  return text.replace(unescaped, "'");
+}
+
+/** Reverses `escapeFormulas`. */
+export function unescapeFormulas(text: string): string {
+  return text.replace(escaped, "");
 }
 
 function jsonObject({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string {

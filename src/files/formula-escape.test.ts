@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { StoredPlant } from "../plants/plant-archive.ts";
-import { exportFormats } from "./export-formats.ts";
-import { escapeFormulas, unescapeFormulas } from "./formula-escape.ts";
+import { escapeFormulas, exportFormats, unescapeFormulas } from "./export-formats.ts";
 import { readRows, rowReaderFor } from "./read-rows.ts";
 
 // Texts made of what matters to the escape, so that few runs find a gap.

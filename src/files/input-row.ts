@@ -1,4 +1,7 @@
 import { type Bytes, noBytes } from "./bytes.ts";
+
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
 /** One plant of an input file: what to send, or why it cannot be sent. */
 export interface InputRow {
   /** The line where it starts, from 1. */
@@ -30,9 +33,9 @@ export interface RowReader {
    * The rows that these bytes complete.
    * @throws FormatError if none of the file's rows can be read.
    */
-  push(bytes: Bytes): Promise<InputRow[]>;
+  push(bytes: Bytes): InputRow[];
   /** The last rows. */
-  end(): Promise<InputRow[]>;
+  end(): InputRow[];
   /** Why nothing after the rows so far can be read, with its line. Undefined while the file is sound. */
   readonly broken: string | undefined;
   /** The CSV header, unchanged; undefined in other formats, and before it has been read. */
@@ -64,4 +67,28 @@ export function invalidRow(line: number, source: Bytes | undefined, error: strin
 
 export function oversizedRow(line: number, rowBytesMax: number): InputRow {
   return invalidRow(line, undefined, `The row is longer than ${rowBytesMax} bytes, which no request may be.`);
+}
+
+/**
+ * A refusal's message as one about a row of a file. The service parses one row as a body, so its line 1 is the line of the row.
+ * Only an element of an array has several lines; elsewhere the service counts a stray carriage return as a line break, and its
+ * column is not that of the row.
+ */
+export function withRowPosition(
+  message: string,
+  { line, element }: Pick<InputRow, "line" | "element">,
+): string {
+  return message
+    .replace(/^The body\b/, "The row")
+    .replace(/ at line (\d+), column (\d+)/, (_, bodyLine, column) => {
+      if (bodyLine === "1") return ` at column ${column} of the row`;
+      return element === undefined
+        ? ` at line ${line}`
+        : ` at line ${line + Number(bodyLine) - 1}, column ${column}`;
+    });
+}
+
+/** An id as JSON, digit by digit as it was written. Text that is not a number becomes a string, which the service refuses. */
+export function idJson(text: string): string {
+  return jsonNumber.test(text) ? text : JSON.stringify(text);
 }

@@ -1,8 +1,7 @@
 import { type Bytes, isSpace, openBrace, openBracket } from "./bytes.ts";
 import { CsvRows } from "./csv-rows.ts";
 import { BrokenFile, FormatError, type InputRow, type RowReader } from "./input-row.ts";
-import { JsonArrayRows } from "./json-array-rows.ts";
-import { NdjsonRows } from "./ndjson-rows.ts";
+import { JsonArrayRows, NdjsonRows } from "./json-rows.ts";
 
 export const fileFormats = ["ndjson", "json", "csv"] as const;
 export type FileFormat = (typeof fileFormats)[number];
@@ -23,10 +22,10 @@ export async function* readRows(
   reader: RowReader,
 ): AsyncGenerator<InputRow, void, void> {
   for await (const chunk of chunks) {
-    yield* await reader.push(chunk);
+    yield* reader.push(chunk);
     if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
   }
-  yield* await reader.end();
+  yield* reader.end();
   if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
 }
 

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
-import type { InputRow } from "../files/input-row.ts";
-import { withRowPosition } from "../files/row-message.ts";
+import { type InputRow, withRowPosition } from "../files/input-row.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";

@@ -106,10 +106,10 @@ async function importBody(parts: ImportSliceParts, body: Bytes, request: SliceRe
   let pushed = 0;
   do {
     const chunk = slice.subarray(pushed, pushed + (isLimited ? limitedChunkBytes : chunkBytes));
-    const rows = await reader.push(start.offset + pushed === 0 ? withoutBom(chunk) : chunk);
+    const rows = reader.push(start.offset + pushed === 0 ? withoutBom(chunk) : chunk);
     pushed += chunk.length;
     const atEnd = last && pushed === slice.length;
-    if (atEnd && reader.broken === undefined) rows.push(...(await reader.end()));
+    if (atEnd && reader.broken === undefined) rows.push(...reader.end());
     done = atEnd && reader.broken === undefined;
     try {
       for (const outcome of await importRows(parts, rows, request)) outcomes.push(outcome);

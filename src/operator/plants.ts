@@ -1,4 +1,4 @@
-import { presentPlant } from "../files/present-plant.ts";
+import { presentPlant } from "../files/export-formats.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Route } from "../http/route.ts";
 import { beginning, type PlantArchive, type PlantPage, StaleCursor } from "../plants/plant-archive.ts";

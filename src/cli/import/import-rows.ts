@@ -4,8 +4,7 @@ import {
   ServiceRefused,
   ServiceUnreachable,
 } from "../../client/plant-store-client.ts";
-import { BrokenFile, type InputRow } from "../../files/input-row.ts";
-import { withRowPosition } from "../../files/row-message.ts";
+import { BrokenFile, type InputRow, withRowPosition } from "../../files/input-row.ts";
 import { parseNewPlant } from "../../plants/parse-new-plant.ts";
 import { Refusal } from "../../plants/refusals.ts";
 import { FileProblem } from "../local-files.ts";

@@ -3,6 +3,7 @@ import { Refusal } from "../plants/refusals.ts";
 import {
   type Bytes,
   backslash,
+  carriageReturn,
   closeBrace,
   closeBracket,
   comma,
@@ -15,11 +16,75 @@ import {
   openBracket,
   quote,
 } from "./bytes.ts";
-import { FormatError, type InputRow, type ReadPosition, type RowReader, validRow } from "./input-row.ts";
-import { withRowPosition } from "./row-message.ts";
+import {
+  FormatError,
+  type InputRow,
+  oversizedRow,
+  type ReadPosition,
+  type RowReader,
+  validRow,
+  withRowPosition,
+} from "./input-row.ts";
 
 /** Where in the array the next byte is: before `[`, where the first element may be, where one must be, and after `]`. */
 const states = ["before", "first", "next", "after"] as const;
+
+/** One JSON text on each line. Empty lines are skipped; the service validates the rest. */
+export class NdjsonRows implements RowReader {
+  readonly header = undefined;
+  /** Never: the next line can always be read. */
+  readonly broken = undefined;
+  readonly #rowBytesMax: number;
+  #buffered: Bytes = noBytes;
+  #skipping = false;
+  #line = 1;
+
+  constructor(rowBytesMax: number) {
+    this.#rowBytesMax = rowBytesMax;
+  }
+
+  get position(): ReadPosition {
+    const state = this.#skipping ? "skipping" : "";
+    return { line: this.#line, element: 0, state, unreadBytes: this.#buffered.length };
+  }
+
+  resume({ line, state }: ReadPosition): void {
+    this.#line = line;
+    this.#skipping = state === "skipping";
+  }
+
+  push(bytes: Bytes): InputRow[] {
+    const rows: InputRow[] = [];
+    let start = 0;
+    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
+      this.#addLine(concat(this.#buffered, bytes.subarray(start, end)), rows);
+      this.#buffered = noBytes;
+      this.#line++;
+      start = end + 1;
+    }
+    if (!this.#skipping) this.#buffered = concat(this.#buffered, bytes.slice(start));
+    if (this.#buffered.length > this.#rowBytesMax) {
+      this.#buffered = noBytes;
+      this.#skipping = true;
+    }
+    return rows;
+  }
+
+  end(): InputRow[] {
+    const rows: InputRow[] = [];
+    this.#addLine(this.#buffered, rows);
+    return rows;
+  }
+
+  #addLine(line: Bytes, rows: InputRow[]): void {
+    if (this.#skipping || line.length > this.#rowBytesMax)
+      rows.push(oversizedRow(this.#line, this.#rowBytesMax));
+    else if (!line.every(isSpace)) {
+      rows.push(validRow(this.#line, line.at(-1) === carriageReturn ? line.subarray(0, -1) : line));
+    }
+    this.#skipping = false;
+  }
+}
 
 /** The elements of one JSON array; the service validates them. The first syntax error ends it. */
 export class JsonArrayRows implements RowReader {
@@ -50,7 +115,7 @@ export class JsonArrayRows implements RowReader {
     this.#state = states.find((known) => known === state) ?? "before";
   }
 
-  async push(bytes: Bytes): Promise<InputRow[]> {
+  push(bytes: Bytes): InputRow[] {
     const rows: InputRow[] = [];
     let unread = concat(this.#unread, bytes);
     let scanned = this.#unread.length;
@@ -67,7 +132,7 @@ export class JsonArrayRows implements RowReader {
     return rows;
   }
 
-  async end(): Promise<InputRow[]> {
+  end(): InputRow[] {
     if (this.#state === "before") throw new FormatError("The file contains no JSON array.");
     if (this.#state !== "after")
       this.#break(
