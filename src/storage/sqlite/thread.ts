@@ -18,7 +18,7 @@ export type FromThread =
   | { readonly kind: "error"; readonly number: number; readonly error: ErrorFields }
   | { readonly kind: "stopped" };
 
-export interface ErrorFields {
+interface ErrorFields {
   readonly name: string;
   readonly message: string;
   readonly code: unknown;
@@ -124,6 +124,50 @@ export class Thread<Calls> {
     this.#ended.resolve();
     if (!this.#stopping) this.#onLost?.(this.#end);
   }
+}
+
+export interface ThreadService {
+  /** The functions that the starter may call. */
+  readonly calls: object;
+  /** Releases what the thread holds, before it is stopped. */
+  readonly stop?: () => void;
+}
+
+/** The thread's own side: `start` gets the setting. If it throws, the thread is lost. */
+export function serveThread<Setting>(start: (setting: Setting) => ThreadService): void {
+  let service: ThreadService | undefined;
+  self.onmessage = ({ data }: MessageEvent<ToThread>) => {
+    if (data.kind === "start") service = start(data.setting as Setting);
+    else if (data.kind === "call") void answer(service?.calls as Functions, data);
+    else {
+      service?.stop?.();
+      reply({ kind: "stopped" });
+    }
+  };
+}
+
+declare const self: Worker;
+
+type Functions = Readonly<Record<string, (...values: unknown[]) => unknown>>;
+
+async function answer(
+  calls: Functions,
+  { number, method, values }: ToThread & { readonly kind: "call" },
+): Promise<void> {
+  try {
+    reply({ kind: "result", number, result: await calls[method]?.(...values) });
+  } catch (error) {
+    reply({ kind: "error", number, error: fieldsOf(error) });
+  }
+}
+
+function reply(message: FromThread): void {
+  self.postMessage(message);
+}
+
+function fieldsOf(error: unknown): ErrorFields {
+  if (!(error instanceof Error)) return { name: "Error", message: String(error), code: undefined };
+  return { name: error.name, message: error.message, code: (error as NodeJS.ErrnoException).code };
 }
 
 // Defined by scripts/build.ts, when everything is in one executable.

@@ -1,6 +1,6 @@
 import { isDamage } from "../data-file-problem.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
-import { serveThread } from "../serve-thread.ts";
+import { serveThread } from "../thread.ts";
 import type { CopyAndCheckCalls } from "./copy-and-check.ts";
 
 const checkCacheKib = 131_072;

@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { lockWaitMsMax } from "../lock-wait.ts";
-import { serveThread } from "../serve-thread.ts";
+import { serveThread } from "../thread.ts";
 import { SqliteArchive } from "./sqlite-archive.ts";
 
-// Serves threaded-archive.ts from a connection that only reads.
+// Serves the ReaderThread of synced-reads.ts from a connection that only reads.
 serveThread<string>((path) => {
   const database = new Database(path, { readonly: true, strict: true, safeIntegers: true });
   database.run(`PRAGMA busy_timeout = ${lockWaitMsMax}`);

@@ -1,7 +1,7 @@
 import { fdatasyncSync, statSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
 import { connect, setDurable } from "../connect.ts";
-import { serveThread } from "../serve-thread.ts";
+import { serveThread } from "../thread.ts";
 import type { CheckpointCalls, CheckpointSetting } from "./checkpointer.ts";
 
 const lowPriority = 10;
