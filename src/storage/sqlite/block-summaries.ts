@@ -1,58 +1,80 @@
+// A search must not read a whole store. So plants are divided into blocks, in the order in which they were stored: block 0 is seq
+// 1 to 1024, and so on. Whoever fills a block also writes its summary, in the same transaction: the tags, the times and the names
+// in it. A filter asks the summaries first, and reads only the plants of the blocks that may hold a match. The newest plants, in
+// no full block yet, are all read. `verify` computes every summary again and compares.
 import type { Database, Statement } from "bun:sqlite";
 import type { PlantFilter } from "../../plants/plant-archive.ts";
 
-/** How many plants a block has: block 0 is seq 1 to 1024, and so on. Every full block has summaries of its tags, names and times. */
+/** How many plants a block has. */
 export const blockPlants = 1024;
 
-/** A summary: its table, and how its rows are computed from the plants of one block. */
-export interface SummaryTable {
+/** A part of a query, and the values for its question marks. */
+export interface Sql {
+  readonly sql: string;
+  readonly values: readonly (string | number)[];
+}
+
+/** The plants with seq `low` to `high`, both inclusive. */
+export interface SeqRange {
+  low: number;
+  high: number;
+}
+
+/** One part of a block's summary. */
+interface Summary {
   readonly of: string;
   readonly table: string;
   readonly columns: string;
+  /** How the columns are computed from the plants of the block. */
   readonly computed: string;
   /** Where a block has a row for each value instead of one. */
   readonly groupBy?: string;
+  /** The condition under which the block may hold a match; undefined if the filter does not ask for it. */
+  mayMatch(filter: PlantFilter): Sql | undefined;
 }
 
-// Another program may have added thousands of blocks; one batch summarises at most this many.
-const blocksPerBatchMax = 4;
-// Names that are longer than this on average are not summarised: reading the plants is as fast.
-const namesCharactersMax = 128 * blockPlants;
-
-export const tags: SummaryTable = {
+const tags: Summary = {
   of: "tags",
   table: "block_tags",
   columns: "tag, plants",
   computed: "tag, count(*)",
   groupBy: "tag",
+  mayMatch: ({ tag }) => (tag === undefined ? undefined : { sql: "block_tags.tag = ?", values: [tag] }),
 };
-export const names: SummaryTable = {
-  of: "names",
-  table: "block_names",
-  columns: "names",
-  computed: `CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN group_concat(lower(name), char(10)) END`,
-};
-export const times: SummaryTable = {
+
+const times: Summary = {
   of: "times",
   table: "block_times",
   columns: "min_ms, max_ms",
   computed: "min(created_at_ms), max(created_at_ms)",
+  mayMatch({ sinceMs, untilMs }) {
+    if (sinceMs === undefined && untilMs === undefined) return undefined;
+    const values = [sinceMs ?? Number.MIN_SAFE_INTEGER, untilMs ?? Number.MAX_SAFE_INTEGER];
+    return { sql: "max_ms >= ? AND min_ms < ?", values };
+  },
 };
 
-/** The seq of the last plant in a block with summaries, as SQL. */
-export const lastSummarisedSql = `(SELECT ifnull(max(block) + 1, 0) * ${blockPlants} FROM block_times)`;
+// Names that are longer than this on average are not summarised: reading the plants is as fast.
+const namesCharactersMax = 128 * blockPlants;
 
-export function lastSummarised(database: Database): number {
-  return Number(database.query<{ seq: bigint }, []>(`SELECT ${lastSummarisedSql} AS seq`).get()?.seq ?? 0n);
-}
+const names: Summary = {
+  of: "names",
+  table: "block_names",
+  columns: "names",
+  computed: `CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN group_concat(lower(name), char(10)) END`,
+  mayMatch({ namePart }) {
+    if (namePart === undefined) return undefined;
+    return { sql: "(names IS NULL OR instr(names, ?) > 0)", values: [longestAscii(namePart).toLowerCase()] };
+  },
+};
 
-/** Plants are never deleted and each gets the next seq, so this is also their number. */
-export function lastSeq(database: Database): number {
-  const row = database.query<{ seq: bigint }, []>("SELECT ifnull(max(seq), 0) AS seq FROM plants").get();
-  return Number(row?.seq ?? 0n);
-}
+// The one that is fastest to read first.
+const summaries = [tags, times, names];
 
-/** Writes the summaries of each block that is full, inside the writer's own transactions. */
+// Another program may have added thousands of blocks; one batch summarises at most this many.
+const blocksPerBatchMax = 4;
+
+/** Writes the summary of each block that is full, inside the writer's own transactions. */
 export class BlockSummaries {
   readonly #database: Database;
   readonly #inserts: readonly Statement[];
@@ -61,7 +83,12 @@ export class BlockSummaries {
 
   constructor(database: Database) {
     this.#database = database;
-    this.#inserts = [tags, names, times].map((table) => database.query(insertSql(table)));
+    this.#inserts = summaries.map(({ table, columns, computed, groupBy }) => {
+      const grouped = groupBy === undefined ? "" : ` AND ${groupBy} IS NOT NULL GROUP BY ${groupBy}`;
+      return database.query(
+        `INSERT INTO ${table} (block, ${columns}) SELECT ?, ${computed} FROM plants WHERE seq > ? AND seq <= ?${grouped}`,
+      );
+    });
     this.reload();
   }
 
@@ -94,35 +121,44 @@ export class BlockSummaries {
   }
 }
 
-/** A part of a query, and the values for its question marks. */
-export interface Sql {
-  readonly sql: string;
-  readonly values: readonly (string | number)[];
+/** Plants are never deleted and each gets the next seq, so this is also their number. */
+export function lastSeq(database: Database): number {
+  const row = database.query<{ seq: bigint }, []>("SELECT ifnull(max(seq), 0) AS seq FROM plants").get();
+  return Number(row?.seq ?? 0n);
 }
 
-/** A summary to join: it has one row for each block that may hold a match. */
-export interface BlockChoice {
-  readonly from: string;
-  readonly block: string;
-  readonly where: Sql;
+/** The seq of the last plant in a block with a summary, as SQL. */
+const lastSummarisedSql = `(SELECT ifnull(max(block) + 1, 0) * ${blockPlants} FROM block_times)`;
+
+export function lastSummarised(database: Database): number {
+  return Number(database.query<{ seq: bigint }, []>(`SELECT ${lastSummarisedSql} AS seq`).get()?.seq ?? 0n);
 }
 
-/** The summaries that help with a filter, the one that is fastest to read first. */
-export function blockChoices({ tag, namePart, sinceMs, untilMs }: PlantFilter): BlockChoice[] {
-  const choices: BlockChoice[] = [];
-  if (tag !== undefined) choices.push(choice(tags, "block_tags.tag = ?", [tag]));
-  if (sinceMs !== undefined || untilMs !== undefined)
-    choices.push(
-      choice(times, "max_ms >= ? AND min_ms < ?", [
-        sinceMs ?? Number.MIN_SAFE_INTEGER,
-        untilMs ?? Number.MAX_SAFE_INTEGER,
-      ]),
-    );
-  if (namePart !== undefined)
-    choices.push(
-      choice(names, "(names IS NULL OR instr(names, ?) > 0)", [longestAscii(namePart).toLowerCase()]),
-    );
-  return choices;
+/**
+ * The plants of a range in blocks that may hold a match, as the start of a query up to its WHERE clause, and what to order them by.
+ * Undefined if no summary helps with the filter.
+ */
+export function plantsThatMayMatch(
+  filter: PlantFilter,
+  { low, high }: SeqRange,
+): (Sql & { readonly order: readonly string[] }) | undefined {
+  const helpful = summaries.flatMap(({ table, mayMatch }) => {
+    const condition = mayMatch(filter);
+    return condition === undefined ? [] : { table, condition };
+  });
+  const [first, ...others] = helpful;
+  if (first === undefined) return undefined;
+  const block = `${first.table}.block`;
+  const blockOf = (seq: number): number => Math.floor((seq - 1) / blockPlants);
+  // CROSS JOIN, so that the blocks are chosen first, in this order, and plants are read only in the chosen ones.
+  return {
+    sql: `FROM ${helpful.map(({ table }) => table).join(" CROSS JOIN ")} CROSS JOIN plants
+       WHERE ${block} BETWEEN ? AND ? AND ${helpful.map(({ condition }) => condition.sql).join(" AND ")}
+         ${others.map(({ table }) => `AND ${table}.block = ${block}`).join(" ")}
+         AND seq BETWEEN max(?, ${block} * ${blockPlants} + 1) AND min(?, (${block} + 1) * ${blockPlants})`,
+    values: [blockOf(low), blockOf(high), ...helpful.flatMap(({ condition }) => condition.values), low, high],
+    order: [block, "seq"],
+  };
 }
 
 /** How many plants have a tag, from the counts of blocks and the plants that are in no full block yet. */
@@ -171,13 +207,54 @@ export function createdPerBucket(
   return counts;
 }
 
-function insertSql({ table, columns, computed, groupBy }: SummaryTable): string {
-  const grouped = groupBy === undefined ? "" : ` AND ${groupBy} IS NOT NULL GROUP BY ${groupBy}`;
-  return `INSERT INTO ${table} (block, ${columns}) SELECT ?, ${computed} FROM plants WHERE seq > ? AND seq <= ?${grouped}`;
+const wrongBlocksMax = 20;
+
+/** What is wrong with the summaries of all blocks together, in a store of that many plants. */
+export function summaryProblems(database: Database, plants: number): string[] {
+  const summarised = lastSummarised(database);
+  const problems = blocksOfWrongTags(database).map((block) => mismatch(block, tags));
+  if (summarised > plants)
+    problems.push(`blocks of ${summarised} plants have summaries, but the last plant is ${plants}`);
+  for (const { of, table } of [names, times]) {
+    const row = database.query<{ rows: bigint }, []>(`SELECT count(*) AS rows FROM ${table}`).get();
+    if (Number(row?.rows ?? 0n) * blockPlants !== summarised)
+      problems.push(`there are ${row?.rows} summaries of ${of} for ${summarised / blockPlants} blocks`);
+  }
+  return problems;
 }
 
-function choice({ table }: SummaryTable, sql: string, values: Sql["values"]): BlockChoice {
-  return { from: table, block: `${table}.block`, where: { sql, values } };
+/** Where the names and times of one block differ from its plants. Its tags are compared with those of all other blocks. */
+export function blockProblems(database: Database, block: number): string[] {
+  const [low, high] = [block * blockPlants, (block + 1) * blockPlants];
+  if (high > lastSummarised(database)) return [];
+  return [names, times]
+    .filter(({ table, columns, computed }) => {
+      const compare = database.query<{ same: bigint }, [number, number, number]>(
+        `SELECT (${columns}) IS (SELECT ${computed} FROM plants WHERE seq > ? AND seq <= ?) AS same
+           FROM ${table} WHERE block = ?`,
+      );
+      return compare.get(low, high, block)?.same !== 1n;
+    })
+    .map((summary) => mismatch(block, summary));
+}
+
+// One query for all blocks: the counts are stored by tag, so those of one block are scattered over the table.
+function blocksOfWrongTags(database: Database): number[] {
+  return database
+    .query<{ block: bigint }, []>(
+      `SELECT DISTINCT block FROM (
+         SELECT tag, (seq - 1) / ${blockPlants} AS block, count(*) AS plants FROM plants
+          WHERE tag IS NOT NULL AND seq <= ${lastSummarisedSql} GROUP BY block, tag
+       ) AS counted FULL JOIN block_tags AS stored USING (tag, block)
+       WHERE counted.plants IS NOT stored.plants ORDER BY block LIMIT ${wrongBlocksMax}`,
+    )
+    .all()
+    .map(({ block }) => Number(block));
+}
+
+function mismatch(block: number, { of }: Summary): string {
+  const [low, high] = [block * blockPlants + 1, (block + 1) * blockPlants];
+  return `the summary of ${of} of block ${block} (plants ${low} to ${high}) does not agree with the plants`;
 }
 
 /** Its longest run of ASCII, since lower() leaves other letters unchanged. Empty if there is none. */

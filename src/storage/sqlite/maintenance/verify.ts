@@ -1,11 +1,10 @@
 import type { Database } from "bun:sqlite";
 import { isUtf8 } from "node:buffer";
 import { setImmediate as otherWork } from "node:timers/promises";
-import { blockPlants, lastSeq } from "../block-summaries.ts";
+import { blockPlants, blockProblems, lastSeq, summaryProblems } from "../block-summaries.ts";
 import { requireDataFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
-import { SummaryCheck } from "./check-summaries.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { checkDatabase } from "./copy-and-check.ts";
 
@@ -65,9 +64,8 @@ async function checkPlants(
   problems: string[],
   onRows: (checked: number, of: number) => void,
 ): Promise<number> {
-  const blocks = new SummaryCheck(database);
   const count = lastSeq(database);
-  problems.push(...blocks.problems(count));
+  problems.push(...summaryProblems(database, count));
   const read = database.query<UncheckedRow, [number, number]>(
     "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq > ? AND seq <= ? ORDER BY seq",
   );
@@ -82,7 +80,7 @@ async function checkPlants(
         problems.push(`${high - low - rows.length} of the plants ${low + 1} to ${high} are missing`);
       for (const row of rows)
         problems.push(...faultsOf(row).map((fault) => `the plant with the id ${row.id}: ${fault}`));
-      problems.push(...blocks.problemsOf(block));
+      problems.push(...blockProblems(database, block));
     } catch (error) {
       problems.push(`the plants ${low + 1} to ${high} cannot be read: ${damageOf(error)}`);
     }
