@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 import { localUser } from "../access/audit.ts";
 import { type Bound, formatAddress, listenProblem, publicUrl } from "../http/listen-address.ts";
 import { realDataFile } from "../storage/sqlite/data-file-path.ts";
-import { diagnoseDataFile } from "../storage/sqlite/reading/diagnosis.ts";
+import { diagnoseDataFile } from "../storage/sqlite/reading/open-read-only.ts";
 import { describeFileError } from "./local-files.ts";
 import { formatBytes } from "./progress-line.ts";
 

@@ -2,7 +2,7 @@ import { type Config, readConfig } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { diagnoseDatabase } from "../storage/postgres/prepare.ts";
-import { isServed } from "../storage/sqlite/reading/diagnosis.ts";
+import { isServed } from "../storage/sqlite/reading/open-read-only.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { checkDataFile, checkFolder, checkFsync, checkListener, type Facts } from "./doctor-checks.ts";
 import { describeFileError } from "./local-files.ts";

@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
+import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type LastBackup, type StoreEvents } from "../store.ts";
 import { type Failure, writeMarker } from "./failure-marker.ts";
 import { readLastBackup } from "./maintenance/last-backup.ts";
-import { syncedReads } from "./reading/synced-reads.ts";
-import { ThreadedArchive } from "./reading/threaded-archive.ts";
+import { ReaderThread, syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
 import { checkpointBeforeClose } from "./truncate-wal.ts";
@@ -24,7 +24,7 @@ export class SqliteStore implements AsyncDisposable {
   readonly plants: SqlitePlants;
   readonly tokens: SqliteTokens;
   readonly audit: SqliteAudit;
-  readonly archive: ThreadedArchive;
+  readonly archive: PlantArchive;
   readonly failure: Promise<OutcomeUnknown>;
   readonly #failure = Promise.withResolvers<OutcomeUnknown>();
   readonly #events: StoreEvents;
@@ -35,6 +35,7 @@ export class SqliteStore implements AsyncDisposable {
   readonly #watch: DataFileWatch;
   readonly #checkpointer: Checkpointer;
   readonly #writer: Writer;
+  readonly #reader: ReaderThread;
   #failed = false;
 
   /** On close, a checkpoint in progress has `closeMsMax` to end. */
@@ -73,7 +74,8 @@ export class SqliteStore implements AsyncDisposable {
     const syncedRead = syncedReads(real, synced);
     this.audit = new SqliteAudit(database, syncedRead, this.#writer);
     this.tokens = new SqliteTokens(database, syncedRead, { writer: this.#writer, audit: this.audit });
-    this.archive = new ThreadedArchive(real, synced);
+    this.#reader = new ReaderThread(real, synced);
+    this.archive = this.#reader.archive;
   }
 
   lastBackup(): Promise<LastBackup | undefined> {
@@ -82,7 +84,7 @@ export class SqliteStore implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watch.stop();
-    await this.archive.close();
+    await this.#reader.close();
     if (!this.#failed) await this.#checkpointer.stop(this.#closeMsMax);
     // Closing would checkpoint into another file, and delete the WAL of the one that is at the path now.
     if (!this.#failed) this.#watch.check();

@@ -1,13 +1,16 @@
 import { Database, SQLiteError, type Statement, constants as sqlite } from "bun:sqlite";
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { closeOnError } from "../connect.ts";
-import { mayWrite, openUnmoved, realDataFile, requireDataFile } from "../data-file-path.ts";
+import { mayWrite, openUnmoved, realDataFile, refuseUnreadable, requireDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
-import { refuseDamagedUnlessServed, refuseShort } from "../inspect-files.ts";
+import { readMarker, refuseReplaced } from "../failure-marker.ts";
+import { refuseDamagedUnlessServed, refuseMalformed, refuseShort } from "../inspect-files.ts";
 import { lockWaitMsMax } from "../lock-wait.ts";
 import { checkOwner, refuseEarlyHeader, refuseUnmigrated, schemaVersion } from "../migrate.ts";
+import { tryShared } from "../writer-lock.ts";
 
 /**
  * Opens a data file to read it, and never migrates it. Works while a service runs, and on read-only media.
@@ -66,6 +69,52 @@ export function connectReadOnly(named: string): Database {
         `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and use the copy.`,
       );
     return readable(new ImmutableDatabase(path));
+  }
+}
+
+/** What a data file says about its own condition, read without changing it. */
+export interface DataFileDiagnosis {
+  readonly bytes: number;
+  readonly walBytes: number;
+  readonly writable: boolean;
+  readonly hasWriter: boolean;
+  /** The last process recorded that an fsync failed. */
+  readonly syncFailed: boolean;
+}
+
+/**
+ * Undefined if there is no data file yet.
+ * @throws DataFileProblem it cannot be used, for the reason in the message.
+ */
+export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
+  const path = realDataFile(named);
+  refuseUnreadable(path);
+  const failure = readMarker(path);
+  refuseReplaced(path, failure);
+  if (!existsSync(path) && !existsSync(`${path}-wal`)) return undefined;
+  using database = openReadOnly(path, { older: true });
+  try {
+    refuseMalformed(database, path);
+  } catch (error) {
+    throw asDataFileProblem(error, path);
+  }
+  return {
+    bytes: fileSize(path),
+    walBytes: fileSize(`${path}-wal`),
+    writable: mayWrite(path),
+    hasWriter: isServed(path),
+    syncFailed: failure !== undefined,
+  };
+}
+
+/** Whether a service, or a command that writes plants, has the data file open. */
+export function isServed(named: string): boolean {
+  try {
+    using lock = tryShared(realDataFile(named));
+    return lock === undefined;
+  } catch {
+    // Without a lock file no process has ever written.
+    return false;
   }
 }
 

@@ -1,9 +1,14 @@
 import { SQLiteError } from "bun:sqlite";
-import type { PlantArchive } from "../../../plants/plant-archive.ts";
+import { CursorProblem, type PlantArchive, StaleCursor } from "../../../plants/plant-archive.ts";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { asDataFileProblem, Damage } from "../data-file-problem.ts";
+import { Thread } from "../thread.ts";
 
 /** Reads from an open data file, and returns what was read once it is durable. */
 export type SyncedRead = <Result>(read: () => Result | Promise<Result>) => Promise<Result>;
+
+/** Calls a method of the archive, on this thread or another. */
+type Ask = Thread<PlantArchive>["ask"];
 
 /**
  * `synced` resolves once everything is durable that can be read when it is called. SQLite finds damage only on the page that it
@@ -22,16 +27,94 @@ export function syncedReads(path: string, synced: () => void | Promise<void>): S
   };
 }
 
-/** An archive for processes other than the service, whose reads are not synced yet. */
+/** An archive on this thread, for processes other than the service. */
 export function syncedArchive(archive: PlantArchive, synced: SyncedRead): PlantArchive {
-  return {
-    page: (request) => synced(() => archive.page(request)),
-    pageAfter: (request) => synced(() => archive.pageAfter(request)),
-    find: (id) => synced(() => archive.find(id)),
-    findAll: (ids) => synced(() => archive.findAll(ids)),
-    total: () => synced(() => archive.total()),
-    createdPerBucket: (...span) => synced(() => archive.createdPerBucket(...span)),
-    count: (filter, cursor, msMax) => synced(() => archive.count(filter, cursor, msMax)),
-    diskUsage: () => archive.diskUsage(),
+  const methods = archive as unknown as Record<string, (...values: unknown[]) => Promise<never>>;
+  return forwarding((method, ...values) => synced(() => methods[method]?.(...values) as Promise<never>));
+}
+
+// The thread is stopped after this long without a read, so that an unused one holds no memory.
+const idleMsMax = 60_000;
+
+/**
+ * Reads on a thread of its own, so that no search or count delays the one that writes. It starts with the first read, and
+ * reads one after the other: each is short, or returns what it has found in time.
+ */
+export class ReaderThread {
+  readonly archive: PlantArchive = forwarding((method, ...values) => this.#ask(method, ...values));
+  readonly #path: string;
+  readonly #synced: () => Promise<void>;
+  #thread: Thread<PlantArchive> | undefined;
+  #reads = 0;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /** `synced`: resolves once everything is durable that could be read when it was called. */
+  constructor(path: string, synced: () => Promise<void>) {
+    this.#path = path;
+    this.#synced = synced;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#idleTimer);
+    await this.#thread?.stop();
+  }
+
+  readonly #ask: Ask = async (method, ...values) => {
+    if (this.#closed) throw closedProblem();
+    clearTimeout(this.#idleTimer);
+    this.#thread ??= this.#start();
+    this.#reads++;
+    try {
+      const result = await this.#thread.ask(method, ...values);
+      // The thread can read what is committed and not yet durable.
+      await this.#synced();
+      return result;
+    } catch (error) {
+      throw this.#closed ? closedProblem() : error;
+    } finally {
+      this.#reads--;
+      if (this.#reads === 0 && !this.#closed) this.#stopLater();
+    }
   };
+
+  #start(): Thread<PlantArchive> {
+    try {
+      return new Thread<PlantArchive>("storage/sqlite/reading/archive-thread", {
+        setting: this.#path,
+        errors: { CursorProblem, StaleCursor },
+        onLost: () => {
+          this.#thread = undefined;
+        },
+        keepsProcessAlive: false,
+      });
+    } catch {
+      throw new StoreUnavailable("no thread could be started");
+    }
+  }
+
+  #stopLater(): void {
+    this.#idleTimer = setTimeout(() => {
+      void this.#thread?.stop();
+      this.#thread = undefined;
+    }, idleMsMax).unref();
+  }
+}
+
+function forwarding(ask: Ask): PlantArchive {
+  return {
+    page: (request) => ask("page", request),
+    pageAfter: (request) => ask("pageAfter", request),
+    find: (id) => ask("find", id),
+    findAll: (ids) => ask("findAll", ids),
+    total: () => ask("total"),
+    createdPerBucket: (...span) => ask("createdPerBucket", ...span),
+    count: (...values) => ask("count", ...values),
+    diskUsage: () => ask("diskUsage"),
+  };
+}
+
+function closedProblem(): StoreUnavailable {
+  return new StoreUnavailable("the store is being closed");
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { PageRequest } from "../../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { SqliteStore } from "../sqlite-store.ts";
-import { ThreadedArchive } from "./threaded-archive.ts";
+import { ReaderThread } from "./synced-reads.ts";
 
 const plants = 1000;
 const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
@@ -31,14 +31,23 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
+function startReader(path = file, synced = durable) {
+  const reader = new ReaderThread(path, synced);
+  return {
+    archive: reader.archive,
+    close: () => reader.close(),
+    [Symbol.asyncDispose]: () => reader.close(),
+  };
+}
+
 test("a search that is out of time returns what it has found, and continues from its cursor", async () => {
-  const archive = new ThreadedArchive(file, durable);
+  await using reader = startReader();
   let cursor: string | undefined;
   let searched = 0;
   const found: bigint[] = [];
   let pages = 0;
   do {
-    const page = await archive.page({ ...search, cursor });
+    const page = await reader.archive.page({ ...search, cursor });
     found.push(...page.plants.map(({ id }) => id));
     searched += page.searched;
     cursor = page.next;
@@ -46,48 +55,44 @@ test("a search that is out of time returns what it has found, and continues from
   } while (cursor !== undefined);
   expect([found, searched]).toEqual([[0n], plants]);
   expect(pages).toBeGreaterThan(1);
-  await archive.close();
 });
 
 test("what was read is returned once it is durable", async () => {
   const read = Promise.withResolvers<void>();
   const synced = Promise.withResolvers<void>();
-  const archive = new ThreadedArchive(file, () => {
+  await using reader = startReader(file, () => {
     read.resolve();
     return synced.promise;
   });
-  let total = 0;
-  const reading = archive.total().then((result) => {
-    total = result;
-  });
+  const order: string[] = [];
+  const reading = reader.archive.total().then((total) => order.push(`read ${total}`));
   await read.promise;
-  await Bun.sleep(10);
-  expect(total).toBe(0);
+  // Whatever was about to be returned is returned first.
+  await new Promise(setImmediate);
+  order.push("synced");
   synced.resolve();
   await reading;
-  expect(total).toBe(plants);
-  await archive.close();
+  expect(order).toEqual(["synced", `read ${plants}`]);
 });
 
 test("a thread that ended by itself is replaced by the next read", async () => {
   const moved = join(folder, "moved.db");
-  const archive = new ThreadedArchive(moved, durable);
-  await expect(archive.total()).rejects.toThrow();
+  await using reader = startReader(moved);
+  await expect(reader.archive.total()).rejects.toThrow();
   renameSync(file, moved);
-  expect(await archive.total()).toBe(plants);
-  await archive.close();
+  expect(await reader.archive.total()).toBe(plants);
   renameSync(moved, file);
 });
 
 test("reads that the closing store does not finish are refused, and so are later ones", async () => {
-  const archive = new ThreadedArchive(file, durable);
+  const { archive, close } = startReader();
   const reading = Array.from({ length: 20 }, () =>
     archive.page(search).then(
       () => "read",
       (error) => error,
     ),
   );
-  await archive.close();
+  await close();
   for (const outcome of await Promise.all(reading))
     if (outcome !== "read") expect(outcome).toBeInstanceOf(StoreUnavailable);
   await expect(archive.total()).rejects.toThrow(StoreUnavailable);
