@@ -1,4 +1,4 @@
-// The browsers of `npm run test:browsers`, and how it installs them.
+// The browsers of test/slow/browsers.test.ts, and how `npm run test:slow` installs them.
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { installPackages } from "./debian-packages.js";

@@ -4,6 +4,7 @@ export interface ChromiumOptions {
   readonly isRoot?: boolean;
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly say?: (text: string) => void;
+  readonly lockEveryMs?: number;
 }
 
 export function findChromium(named?: string, places?: readonly string[]): string | undefined;

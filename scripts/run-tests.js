@@ -1,46 +1,134 @@
-// Runs tests under the Bun that npm installed: npm run test:one -- FILE…, npm run test:quick, npm run test:watch.
+// Runs test files under the Bun that npm installed, and reports what failed and what was skipped.
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { bunFlags, bunMissing, findBun } from "../bin/find-bun.js";
+import { bunFlags, findBun } from "../bin/find-bun.js";
 
-// Far above what any test takes: only a test that hangs should fail, not one on a busy machine.
+// Twice what a wait inside a test may take (test/harness.ts), so that the wait fails with its own error.
 const testMsMax = 120_000;
-// Most tests wait for a timer, a disk or another process, so more files than cores run at a time.
-const filesAtOnce = 5;
-// If more files than this fail, it is not by chance.
-const retriedFilesMax = 3;
+// Many tests wait for a disk or another process, so more files than cores run at a time.
+const filesAtOnce = 4;
 // How long each file took when this was last written, by `npm test -- --update-timings`: the longest start first.
-const timings = fileURLToPath(new URL("../test/timings.json", import.meta.url));
+const timings = ownFile("../test/timings.json");
 
 /**
- * Runs the tests in those files or folders, and settles with the exit code. Under CI the plain line `N passed, N failed` at the
- * end is what is read. With `retryAlone`, a few files that fail run once more, one after another: in parallel with others on a
- * busy machine, a test may fail that passes alone. Which ones did is printed.
+ * Runs the tests in those files or folders and returns the result. `together` runs several files at a time, which share a
+ * PostgreSQL and a Chromium, and prints only failures.
  */
-export async function runTests(paths, { flags = [], environment = {}, retryAlone = false } = {}) {
-  const first = await runOnce(paths, flags, environment);
-  const retried = first.failedFiles;
-  const maySucceed =
-    retryAlone && first.code !== 0 && retried.length > 0 && retried.length <= retriedFilesMax;
-  const second = maySucceed
-    ? await runOnce(
-        retried.map((file) => `./${file}`),
-        ["--only-failures"],
-        environment,
-      )
-    : undefined;
-  const failed = second?.failed ?? first.failed;
-  const skipped = first.skipped > 0 ? `, ${first.skipped} skipped` : "";
-  if (second?.code === 0) console.log(`Failed in parallel and passed alone: ${retried.join(", ")}`);
-  console.log(`${first.passed + first.failed - failed} passed, ${failed} failed${skipped}`);
-  return (second ?? first).code;
+export async function runTests(paths, { together = false, flags = [], environment = {} } = {}) {
+  // The temporary directory of the run: whatever a test leaves there goes with it. Like the system's own, it is open to every
+  // user, since PostgreSQL runs as another. Its name is short: the path of a socket has little more than 100 bytes.
+  const folder = mkdtempSync(join(tmpdir(), "ps-"));
+  chmodSync(folder, 0o1777);
+  const report = join(folder, "report.xml");
+  const variables = { ...process.env, TMPDIR: folder, PLANT_STORE_TEST_FOLDER: folder, ...environment };
+  const servers = together ? await startServers(variables) : undefined;
+  const tests = startBun(
+    [
+      "test",
+      `--timeout=${testMsMax}`,
+      `--preload=${ownFile("../test/preload.ts")}`,
+      "--reporter=junit",
+      `--reporter-outfile=${report}`,
+      ...(together ? [`--parallel=${filesAtOnce}`, `--timings=${timings}`, "--only-failures"] : []),
+      ...flags,
+      ...paths,
+    ],
+    { ...variables, ...(servers && { PLANT_STORE_TEST_SERVERS: servers.address }) },
+    ["ignore", "pipe", "pipe"],
+  );
+  for (const input of [tests.stdout, tests.stderr]) createInterface({ input }).on("line", printUnlessSummary);
+  const code = await new Promise((resolve) => tests.on("close", (code) => resolve(code ?? 1)));
+  const result = { code, ...readReport(report), lacking: readLines(join(folder, "lacking")) };
+  await servers?.stop();
+  rmSync(folder, { recursive: true, force: true });
+  if (flags.includes("--update-timings")) removeStaleTimings();
+  return result;
+}
+
+/** What failed and how to run it alone, how many were skipped and why, and the line that CI reads. */
+export function printSummary({ passed, failed, skipped, lacking }, problems = []) {
+  for (const { file, names } of failed) {
+    console.log(`Failed: ${file}: ${names.join(" > ")}`);
+    console.log(`  npm test -- ${file} -t '${names.join(" ").replace(/[.*+?^${}()|[\]\\']/g, ".")}'`);
+  }
+  if (lacking.length > 0) console.log(`Skipped for lack of ${lacking.join(", ")}.`);
+  for (const problem of problems) console.log(problem);
+  console.log(`${passed} passed, ${failed.length} failed, ${skipped} skipped`);
+}
+
+function startBun(args, env, stdio) {
+  const child = spawn(findBun(), [...bunFlags, ...args], { env, stdio });
+  // So that it ends, and the folder is removed, after Ctrl-C too.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => child.kill(signal));
+  return child;
+}
+
+async function startServers(env) {
+  const child = startBun([ownFile("../test/shared-servers.ts")], env, ["pipe", "pipe", "inherit"]);
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  const [address] = await Promise.race([
+    createInterface({ input: child.stdout })
+      [Symbol.asyncIterator]()
+      .next()
+      .then(({ value }) => [value]),
+    ended.then(() => []),
+  ]);
+  return {
+    address,
+    stop() {
+      child.stdin.end();
+      return ended;
+    },
+  };
+}
+
+// What Bun prints besides the tests: its version, and counts that the summary has too.
+const ofBun =
+  /^(?:bun test v.*|\s*\d+ (?:pass|fail|skip|todo|errors?|filtered out|expect\(\) calls)|Ran \d+ tests? across.*)$/;
+// It repeats the failures at the end.
+const repeated = /^\d+ tests? failed:$/;
+let isRepeating = false;
+let lastWasEmpty = true;
+
+function printUnlessSummary(line) {
+  isRepeating ||= repeated.test(line);
+  if (isRepeating || ofBun.test(line) || (line === "" && lastWasEmpty)) return;
+  lastWasEmpty = line === "";
+  console.log(line);
+}
+
+function readReport(path) {
+  const report = existsSync(path) ? readFileSync(path, "utf8") : "";
+  const cases = report.matchAll(/<testcase ([^>]*?)(?:\/>|>\s*<(\w+))/g);
+  const [failed, counts] = [[], { passed: 0, skipped: 0 }];
+  // The class is the innermost `describe` first.
+  for (const [, attributes, outcome] of cases) {
+    const [name, classname, file] = ["name", "classname", "file"].map((key) => attribute(attributes, key));
+    if (outcome === "failure" || outcome === "error")
+      failed.push({ file, names: [...classname.split(" > ").reverse(), name].filter((part) => part !== "") });
+    else counts[outcome === "skipped" ? "skipped" : "passed"]++;
+  }
+  return { failed, ...counts };
+}
+
+function attribute(text, key) {
+  const value = new RegExp(`(?:^| )${key}="([^"]*)"`).exec(text)?.[1] ?? "";
+  const entities = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
+  return value.replace(/&(?:#(\d+)|(\w+));/g, (_, code, name) =>
+    code ? String.fromCharCode(code) : entities[name],
+  );
+}
+
+function readLines(path) {
+  return existsSync(path) ? [...new Set(readFileSync(path, "utf8").trim().split("\n"))].sort() : [];
 }
 
 /** Bun adds the files of a run to the recorded times, and leaves those that no longer exist. */
-export function removeStaleTimings() {
+function removeStaleTimings() {
   const recorded = JSON.parse(readFileSync(timings, "utf8"));
   const files = Object.entries(recorded.files).filter(([file]) => existsSync(file));
   const longestFirst = files.sort(([, one], [, other]) => other - one);
@@ -48,41 +136,6 @@ export function removeStaleTimings() {
   writeFileSync(timings, `${text}\n`);
 }
 
-async function runOnce(paths, flags, environment) {
-  const bun = findBun();
-  if (bun === undefined) throw new Error(bunMissing);
-  // The temporary directory of the run: whatever a test leaves there goes with it. Like the system's own, it is open to every
-  // user, since PostgreSQL runs as another. Its name is short: the path of a socket has little more than 100 bytes.
-  const folder = mkdtempSync(join(tmpdir(), "ps-"));
-  chmodSync(folder, 0o1777);
-  const args = [...bunFlags, "test", "--timeout", String(testMsMax), ...flags, ...paths];
-  const tests = spawn(bun, args, {
-    stdio: ["ignore", "inherit", "pipe"],
-    env: { ...process.env, TMPDIR: folder, PLANT_STORE_TEST_FOLDER: folder, ...environment },
-  });
-  // So that the folder is removed after Ctrl-C too, which is how a watch ends.
-  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => tests.kill(signal));
-  let output = "";
-  tests.stderr.on("data", (text) => {
-    output += text;
-    process.stderr.write(text);
-  });
-  const code = await new Promise((resolve) => tests.on("close", resolve));
-  rmSync(folder, { recursive: true, force: true });
-  const count = (word) => Number(new RegExp(`^\\s*(\\d+) ${word}$`, "m").exec(output)?.[1] ?? 0);
-  const counts = { passed: count("pass"), failed: count("fail"), skipped: count("skip") };
-  return { code: code ?? 1, failedFiles: filesThatFailed(output), ...counts };
+function ownFile(name) {
+  return fileURLToPath(new URL(name, import.meta.url));
 }
-
-/** Each failure is printed after the name of its file. */
-function filesThatFailed(output) {
-  const failed = new Set();
-  let file;
-  for (const line of output.split("\n")) {
-    file = /^(\S+\.test\.tsx?):$/.exec(line)?.[1] ?? file;
-    if (line.startsWith("(fail)") && file !== undefined) failed.add(file);
-  }
-  return [...failed];
-}
-
-export const inParallel = [`--parallel=${filesAtOnce}`, `--timings=${timings}`, "--only-failures"];

@@ -1,82 +1,99 @@
-// npm run test:one -- FILE…   some test files, without format, lint and types
-// npm run test:quick          unit tests and the contract on SQLite, in seconds
-// npm run test:built          the tests of a running service, against the single executable that npm run build makes
-// npm run test:citus          contract, races, replays, operator reads, tokens, copy and the loss of a worker on Citus, if installed
-// npm run test:browsers       the console in Firefox and WebKit, which it installs as root on Debian
-// npm run test:watch          the same again whenever a file changes
-import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+// npm test                  everything that must hold: format, lint, types, licences and the tests; CI runs this and nothing else
+// npm test -- FILE… [FLAG…] only those tests; the flags are Bun's, such as -t NAME and --watch
+// npm run test:quick        unit tests and the contract on SQLite, in seconds
+// npm run test:slow         test/slow/, what takes minutes or needs programs that few machines have; -- FILE… runs some of it
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { bunMissing, findBun } from "../bin/find-bun.js";
 import { installBrowsers } from "./browsers.js";
-import { inParallel, runTests } from "./run-tests.js";
+import { installChromium } from "./chromium.js";
+import { measureCpuTime } from "./cpu-time.js";
+import { printSummary, runTests } from "./run-tests.js";
+import { licenceProblems } from "./supply-chain.js";
 
-const quick = ["./src", "./test/contract.test.ts", "./test/tidy.test.ts"];
-// Those whose services and commands are separate processes.
-const ofBuilt = [
-  "built",
-  "command-line",
-  "console",
-  "console-work",
-  "contract",
-  "current-folder",
-  "data-file",
-  "durability",
-  "exactness",
-  "failed-syncs",
-  "import",
-  "looking-commands",
-].map((name) => `./test/${name}.test.ts`);
-const onCitus = [
-  "citus.ts",
-  ...[
-    "concurrency",
-    "contract",
-    "copy",
-    "exactness",
-    "following",
-    "hostile-tokens",
-    "operator-api",
-    "stores",
-  ].map((name) => `${name}.test.ts`),
-].map((file) => `./test/${file}`);
-const sqliteAlone = { PLANT_STORE_TEST_ENGINES: "sqlite" };
+const [, , ...args] = process.argv;
+const cpuTime = take("--cpu-time") ? measureCpuTime() : undefined;
+const [isQuick, isSlow] = [take("--quick"), take("--slow")];
+if (findBun() === undefined) fail(bunMissing);
 
-const [kind, ...files] = process.argv.slice(2);
-if (kind === "one" && files.length > 0) process.exit(await runTests(files));
-if (kind === "quick") {
+if (args.some((argument) => !argument.startsWith("-"))) end(await runTests(args));
+else if (isQuick) end(await runQuick());
+else {
+  requireBrowser();
+  if (isSlow) end(await runSlow());
+  else end(...(await runAll()));
+}
+
+async function runAll() {
+  const checks = [
+    check("Format and lint", ["@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."]),
+    check("Types", types(".")),
+    check("Types of the console", types("src/console")),
+  ];
+  const licences = licenceProblems(JSON.parse(readFileSync("package-lock.json", "utf8")));
+  const flags = ["--path-ignore-patterns=test/slow/**", ...args];
+  const result = await runTests(["./src", "./test"], { together: true, flags });
+  return [result, [...(await Promise.all(checks)).filter((problem) => problem !== undefined), ...licences]];
+}
+
+function runQuick() {
   // Unit tests share no state, and loading the modules again for each file takes a third of the time.
-  const flags = [...inParallel, "--no-isolate"];
-  process.exit(await runTests(quick, { flags, environment: sqliteAlone }));
-}
-if (kind === "built") {
-  const built = spawnSync(process.execPath, ["scripts/with-bun.js", "scripts/build.ts"], {
-    stdio: "inherit",
+  const flags = ["--no-isolate", ...args];
+  const environment = { PLANT_STORE_TEST_ENGINES: "sqlite" };
+  return runTests(["./src", "./test/contract.test.ts", "./test/tidy.test.ts"], {
+    together: true,
+    flags,
+    environment,
   });
-  if (built.status !== 0) process.exit(built.status ?? 1);
-  const environment = { PLANT_STORE_TEST_EXECUTABLE: resolve("dist/plant-store"), ...sqliteAlone };
-  process.exit(await runTests(ofBuilt, { flags: inParallel, environment }));
 }
-if (kind === "citus") {
-  if (!citusIsInstalled()) {
-    console.log(
-      "Skipped: the PostgreSQL that pg_config names has no Citus; docs/scaling.md says how it was built.",
-    );
-    process.exit(0);
-  }
-  process.exit(await runTests(onCitus, { environment: { PLANT_STORE_TEST_ENGINES: "citus" } }));
-}
-if (kind === "browsers") {
-  installBrowsers();
-  process.exit(await runTests(["./test/browsers.ts"]));
-}
-if (kind === "watch")
-  process.exit(
-    await runTests(files.length > 0 ? files : quick, { flags: ["--watch"], environment: sqliteAlone }),
-  );
-console.error("Name the test files: npm run test:one -- test/contract.test.ts");
-process.exit(2);
 
-function citusIsInstalled() {
-  const { stdout } = spawnSync("pg_config", ["--sharedir"], { encoding: "utf8" });
-  return existsSync(join((stdout ?? "").trim(), "extension/citus.control"));
+function runSlow() {
+  installBrowsers();
+  return runTests(["./test/slow"], { together: true, flags: args });
+}
+
+/** Installs one if it can. */
+function requireBrowser() {
+  const problem = installChromium();
+  if (problem === undefined) return;
+  const advice = "Install a Chromium, or name one in the variable CHROMIUM.";
+  if (process.env.CI)
+    fail(`There is no browser for the tests (${problem}), and under CI they must all run. ${advice}`);
+  console.log(`There is no browser for the tests (${problem}). ${advice}`);
+}
+
+/** Runs beside the tests, which often wait. Settles with what it found. */
+function check(name, [program, ...options]) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [`node_modules/${program}`, ...options]);
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (text) => {
+        output += text;
+      });
+    child.on("close", (code) => resolve(code === 0 ? undefined : `${name} failed.\n${output}`));
+  });
+}
+
+// On one thread and with what it knows from last time, it takes half the CPU time.
+function types(project) {
+  const known = `node_modules/.cache/types-of-${project.replace("/", "-")}.tsbuildinfo`;
+  const options = ["--singleThreaded", "--incremental", "--tsBuildInfoFile", known];
+  return ["typescript/bin/tsc", "--project", project, ...options];
+}
+
+function take(flag) {
+  const at = args.indexOf(flag);
+  return at >= 0 && args.splice(at, 1).length > 0;
+}
+
+function end(result, problems = []) {
+  if (cpuTime !== undefined) console.log(`CPU time: ${cpuTime().toFixed(1)} s`);
+  printSummary(result, problems);
+  process.exit(problems.length > 0 ? 1 : result.code);
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
 }

@@ -1,27 +1,17 @@
 import * as bun from "bun:test";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { findChromium } from "../scripts/chromium.js";
-import { serviceLogs } from "./harness.ts";
+import { lacks } from "./lacks.ts";
+import { sharedServer } from "./shared-server.ts";
 
 /** Without a browser its tests are skipped and counted; under CI they fail. */
-export const browserMissing = findChromium() === undefined && !process.env["CI"];
+export const browserMissing = lacks("a browser", findChromium() === undefined && !process.env["CI"]);
 export const describe = bun.describe.skipIf(browserMissing);
 
-// Less than the timeout of any test, so that a wait fails with its own error.
+// Less than the timeout of a test, so that a wait fails with its own error.
 const waitMsMax = 60_000;
-const testMsMax = 120_000;
 
-/** A test in the browser. When it fails, it also prints what the services logged. */
-export function test(name: string, run: () => Promise<void>, timeoutMs = testMsMax): void {
-  const runAndReport = async (): Promise<void> => {
-    try {
-      await run();
-    } catch (error) {
-      throw new Error(`The services said:\n${serviceLogs()}`, { cause: error });
-    }
-  };
-  bun.test.skipIf(browserMissing)(name, runAndReport, timeoutMs);
-}
+export const test = bun.test.skipIf(browserMissing);
 
 export async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext(options);
@@ -29,8 +19,14 @@ export async function newPage(browser: Browser, options: BrowserContextOptions =
   return context.newPage();
 }
 
+/** A connection to the Chromium of the whole run, or without one a Chromium of its own. Closing it closes its contexts. */
+export async function openBrowser(): Promise<Browser> {
+  const address = await sharedServer("chromium");
+  return address === undefined ? chromium.launch(chromiumOptions()) : chromium.connect(address);
+}
+
 /** A real Chromium. `npm test` installs Debian's as root, or says how to get one. */
-export function openBrowser(): Promise<Browser> {
+export function chromiumOptions(): { executablePath: string; args: string[] } {
   const executablePath = findChromium();
   if (executablePath === undefined)
     throw new Error("There is no Chromium; install it, or name one in the variable CHROMIUM.");
@@ -43,7 +39,7 @@ export function openBrowser(): Promise<Browser> {
     "--disable-component-update",
     "--disable-sync",
   ];
-  return chromium.launch({ executablePath, args: quiet });
+  return { executablePath, args: quiet };
 }
 
 /** How the field with that label treats its secret. A browser offers to save what is in a field of type password. */

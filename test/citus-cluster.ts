@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
@@ -11,6 +11,12 @@ export interface CitusCluster extends AsyncDisposable, Pick<PostgresServer, "run
   readonly workers: readonly PostgresServer[];
   /** Creates a database with our tables, distributed as docs/scaling.md says, and returns its URL. */
   newDatabase(): Promise<string>;
+}
+
+/** Whether the PostgreSQL that pg_config names has it; docs/scaling.md says how it was built. */
+export function citusIsInstalled(): boolean {
+  const { stdout } = spawnSync("pg_config", ["--sharedir"], { encoding: "utf8" });
+  return existsSync(join((stdout ?? "").trim(), "extension/citus.control"));
 }
 
 /** Starts the three servers, in a few seconds. */

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
-import { findSecrets, printIfWaitFails } from "./harness.ts";
+import { findSecrets } from "./harness.ts";
+import { printIfTestFails } from "./service-logs.ts";
 
 export const launcher = fileURLToPath(new URL("../bin/plant-store.js", import.meta.url));
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-/** The single executable, if the tests run against it: npm run test:built. */
+/** The single executable, if the tests run against it: test/slow/built.test.ts. */
 export const executable = process.env["PLANT_STORE_TEST_EXECUTABLE"];
 
 export interface Finished {
@@ -72,7 +73,7 @@ export interface Serving extends AsyncDisposable {
 /** Starts `serve` as a process and waits until it listens. */
 export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
   const { child, ...said } = startPlantStore(["serve", "--listen", "127.0.0.1:0", ...args], options);
-  said.ended.finally(printIfWaitFails(said.err));
+  said.ended.finally(printIfTestFails(said.err));
   let listening: RegExpExecArray | null = null;
   while (listening === null) {
     if (child.exitCode !== null) throw new Error(`serve exited: ${(await said.ended).err}`);

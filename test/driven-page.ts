@@ -1,7 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BrowserDriver } from "./browser-driver.ts";
-import { serviceLogs } from "./harness.ts";
 
 export const keys = { enter: "\uE007", escape: "\uE00C", tab: "\uE004" } as const;
 
@@ -163,7 +162,7 @@ export class DrivenPage {
   async #missing(what: string): Promise<string> {
     await this.shoot("failed");
     const text = await this.driver.evaluate<string>("location.pathname + '\\n' + document.body.innerText");
-    return `Not on the page within ${waitMsMax} ms: ${what}. The page:\n${text.slice(0, textCharactersMax)}\nThe services said:\n${serviceLogs()}`;
+    return `Not on the page within ${waitMsMax} ms: ${what}. The page:\n${text.slice(0, textCharactersMax)}`;
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type TestService,
   temporaryFolder,
 } from "./harness.ts";
-import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { type Databases, usePostgres } from "./postgres.ts";
 
 /** What a test needs from an engine, so that the same test runs on all of them. */
 export interface Engine {
@@ -51,11 +51,11 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
   describe("on PostgreSQL", () => onServer(tests));
 }
 
-export type DatabaseServer = Pick<PostgresServer, "newDatabase" | "stored" | "run"> & AsyncDisposable;
+export type DatabaseServer = Databases & AsyncDisposable;
 
-/** Starts PostgreSQL, or Citus if PLANT_STORE_TEST_ENGINES names it. */
+/** PostgreSQL, or Citus if PLANT_STORE_TEST_ENGINES names it. */
 export function startServer(): Promise<DatabaseServer> {
-  return chosen === "citus" ? startCitus() : startPostgres();
+  return chosen === "citus" ? startCitus() : usePostgres();
 }
 
 function onServer(tests: (engine: Engine) => void): void {

@@ -9,6 +9,7 @@ import type { Result } from "../src/plants/plant-store.ts";
 import { type Service, startService } from "../src/service.ts";
 import { createLog } from "../src/telemetry/log.ts";
 import { ResponseReader } from "./response-reader.ts";
+import { printIfTestFails } from "./service-logs.ts";
 
 export const accessToken = "test-access-token-0123456789";
 export const operatorToken = "test-operator-token-0123456789";
@@ -54,7 +55,7 @@ export async function startTestService(
     },
   });
   const service = await startService(config, log);
-  cleanUp.defer(printIfWaitFails(() => logged.join("")));
+  cleanUp.defer(printIfTestFails(() => logged.join("")));
   const whenClosed = cleanUp.move();
   const port = Number(new URL(service.publicUrl).port);
   let closed: Promise<void> | undefined;
@@ -218,21 +219,6 @@ export function rawPost(body: string, extraHeaders = ""): string {
   );
 }
 
-// The logs of the services that a test has started, printed when a wait fails.
-const logs = new Set<() => string>();
-const tailCharacters = 2000;
-
-/** Makes a failing wait print the end of this log too. Returns a function that undoes it. */
-export function printIfWaitFails(log: () => string): () => void {
-  logs.add(log);
-  return () => logs.delete(log);
-}
-
-/** The end of what each running service has logged. */
-export function serviceLogs(): string {
-  return [...logs].map((log) => log().slice(-tailCharacters)).join("\n") || "(nothing)";
-}
-
 // Far more than any machine needs: it is reached only if what a test waits for does not happen.
 const waitMsMax = 60_000;
 
@@ -259,6 +245,5 @@ export async function eventually(
 }
 
 function waitFailure(what: string, seen: unknown): Error {
-  const services = `The services said:\n${serviceLogs()}`;
-  return new Error(`Waited ${waitMsMax / 1000} s for ${what}\nLast seen: ${seen}\n${services}`);
+  return new Error(`Waited ${waitMsMax / 1000} s for ${what}\nLast seen: ${seen}`);
 }

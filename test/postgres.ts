@@ -14,18 +14,23 @@ import { join } from "node:path";
 import pg from "pg";
 import type { StoredPlant } from "./harness.ts";
 import { asUser, isRoot, nobody, type PostgresFiles, preparePostgres } from "./postgres-files.ts";
+import { sharedServer } from "./shared-server.ts";
 
-/** A real PostgreSQL server for one test file, from the binaries that npm installed. */
-export interface PostgresServer extends AsyncDisposable {
-  readonly port: number;
-  /** The folder with its data, its socket and its small disk. */
-  readonly folder: string;
+/** The databases of a server. */
+export interface Databases {
   /** Creates an empty database and returns its URL. */
   newDatabase(): Promise<string>;
   /** The plants in a database. */
   stored(database: string): Promise<StoredPlant[]>;
   /** Runs SQL as the superuser in that database. */
   run<Row extends pg.QueryResultRow>(sql: string, database?: string): Promise<Row[]>;
+}
+
+/** A real PostgreSQL server of a test's own, from the binaries that npm installed. */
+export interface PostgresServer extends Databases, AsyncDisposable {
+  readonly port: number;
+  /** The folder with its data, its socket and its small disk. */
+  readonly folder: string;
   /** The parent of all its processes. */
   readonly postmaster: () => ChildProcess;
   /** Stops it without waiting for its clients: `fast` shuts down cleanly, `immediate` needs recovery at the next start. */
@@ -54,7 +59,16 @@ export interface PostgresSetup {
 export const canMount =
   isRoot && spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 
-/** Starts a server, in a second or two. */
+/** A server whose databases only this test file uses: that of the whole run, or without one its own. */
+export async function usePostgres(): Promise<Databases & AsyncDisposable> {
+  const port = await sharedServer("postgres");
+  if (port === undefined) return startPostgres();
+  const databases = databasesOn(Number(port), `plants_${crypto.randomUUID().replaceAll("-", "")}`);
+  // Its databases go with the run.
+  return { ...databases, async [Symbol.asyncDispose]() {} };
+}
+
+/** Starts a server, in a second or two, for a test that changes, stops or fills it. */
 export async function startPostgres({
   settings = {},
   access = [],
@@ -82,19 +96,6 @@ export async function startPostgres({
   };
   const flags = Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   let server: ChildProcess | undefined;
-  let databases = 0;
-
-  const address = (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`;
-  const run = async <Row extends pg.QueryResultRow>(sql: string, database = address("postgres")) => {
-    const client = new pg.Client({ connectionString: database });
-    client.on("error", () => {});
-    await client.connect();
-    try {
-      return (await client.query<Row>(sql)).rows;
-    } finally {
-      await client.end();
-    }
-  };
   const start = async () => {
     let said = "";
     const plain = [join(binaries, "bin/postgres"), "-D", data, ...flags];
@@ -123,19 +124,9 @@ export async function startPostgres({
   return {
     port,
     folder,
-    run,
     start,
     stop,
-    async stored(database) {
-      const rows = await run<Record<string, string>>("SELECT * FROM plants ORDER BY id", database);
-      return rows.map((row) => ({
-        id: BigInt(row["id"] ?? ""),
-        name: row["name"] ?? "",
-        tag: row["tag"] ?? null,
-        created_at_ms: BigInt(row["created_at_ms"] ?? ""),
-        created_by: row["created_by"] ?? "",
-      }));
-    },
+    ...databasesOn(port, "plants"),
     postmaster: () => server as ChildProcess,
     async crash() {
       const pid = server?.pid ?? 0;
@@ -147,14 +138,42 @@ export async function startPostgres({
       for (const one of [pid, ...children]) process.kill(one, "SIGKILL");
       await ended;
     },
-    async newDatabase() {
-      const name = `plants_${++databases}`;
-      await run(`CREATE DATABASE ${name}`);
-      return address(name);
-    },
     async [Symbol.asyncDispose]() {
       await stop("immediate");
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function databasesOn(port: number, prefix: string): Databases {
+  let created = 0;
+  const address = (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`;
+  const run = async <Row extends pg.QueryResultRow>(sql: string, database = address("postgres")) => {
+    const client = new pg.Client({ connectionString: database });
+    client.on("error", () => {});
+    await client.connect();
+    try {
+      return (await client.query<Row>(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    run,
+    async newDatabase() {
+      const name = `${prefix}_${++created}`;
+      await run(`CREATE DATABASE ${name}`);
+      return address(name);
+    },
+    async stored(database) {
+      const rows = await run<Record<string, string>>("SELECT * FROM plants ORDER BY id", database);
+      return rows.map((row) => ({
+        id: BigInt(row["id"] ?? ""),
+        name: row["name"] ?? "",
+        tag: row["tag"] ?? null,
+        created_at_ms: BigInt(row["created_at_ms"] ?? ""),
+        created_by: row["created_by"] ?? "",
+      }));
     },
   };
 }

@@ -1,32 +1,78 @@
 import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { installChromium } from "../scripts/chromium.js";
 import { temporaryFolder } from "./harness.ts";
 
-const runner = join(import.meta.dir, "../scripts/test.js");
+function runTests(args: readonly string[], environment: Record<string, string>) {
+  const runner = join(import.meta.dir, "../scripts/test.js");
+  return spawnSync("node", [runner, ...args], {
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"], CHROMIUM: "none", ...environment },
+  });
+}
 
-test("what a test leaves in the temporary directory is removed after the run, even if it fails", () => {
+test("a run prints the log of a failed test and how to repeat it, what was skipped and why, and removes what is left", () => {
   using folder = temporaryFolder();
+  const file = join(folder.path, "careless.test.ts");
   writeFileSync(
-    join(folder.path, "careless.test.ts"),
+    file,
     `import { mkdtempSync, statSync } from "node:fs";
      import { tmpdir } from "node:os";
-     import { test } from "bun:test";
-     test("careless", () => {
+     import { describe, test } from "bun:test";
+     import * as browser from "${import.meta.dir}/browser.ts";
+     import { printIfTestFails } from "${import.meta.dir}/service-logs.ts";
+     browser.test("looks", () => {});
+     describe("the outer", () => describe("inner", () => test("careless", () => {
+       printIfTestFails(() => "what the service logged")();
        console.log("left", mkdtempSync(tmpdir() + "/left-"), (statSync(tmpdir()).mode & 0o7777).toString(8));
        throw new Error("and failed");
-     });`,
+     })));`,
   );
-  const args = [runner, "one", join(folder.path, "careless.test.ts")];
-  const { status, stdout } = spawnSync("node", args, {
-    encoding: "utf8",
-    env: { PATH: process.env["PATH"], TMPDIR: folder.path },
-  });
-  const [, left = "", mode] = /^left (\S+) (\S+)$/m.exec(stdout) ?? [];
+  const { status, stdout } = runTests([file], { TMPDIR: folder.path });
   expect(status).toBe(1);
+  expect(stdout).toMatch(/error: and failed\n\nThe services said:\nwhat the service logged\n/);
+  const end =
+    /\nFailed: \S+: the outer > inner > careless\n {2}npm test -- \S+ -t 'the outer inner careless'\n/;
+  expect(stdout).toMatch(end);
+  expect(stdout).toEndWith("\nSkipped for lack of a browser.\n0 passed, 1 failed, 1 skipped\n");
+  const [, left = "", mode] = /^left (\S+) (\S+)$/m.exec(stdout) ?? [];
   expect(left).toStartWith(`${folder.path}/ps-`);
   // PostgreSQL's user must get at it, and the path of a socket in it must fit into about 100 bytes.
   expect([mode, left.length - folder.path.length]).toEqual(["1777", "/ps-XXXXXX/left-XXXXXX".length]);
   expect(readdirSync(folder.path)).toEqual(["careless.test.ts"]);
 });
+
+test("under CI, a run without a browser fails immediately", () => {
+  const { status, stdout, stderr } = runTests([], { CI: "true" });
+  const said = expect.stringContaining("There is no browser for the tests (CHROMIUM=none), and under CI");
+  expect([status, stdout, stderr]).toEqual([1, "", said]);
+});
+
+test("a browser is installed once another process has released the package lock, or the reason is reported", () => {
+  const held = '{ echo "E: Could not get lock" >&2; exit 100; }';
+  const later = `case "$(wc -l < "$(dirname "$0")/calls")" in 1|3) ${held} ;; 4) : > "$(dirname "$0")/chromium" ;; esac`;
+  expect(install(later)).toEqual([undefined, "update update install install"]);
+  const reason = "apt-get update failed: E: Temporary failure resolving the mirror";
+  const never = 'echo "E: Temporary failure resolving the mirror" >&2; exit 100';
+  expect(install(never)).toEqual([reason, "update"]);
+  expect(installChromium({ named: "", places: [], isRoot: false })).toContain("only root on Debian");
+});
+
+/** Installs with a fake apt-get. Returns the problem, and how it was called. */
+function install(script: string): [string | undefined, string] {
+  using folder = temporaryFolder();
+  const [apt, calls] = [join(folder.path, "apt-get"), join(folder.path, "calls")];
+  writeFileSync(apt, `#!/bin/sh\necho "$1" >> ${calls}\n${script}\n`);
+  chmodSync(apt, 0o755);
+  const problem = installChromium({
+    named: "",
+    places: [join(folder.path, "chromium")],
+    isRoot: true,
+    environment: { PATH: `${folder.path}:/usr/bin:/bin` },
+    say: () => {},
+    lockEveryMs: 1,
+  });
+  return [problem, readFileSync(calls, "utf8").trim().replaceAll("\n", " ")];
+}

@@ -1,17 +1,16 @@
-// npm run test:browsers
-// Not among the tests of `npm test`: two more browsers are large to install, and slow to start.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { type BrowserName, missingPrograms } from "../scripts/browsers.js";
-import type { BrowserDriver } from "./browser-driver.ts";
-import { type FlowContext, fail, flows, leave } from "./browser-flows.ts";
-import { looks } from "./browser-looks.ts";
-import { makeToken } from "./console-session.ts";
-import { DrivenPage } from "./driven-page.ts";
-import { startFirefox } from "./firefox.ts";
-import { startTestService, type TestService, temporaryFolder } from "./harness.ts";
-import { seedStore } from "./seeded-store.ts";
-import { startWebKit } from "./webkit.ts";
+import { type BrowserName, missingPrograms } from "../../scripts/browsers.js";
+import type { BrowserDriver } from "../browser-driver.ts";
+import { type FlowContext, fail, flows, leave } from "../browser-flows.ts";
+import { looks } from "../browser-looks.ts";
+import { makeToken } from "../console-session.ts";
+import { DrivenPage } from "../driven-page.ts";
+import { startFirefox } from "../firefox.ts";
+import { startTestService, type TestService, temporaryFolder } from "../harness.ts";
+import { lacks } from "../lacks.ts";
+import { seedStore } from "../seeded-store.ts";
+import { startWebKit } from "../webkit.ts";
 
 const plants = 600;
 const flowMs = 120_000;
@@ -21,7 +20,7 @@ const start: Readonly<Record<BrowserName, () => Promise<BrowserDriver>>> = {
 };
 
 for (const name of ["Firefox", "WebKit"] as const)
-  describe.skipIf(missingPrograms(name).length > 0)(`an operator with ${name}`, () => {
+  describe.skipIf(lacks(name, missingPrograms(name).length > 0))(`an operator with ${name}`, () => {
     const folder = temporaryFolder();
     const started: { driver?: BrowserDriver; running?: TestService; context?: FlowContext } = {};
 
@@ -33,7 +32,6 @@ for (const name of ["Firefox", "WebKit"] as const)
       started.running = running;
       const secret = await makeToken(running, "ops", ["operator", "plants:create"]);
       started.driver = await start[name]();
-      console.log(started.driver.version);
       await started.driver.resize(1280, 800);
       const page = new DrivenPage(started.driver, running.operatorUrl);
       started.context = { page, running, secret, folder: folder.path };

@@ -1,0 +1,9 @@
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** For `skipIf`: whether this machine lacks something that a test needs. The summary of the run names it. */
+export function lacks(what: string, isMissing: boolean): boolean {
+  const folder = process.env["PLANT_STORE_TEST_FOLDER"];
+  if (isMissing && folder !== undefined) appendFileSync(join(folder, "lacking"), `${what}\n`);
+  return isMissing;
+}

@@ -1,0 +1,41 @@
+// scripts/run-tests.js loads this before each test file: a test that fails then also prints the logs of its services.
+import * as bunTest from "bun:test";
+import { forgetEndedServices, serviceLogs } from "./service-logs.ts";
+
+type Body = (...args: unknown[]) => unknown;
+type Test = (name: string, body?: Body, ...options: unknown[]) => unknown;
+
+// Bun's hooks do not learn whether a test has failed.
+const { mock, ...original } = { ...bunTest };
+const test = new Proxy(original.test, {
+  apply: (target, _, args: Parameters<Test>) => declare(target as unknown as Test, args),
+  get(target, name) {
+    const member = Reflect.get(target, name);
+    // test.skipIf(…)(name, body) and test.each(…)(name, body)
+    if (name === "skipIf" || name === "each")
+      return (...given: unknown[]) => {
+        const chosen = member.apply(target, given);
+        return (...args: Parameters<Test>) => declare(chosen, args);
+      };
+    return typeof member === "function" ? member.bind(target) : member;
+  },
+});
+mock.module("bun:test", () => ({ ...original, mock, test, it: test }));
+
+function declare(test: Test, [name, body, ...options]: Parameters<Test>): unknown {
+  if (body === undefined) return test(name);
+  return test(
+    name,
+    async (...args) => {
+      forgetEndedServices();
+      try {
+        await body(...args);
+      } catch (error) {
+        const logs = serviceLogs();
+        if (error instanceof Error && logs !== "") error.message += `\n\nThe services said:\n${logs}`;
+        throw error;
+      }
+    },
+    ...options,
+  );
+}

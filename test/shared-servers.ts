@@ -1,0 +1,36 @@
+// What is expensive to start, once for a whole run of the tests: scripts/run-tests.js runs this beside them. A server starts when
+// the first test asks for its address, and all of them end with the run, whose end closes standard input.
+import { chromium } from "playwright-core";
+import { chromiumOptions } from "./browser.ts";
+import { startPostgres } from "./postgres.ts";
+
+await using servers = new AsyncDisposableStack();
+
+const start: Record<string, () => Promise<string>> = {
+  async postgres() {
+    const server = await startPostgres({ settings: { max_connections: "300", autovacuum: "off" } });
+    return String(servers.use(server).port);
+  },
+  async chromium() {
+    const server = await chromium.launchServer({ ...chromiumOptions(), host: "127.0.0.1" });
+    servers.defer(() => server.close());
+    return server.wsEndpoint();
+  },
+};
+const addresses = new Map<string, Promise<string>>();
+
+const desk = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  idleTimeout: 0,
+  async fetch({ url }) {
+    const name = new URL(url).pathname.slice(1);
+    const address = addresses.get(name) ?? start[name]?.();
+    if (address === undefined) return new Response(null, { status: 404 });
+    addresses.set(name, address);
+    return new Response(await address);
+  },
+});
+servers.defer(() => desk.stop(true));
+console.log(desk.url.href);
+await Bun.stdin.text();

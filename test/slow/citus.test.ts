@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { openStore } from "../../src/storage/open-store.ts";
+import { type CitusCluster, citusIsInstalled, startCitus } from "../citus-cluster.ts";
+import { eventually, kindsOf, post, startTestService, type TestService } from "../harness.ts";
+import { lacks } from "../lacks.ts";
+import { runNested } from "../nested-run.ts";
+
+const suites = ["contract", "concurrency", "stores", "exactness", "following", "hostile-tokens", "copy"];
+const suitesMsMax = 600_000;
+const withCitus = describe.skipIf(lacks("Citus", !citusIsInstalled()));
+
+let cluster: CitusCluster;
+let database: string;
+const clients = 1500;
+const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
+const ready = async (running: TestService) => (await fetch(`${running.url}/readyz`)).status;
+const open = () => openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+const arrivals = (ids: readonly number[], name = "fern") =>
+  ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
+
+async function sendAll(running: TestService): Promise<number[]> {
+  const sent = upTo(clients).map((id) => post(running.url, `{"id":${id},"name":"plant ${id}"}`));
+  return (await Promise.all(sent)).map(({ status }) => status);
+}
+
+withCitus("on Citus", () => {
+  beforeAll(async () => {
+    cluster = await startCitus(32);
+  });
+  afterAll(() => cluster[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    database = await cluster.newDatabase();
+  });
+
+  test(
+    "the suites of every engine pass",
+    () => {
+      const files = suites.map((name) => `./test/${name}.test.ts`);
+      expect(runNested(files, { PLANT_STORE_TEST_ENGINES: "citus" })).toBe("");
+    },
+    suitesMsMax,
+  );
+
+  test("a batch is stored on many shards, and a second one finds each plant and each conflict", async () => {
+    await using store = await open();
+    expect(kindsOf(await store.plants.create(arrivals(upTo(1000)), 1))).toEqual(Array(1000).fill("created"));
+    const [shards] = await cluster.run(
+      "SELECT count(DISTINCT get_shard_id_for_distribution_column('plants', id)) FROM plants",
+      database,
+    );
+    expect(Number(shards?.["count"])).toBe(32);
+    const mixed = [...arrivals(upTo(500)), ...arrivals([600, 700], "rose"), ...arrivals([2000])];
+    const kinds = [...Array(500).fill("replayed"), "conflict", "conflict", "created"];
+    expect(kindsOf(await store.plants.create(mixed, 2))).toEqual(kinds);
+  });
+
+  test("nodes that race for the same ids of all shards create each once, without a deadlock", async () => {
+    const nodes = await Promise.all(upTo(4).map(open));
+    const results = await Promise.all(nodes.map(({ plants }) => plants.create(arrivals(upTo(300)), 1)));
+    const kinds = kindsOf(results.flat());
+    expect(kinds.filter((kind) => kind === "created")).toHaveLength(300);
+    expect(kinds.filter((kind) => kind === "replayed")).toHaveLength(900);
+    await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
+  });
+
+  describe("the loss of a worker", () => {
+    test("loses nothing acknowledged, and afterwards all clients that retry together get 200", async () => {
+      const [worker] = cluster.workers;
+      await using running = await startTestService({}, database);
+      const acknowledged = new Set<number>();
+      const statuses = new Set<number>();
+      let stopped = false;
+      using _ = { [Symbol.dispose]: () => (stopped = true) };
+      const load = upTo(16).map(async (client) => {
+        for (let id = clients + client; !stopped; id += 16) {
+          const sent = post(running.url, `{"id":${id},"name":"plant ${id}"}`);
+          const status = await sent.then((response) => response.status).catch(() => 0);
+          statuses.add(status);
+          if (status === 200) acknowledged.add(id);
+          else await Bun.sleep(20);
+        }
+      });
+      expect(await sendAll(running)).toEqual(Array(clients).fill(200));
+      await worker?.crash();
+      await eventually(async () => (await ready(running)) === 503);
+      expect((await fetch(`${running.url}/livez`)).status).toBe(200);
+      await worker?.start();
+      await eventually(async () => (await ready(running)) === 200);
+      expect(await sendAll(running)).toEqual(Array(clients).fill(200));
+      stopped = true;
+      await Promise.all(load);
+      expect([...statuses].sort()).toEqual([200, 503]);
+      const stored = new Map((await cluster.stored(database)).map(({ id, name }) => [Number(id), name]));
+      for (const id of [...upTo(clients), ...acknowledged])
+        if (stored.get(id) !== `plant ${id}`) throw new Error(`${id} was acknowledged and is not stored`);
+      expect(acknowledged.size).toBeGreaterThan(0);
+    });
+  });
+
+  test("a row that another session has locked makes only its plant unavailable", async () => {
+    await using store = await open();
+    await store.plants.create(arrivals(upTo(200)), 1);
+    const locking = cluster.run(
+      "BEGIN; SELECT id FROM plants WHERE id = 7 FOR UPDATE; SELECT pg_sleep(60)",
+      database,
+    );
+    const ended = locking.catch(() => {});
+    await eventually(async () => {
+      const held =
+        "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT id%' AND wait_event = 'PgSleep'";
+      return (await cluster.run(held, database)).length > 0;
+    });
+    const kinds = kindsOf(await store.plants.create(arrivals(upTo(250)), 1));
+    expect(upTo(250).filter((id) => !["created", "replayed"].includes(kinds[id] ?? ""))).toEqual([7]);
+    await cluster.run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT id%'",
+    );
+    await ended;
+  });
+});
