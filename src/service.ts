@@ -6,12 +6,10 @@ import { ProviderKeys } from "./access/oidc/provider-keys.ts";
 import { RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
 import type { Config } from "./config/read-config.ts";
-import { parseDurationMs } from "./config/values.ts";
 import type { ServingListener } from "./http/health.ts";
 import { warnOfPlainText } from "./http/listener.ts";
 import { connectionBudget } from "./http/wire/connection-limit.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
-import { consoleSignInAt } from "./operator/sign-in.ts";
 import { Intake } from "./plants/intake.ts";
 import { StoreUnavailable } from "./plants/plant-store.ts";
 import { createPlant } from "./public/create-plant.ts";
@@ -139,12 +137,11 @@ export async function startService(
       config.operatorListen &&
       startOperatorListener(
         {
-          ...{ gate, intake, rateLimit, events, counters, parseDurationMs },
-          rowBytesMax: bodyBytesMax,
+          ...{ gate, intake, rateLimit, events, counters, oidc },
+          providerKeys: keys,
+          tokenUpkeep: upkeep,
           settings: config.effective,
           backupStore: openBackups(config.database, config.backupFolder),
-          presets: gate.presets,
-          consoleSignIn: () => consoleSignInAt(oidc, keys?.current?.provider),
           createPlant: createPlant.handler({ rateLimit, intake, events }),
           publicUrl: listener.url,
           engine: store.engine,
@@ -152,7 +149,6 @@ export async function startService(
           lastBackup: store.lastBackup?.bind(store),
           tokens: store.tokens,
           audit: store.audit,
-          tokensChanged: () => upkeep.reload(),
         },
         {
           ...shared,

@@ -6,7 +6,7 @@ import { commands } from "../src/cli/run.ts";
 import { readConfig } from "../src/config/read-config.ts";
 import { secrets, settings } from "../src/config/settings.ts";
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
-import { metricFamilies } from "../src/operator/metric-families.ts";
+import { metricFamilies } from "../src/operator/metrics.ts";
 
 const root = join(import.meta.dir, "..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");

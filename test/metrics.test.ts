@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import packageFile from "../package.json" with { type: "json" };
-import { metricFamilies } from "../src/operator/metric-families.ts";
+import { metricFamilies } from "../src/operator/metrics.ts";
 import { eventually, operatorToken, post, rawPost, sendRaw, startTestService } from "./harness.ts";
 import { readMetrics } from "./metrics-page.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { metricFamilies } from "../src/operator/metric-families.ts";
+import { metricFamilies } from "../src/operator/metrics.ts";
 import { post, startTestService, temporaryFolder } from "./harness.ts";
 import { metricsText } from "./metrics-page.ts";
 import { alertRules, dashboardQueries } from "./monitoring-files.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { type Scope, scopes } from "../src/access/scopes.ts";
-import { operatorRoutes } from "../src/operator/operator-listener.ts";
 import { onEveryEngine } from "./engines.ts";
 import { accessToken, eventually, operatorToken, post, sendRaw, startTestService } from "./harness.ts";
+import { operatorRoutes } from "./routes.ts";
 
 interface Answer {
   readonly status: number;

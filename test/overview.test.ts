@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Exchange } from "../src/http/exchange.ts";
-import { MinuteCounts, overview } from "../src/operator/overview.ts";
+import { MinuteCounts, Overview } from "../src/operator/overview.ts";
 import type { PlantArchive } from "../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../src/plants/plant-store.ts";
 import { openStore } from "../src/storage/open-store.ts";
@@ -72,7 +71,7 @@ describe("plants per minute", () => {
 describe("the overview", () => {
   const broken = () => Promise.reject(new StoreUnavailable("canceling statement due to statement timeout"));
   const reader = (archive: PlantArchive, failures: string[], counters = new Counters()) => {
-    const handle = overview.handler({
+    const overview = new Overview({
       archive,
       intake: { ready: async () => true },
       engine: "sqlite",
@@ -83,11 +82,7 @@ describe("the overview", () => {
         refusals: new RecentRefusals(Date.now),
       },
     });
-    return async () => {
-      const sent: unknown[] = [];
-      await handle({ json: (body: unknown) => void sent.push(body) } as unknown as Exchange);
-      return sent[0];
-    };
+    return () => overview.read();
   };
 
   test("omits a figure that cannot be read, and reports it once", async () => {

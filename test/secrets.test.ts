@@ -3,9 +3,9 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { mintSecret } from "../src/access/secret.ts";
-import { operatorRoutes } from "../src/operator/operator-listener.ts";
 import { plantStore, serve } from "./command.ts";
 import { eventually, post, sendRaw, temporaryFolder } from "./harness.ts";
+import { operatorRoutes } from "./routes.ts";
 import { runInProcess } from "./terminal.ts";
 
 interface Minted {

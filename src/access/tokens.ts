@@ -84,6 +84,16 @@ type NewToken = Pick<Token, "name" | "scopes" | "expiresAtMs" | "createdBy" | "r
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * 86_400_000;
 
+const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+/** Completes a sentence about a duration that cannot be parsed. */
+export const durationExpected = "must be a number with a unit (ms, s, m, h or d), such as 10s";
+
+/** A lifetime, an overlap, or a timeout among the settings; undefined if it is invalid. */
+export function parseDurationMs(text: string): number | undefined {
+  const match = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text);
+  return match === null ? undefined : Math.round(Number(match[1]) * unitMs[match[2] as keyof typeof unitMs]);
+}
+
 export async function createToken(
   store: TokenStore,
   request: TokenRequest,

@@ -12,7 +12,7 @@ import {
   tokenState,
 } from "../access/tokens.ts";
 import { type Config, readConfig } from "../config/read-config.ts";
-import { parseChoice, parseDurationMs, parseOwnRate } from "../config/values.ts";
+import { parseChoice, parseDuration, parseOwnRate } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
@@ -51,7 +51,7 @@ export const tokenCreate: Command = {
     const request = {
       name,
       scopes: chosen.length === 0 ? (["plants:create"] as const) : [...new Set(chosen)],
-      lifetimeMs: parseFlag(args, "expires", parseDurationMs),
+      lifetimeMs: parseFlag(args, "expires", parseDuration),
       rateLimit: parseFlag(args, "rate-limit", (text) => parseOwnRate(text)),
     };
     await using opened = await openTokens(readConfig(args.sources), { create: true });
@@ -106,7 +106,7 @@ export const tokenRotate: Command = {
   },
   settings: ["database", "allowUnsafeDatabase"],
   async run(args, terminal) {
-    const overlapMs = parseFlag(args, "overlap", parseDurationMs) ?? parseDurationMs(overlapDefault);
+    const overlapMs = parseFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
     const config = readConfig(args.sources);
     await using opened = await openTokens(config, { create: false });
     const rotated = await rotateToken(

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { isLoopbackHttp } from "../access/oidc/provider.ts";
 import { parseRateText, type Rate } from "../access/rate-limit.ts";
+import { durationExpected, parseDurationMs } from "../access/tokens.ts";
 
 /** An invalid value; the message says what is valid, with an example. */
 export class InvalidValue extends Error {
@@ -17,8 +18,6 @@ export interface Address {
   readonly port: number;
 }
 
-const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
 export function parseAddress(text: string): Address {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
@@ -27,15 +26,15 @@ export function parseAddress(text: string): Address {
   return { host: match[1] ?? (match[2] || "0.0.0.0"), port };
 }
 
-export function parseDurationMs(text: string): number {
-  const match = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text);
-  if (match === null) throw new InvalidValue("must be a number with a unit (ms, s, m, h or d), such as 10s");
-  return Math.round(Number(match[1]) * unitMs[match[2] as keyof typeof unitMs]);
+export function parseDuration(text: string): number {
+  const durationMs = parseDurationMs(text);
+  if (durationMs === undefined) throw new InvalidValue(durationExpected);
+  return durationMs;
 }
 
 /** `expected` completes the message, such as `from 1ms to 1h, such as 10s`. */
 export function parseDurationWithin(text: string, minMs: number, maxMs: number, expected: string): number {
-  const durationMs = parseDurationMs(text);
+  const durationMs = parseDuration(text);
   if (durationMs < minMs || durationMs > maxMs) throw new InvalidValue(`must be a time ${expected}`);
   return durationMs;
 }

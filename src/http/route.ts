@@ -14,6 +14,15 @@ interface RouteBase {
 }
 
 /** A route, declared once: the router, the 405s and the scope check come from it. */
-export type Route<Parts> =
+export type Route<Parts = unknown> =
   | (RouteBase & { readonly scope: Scope; readonly handler: (parts: Parts) => Handler })
   | (RouteBase & { readonly scope: "none"; readonly handler: (parts: Parts) => OpenHandler });
+
+export function route<Who extends Scope | "none">(
+  method: RouteBase["method"],
+  path: string,
+  scope: Who,
+  handle: Who extends "none" ? OpenHandler : Handler,
+): Route {
+  return { method, path, scope, handler: () => handle } as Route;
+}

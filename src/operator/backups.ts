@@ -1,11 +1,13 @@
 import type { AuditTrail } from "../access/audit.ts";
-import type { Caller } from "../access/gate.ts";
+import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { requestIds } from "../http/request-fields.ts";
+import { type Route, route } from "../http/route.ts";
 import type { Events } from "../telemetry/events.ts";
 import { recordAction } from "./audit.ts";
-import { downloadLinks } from "./download-links.ts";
+import { type Download, DownloadLinks, downloadOf } from "./download-links.ts";
+import { readBody, wrong } from "./parameters.ts";
 
 /** The dated backups of the data file. */
 export interface BackupStore {
@@ -21,7 +23,38 @@ export interface BackupParts {
   /** Why backups are unavailable, if they are. */
   readonly backupStore: BackupStore | string;
   readonly audit: AuditTrail;
+  readonly gate: Gate;
   readonly events: Pick<Events, "internalError">;
+}
+
+const linksMax = 100;
+
+export function backupRoutes(parts: BackupParts): readonly Route[] {
+  const backups = new Backups(parts);
+  const links = new DownloadLinks<string>(linksMax);
+  return [
+    route("GET", "/api/backups", "operator", (exchange) => exchange.json(backups.present())),
+    route("POST", "/api/backups", "operator", async (exchange, caller) => {
+      await readBody(exchange);
+      await backups.create(exchange, caller);
+      exchange.json(backups.present(), 202);
+    }),
+    route("POST", "/api/backups/{name}/verify", "operator", async (exchange, caller) => {
+      await readBody(exchange);
+      await backups.verify(exchange, caller, exchange.parameter);
+      exchange.json(backups.present(), 202);
+    }),
+    route("POST", "/api/backups/{name}/link", "operator", async (exchange, caller) => {
+      await readBody(exchange);
+      const name = backups.existing(exchange.parameter);
+      const secret = links.create(downloadOf(parts.gate, exchange, caller, "operator", name));
+      exchange.json({ url: `/api/backup-files/${secret}` }, 201);
+    }),
+    route("GET", "/api/backup-files/{secret}", "none", (exchange) => {
+      exchange.refuseWhileDraining();
+      return backups.send(exchange, links.use(exchange));
+    }),
+  ];
 }
 
 interface Task {
@@ -39,18 +72,9 @@ interface Result {
   readonly problem: string | undefined;
 }
 
-interface Download {
-  readonly name: string;
-  readonly caller: Caller;
-  readonly isAllowed: () => boolean;
-}
-
-const linksMax = 100;
-
-/** Makes and verifies backups in the background, one at a time, and lets browsers download them. */
-export class Backups {
+/** Makes and verifies backups in the background, one at a time. */
+class Backups {
   readonly #parts: BackupParts;
-  readonly #links = downloadLinks<Download>(linksMax, "downloads");
   #task: Task | undefined;
   #last: Result | undefined;
 
@@ -61,15 +85,16 @@ export class Backups {
   present() {
     const store = this.#parts.backupStore;
     if (typeof store === "string") return { unavailable: store, backups: [] };
-    const { task, last } = { task: this.#task, last: this.#last };
+    const state = { folder: store.folder, task: this.#task, last: this.#last };
     try {
-      const backups = store
-        .list()
-        .map(({ atMs, ...entry }) => ({ ...entry, at: new Date(atMs).toISOString() }));
-      return { folder: store.folder, backups, task, last };
+      const present = ({ atMs, ...entry }: { atMs: number }) => ({
+        ...entry,
+        at: new Date(atMs).toISOString(),
+      });
+      return { ...state, backups: store.list().map(present) };
     } catch (error) {
       // The folder is missing, or cannot be read.
-      return { folder: store.folder, backups: [], unavailable: (error as Error).message, task, last };
+      return { ...state, backups: [], unavailable: (error as Error).message };
     }
   }
 
@@ -85,32 +110,29 @@ export class Backups {
   }
 
   async verify(exchange: Exchange, caller: Caller, name: string): Promise<void> {
+    this.existing(name);
     const store = this.#store();
-    this.#existing(name);
-    await this.#start(exchange, caller, "verify", name, async () => ({
-      name,
-      problem: (await store.verify(name)).join("; ") || undefined,
-    }));
+    await this.#start(exchange, caller, "verify", name, async () => {
+      const problem = (await store.verify(name)).join("; ") || undefined;
+      return { name, problem };
+    });
   }
 
-  /** A secret by which the backup can be downloaded once, within a minute. */
-  createLink(name: string, caller: Caller, isAllowed: () => boolean): string {
-    this.#existing(name);
-    return this.#links.create({ name, caller, isAllowed });
+  /** Its name. @throws HttpError there is no such backup. */
+  existing(name: string): string {
+    const isListed = this.#store()
+      .list()
+      .some((backup) => backup.name === name);
+    if (!isListed) throw noSuchBackup(name);
+    return name;
   }
 
-  async send(exchange: Exchange, secret: string): Promise<void> {
-    exchange.refuseWhileDraining();
-    const link = this.#links.use(secret);
-    if (link === undefined)
-      throw new HttpError("no-such-path", "This link has been used, or has expired after a minute.");
-    exchange.caller = link.caller;
-    const pieces = this.#store().read(link.name);
-    if (pieces === undefined) throw noSuchBackup(link.name);
-    const entry = { action: "backup.downloaded", subject: link.name, detail: "" } as const;
-    await recordAction(this.#parts.audit, exchange, link.caller, entry);
-    const headers = { "Content-Disposition": `attachment; filename="${link.name}"` };
-    const stream = exchange.stream("application/vnd.sqlite3", headers, link.isAllowed);
+  async send(exchange: Exchange, { target: name, caller, isAllowed }: Download<string>): Promise<void> {
+    const pieces = this.#store().read(name);
+    if (pieces === undefined) throw noSuchBackup(name);
+    await recordAction(this.#parts.audit, exchange, caller, "backup.downloaded", name);
+    const headers = { "Content-Disposition": `attachment; filename="${name}"` };
+    const stream = exchange.stream("application/vnd.sqlite3", headers, isAllowed);
     if (stream === undefined) return;
     for await (const piece of pieces) {
       await stream.write(piece);
@@ -121,17 +143,8 @@ export class Backups {
 
   #store(): BackupStore {
     const store = this.#parts.backupStore;
-    if (typeof store === "string") throw new HttpError("wrong-parameter", store);
+    if (typeof store === "string") throw wrong(store);
     return store;
-  }
-
-  #existing(name: string): void {
-    if (
-      !this.#store()
-        .list()
-        .some((backup) => backup.name === name)
-    )
-      throw noSuchBackup(name);
   }
 
   /** The audit trail has an entry before the work starts, which then goes on without the request. */
@@ -151,11 +164,7 @@ export class Backups {
     this.#task = task;
     try {
       const action = kind === "create" ? "backup.created" : "backup.verified";
-      await recordAction(this.#parts.audit, exchange, caller, {
-        action,
-        subject: name ?? "data file",
-        detail: "",
-      });
+      await recordAction(this.#parts.audit, exchange, caller, action, name ?? "data file");
     } catch (error) {
       this.#task = undefined;
       throw error;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import packageFile from "../../package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import { HttpError } from "../http/http-error.ts";
-import type { Route } from "../http/route.ts";
+import { type Route, route } from "../http/route.ts";
 import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { type Counters, quantile } from "../telemetry/counters.ts";
@@ -33,52 +33,65 @@ const settledAfterMs = 30_000;
 // Except plants copied from another store, so all minutes are recounted now and then.
 const recountMinutesAfterMs = 600_000;
 
-export const overview = {
-  method: "GET",
-  path: "/api/overview",
-  scope: "operator:read",
-  handler({ archive, intake, engine, lastBackup, startedAtMs, counters, events }) {
-    const minutes = new MinuteCounts(archive);
-    const hours = new HourCounts(archive);
-    const failing = new Set<string>();
-    // A figure that cannot be read is omitted, and the others are sent.
-    const figure = async <Value>(name: string, read: Promise<Value>): Promise<Value | undefined> => {
-      try {
-        const value = await read;
-        failing.delete(name);
-        return value;
-      } catch (reason) {
-        if (!failing.has(name)) events.figureFailed(name, reason);
-        failing.add(name);
-        return undefined;
-      }
+export function overviewRoute(parts: OverviewParts): Route {
+  const overview = new Overview(parts);
+  return route("GET", "/api/overview", "operator:read", async (exchange) =>
+    exchange.json(await overview.read()),
+  );
+}
+
+/** What the console's first page shows. */
+export class Overview {
+  readonly #parts: OverviewParts;
+  readonly #minutes: MinuteCounts;
+  readonly #hours: HourCounts;
+  readonly #failing = new Set<string>();
+
+  constructor(parts: OverviewParts) {
+    this.#parts = parts;
+    this.#minutes = new MinuteCounts(parts.archive);
+    this.#hours = new HourCounts(parts.archive);
+  }
+
+  async read() {
+    const { archive, intake, engine, lastBackup, startedAtMs, counters, events } = this.#parts;
+    const nowMs = Date.now();
+    const [total, perMinute, ratePerSecond, diskUsage, lastBackupAt, ready, perHour] = await Promise.all([
+      this.#figure("total", archive.total().then(String)),
+      this.#figure("perMinute", this.#minutes.at(nowMs)),
+      this.#figure("ratePerSecond", recentRate(archive, nowMs)),
+      this.#figure("diskUsage", archive.diskUsage()),
+      this.#figure("lastBackupAt", timeOfLast(lastBackup)),
+      intake.ready(),
+      this.#hours.latest(),
+    ]);
+    if (total === undefined && perMinute === undefined && ratePerSecond === undefined)
+      throw new HttpError("store-unavailable", "The store cannot be read right now.");
+    return {
+      total,
+      perMinute: perMinute && withRefusals(perMinute, (...span) => events.refusals.perMinute(...span)),
+      perHour: perHour && withRefusals(perHour, (...span) => events.refusals.perHour(...span)),
+      ratePerSecond,
+      refusals: refusalsByError(counters),
+      store: { engine, ready, ...diskUsage, lastBackupAt, fsync: fsyncTimes(counters) },
+      version: packageFile.version,
+      startedAt: new Date(startedAtMs).toISOString(),
     };
-    return async (exchange) => {
-      const nowMs = Date.now();
-      const [total, perMinute, ratePerSecond, diskUsage, lastBackupAt, ready, perHour] = await Promise.all([
-        figure("total", archive.total().then(String)),
-        figure("perMinute", minutes.at(nowMs)),
-        figure("ratePerSecond", recentRate(archive, nowMs)),
-        figure("diskUsage", archive.diskUsage()),
-        figure("lastBackupAt", timeOfLast(lastBackup)),
-        intake.ready(),
-        hours.latest(),
-      ]);
-      if (total === undefined && perMinute === undefined && ratePerSecond === undefined)
-        throw new HttpError("store-unavailable", "The store cannot be read right now.");
-      exchange.json({
-        total,
-        perMinute: perMinute && withRefusals(perMinute, (...span) => events.refusals.perMinute(...span)),
-        perHour: perHour && withRefusals(perHour, (...span) => events.refusals.perHour(...span)),
-        ratePerSecond,
-        refusals: refusalsByError(counters),
-        store: { engine, ready, ...diskUsage, lastBackupAt, fsync: fsyncTimes(counters) },
-        version: packageFile.version,
-        startedAt: new Date(startedAtMs).toISOString(),
-      });
-    };
-  },
-} satisfies Route<OverviewParts>;
+  }
+
+  /** Undefined if it cannot be read: it is omitted, and the others are sent. */
+  async #figure<Value>(name: string, read: Promise<Value>): Promise<Value | undefined> {
+    try {
+      const value = await read;
+      this.#failing.delete(name);
+      return value;
+    } catch (reason) {
+      if (!this.#failing.has(name)) this.#parts.events.figureFailed(name, reason);
+      this.#failing.add(name);
+      return undefined;
+    }
+  }
+}
 
 /** Null before the first backup; undefined if the database has its own. */
 async function timeOfLast(lastBackup: OverviewParts["lastBackup"]): Promise<string | null | undefined> {

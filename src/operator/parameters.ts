@@ -43,14 +43,21 @@ export async function readBody(exchange: Exchange, known: readonly string[] = []
 }
 
 export function readFilter(values: Values): PlantFilter {
+  const id = readText(values, "id");
   return {
-    id: readId(readText(values, "id")),
+    id: id === undefined ? undefined : readId(id),
     tag: readText(values, "tag"),
     namePart: readNamePart(readText(values, "name")),
     createdBy: readText(values, "token"),
     sinceMs: readTime("since", readText(values, "since")),
     untilMs: readTime("until", readText(values, "until")),
   };
+}
+
+/** The filter for people, such as "tag bush, namePart fern". */
+export function filterText(filter: PlantFilter): string {
+  const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
+  return chosen.map(([name, value]) => `${name} ${value}`).join(", ");
 }
 
 export function readCount(values: Values, name: string, defaultCount: number, max: number): number {
@@ -85,8 +92,7 @@ export function readText(values: Values, name: string): string | undefined {
   return value;
 }
 
-export function readId(value: string | undefined): bigint | undefined {
-  if (value === undefined) return undefined;
+export function readId(value: string): bigint {
   const id = /^-?\d{1,20}$/.test(value) ? parseInt64(value) : undefined;
   if (id === undefined)
     throw wrong(

@@ -1,11 +1,29 @@
-import { presentPlant } from "../files/export-formats.ts";
+import type { AuditTrail } from "../access/audit.ts";
+import type { Caller, Gate } from "../access/gate.ts";
+import {
+  type ExportFormat,
+  exportFormatNames,
+  exportFormats,
+  presentPlant,
+} from "../files/export-formats.ts";
+import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import type { Route } from "../http/route.ts";
-import { beginning, type PlantArchive, type PlantPage, StaleCursor } from "../plants/plant-archive.ts";
-import { type AuditParts, filterText, recordAction } from "./audit.ts";
+import { type Route, route } from "../http/route.ts";
+import {
+  beginning,
+  type PlantArchive,
+  type PlantFilter,
+  type PlantPage,
+  pagesOf,
+  StaleCursor,
+} from "../plants/plant-archive.ts";
+import { recordAction } from "./audit.ts";
+import { type Download, DownloadLinks, downloadOf } from "./download-links.ts";
 import {
   filterParameters,
+  filterText,
   orWrongParameter,
+  readBody,
   readChoice,
   readCount,
   readFilter,
@@ -16,64 +34,68 @@ import {
   wrong,
 } from "./parameters.ts";
 
-interface Parts {
-  readonly archive: PlantArchive;
-}
-
 const limitDefault = 50;
 const limitMax = 1000;
 // A search or a count returns what it has found after this long, and the caller continues from there.
 const searchMsMax = 400;
 
-/**
- * Lists plants, or with `after` what was stored after that cursor, the oldest first. A page may be short, or even empty, and
- * still not be the last: then it has a `next`, or with `after` one that is not `newest`. A program that starts at the beginning
- * wants every plant, so the audit trail has an entry before it gets the first.
- */
-export const listPlants: Route<Parts & AuditParts> = {
-  method: "GET",
-  path: "/api/plants",
-  scope: "operator:read",
-  handler: (parts) => async (exchange, caller) => {
-    const values = readQuery(exchange.query, [...filterParameters, "limit", "cursor", "order", "after"]);
-    const { plants, next, newest, searched } = await orWrongParameter(readPage(parts.archive, values));
-    if (values["after"] === beginning && exchange.method !== "HEAD") {
-      const detail = filterText(readFilter(values));
-      await recordAction(parts.audit, exchange, caller, {
-        action: "follow.started",
-        subject: "plants",
-        detail,
-      });
-    }
-    exchange.json({ plants: plants.map(presentPlant), next, newest, searched });
-  },
-};
+const exportParameters = ["format", ...filterParameters];
+const rowsPerPage = 1000;
+const exportLinksMax = 1000;
+const exportsMax = 8;
+// A client must read each piece in time.
+const pieceCharacters = 262_144;
 
-/** A count with `next` is one part of it: the caller adds up the parts until one has none. */
-export const countPlants: Route<Parts> = {
-  method: "GET",
-  path: "/api/plants/count",
-  scope: "operator:read",
-  handler: (parts) => async (exchange) => {
-    const values = readQuery(exchange.query, [...filterParameters, "cursor"]);
-    const counting = parts.archive.count(readFilter(values), readText(values, "cursor"), searchMsMax);
-    const { plants, next } = await orWrongParameter(counting);
-    exchange.json({ plants: String(plants), next });
-  },
-};
+/** Lists, counts and shows plants. */
+export function plantRoutes(archive: PlantArchive, audit: AuditTrail): readonly Route[] {
+  const recordFollow = (exchange: Exchange, caller: Caller, filter: PlantFilter): Promise<void> =>
+    recordAction(audit, exchange, caller, "follow.started", "plants", filterText(filter));
+  return [
+    // With `after`: what was stored after that cursor, the oldest first. A page may be short, or even empty, and still not be
+    // the last: then it has a `next`, or with `after` one that is not `newest`.
+    route("GET", "/api/plants", "operator:read", async (exchange, caller) => {
+      const values = readQuery(exchange.query, [...filterParameters, "limit", "cursor", "order", "after"]);
+      const { plants, next, newest, searched } = await orWrongParameter(readPage(archive, values));
+      // A program that starts at the beginning wants every plant, as an export has it.
+      if (values["after"] === beginning && exchange.method !== "HEAD")
+        await recordFollow(exchange, caller, readFilter(values));
+      exchange.json({ plants: plants.map(presentPlant), next, newest, searched });
+    }),
 
-export const showPlant: Route<Parts> = {
-  method: "GET",
-  path: "/api/plants/{id}",
-  scope: "operator:read",
-  handler: (parts) => async (exchange) => {
-    const id = readId(exchange.parameter);
-    const plant = id === undefined ? undefined : await parts.archive.find(id);
-    if (plant === undefined)
-      throw new HttpError("no-such-plant", `No plant has the id ${exchange.parameter}.`);
-    exchange.json(presentPlant(plant));
-  },
-};
+    // A count with `next` is one part of it: the caller adds up the parts until one has none.
+    route("GET", "/api/plants/count", "operator:read", async (exchange) => {
+      const values = readQuery(exchange.query, [...filterParameters, "cursor"]);
+      const counting = archive.count(readFilter(values), readText(values, "cursor"), searchMsMax);
+      const { plants, next } = await orWrongParameter(counting);
+      exchange.json({ plants: String(plants), next });
+    }),
+
+    route("GET", "/api/plants/{id}", "operator:read", async (exchange) => {
+      const plant = await archive.find(readId(exchange.parameter));
+      if (plant === undefined)
+        throw new HttpError("no-such-plant", `No plant has the id ${exchange.parameter}.`);
+      exchange.json(presentPlant(plant));
+    }),
+  ];
+}
+
+/** Exports plants, by a token or by a link for the browser. */
+export function exportRoutes(archive: PlantArchive, audit: AuditTrail, gate: Gate): readonly Route[] {
+  const exports = new Exports(archive, audit);
+  const links = new DownloadLinks<Export>(exportLinksMax);
+  return [
+    route("GET", "/api/export", "operator:read", (exchange, caller) => {
+      const requested = readExport(readQuery(exchange.query, exportParameters));
+      return exports.send(exchange, downloadOf(gate, exchange, caller, "operator:read", requested));
+    }),
+    route("POST", "/api/exports", "operator:read", async (exchange, caller) => {
+      const requested = readExport(await readBody(exchange, exportParameters));
+      const secret = links.create(downloadOf(gate, exchange, caller, "operator:read", requested));
+      exchange.json({ url: `/api/exports/${secret}` }, 201);
+    }),
+    route("GET", "/api/exports/{secret}", "none", (exchange) => exports.send(exchange, links.use(exchange))),
+  ];
+}
 
 async function readPage(archive: PlantArchive, values: Values): Promise<PlantPage> {
   const order = readChoice(values, "order", ["newest", "oldest"]);
@@ -93,4 +115,77 @@ async function readPage(archive: PlantArchive, values: Values): Promise<PlantPag
   } catch (error) {
     throw error instanceof StaleCursor ? new HttpError("stale-cursor") : error;
   }
+}
+
+interface Export {
+  readonly format: (typeof exportFormatNames)[number];
+  readonly filter: PlantFilter;
+}
+
+function readExport(values: Values): Export {
+  return { format: readChoice(values, "format", exportFormatNames) ?? "ndjson", filter: readFilter(values) };
+}
+
+/** Exports as streams of pages: never more than one page of each is in memory. */
+class Exports {
+  readonly #archive: PlantArchive;
+  readonly #audit: AuditTrail;
+  #running = 0;
+
+  constructor(archive: PlantArchive, audit: AuditTrail) {
+    this.#archive = archive;
+    this.#audit = audit;
+  }
+
+  async send(exchange: Exchange, download: Download<Export>): Promise<void> {
+    exchange.refuseWhileDraining();
+    if (this.#running >= exportsMax)
+      throw new HttpError(
+        "too-busy",
+        `${exportsMax} exports are already running. Try again when one has finished.`,
+      );
+    this.#running++;
+    try {
+      await this.#stream(exchange, download);
+    } finally {
+      this.#running--;
+    }
+  }
+
+  /** The audit trail has an entry before the first row is sent. */
+  async #stream(exchange: Exchange, { target, caller, isAllowed }: Download<Export>): Promise<void> {
+    const detail = [target.format, filterText(target.filter)].filter((part) => part !== "").join(", ");
+    if (exchange.method !== "HEAD")
+      await recordAction(this.#audit, exchange, caller, "export.started", "plants", detail);
+    const format = exportFormats[target.format];
+    const day = new Date().toISOString().slice(0, 10);
+    const headers = { "Content-Disposition": `attachment; filename="plants-${day}.${format.extension}"` };
+    const stream = exchange.stream(format.contentType, headers, isAllowed);
+    if (stream === undefined) return;
+    for await (const piece of formatPages(pagesOf(this.#archive, target.filter, rowsPerPage), format)) {
+      if (!stream.open) return;
+      await stream.write(piece);
+    }
+    stream.end();
+  }
+}
+
+async function* formatPages(
+  pages: AsyncIterable<PlantPage>,
+  { header, row, separator, footer }: ExportFormat,
+): AsyncGenerator<string, void, void> {
+  let piece = header;
+  let before = "";
+  for await (const { plants } of pages) {
+    for (const plant of plants) {
+      piece += before + row(plant);
+      before = separator;
+      if (piece.length < pieceCharacters) continue;
+      yield piece;
+      piece = "";
+    }
+    yield piece;
+    piece = "";
+  }
+  yield piece + footer;
 }

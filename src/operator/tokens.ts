@@ -1,102 +1,82 @@
 import type { Origin } from "../access/audit.ts";
-import { type Caller, findPreset, type PresetToken } from "../access/gate.ts";
+import { type Caller, findPreset, type Gate } from "../access/gate.ts";
 import { formatRate, parseRateText, type Rate } from "../access/rate-limit.ts";
 import { isScope, type Scope, scopes } from "../access/scopes.ts";
+import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import {
-  createToken as create,
+  createToken,
+  durationExpected,
+  parseDurationMs,
   revokeTokens,
-  rotateToken as rotate,
+  rotateToken,
   type Token,
   type TokenStore,
   tokenState,
 } from "../access/tokens.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import type { Route } from "../http/route.ts";
-import { orWrongParameter, readBody, readText, wrong } from "./parameters.ts";
+import { type Route, route } from "../http/route.ts";
+import { orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
 
 export interface TokenParts {
   readonly tokens: TokenStore;
+  readonly gate: Pick<Gate, "presets">;
   /** Applies a change on this node immediately; other nodes see it within a second. */
-  readonly tokensChanged: () => Promise<void>;
-  readonly parseDurationMs: (text: string) => number;
-  readonly presets: readonly PresetToken[];
+  readonly tokenUpkeep: Pick<TokenUpkeep, "reload">;
 }
 
 const overlapDefault = "1h";
 // A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
 const byJwtLifetimeMsMax = 90 * 86_400_000;
 
-const listTokens: Route<TokenParts> = {
-  method: "GET",
-  path: "/api/tokens",
-  scope: "operator",
-  handler: (parts) => async (exchange) => {
-    const nowMs = Date.now();
-    exchange.json({ tokens: (await parts.tokens.all()).map((token) => presentToken(token, nowMs)) });
-  },
-};
+export function tokenRoutes({ tokens, gate, tokenUpkeep }: TokenParts): readonly Route[] {
+  return [
+    route("GET", "/api/tokens", "operator", async (exchange) => {
+      const nowMs = Date.now();
+      exchange.json({ tokens: (await tokens.all()).map((token) => presentToken(token, nowMs)) });
+    }),
 
-const createToken: Route<TokenParts> = {
-  method: "POST",
-  path: "/api/tokens",
-  scope: "operator",
-  handler: (parts) => async (exchange, caller) => {
-    const values = await readBody(exchange, ["name", "scopes", "expiresIn", "rateLimit"]);
-    const name = readText(values, "name");
-    if (name === undefined) throw wrong('Field "name" is missing; expected a string.');
-    const lifetimeMs = readDuration(parts, "expiresIn", readText(values, "expiresIn"));
-    const wanted = {
-      name,
-      scopes: readScopes(values["scopes"]),
-      lifetimeMs,
-      rateLimit: readRate(readText(values, "rateLimit")),
-      expiresAtMsMax: latestExpiryMs(caller),
-    };
-    const by = originOf(exchange, caller);
-    const { token, secret } = await orWrongParameter(create(parts.tokens, wanted, by, Date.now()));
-    await parts.tokensChanged();
-    exchange.json({ token: presentToken(token, Date.now()), secret }, 201);
-  },
-};
+    route("POST", "/api/tokens", "operator", async (exchange, caller) => {
+      const values = await readBody(exchange, ["name", "scopes", "expiresIn", "rateLimit"]);
+      const name = readText(values, "name");
+      if (name === undefined) throw wrong('Field "name" is missing; expected a string.');
+      const wanted = {
+        name,
+        scopes: readScopes(values["scopes"]),
+        lifetimeMs: readDuration(values, "expiresIn"),
+        rateLimit: readRate(readText(values, "rateLimit")),
+        expiresAtMsMax: latestExpiryMs(caller),
+      };
+      const creating = createToken(tokens, wanted, originOf(exchange, caller), Date.now());
+      const { token, secret } = await orWrongParameter(creating);
+      await tokenUpkeep.reload();
+      exchange.json({ token: presentToken(token, Date.now()), secret }, 201);
+    }),
 
-const revokeToken: Route<TokenParts> = {
-  method: "POST",
-  path: "/api/tokens/{id}/revoke",
-  scope: "operator",
-  handler: (parts) => async (exchange, caller) => {
-    const token = await findToken(parts, exchange.parameter);
-    await readBody(exchange);
-    const by = originOf(exchange, caller);
-    const [revoked] = await orWrongParameter(revokeTokens(parts.tokens, token.id, by, Date.now()));
-    await parts.tokensChanged();
-    const alsoPreset = findPreset([token], parts.presets)?.name;
-    exchange.json({ token: presentToken(revoked ?? token, Date.now()), alsoPreset });
-  },
-};
+    route("POST", "/api/tokens/{id}/revoke", "operator", async (exchange, caller) => {
+      const token = await findToken(tokens, exchange.parameter);
+      await readBody(exchange);
+      const revoking = revokeTokens(tokens, token.id, originOf(exchange, caller), Date.now());
+      const [revoked = token] = await orWrongParameter(revoking);
+      await tokenUpkeep.reload();
+      const alsoPreset = findPreset([token], gate.presets)?.name;
+      exchange.json({ token: presentToken(revoked, Date.now()), alsoPreset });
+    }),
 
-const rotateToken: Route<TokenParts> = {
-  method: "POST",
-  path: "/api/tokens/{id}/rotate",
-  scope: "operator",
-  handler: (parts) => async (exchange, caller) => {
-    const { id: rotated } = await findToken(parts, exchange.parameter);
-    const overlap = readText(await readBody(exchange, ["overlap"]), "overlap") ?? overlapDefault;
-    const overlapMs = readDuration(parts, "overlap", overlap) ?? 0;
-    const nowMs = Date.now();
-    const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
-    const by = originOf(exchange, caller);
-    const { token, secret, ending } = await orWrongParameter(
-      rotate(parts.tokens, rotated, wanted, by, nowMs),
-    );
-    await parts.tokensChanged();
-    const oldUntil = isoTime(Math.max(...ending.map(({ expiresAtMs }) => expiresAtMs)));
-    const alsoPreset = findPreset(ending, parts.presets)?.name;
-    exchange.json({ token: presentToken(token, nowMs), secret, oldUntil, alsoPreset }, 201);
-  },
-};
-
-export const tokenRoutes = [listTokens, createToken, revokeToken, rotateToken] as const;
+    route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
+      const { id } = await findToken(tokens, exchange.parameter);
+      const overlapMs =
+        readDuration({ overlap: overlapDefault, ...(await readBody(exchange, ["overlap"])) }, "overlap") ?? 0;
+      const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
+      const rotating = rotateToken(tokens, id, wanted, originOf(exchange, caller), Date.now());
+      const { token, secret, ending } = await orWrongParameter(rotating);
+      await tokenUpkeep.reload();
+      const oldUntil = isoTime(Math.max(...ending.map(({ expiresAtMs }) => expiresAtMs)));
+      const alsoPreset = findPreset(ending, gate.presets)?.name;
+      exchange.json({ token: presentToken(token, Date.now()), secret, oldUntil, alsoPreset }, 201);
+    }),
+  ];
+}
 
 export function isoTime(timeMs: number | undefined): string | undefined {
   return timeMs === undefined ? undefined : new Date(timeMs).toISOString();
@@ -127,23 +107,18 @@ function latestExpiryMs({ hasJwt, expiresAtMs }: Caller): number | undefined {
   return hasJwt ? Date.now() + byJwtLifetimeMsMax : expiresAtMs;
 }
 
-async function findToken({ tokens }: TokenParts, wanted: string): Promise<Token> {
+async function findToken(tokens: TokenStore, wanted: string): Promise<Token> {
   const token = (await tokens.all()).find((candidate) => candidate.id === wanted);
   if (token === undefined)
     throw new HttpError("no-such-token", `No token has the id ${wanted.slice(0, 50)}.`);
   return token;
 }
 
-function readDuration(
-  { parseDurationMs }: TokenParts,
-  name: string,
-  value: string | undefined,
-): number | undefined {
-  try {
-    return value === undefined ? undefined : parseDurationMs(value);
-  } catch (error) {
-    throw wrong(`Field "${name}" ${(error as Error).message}.`);
-  }
+function readDuration(values: Values, name: string): number | undefined {
+  const text = readText(values, name);
+  const durationMs = text === undefined ? undefined : parseDurationMs(text);
+  if (text !== undefined && durationMs === undefined) throw wrong(`Field "${name}" ${durationExpected}.`);
+  return durationMs;
 }
 
 function readRate(text: string | undefined): Rate | undefined {

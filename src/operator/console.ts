@@ -1,0 +1,134 @@
+import type { AuditTrail } from "../access/audit.ts";
+import type { Caller } from "../access/gate.ts";
+import type { OidcSettings } from "../access/oidc/jwt-caller.ts";
+import type { ProviderKeys } from "../access/oidc/provider-keys.ts";
+import { scopes } from "../access/scopes.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { HttpError } from "../http/http-error.ts";
+import { type Route, route } from "../http/route.ts";
+import { recordAction } from "./audit.ts";
+import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
+import { readBody } from "./parameters.ts";
+import { isoTime } from "./tokens.ts";
+
+export interface SignInParts {
+  readonly audit: AuditTrail;
+  /** Where clients reach the public listener, without a trailing slash. */
+  readonly publicUrl: string;
+  /** Undefined if there is no identity provider. */
+  readonly oidc: OidcSettings | undefined;
+  readonly providerKeys: Pick<ProviderKeys, "current"> | undefined;
+}
+
+// Nothing from elsewhere, nothing inline, and no framing: a token typed here can be sent nowhere else.
+const policy = (connectTo: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src 'self'${connectTo}`,
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+// Not if the client gives it a weight of 0, which means "not acceptable" (RFC 9110, 12.5.3).
+const acceptsGzip = /(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
+const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit", "/system"];
+
+/** Who the caller is, and how a browser signs in. */
+export function signInRoutes(parts: SignInParts): readonly Route[] {
+  const { audit, publicUrl } = parts;
+  const present = ({ name, scopes, expiresAtMs }: Caller) => ({
+    name,
+    scopes,
+    expiresAt: isoTime(expiresAtMs),
+    publicUrl,
+  });
+  return [
+    route("GET", "/api/me", "operator:read", (exchange, caller) => exchange.json(present(caller))),
+    // For someone who has just entered a token: the audit trail records it.
+    route("POST", "/api/sign-in", "operator:read", async (exchange, caller) => {
+      await readBody(exchange);
+      const detail = caller.scopes.join(", ");
+      await recordAction(audit, exchange, caller, "console.signed-in", "console", detail);
+      exchange.json(present(caller));
+    }),
+    route("GET", "/api/identity-provider", "none", (exchange) => exchange.json(providerSignIn(parts) ?? {})),
+  ];
+}
+
+/** One page for all of the console's paths, and the files that it loads. Built on the first request. */
+export class Console {
+  readonly #parts: SignInParts;
+  #bundle: Promise<ReadonlyMap<string, ConsoleFile>> | undefined;
+
+  constructor(parts: SignInParts) {
+    this.#parts = parts;
+  }
+
+  routes(): readonly Route[] {
+    const page = (exchange: Exchange) => this.#send(exchange, "/", "no-store");
+    // An asset's name changes with its content.
+    const asset = (exchange: Exchange) =>
+      this.#send(exchange, `/assets/${exchange.parameter}`, "public, max-age=31536000, immutable");
+    return [
+      ...pagePaths.map((path) => route("GET", path, "none", page)),
+      route("GET", "/assets/{file}", "none", asset),
+    ];
+  }
+
+  /** For a browser that opens a path that does not exist: the page, which says so. */
+  async sendNotFound(exchange: Exchange): Promise<void> {
+    const page = await this.#find("/");
+    if (page === undefined) throw new Error("the bundle has no page");
+    const { body, headers } = this.#encode(exchange, page);
+    exchange.errorPage("no-such-path", page.type, body, { ...headers, Vary: "Accept, Accept-Encoding" });
+  }
+
+  async #send(exchange: Exchange, path: string, cacheControl: string): Promise<void> {
+    const file = await this.#find(path);
+    if (file === undefined && exchange.wantsPage) return this.sendNotFound(exchange);
+    if (file === undefined)
+      throw new HttpError("no-such-path", `There is nothing at ${exchange.path.slice(0, 100)}.`);
+    const { body, headers } = this.#encode(exchange, file);
+    exchange.respond(file.type, body, { ...headers, "Cache-Control": cacheControl });
+  }
+
+  async #find(path: string): Promise<ConsoleFile | undefined> {
+    this.#bundle ??= bundleConsole();
+    try {
+      return (await this.#bundle).get(path);
+    } catch (error) {
+      this.#bundle = undefined;
+      throw error;
+    }
+  }
+
+  #encode(exchange: Exchange, file: ConsoleFile) {
+    const compressed = acceptsGzip.test(exchange.header("accept-encoding") ?? "");
+    const headers = {
+      "Content-Security-Policy": policy(tokenOrigin(providerSignIn(this.#parts)?.tokenEndpoint)),
+      "Referrer-Policy": "no-referrer",
+      Vary: "Accept-Encoding",
+      ...(compressed ? { "Content-Encoding": "gzip" } : {}),
+    };
+    return { body: compressed ? file.gzip : file.bytes, headers };
+  }
+}
+
+/**
+ * What a browser needs to sign in at the identity provider, none of it secret; undefined if the console has no client there. The
+ * endpoints are undefined while the provider does not respond.
+ */
+function providerSignIn({ oidc, providerKeys }: SignInParts) {
+  if (oidc?.clientId === undefined) return undefined;
+  const { authorizationEndpoint, tokenEndpoint } = providerKeys?.current?.provider ?? {};
+  return { ...oidc, scope: scopes.join(" "), authorizationEndpoint, tokenEndpoint };
+}
+
+// Where the browser exchanges the provider's code for a token.
+function tokenOrigin(tokenEndpoint: string | undefined): string {
+  return tokenEndpoint === undefined ? "" : ` ${new URL(tokenEndpoint).origin}`;
+}
