@@ -214,6 +214,29 @@ describe("a file sent in slices", () => {
   });
 });
 
+describe("with a rate limit of a row per hour", () => {
+  const threeRows: Record<string, string> = {
+    "slow.ndjson": '{"id":71,"name":"a"}\n{"id":72,"name":"b"}\n{"id":73,"name":"c"}',
+    "slow.csv": 'id,name\n71,"a\nb"\n72,b\n73,c',
+    "slow.json": '[{"id":71,"name":"a"},{"id":72,"name":"b"},{"id":73,"name":"c"}]',
+  };
+  for (const [name, text] of Object.entries(threeRows)) {
+    test(`each slice of ${name} stores a row, and the next waits for the limit`, async () => {
+      const scopes = ["plants:create", "operator:read"];
+      const slow = () => createToken({ name: crypto.randomUUID(), scopes, rateLimit: "1/h" });
+      const first = await send({ name, last: "true" }, text, await slow());
+      expect([first.status, first.done, first.outcomes.length]).toEqual([200, false, 1]);
+      expect(first.consumed).toBeGreaterThan(0);
+      const rest = (first.header === undefined ? "" : `${atob(first.header)}\n`) + text.slice(first.consumed);
+      const token = await slow();
+      const query = { name, last: "true", cursor: first.cursor };
+      const second = await send(query, rest, token);
+      expect([second.status, second.done, second.outcomes.length]).toEqual([200, false, 1]);
+      expect(await send(query, rest, token)).toMatchObject({ status: 429, error: 42901 });
+    });
+  }
+});
+
 test("an import waits for its turn if few plants may be pending", async () => {
   await using narrow = await startTestService({ "max-pending": "1" });
   const previous = running;

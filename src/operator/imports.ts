@@ -3,7 +3,7 @@ import type { AuditTrail } from "../access/audit.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import { allows } from "../access/scopes.ts";
-import type { Bytes } from "../files/bytes.ts";
+import { type Bytes, closeBrace, newline } from "../files/bytes.ts";
 import { refuseOtherEncodings } from "../files/detect-source.ts";
 import {
   FormatError,
@@ -43,8 +43,6 @@ const runningMax = 4;
 const workMsMax = 3000;
 // As many rows as make one batch or two.
 const pieceBytesMax = 65_536;
-// With a rate limit each row is slow.
-const limitedPieceBytes = 2048;
 // One batch: more would only crowd out the plants of other clients.
 const rowsInFlight = 1000;
 const busyRetryMs = 20;
@@ -134,7 +132,7 @@ async function importSlice(parts: ImportParts, reader: RowReader, slice: Bytes, 
   let pushed = 0;
   let done = false;
   do {
-    const piece = slice.subarray(pushed, pushed + (isLimited ? limitedPieceBytes : pieceBytesMax));
+    const piece = slice.subarray(pushed, endOfPiece(slice, pushed, isLimited));
     const rows = reader.push(start.offset + pushed === 0 ? withoutBom(piece) : piece);
     pushed += piece.length;
     const isLastPiece = last && pushed === slice.length;
@@ -161,6 +159,17 @@ async function importSlice(parts: ImportParts, reader: RowReader, slice: Bytes, 
     done,
     outcomes,
   };
+}
+
+/**
+ * With a rate limit a piece completes one row at the most, so that a slice can end after any row, however long the next one has
+ * to wait. In every format a row ends with a line break or a closing brace.
+ */
+function endOfPiece(slice: Bytes, from: number, isLimited: boolean): number {
+  const end = Math.min(from + pieceBytesMax, slice.length);
+  if (!isLimited) return end;
+  const lastByte = slice.subarray(from, end).findIndex((byte) => byte === newline || byte === closeBrace);
+  return lastByte < 0 ? end : from + lastByte + 1;
 }
 
 /**
