@@ -1,12 +1,29 @@
-import type { AuditEntry } from "../../access/audit.ts";
+import { randomBytes } from "node:crypto";
+import type { AuditEntry, AuditPage, AuditTrail } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
-import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
-import { placeholders, type Row, type Statement } from "./connection.ts";
+import { CursorProblem } from "../../plants/plant-archive.ts";
+import {
+  auditColumns,
+  auditPage,
+  auditValues,
+  entriesPerRemoval,
+  notLiveProblem,
+  removeOldest,
+  tokenColumns,
+  tokenFrom,
+  tokenValues,
+} from "../access-rows.ts";
+import { placeholders } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import { entryValues, insertEntry, type PostgresAudit } from "./postgres-audit.ts";
 
-// Shorter than the plants' deadline: the token watch polls again soon, and uses the tokens it has.
-const tokensMsMax = 2000;
+const idShape = /^[0-9a-f]{32}$/;
+const afterEveryId = "g";
+
+const selectPage = {
+  name: "audit-page",
+  text: `SELECT id, ${auditColumns} FROM audit_trail WHERE id < $1 ORDER BY id DESC LIMIT $2`,
+};
+const insertOne = { text: `WITH ${insertEntry(1)} SELECT 1` };
 
 const selectAll = {
   name: "tokens",
@@ -46,6 +63,37 @@ const setUses = `UPDATE tokens SET last_used_at_ms = used.at_ms
     FROM unnest($1::text[], $2::bigint[]) AS used (digest, at_ms)
    WHERE tokens.digest = used.digest AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`;
 
+/** The audit trail in PostgreSQL, one for all nodes. */
+export class PostgresAudit implements AuditTrail {
+  readonly #connections: Connections;
+  #inserted = 0;
+
+  constructor(connections: Connections) {
+    this.#connections = connections;
+  }
+
+  async record(entry: AuditEntry): Promise<void> {
+    await this.#connections.query(insertOne, entryValues(entry));
+    await this.trim();
+  }
+
+  /**
+   * Called after each entry. A statement of its own, since some engines let one change a table only once; if it fails, a later
+   * one removes more.
+   */
+  async trim(): Promise<void> {
+    if (this.#inserted++ % entriesPerRemoval !== 0) return;
+    for (const text of removeOldest("id")) await this.#connections.query({ text }).catch(() => {});
+  }
+
+  async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
+    if (cursor !== undefined && !idShape.test(cursor))
+      throw new CursorProblem("The cursor is not from a page of this audit trail.");
+    const values = [cursor ?? afterEveryId, limit + 1];
+    return auditPage(await this.#connections.query(selectPage, values), limit);
+  }
+}
+
 /** Tokens in PostgreSQL, the same for every node. */
 export class PostgresTokens implements TokenStore {
   readonly #connections: Connections;
@@ -57,37 +105,37 @@ export class PostgresTokens implements TokenStore {
   }
 
   async all(): Promise<Token[]> {
-    return (await this.#run(selectAll, [])).map(tokenFrom);
+    return (await this.#connections.query(selectAll)).map(tokenFrom);
   }
 
   async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {
     const values = [...endings(changed), ...tokenValues(token), ...entryValues(entry)];
-    const added = await this.#run({ text: addOne }, values);
-    if (added.length === 0 && (await this.#run({ text: findOne }, [token.digest])).length === 0)
+    const added = await this.#connections.query({ text: addOne }, values);
+    if (added.length === 0 && (await this.#connections.query({ text: findOne }, [token.digest])).length === 0)
       throw notLiveProblem(token);
     await this.#audit.trim();
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
-    await this.#run({ text: addFirstOne }, [token.createdAtMs, ...tokenValues(token), ...entryValues(entry)]);
+    await this.#connections.query({ text: addFirstOne }, [
+      token.createdAtMs,
+      ...tokenValues(token),
+      ...entryValues(entry),
+    ]);
   }
 
   async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
-    await this.#run({ text: changeSome }, [...endings(tokens), ...entryValues(entry)]);
+    await this.#connections.query({ text: changeSome }, [...endings(tokens), ...entryValues(entry)]);
     await this.#audit.trim();
   }
 
   async recordUses(uses: readonly TokenUse[]): Promise<void> {
     const [digests, times] = [uses.map(({ digest }) => digest), uses.map(({ atMs }) => atMs)];
-    await this.#run({ text: setUses }, [digests, times]);
+    await this.#connections.query({ text: setUses }, [digests, times]);
   }
 
   async version(): Promise<string> {
-    return JSON.stringify(await this.#run(summary, []));
-  }
-
-  #run(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    return this.#connections.query(tokensMsMax, statement, values);
+    return JSON.stringify(await this.#connections.query(summary));
   }
 }
 
@@ -97,4 +145,27 @@ function endings(tokens: readonly Token[]): unknown[] {
     tokens.map(({ expiresAtMs }) => expiresAtMs ?? null),
     tokens.map(({ revokedAtMs }) => revokedAtMs ?? null),
   ];
+}
+
+/** The values of `insertEntry`. */
+function entryValues(entry: AuditEntry): unknown[] {
+  return [idOf(entry.atMs), ...auditValues(entry)];
+}
+
+/**
+ * The common table expression of a statement that also inserts an entry: one statement is one transaction. A retry finds the id
+ * that the first attempt stored. `from` adds the entry only where it has a row; `first` is the number of the first value.
+ */
+function insertEntry(first: number, from = ""): string {
+  const types = ["text", "bigint", "text", "text", "text", "text", "text"];
+  return `entry AS (
+      INSERT INTO audit_trail (id, ${auditColumns})
+      SELECT ${placeholders(types, first)} ${from} ON CONFLICT (id) DO NOTHING)`;
+}
+
+// Without a sequence, which distributed engines do not order. The time since the process started orders entries of the same
+// millisecond, and random bits tell nodes apart.
+function idOf(atMs: number): string {
+  const hex = (value: number, digits: number) => Math.floor(value).toString(16).padStart(digits, "0");
+  return hex(atMs, 12) + hex(performance.now() * 1000, 12) + randomBytes(4).toString("hex");
 }

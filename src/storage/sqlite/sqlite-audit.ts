@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry, AuditPage, AuditTrail } from "../../access/audit.ts";
 import { CursorProblem } from "../../plants/plant-archive.ts";
-import { auditColumns, auditPage, auditValues, entriesPerRemoval, removeOldest } from "../audit-rows.ts";
+import { auditColumns, auditPage, auditValues, entriesPerRemoval, removeOldest } from "../access-rows.ts";
 import type { SyncedRead } from "./reading/synced-reads.ts";
 import type { Writer } from "./writing/writer.ts";
 
