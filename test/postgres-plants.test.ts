@@ -3,8 +3,8 @@ import { join } from "node:path";
 import pg from "pg";
 import { openStore } from "../src/storage/open-store.ts";
 import type { Connection } from "../src/storage/postgres/connection.ts";
-import { migrate, migrations } from "../src/storage/postgres/migrate.ts";
-import { Server } from "../src/storage/postgres/server.ts";
+import { Server } from "../src/storage/postgres/connection.ts";
+import { migrate, migrations } from "../src/storage/postgres/prepare.ts";
 import { accessToken, kindsOf, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { runInProcess } from "./terminal.ts";
@@ -273,7 +273,7 @@ describe("the tables", () => {
       {
         number: 7,
         sql: "ALTER TABLE plants ADD COLUMN colour TEXT",
-        columns: { plants: ["id bigint", "colour text"] },
+        columns: { plants: "id bigint, colour text" },
       },
     ];
     const nodes = await Promise.all(Array.from({ length: 6 }, connect));

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Connection } from "./connection.ts";
+import { type Connection, type PostgresOptions, Server } from "./connection.ts";
 import { retryWaitMs } from "./connections.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
-import { codeOf, kindOf, reasonOf, sharedSessionReason, tlsAdvice } from "./faults.ts";
-import { migrate, schemaVersion, type TableChanges } from "./migrate.ts";
-import { type PostgresOptions, Server } from "./server.ts";
+import { ConnectionLost, codeOf, kindOf, reasonOf, sharedSessionReason, tlsAdvice } from "./faults.ts";
+import tables from "./migrations/006-tables.sql" with { type: "text" };
 
 export interface Preparation {
   readonly server: Server;
@@ -16,7 +15,6 @@ export interface Preparation {
   readonly signal: AbortSignal;
 }
 
-const checkMsMax = 5000;
 const wrongPassword = "28P01";
 // Logins, roles, privileges, databases and settings that someone must fix first; sessions that a pooler shares.
 const needsAChange = /^(?:28...|3D000|42(?:501|704|P05)|22023|26000)$/;
@@ -69,7 +67,7 @@ export async function diagnoseDatabase(url: string, options: PostgresOptions): P
   let connection: Connection | undefined;
   try {
     connection = await server.open();
-    const [row = []] = await connection.run(about, [], checkMsMax);
+    const [row = []] = await connection.run(about);
     const [version, role, mayCreate] = row;
     const hasTables = (await schemaVersion(connection)) > 0;
     if (hasTables) await expectPrivileges(connection);
@@ -87,7 +85,7 @@ export async function diagnoseDatabase(url: string, options: PostgresOptions): P
 
 /** @throws DatabaseMisuse the role of a node lacks a privilege on the tables, which exist. */
 async function expectPrivileges(connection: Connection): Promise<void> {
-  const rows = await connection.run(missing, [], checkMsMax);
+  const rows = await connection.run(missing);
   const lacks = rows.map(([, table, privilege]) => `${privilege} on the table ${table}`);
   if (lacks.length > 0)
     throw new DatabaseMisuse(`The database role ${rows[0]?.[0]} lacks ${lacks.join(", ")}; grant it.`);
@@ -106,9 +104,9 @@ async function prepareOnce({ server, changes }: Preparation): Promise<void> {
 
 // Each names its session. If a pooler shares one session among both, the first reads the other's name, or none.
 async function expectOwnSessions(one: Connection, other: Connection): Promise<void> {
-  await one.run(setName, ["one"], checkMsMax);
-  await other.run(setName, ["other"], checkMsMax);
-  const [row] = await one.run(readName, [], checkMsMax);
+  await one.run(setName, ["one"]);
+  await other.run(setName, ["other"]);
+  const [row] = await one.run(readName);
   if (row?.[0] !== "one") throw new DatabaseMisuse(`The database cannot be used: ${sharedSessionReason}.`);
 }
 
@@ -126,4 +124,135 @@ function problemOf(error: unknown, { passwordMayChange }: Server): DatabaseProbl
 
 function isMissingPassword(error: unknown): boolean {
   return error instanceof Error && /^SASL: .*client password must be/.test(error.message);
+}
+
+/** What may be done to the tables: create missing ones and upgrade older ones, only create them, or neither. */
+export type TableChanges = "upgrade" | "create" | "none";
+
+interface Migration {
+  readonly number: number;
+  readonly sql: string;
+  /** Columns that our tables have after it, by which a database is recognised. */
+  readonly columns: Readonly<Record<string, string>>;
+}
+
+/**
+ * In order; the table plant_store_schema has the number of the last one. The numbers 1 to 5 were used before 1.0.0, and are not
+ * used again: a database with one of them is recognised.
+ */
+export const migrations: readonly Migration[] = [
+  {
+    number: 6,
+    sql: tables,
+    columns: {
+      plants: "id bigint, name text, tag text, created_at_ms bigint, created_by text",
+      tokens: `digest text, id text, name text, scopes text, created_at_ms bigint, expires_at_ms bigint,
+               revoked_at_ms bigint, created_by text, last_used_at_ms bigint, rate_limit text`,
+      plant_store_nodes: "node text, seen_at_ms bigint",
+      audit_trail: "id text, at_ms bigint, actor text, action text, subject text, address text, detail text",
+    },
+  },
+];
+
+// A lock that is held, or what PostgreSQL reports, even with IF NOT EXISTS, to one of two sessions that create a table concurrently.
+const migratedMeanwhile = /^(?:55P03|23505|42(?:710|P07)|XX000)$/;
+const noSuchTable = "42P01";
+
+const version = { text: "SELECT version FROM plant_store_schema" };
+// NOWAIT: the caller does the waiting, so that it is logged, and ends when the service stops.
+const lock = { text: "SELECT version FROM plant_store_schema FOR UPDATE NOWAIT" };
+const columnsOf = {
+  text: `SELECT name || '.' || attname || ' ' || format_type(atttypid, NULL)
+           FROM unnest($1::text[]) AS name JOIN pg_attribute ON attrelid = to_regclass(name)
+          WHERE attnum > 0 AND NOT attisdropped`,
+};
+const firstTable = `CREATE TABLE IF NOT EXISTS plant_store_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);
+  INSERT INTO plant_store_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING`;
+const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
+
+/**
+ * Checks the schema, and migrates it as far as `changes` allows. Of nodes that start together, the one that locks the row of
+ * plant_store_schema migrates, and the others retry until it is done.
+ * @throws DatabaseProblem the tables are not those of this version, and may not or cannot become so.
+ */
+export async function migrate(
+  connection: Connection,
+  changes: TableChanges,
+  known = migrations,
+): Promise<void> {
+  const newest = known.at(-1)?.number ?? 0;
+  // Without a lock first: a node may have no privilege to change the schema.
+  const found = await schemaVersion(connection, known);
+  if (found === newest) return;
+  refuseUnmigrated(found, changes);
+  await connection.script(withoutTimeouts);
+  await connection.script(firstTable).catch(whileOthersMigrate);
+  for (;;) {
+    await connection.script("BEGIN");
+    const have = await readVersion(connection, lock).catch(whileOthersMigrate);
+    const next = known.find(({ number }) => number > have);
+    if (next === undefined) break;
+    await connection.script(next.sql);
+    await connection.script(`UPDATE plant_store_schema SET version = ${next.number}; COMMIT`);
+  }
+  await connection.script("COMMIT");
+}
+
+/**
+ * The number of the schema; 0 if there are no tables yet.
+ * @throws DatabaseProblem the tables are from a newer version, or from before 1.0.0.
+ */
+export async function schemaVersion(connection: Connection, known = migrations): Promise<number> {
+  const found = await readVersion(connection, version).catch(unlessMissing);
+  await refuseUnknown(connection, found, known);
+  return found;
+}
+
+async function readVersion(connection: Connection, statement: { text: string }): Promise<number> {
+  return Number((await connection.run(statement))[0]?.[0] ?? 0);
+}
+
+/** Further columns are ignored: CockroachDB adds one for a hash-sharded key. */
+async function refuseUnknown(
+  connection: Connection,
+  found: number,
+  known: readonly Migration[],
+): Promise<void> {
+  if (found === 0) return;
+  if (found > (known.at(-1)?.number ?? 0))
+    throw new DatabaseProblem(
+      "The database was set up by a newer plant-store; use that version or a newer one.",
+    );
+  const expected = known.find(({ number }) => number === found)?.columns;
+  if (expected === undefined) throw earlyProblem();
+  const rows = await connection.run(columnsOf, [Object.keys(expected)]);
+  const actual = new Set(rows.map(([column]) => column));
+  for (const [table, columns] of Object.entries(expected))
+    if (!columns.split(/,\s+/).every((column) => actual.has(`${table}.${column}`))) throw earlyProblem();
+}
+
+function earlyProblem(): DatabaseProblem {
+  return new DatabaseProblem(
+    "The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.",
+  );
+}
+
+function refuseUnmigrated(found: number, changes: TableChanges): void {
+  if (found === 0 && changes === "none")
+    throw new DatabaseProblem("The database has no plant-store tables yet: start the service on it once.");
+  if (found > 0 && changes !== "upgrade")
+    throw new DatabaseProblem(
+      "The database was set up by an older plant-store: start the service on it once to upgrade its tables.",
+    );
+}
+
+function whileOthersMigrate(error: unknown): never {
+  throw migratedMeanwhile.test(codeOf(error))
+    ? new ConnectionLost(`another process is creating or upgrading the tables: ${reasonOf(error)}`)
+    : error;
+}
+
+function unlessMissing(error: unknown): number {
+  if (codeOf(error) === noSuchTable) return 0;
+  throw error;
 }
