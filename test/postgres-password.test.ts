@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
+import { Server } from "../src/storage/postgres/connection.ts";
 import { DatabaseMisuse, isLocal } from "../src/storage/postgres/database-url.ts";
-import { Server } from "../src/storage/postgres/server.ts";
 import { startPostgres } from "./postgres.ts";
 
 const options = { databasePassword: undefined, allowUnsafeDatabase: false };

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { openStore } from "../src/storage/open-store.ts";
+import { Server } from "../src/storage/postgres/connection.ts";
 import { Connections } from "../src/storage/postgres/connections.ts";
 import { PostgresPlants } from "../src/storage/postgres/postgres-plants.ts";
-import { Server } from "../src/storage/postgres/server.ts";
 import { eventually, kindsOf, post, startTestService } from "./harness.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { Server } from "./connection.ts";
 import { Connections } from "./connections.ts";
 import { ConnectionLost } from "./faults.ts";
-import { Server } from "./server.ts";
 
 test("work that runs out of time fails with the last reason, not with the lack of time", async () => {
   let attempts = 0;

@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import type { Server } from "./connection.ts";
 import { Connection, type Row, type Statement } from "./connection.ts";
 import { ConnectionLost, kindOf, mayRetry, readFailure, StatementTimeout } from "./faults.ts";
-import type { Server } from "./server.ts";
 
 /** Runs one statement, as a transaction of its own, on the borrowed connection. */
-export interface Run {
-  (statement: Statement, values: readonly unknown[]): Promise<readonly Row[]>;
-  /** Whether the server runs Citus, which needs statements of its own. */
-  isCitus: boolean;
-}
+export type Run = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
+
+/** Work on one connection, which must be idempotent. Citus needs statements of its own. */
+type Work<Result> = (run: Run, isCitus: boolean) => Promise<Result>;
 
 export interface ConnectionsOptions {
   readonly server: Server;
@@ -62,8 +61,8 @@ export class Connections implements AsyncDisposable {
     this.#pool.on("error", () => {});
   }
 
-  /** Does the work on a connection, and retries it on transient failures until the deadline. The work must be idempotent. */
-  async use<Result>(timeoutMs: number, work: (run: Run) => Promise<Result>): Promise<Result> {
+  /** Does the work on a connection, and retries it on transient failures until the deadline. */
+  async use<Result>(timeoutMs: number, work: Work<Result>): Promise<Result> {
     const startMs = performance.now();
     const deadlineMs = startMs + timeoutMs;
     const retryUntilMs = startMs + Math.min(timeoutMs, this.#options.retryMsMax ?? timeoutMs);
@@ -86,9 +85,9 @@ export class Connections implements AsyncDisposable {
    * Runs one statement, which must be idempotent.
    * @throws StoreUnavailable a later attempt may succeed.
    */
-  async query(timeoutMs: number, statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+  async query(statement: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
     try {
-      return await this.use(timeoutMs, (run) => run(statement, values));
+      return await this.use(this.#options.statementMsMax, (run) => run(statement, values));
     } catch (error) {
       throw readFailure(error);
     }
@@ -99,7 +98,7 @@ export class Connections implements AsyncDisposable {
     await within(closeMsMax, this.#pool.end(), "").catch(() => {});
   }
 
-  async #once<Result>(deadlineMs: number, work: (run: Run) => Promise<Result>): Promise<Result> {
+  async #once<Result>(deadlineMs: number, work: Work<Result>): Promise<Result> {
     const connection = await this.#connect(deadlineMs);
     let isLost = false;
     try {
@@ -108,8 +107,7 @@ export class Connections implements AsyncDisposable {
         const leftMs = Math.min(this.#options.statementMsMax, deadlineMs - performance.now());
         return connection.run(statement, values, leftMs);
       };
-      run.isCitus = connection.isCitus;
-      return await work(run);
+      return await work(run, connection.isCitus);
     } catch (error) {
       isLost = kindOf(error) === "reconnect";
       if (isLost) this.#options.server.forgetPrimary();

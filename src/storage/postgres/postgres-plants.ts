@@ -1,8 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Arrival, type PlantStore, type Result, StoreUnavailable } from "../../plants/plant-store.ts";
+import { differingFields, type Plant } from "../../plants/plant.ts";
+import {
+  type Arrival,
+  type Outcome,
+  type PlantStore,
+  type Result,
+  StoreUnavailable,
+} from "../../plants/plant-store.ts";
+import { placeholders, type Row } from "./connection.ts";
 import { type Connections, type Run, retryWaitMs } from "./connections.ts";
 import { isLockTimeout, Locked, mayRetry, maySplit, reasonOf, StatementTimeout } from "./faults.ts";
-import { insertPlants } from "./insert-plants.ts";
 
 // For each statement of a batch. Below common client timeouts; a database that restarts or fails over within it goes unnoticed.
 const createMsMax = 5000;
@@ -20,6 +27,11 @@ const charactersMax = 4 * 1024 * 1024;
 // Few enough that the next attempt succeeds within the time that the batch has left.
 const divisorAfterTimeout = 8;
 const fastMs = 250;
+// A plant whose id exists can be read, unless someone deletes it in between.
+const readTriesMax = 5;
+
+const created: Outcome = { kind: "created" };
+const replayed: Outcome = { kind: "replayed" };
 
 // Stores no row, but takes the table lock of an INSERT, so it waits for whatever an INSERT would wait for.
 const takeWriteLock = {
@@ -35,21 +47,15 @@ const writeNode = {
 };
 const removeDeadNodes = { text: "DELETE FROM plant_store_nodes WHERE seen_at_ms < $1::bigint" };
 
-/** The time that a part of a batch has. */
-interface Limits {
-  readonly createdAtMs: number;
-  readonly deadlineMs: number;
-  readonly lockedAfterMs: number;
-}
-
 /** Plants in PostgreSQL. Any number of processes may write; the database decides between them. */
 export class PostgresPlants implements PlantStore, Disposable {
   readonly batchesInFlightMax: number;
   readonly canBecomeUnreachable = true;
   readonly isStalled = false;
   readonly #connections: Connections;
-  readonly #size = new StatementSize();
   readonly #node = crypto.randomUUID();
+  /** How many plants go into one statement: fewer where the server is slow, so that each is answered in time. */
+  #statementRows = rowsMax;
   #removedNodesAtMs = 0;
   #unavailable: Error | undefined;
   #closed = false;
@@ -59,30 +65,41 @@ export class PostgresPlants implements PlantStore, Disposable {
     this.batchesInFlightMax = batchesInFlightMax;
   }
 
+  /** Normally one statement. A row that is rejected or locked fails it; then it is halved, in order, until that row is alone. */
   async create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]> {
     // Batches that queued while one used up its time are refused immediately.
     if (this.#unavailable !== undefined) throw new StoreUnavailable(this.#unavailable.message);
-    const results: Result[] = [];
     const startMs = performance.now();
-    // As long as statements succeed, however slowly, the rest of the batch is sent as well.
-    while (results.length < batch.length) {
-      const rest = batch.slice(results.length);
+    const results: Result[] = [];
+    // What is still to be sent, the next part last.
+    const parts = [batch];
+    let deadlineMs = startMs + createMsMax;
+    let isHalved = false;
+    for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
+      if (part.length === 0) continue;
       const nowMs = performance.now();
-      const limits = {
-        // Its own time: a client that follows the store expects a plant to be committed soon after its time.
-        createdAtMs: createdAtMs + Math.floor(nowMs - startMs),
-        deadlineMs: nowMs + createMsMax,
-        lockedAfterMs: nowMs + lockedMsMax,
-      };
+      // As long as statements succeed, however slowly, the rest is sent as well. All halves have the time of one statement.
+      if (!isHalved) deadlineMs = nowMs + createMsMax;
+      else if (deadlineMs - nowMs < partMsMin) break;
       try {
-        results.push(...(await this.#storeFirst(rest, limits)));
+        // Its own time: a client that follows the store expects a plant to be committed soon after its time.
+        const sent = await this.#send(part, createdAtMs + Math.floor(nowMs - startMs), deadlineMs);
+        parts.push(part.slice(sent.rows));
+        if (sent.results !== undefined) results.push(...sent.results);
+        else {
+          isHalved = true;
+          const middle = Math.ceil(sent.rows / 2);
+          parts.push(part.slice(middle, sent.rows), part.slice(0, middle));
+        }
       } catch (error) {
+        if (isHalved && performance.now() >= deadlineMs) break;
         const failure = this.#failed(error);
         if (results.length === 0) throw failure;
-        results.push(...unavailable(rest));
+        break;
       }
     }
-    return results;
+    // What was stored is acknowledged, even if the rest ran out of time.
+    return [...results, ...batch.slice(results.length).map(() => "store-unavailable" as const)];
   }
 
   async probe(): Promise<void> {
@@ -107,55 +124,57 @@ export class PostgresPlants implements PlantStore, Disposable {
     this.#closed = true;
   }
 
-  /** Stores the first of these plants, as many as one statement may contain, and returns their results. */
-  async #storeFirst(plants: readonly Arrival[], limits: Limits): Promise<readonly Result[]> {
-    let part = plants;
-    const work = async (run: Run): Promise<readonly Result[]> => {
+  /**
+   * Sends the first plants of a part in one statement, and returns how many they were and their results; no results if one of
+   * their rows was rejected or locked.
+   */
+  async #send(
+    part: readonly Arrival[],
+    createdAtMs: number,
+    deadlineMs: number,
+  ): Promise<{ readonly rows: number; readonly results: readonly Result[] | undefined }> {
+    let sent = part;
+    const work = async (run: Run, isCitus: boolean): Promise<readonly Result[]> => {
       // Fewer in each attempt if the previous one timed out.
-      part = this.#size.firstOf(part);
+      sent = this.#firstOf(sent);
       const startMs = performance.now();
       try {
-        const stored = await insertPlants(run, part, limits.createdAtMs);
-        this.#size.took(part.length, performance.now() - startMs);
-        return stored;
+        const outcomes = await insertPlants(run, isCitus, sent, createdAtMs);
+        if (performance.now() - startMs < fastMs && sent.length === this.#statementRows)
+          this.#statementRows = Math.min(rowsMax, 2 * sent.length);
+        return outcomes;
       } catch (error) {
-        if (error instanceof StatementTimeout) this.#size.timedOut(part.length);
-        const isLocked = isLockTimeout(error) && performance.now() > limits.lockedAfterMs;
-        throw isLocked ? new Locked(reasonOf(error)) : error;
+        if (error instanceof StatementTimeout)
+          this.#statementRows = Math.min(this.#statementRows, Math.ceil(sent.length / divisorAfterTimeout));
+        const lockedForMs = performance.now() - (deadlineMs - createMsMax);
+        throw isLockTimeout(error) && lockedForMs > lockedMsMax ? new Locked(reasonOf(error)) : error;
       }
     };
     try {
-      return await this.#connections.use(limits.deadlineMs - performance.now(), work);
+      const results = await this.#connections.use(deadlineMs - performance.now(), work);
+      return { rows: sent.length, results };
     } catch (error) {
       if (!maySplit(error)) throw error;
-      if (part.length === 1)
-        return error instanceof Locked
-          ? ["store-unavailable"]
-          : [{ kind: "failed", reason: reasonOf(error) }];
-      // One row that is refused or locked fails its statement, so the batch is halved, in order, until that row is on its own.
-      const middle = Math.ceil(part.length / 2);
-      const first = await this.#storeHalf(part.slice(0, middle), limits);
-      return [...first, ...(await this.#storeHalf(part.slice(middle), limits))];
+      if (sent.length > 1) return { rows: sent.length, results: undefined };
+      const isLocked = error instanceof Locked;
+      return {
+        rows: 1,
+        results: [isLocked ? "store-unavailable" : { kind: "failed", reason: reasonOf(error) }],
+      };
     }
   }
 
-  /** Parts that were stored are acknowledged, even if the rest runs out of time. */
-  async #storeHalf(half: readonly Arrival[], limits: Limits): Promise<readonly Result[]> {
-    const results: Result[] = [];
-    while (results.length < half.length) {
-      const rest = half.slice(results.length);
-      if (limits.deadlineMs - performance.now() < partMsMin) return [...results, ...unavailable(rest)];
-      try {
-        results.push(...(await this.#storeFirst(rest, limits)));
-      } catch (error) {
-        if (performance.now() < limits.deadlineMs) throw error;
-        results.push(...unavailable(rest));
-      }
-    }
-    return results;
+  /** The first plants of a part, as many as one statement may contain now. */
+  #firstOf(part: readonly Arrival[]): readonly Arrival[] {
+    let characters = 0;
+    const end = part.slice(0, this.#statementRows).findIndex(({ plant }, index) => {
+      characters += plant.name.length + (plant.tag?.length ?? 0);
+      return characters > charactersMax && index > 0;
+    });
+    return part.slice(0, end === -1 ? this.#statementRows : end);
   }
 
-  // The outcome is never unknown: sending the batch again, from any process, finds out.
+  // The outcome is never unknown for long: sending the batch again, from any process, finds out.
   #failed(error: unknown): StoreUnavailable {
     const failure = new StoreUnavailable(reasonOf(error), { cause: error });
     if (mayRetry(error) && this.#unavailable === undefined) {
@@ -189,30 +208,105 @@ export class PostgresPlants implements PlantStore, Disposable {
   }
 }
 
-function unavailable(part: readonly Arrival[]): Result[] {
-  return part.map(() => "store-unavailable");
+/** How a batch is stored on one kind of server. */
+interface PlantStatements {
+  /** Inserts those whose id is new, and returns their ids. */
+  insert(run: Run, arrivals: readonly Arrival[], createdAtMs: number): Promise<readonly Row[]>;
+  /** The stored id, name and tag of ids that were not inserted. What it returns is durable. */
+  read(run: Run, ids: readonly bigint[]): Promise<readonly Row[]>;
 }
 
-/** How many plants go into one statement: fewer where the server is slow, so that each is answered in time. */
-class StatementSize {
-  #rows = rowsMax;
+const insert = {
+  name: "insert-plants",
+  text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
+         SELECT id, name, tag, created_at_ms, created_by
+           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+             AS arrived (id, name, tag, created_by, created_at_ms)
+         ON CONFLICT (id) DO NOTHING
+         RETURNING id`,
+};
+// The lock is a write, so its commit waits until everything before it is on disk and on the standby. Without it, a plant
+// could be acknowledged whose own commit is visible but not yet flushed, or whose wait for the standby was cancelled.
+const read = {
+  name: "read-plants",
+  text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE",
+};
 
-  /** The first plants of a batch, as many as one statement may contain now. */
-  firstOf(batch: readonly Arrival[]): readonly Arrival[] {
-    let characters = 0;
-    const end = batch.slice(0, this.#rows).findIndex(({ plant }, index) => {
-      characters += plant.name.length + (plant.tag?.length ?? 0);
-      return characters > charactersMax && index > 0;
-    });
-    return batch.slice(0, end === -1 ? this.#rows : end);
-  }
+/** PostgreSQL, CockroachDB and YugabyteDB. */
+const postgresStatements: PlantStatements = {
+  insert: (run, arrivals, createdAtMs) =>
+    run(insert, [
+      arrivals.map(({ plant }) => plant.id),
+      arrivals.map(({ plant }) => plant.name),
+      arrivals.map(({ plant }) => plant.tag ?? null),
+      arrivals.map(({ createdBy }) => createdBy),
+      arrivals.map(({ createdAtMs: ownMs }) => ownMs ?? createdAtMs),
+    ]),
+  read: (run, ids) => run(read, [ids]),
+};
 
-  /** A statement of that many plants was not answered in time. */
-  timedOut(rows: number): void {
-    this.#rows = Math.min(this.#rows, Math.ceil(rows / divisorAfterTimeout));
-  }
+const columnTypes = ["bigint", "text", "text", "bigint", "text"];
+const readUnlocked = {
+  name: "read-plants",
+  text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])",
+};
 
-  took(rows: number, ms: number): void {
-    if (ms < fastMs && rows === this.#rows) this.#rows = Math.min(rowsMax, 2 * rows);
+/**
+ * Citus sends VALUES to the shards of their ids, but INSERT … SELECT through intermediate results on every shard. It locks
+ * rows by SELECT on one shard only, so the INSERT locks those that exist: DO UPDATE does so even where its condition is false.
+ */
+const citusStatements: PlantStatements = {
+  insert: (run, arrivals, createdAtMs) =>
+    run(
+      {
+        text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
+               VALUES ${arrivals.map((_, row) => `(${placeholders(columnTypes, row * columnTypes.length + 1)})`).join(", ")}
+               ON CONFLICT (id) DO UPDATE SET tag = plants.tag WHERE false
+               RETURNING id`,
+      },
+      arrivals.flatMap(({ plant, createdAtMs: ownMs, createdBy }) => [
+        plant.id,
+        plant.name,
+        plant.tag ?? null,
+        ownMs ?? createdAtMs,
+        createdBy,
+      ]),
+    ),
+  read: (run, ids) => run(readUnlocked, [ids]),
+};
+
+/** Stores plants in one or more statements, each a transaction of its own; a retry finds what was stored. */
+async function insertPlants(
+  run: Run,
+  isCitus: boolean,
+  batch: readonly Arrival[],
+  createdAtMs: number,
+): Promise<Outcome[]> {
+  const statements = isCitus ? citusStatements : postgresStatements;
+  const firsts = new Map<bigint, Arrival>();
+  for (const arrival of batch) if (!firsts.has(arrival.plant.id)) firsts.set(arrival.plant.id, arrival);
+  // In the order of ids, so that two batches that share some cannot wait for each other.
+  let missing = [...firsts.values()].sort((one, other) => (one.plant.id < other.plant.id ? -1 : 1));
+  const inserted = new Set<Arrival>();
+  const stored = new Map<bigint, Plant>();
+  for (let tries = 0; missing.length > 0; tries++) {
+    if (tries === readTriesMax) throw new StoreUnavailable("a plant was neither stored nor found");
+    for (const [id] of await statements.insert(run, missing, createdAtMs)) {
+      const arrival = firsts.get(BigInt(id ?? "")) as Arrival;
+      inserted.add(arrival);
+      stored.set(arrival.plant.id, arrival.plant);
+    }
+    missing = missing.filter(({ plant }) => !stored.has(plant.id));
+    if (missing.length === 0) break;
+    // In a statement of its own: the one before does not see what was committed after it began.
+    const ids = missing.map(({ plant }) => plant.id);
+    for (const [id, name, tag] of await statements.read(run, ids))
+      stored.set(BigInt(id ?? ""), { name: name ?? "", tag: tag ?? undefined });
+    missing = missing.filter(({ plant }) => !stored.has(plant.id));
   }
+  return batch.map((arrival) => {
+    if (inserted.has(arrival)) return created;
+    const differing = differingFields(arrival.plant, stored.get(arrival.plant.id) as Plant);
+    return differing.length === 0 ? replayed : { kind: "conflict", differing };
+  });
 }

@@ -1,12 +1,10 @@
 import type { Store } from "../store.ts";
+import { type PostgresOptions, Server } from "./connection.ts";
 import { Connections } from "./connections.ts";
-import type { TableChanges } from "./migrate.ts";
 import { PostgresArchive } from "./postgres-archive.ts";
-import { PostgresAudit } from "./postgres-audit.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
-import { PostgresTokens } from "./postgres-tokens.ts";
-import { prepare } from "./prepare.ts";
-import { type PostgresOptions, Server } from "./server.ts";
+import { PostgresAudit, PostgresTokens } from "./postgres-tokens.ts";
+import { prepare, type TableChanges } from "./prepare.ts";
 
 export interface OpeningEvents {
   /** Called with the reason for each failed attempt: unreachable, or another process is migrating. */
@@ -20,9 +18,11 @@ const batchesInFlightMax = 4;
 const readers = 2;
 // A commit that takes longer will probably never return; its connection is dropped and the batch retried.
 const writeMsMax = 3000;
+// Counting reads the entire table.
 const readMsMax = 30_000;
 // A service reports soon that its server is unreachable; an export or a copy waits for a restart.
 const serviceReadRetryMsMax = 2000;
+// Shorter than a batch's: the token watch polls again soon, and uses the tokens it has.
 const tokensMsMax = 2000;
 // A command that is started together with its database waits for it.
 const commandMsMax = 10_000;
