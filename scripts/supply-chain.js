@@ -1,6 +1,5 @@
 // What ships, from package-lock.json:
 //   npm run sbom       prints a bill of materials (CycloneDX 1.6, JSON); the same lock file always gives the same text
-//   npm run licences   checks the licence of every package that ships
 // `npm pack` calls it with `pack` before and `unpack` after.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -116,13 +115,6 @@ function dependenciesOf({ path, dependencies, optionalDependencies }, shipped) {
 
 const commands = {
   sbom: (lock) => console.log(JSON.stringify(billOfMaterials(lock), null, 2)),
-  licences(lock) {
-    const problems = licenceProblems(lock);
-    console.log(
-      problems.join("\n") || `${shippedPackages(lock).length} packages ship, all under allowed licences.`,
-    );
-    process.exitCode = problems.length === 0 ? 0 : 1;
-  },
   // A lock file is never part of a package; a shrinkwrap is, and pins what its users install.
   pack(lock) {
     copyFileSync(inRoot("package-lock.json"), inRoot("npm-shrinkwrap.json"));

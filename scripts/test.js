@@ -37,12 +37,10 @@ async function runAll() {
 }
 
 function runQuick() {
-  // Unit tests share no state, and loading the modules again for each file takes a third of the time.
-  const flags = ["--no-isolate", ...args];
   const environment = { PLANT_STORE_TEST_ENGINES: "sqlite" };
   return runTests(["./src", "./test/contract.test.ts", "./test/tidy.test.ts"], {
     together: true,
-    flags,
+    flags: args,
     environment,
   });
 }

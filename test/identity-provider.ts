@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, SignJWT } from "jose";
-import { type JWKS, Provider } from "oidc-provider";
+import type { JWKS, Provider } from "oidc-provider";
 import { scopes as known } from "../src/access/scopes.ts";
 
 type PrivateKey = Awaited<ReturnType<typeof generateKeyPair>>["privateKey"];
@@ -22,6 +22,15 @@ export interface TestProvider extends AsyncDisposable {
   /** Lets the console at this address sign people in. */
   registerConsole(url: string): void;
 }
+
+// It warns on the console that this is not for production, which is so.
+const { info, warn } = console;
+const unlessItsOwn = (write: typeof warn) => (text: unknown) =>
+  String(text).startsWith("oidc-provider") ? undefined : write(text);
+Object.assign(console, { info: unlessItsOwn(info), warn: unlessItsOwn(warn) });
+// It uses a deprecated function of Node.
+process.noDeprecation = true;
+const oidcProvider = await import("oidc-provider");
 
 export const audience = "https://plants.example.org";
 export const keyId = "key-1";
@@ -66,7 +75,7 @@ export function inSeconds(seconds: number): number {
 }
 
 function createProvider(issuer: string, jwks: JWKS, consoleUrl: string, accessTokenTTL: number): Provider {
-  return new Provider(issuer, {
+  return new oidcProvider.Provider(issuer, {
     jwks,
     clients: [
       {

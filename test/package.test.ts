@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { temporaryFolder } from "./harness.ts";
 
-// What npm would pack. `npm run test:package` installs it and runs it.
+// What npm would pack. test/slow/packages.test.ts installs it and runs it.
 const root = join(import.meta.dir, "..");
 
 function packedFiles(folder: string): string[] {

@@ -3,16 +3,16 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Finished, start, watch } from "./command.ts";
-import { post, startTestService, storedPlants, type TestService, temporaryFolder } from "./harness.ts";
-import { seedStore } from "./seeded-store.ts";
-import { runInProcess } from "./terminal.ts";
+import { type Finished, start, watch } from "../command.ts";
+import { post, startTestService, storedPlants, type TestService, temporaryFolder } from "../harness.ts";
+import { seedStore } from "../seeded-store.ts";
+import { runInProcess } from "../terminal.ts";
 
 // Runs the commands of the documents as written, in an empty environment. Only their paths are replaced, and programs that need
 // another machine are scripts.
 
-const root = join(import.meta.dir, "..");
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+const root = join(import.meta.dir, "../..");
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const bun = `"${process.execPath}"`;
 
 /** The first code block after this text. */

@@ -1,0 +1,108 @@
+import { afterAll, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { start, watch } from "../command.ts";
+import { accessToken, eventually, temporaryFolder } from "../harness.ts";
+import { lacks } from "../lacks.ts";
+
+// Packs both packages, checks them, installs them into empty folders and runs them. It fetches all that it needs from npm.
+const nodeVersions = [20, 21, 22, 23, 24, 25];
+// Fetched here rather than as dev dependencies, of which they would be 66 (ADR 54).
+const tools = ["publint@0.3.25", "@arethetypeswrong/cli@0.18.5", "pnpm@10.34.8", "@yarnpkg/cli-dist@4.18.1"];
+const packagesMsMax = 900_000;
+const root = join(import.meta.dir, "../..");
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const offline = spawnSync("npm", ["view", "publint", "version"]).status !== 0;
+test.skipIf(lacks("a registry of npm", offline))(
+  "both packages pass publint and attw, and run on every Node, installed by npm, pnpm and Yarn",
+  async () => {
+    const [service, client] = [pack("."), pack("./packages/client")];
+    const toolFolder = project("tools", {});
+    run("npm", ["install", "--no-save", "--ignore-scripts", ...tools], toolFolder);
+    const tool = (name: string) => join(toolFolder, "node_modules/.bin", name);
+    for (const archive of [service, client]) {
+      run(tool("publint"), [archive, "--strict"], toolFolder);
+      run(tool("attw"), [archive, "--profile", "esm-only"], toolFolder);
+    }
+    const withNpm = project("npm", {});
+    run("npm", ["install", "--ignore-scripts", service, client], withNpm);
+    for (const version of nodeVersions) await tryOut(fetchNode(version), withNpm);
+
+    const dependencies = { "plant-store": `file:${service}`, "plant-store-client": `file:${client}` };
+    const withPnpm = project("pnpm", { dependencies });
+    run(tool("pnpm"), ["install", "--ignore-scripts"], withPnpm);
+    await tryOut("node", withPnpm);
+
+    const withYarn = project("yarn", { dependencies });
+    writeFileSync(join(withYarn, "yarn.lock"), "");
+    const install = (linker: string) => {
+      writeFileSync(join(withYarn, ".yarnrc.yml"), `nodeLinker: ${linker}\nenableTelemetry: false\n`);
+      run(tool("yarn"), ["install"], withYarn);
+    };
+    install("node-modules");
+    await tryOut("node", withYarn);
+    // Bun cannot read packages in archives. The command says so.
+    install("pnp");
+    const refused = spawnSync(tool("yarn"), ["plant-store", "--help"], { cwd: withYarn, encoding: "utf8" });
+    expect([refused.status, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("nodeLinker: node-modules"),
+    ]);
+  },
+  packagesMsMax,
+);
+
+function pack(path: string): string {
+  const args = ["pack", "--silent", "--pack-destination", folder.path, path];
+  return join(folder.path, run("npm", args, root).trim().split("\n").at(-1) ?? "");
+}
+
+function project(name: string, content: object): string {
+  const path = join(folder.path, name);
+  mkdirSync(path);
+  writeFileSync(join(path, "package.json"), JSON.stringify({ private: true, type: "module", ...content }));
+  return path;
+}
+
+/** The binary of that version of Node, in the package that npm's `node` would fetch by its install script. */
+function fetchNode(version: number): string {
+  const platform = `${process.platform === "win32" ? "win" : process.platform}-${process.arch}`;
+  const at = project(`node-${version}`, {});
+  run("npm", ["install", "--no-save", "--ignore-scripts", `node-${platform}@${version}`], at);
+  return join(at, `node_modules/node-${platform}/bin/node`);
+}
+
+/** The command, the service, its console, and a plant from either import of the client. */
+async function tryOut(node: string, at: string): Promise<void> {
+  const command = join(at, "node_modules/plant-store/bin/plant-store.js");
+  expect(run(node, [command, "--help"], at)).toContain("plant-store serve");
+  const database = join(folder.path, "data", `${crypto.randomUUID()}.db`);
+  const child = start(node, [command, "serve", "--database", database], {
+    folder: at,
+    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+  });
+  const said = watch(child);
+  const listening = () => /"url\.full":"([^"]+)","plant_store\.operator_url":"([^"]+)"/.exec(said.err());
+  await eventually(() => listening() !== null || child.exitCode !== null, "the service to listen");
+  const [, url = "", operatorUrl = ""] = listening() ?? [];
+  const sent = ["plant-store-client", "plant-store/client"].map((module) => {
+    const send = `import { PlantStoreClient } from "${module}";
+      const client = new PlantStoreClient({ baseUrl: process.argv[2], token: process.argv[3] });
+      console.log(JSON.stringify(await client.createPlant({ id: 9223372036854775807n, name: "fern" })));`;
+    writeFileSync(join(at, "send.js"), send);
+    return JSON.parse(run(node, ["send.js", url, accessToken], at));
+  });
+  expect(sent).toEqual([false, true].map((replayed) => ({ name: "fern", replayed })));
+  expect(await (await fetch(operatorUrl)).text()).toContain("<script");
+  child.kill("SIGTERM");
+  expect((await said.ended).code).toBe(0);
+}
+
+function run(command: string, args: readonly string[], cwd: string): string {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed:\n${stdout}${stderr}`);
+  return stdout;
+}

@@ -1,0 +1,142 @@
+import { expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { start, watch } from "../command.ts";
+import { eventually, operatorToken, post, startTestService, temporaryFolder } from "../harness.ts";
+import { lacks } from "../lacks.ts";
+import { alertRules, dashboardQueries } from "../monitoring-files.ts";
+import { freePort } from "../postgres.ts";
+import { printIfTestFails } from "../service-logs.ts";
+
+const deploy = join(import.meta.dir, "../../deploy");
+const isMissing = (program: string) => lacks(program, spawnSync(program, ["--version"]).status !== 0);
+// Without a checkpoint, a backup or a refusal there is nothing to show.
+const maybeEmpty = /fsync_duration.*"data"|last_backup|refusals_total.*> 0|start_time_seconds/;
+
+/** Starts a server of Prometheus, and waits until it listens. JSON is YAML. */
+async function startServer(
+  program: string,
+  args: readonly string[],
+): Promise<{ url: string } & AsyncDisposable> {
+  const port = await freePort();
+  const child = start(program, [...args, `--web.listen-address=127.0.0.1:${port}`], {});
+  const said = watch(child);
+  const forget = printIfTestFails(said.err);
+  const url = `http://127.0.0.1:${port}`;
+  await eventually(async () => (await fetch(`${url}/-/ready`)).ok, `${program} to be ready`);
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await said.ended;
+      forget();
+    },
+  };
+}
+
+test.skipIf(isMissing("prometheus"))(
+  "a real Prometheus scrapes the metrics and runs every query",
+  async () => {
+    await using running = await startTestService();
+    for (let id = 1; id <= 20; id++) await post(running.url, `{"id":${id},"name":"fern"}`);
+    const created = await fetch(`${running.operatorUrl}/api/tokens`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${operatorToken}` },
+      body: JSON.stringify({ name: "prometheus", scopes: ["metrics"] }),
+    });
+    const { secret } = (await created.json()) as { secret: string };
+    using folder = temporaryFolder();
+    const config = {
+      global: { scrape_interval: "500ms", scrape_timeout: "500ms", evaluation_interval: "500ms" },
+      rule_files: [join(deploy, "alerts.yaml")],
+      scrape_configs: [
+        {
+          job_name: "plant-store",
+          authorization: { credentials: secret },
+          static_configs: [{ targets: [new URL(running.operatorUrl).host] }],
+        },
+      ],
+    };
+    const file = join(folder.path, "prometheus.yml");
+    writeFileSync(file, JSON.stringify(config));
+    const args = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder.path, "data")}`];
+    await using prometheus = await startServer("prometheus", args);
+    const query = async (text: string) => {
+      const response = await fetch(`${prometheus.url}/api/v1/query?query=${encodeURIComponent(text)}`);
+      return (await response.json()) as {
+        status: string;
+        error?: string;
+        data?: { result: { value: [number, string] }[] };
+      };
+    };
+    const sampleOf = async (text: string) => (await query(text)).data?.result[0]?.value[1];
+    await eventually(
+      async () => (await sampleOf("count_over_time(plant_store_ready[1m]) >= 3")) !== undefined,
+    );
+    expect(await sampleOf('up{job="plant-store"}')).toBe("1");
+    expect(await sampleOf("plant_store_plants_created_total")).toBe("20");
+    expect(await sampleOf('plant_store_request_duration_seconds_count{outcome="created"}')).toBe("20");
+
+    for (const written of dashboardQueries()) {
+      const text = written.replaceAll("$instance", ".+").replaceAll("$__rate_interval", "1m");
+      const { status, error, data } = await query(text);
+      expect([written, status, error]).toEqual([written, "success", undefined]);
+      if (!maybeEmpty.test(written)) expect([written, data?.result.length]).not.toEqual([written, 0]);
+    }
+    for (const { expr } of alertRules()) expect((await query(expr)).status).toBe("success");
+    expect(await sampleOf('count(ALERTS{alertstate="firing"})')).toBeUndefined();
+  },
+);
+
+/** A mail server that accepts everything, without TLS and authentication, as msmtpd does. */
+async function startMailServer() {
+  let received = "";
+  const server = createServer((socket) => {
+    let inMail = false;
+    let rest = "";
+    socket.write("220 ready\r\n");
+    socket.on("data", (chunk) => {
+      const lines = (rest + chunk).split("\r\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        received += `${line}\n`;
+        if (inMail && line !== ".") continue;
+        inMail = line === "DATA";
+        socket.write(inMail ? "354 go on\r\n" : line.startsWith("QUIT") ? "221 bye\r\n" : "250 ok\r\n");
+      }
+    });
+  });
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return { port, received: () => received, [Symbol.dispose]: () => void server.close() };
+}
+
+test.skipIf(isMissing("prometheus-alertmanager"))(
+  "a real Alertmanager mails an alert, as documented",
+  async () => {
+    using mail = await startMailServer();
+    using folder = temporaryFolder();
+    const page = readFileSync(join(deploy, "../docs/monitor.md"), "utf8");
+    const [, config = ""] = /alertmanager\.yml <<'END'\n([\s\S]+?)END\n/.exec(page) ?? [];
+    const file = join(folder.path, "alertmanager.yml");
+    // It would wait for half a minute for further alerts of the group.
+    const here = config
+      .replace("127.0.0.1:25", `127.0.0.1:${mail.port}`)
+      .replace("{ receiver", "{ group_wait: 0s, receiver");
+    writeFileSync(file, here);
+    const args = [`--config.file=${file}`, `--storage.path=${folder.path}`, "--cluster.listen-address="];
+    await using alertmanager = await startServer("prometheus-alertmanager", args);
+    const labels = { alertname: "PlantStoreDown", instance: "here" };
+    const { status } = await fetch(`${alertmanager.url}/api/v2/alerts`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify([{ labels, annotations: { summary: "gone" } }]),
+    });
+    expect(status).toBe(200);
+    await eventually(() => mail.received().includes("\n.\n"), "the mail");
+    expect(mail.received()).toContain("RCPT TO:<you@example.org>");
+    expect(mail.received()).toMatch(/^Subject: \[FIRING:1\] PlantStoreDown/m);
+  },
+);
