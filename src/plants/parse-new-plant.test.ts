@@ -1,10 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { decodeBody } from "./json-body.ts";
-import { parseNewPlant, validatePlant } from "./parse-new-plant.ts";
-import { plainNotation, scanPlainPlant } from "./plain-plant.ts";
+import {
+  parseNewPlant,
+  plainNotation,
+  readPlantFields,
+  scanPlainPlant,
+  validatePlant,
+} from "./parse-new-plant.ts";
 import type { NewPlant } from "./plant.ts";
-import { readPlantFields } from "./plant-fields.ts";
 import { Refusal, type RefusalKind } from "./refusals.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
