@@ -1,9 +1,14 @@
+import { dlopen, FFIType } from "bun:ffi";
 import { fstatSync, readFileSync } from "node:fs";
 import { cannotBe } from "./cli/local-files.ts";
 import { errorReport, runCommand } from "./cli/run.ts";
 import { interruptedCode, type Terminal } from "./cli/terminal.ts";
-import { writeNoCoreFile } from "./no-core-file.ts";
 import { exitWithoutClosing } from "./storage/sqlite/writing/exit-without-closing.ts";
+
+// glibc, musl, macOS. Windows writes no core files.
+const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib"];
+// The same number on Linux and macOS.
+const rlimitCore = 4;
 
 writeNoCoreFile();
 
@@ -96,4 +101,19 @@ function stopSignal(): Promise<string> {
     process.on("disconnect", () => resolve("the launcher has ended"));
     process.channel?.unref();
   });
+}
+
+/** A core file would contain every token and plant in memory. Whatever the shell's limit, a crash of this process writes none. */
+function writeNoCoreFile(): void {
+  // struct rlimit: the soft and the hard limit.
+  const none = new BigUint64Array(2);
+  for (const library of libraries) {
+    try {
+      const setrlimit = { args: [FFIType.i32, FFIType.ptr], returns: FFIType.i32 } as const;
+      dlopen(library, { setrlimit }).symbols.setrlimit(rlimitCore, none);
+      return;
+    } catch {
+      // Not this platform's.
+    }
+  }
 }
