@@ -2,13 +2,12 @@ import { join } from "node:path";
 import { Gate } from "../src/access/gate.ts";
 import { digestOf } from "../src/access/secret.ts";
 import { ClientAddresses } from "../src/http/client-address.ts";
-import { Exchange, type ListenerState } from "../src/http/exchange.ts";
-import { RequestIds } from "../src/http/request-ids.ts";
-import { ResponseDate } from "../src/http/response-date.ts";
+import { Exchange, type ListenerState, RequestIds, ResponseDate } from "../src/http/exchange.ts";
+import { RequestLog } from "../src/http/request-log.ts";
 import { OpenStreams } from "../src/http/streaming.ts";
+import type { Connection } from "../src/http/wire/connection.ts";
 import { Head } from "../src/http/wire/head.ts";
 import { Incoming } from "../src/http/wire/incoming.ts";
-import type { ResponseConnection } from "../src/http/wire/wire-handlers.ts";
 import { Intake } from "../src/plants/intake.ts";
 import { parseNewPlant } from "../src/plants/parse-new-plant.ts";
 import type { NewPlant } from "../src/plants/plant.ts";
@@ -87,13 +86,12 @@ async function queueUs(plants: readonly NewPlant[]): Promise<number> {
     create: async (arrivals) => arrivals.map(() => created),
     probe: async () => {},
   };
-  const hooks = {
-    onUnavailable: ignore,
-    onAvailable: ignore,
-    onOutcomeUnknown: ignore,
-    onSettleFailed: ignore,
-  };
-  const intake = new Intake({ store, pendingMax: 10_000, onStored: ignore, ...hooks });
+  const intake = new Intake(store, 10_000, {
+    stored: ignore,
+    storeUnavailable: ignore,
+    storeAvailable: ignore,
+    settleFailed: ignore,
+  });
   const start = process.cpuUsage();
   for (let first = 0; first < plants.length; first += batch) {
     const arriving = plants.slice(first, first + batch);
@@ -102,7 +100,7 @@ async function queueUs(plants: readonly NewPlant[]): Promise<number> {
       const settle = (): void => {
         if (--left === 0) resolve();
       };
-      for (const plant of arriving) intake.create(plant, "bench", settle);
+      for (const plant of arriving) intake.create({ plant, createdBy: "bench", settle });
     });
   }
   return usSince(start) / plants.length;
@@ -139,9 +137,9 @@ function answerUs(texts: readonly Buffer[], count: number): number {
   if (!(head instanceof Head)) throw new Error("The head was refused.");
   const connection = {
     closing: false,
-    peerAddress: "127.0.0.1",
+    remoteAddress: "127.0.0.1",
     send: ignore,
-  } as unknown as ResponseConnection;
+  } as unknown as Connection;
   const log = createLog({ level: "off", format: "json", colour: false, write: ignore });
   const events = createEvents(log, new Counters(), Date.now);
   const state: ListenerState = {
@@ -150,11 +148,9 @@ function answerUs(texts: readonly Buffer[], count: number): number {
     addresses: new ClientAddresses([]),
     streams: new OpenStreams(),
     cors: undefined,
-    loggedPath: (path) => path,
-    isStillAdmitted: () => true,
-    onError: ignore,
-    onSuccess: undefined,
-    onResponse: events.responded,
+    secretPaths: [],
+    gate: new Gate([]),
+    log: new RequestLog("public", "none", events),
   };
   return cpuUs(count, (index) => {
     const exchange = new Exchange(connection, head, state);

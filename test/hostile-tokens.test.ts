@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { mintSecret } from "../src/access/secret.ts";
-import { publicRoutes } from "../src/public/public-listener.ts";
 import { onEveryEngine } from "./engines.ts";
 import { eventually, operatorToken, post, type TestService } from "./harness.ts";
-import { operatorRoutes } from "./routes.ts";
+import { operatorRoutes, publicRoutes } from "./routes.ts";
 
 const asOperator = { Authorization: `Bearer ${operatorToken}` };
 const guarded = [

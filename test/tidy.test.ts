@@ -87,7 +87,7 @@ describe("the codebase", () => {
   });
 
   test("only http/wire/, storage/sqlite/, the console's bundler and one system call use Bun's own API", () => {
-    const allowed = /^(?:no-core-file\.ts|http\/wire|operator\/console-bundle\.ts|storage\/sqlite)/;
+    const allowed = /^(?:main\.ts|http\/wire|operator\/console-bundle\.ts|storage\/sqlite)/;
     // Node has no public function for the width of text on a terminal, and tables of Unicode are not ours to keep.
     const textWidth = /\bBun\.(?:stringWidth|sliceAnsi)\b/g;
     const others = code.map((file) =>
@@ -134,7 +134,7 @@ describe("the codebase", () => {
   });
 
   test("src/ without the console stays small enough to read in a day", () => {
-    const linesMax = 19_135; // A commit that raises this says why here. A flood of refusals must not stop commits.
+    const linesMax = 18_705; // A commit that raises this says why here.
     const counted = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
       (name) => /\.(?:tsx?|js)$/.test(name) && !/^console\/|\.test\.ts$|\.d\.ts$/.test(name),
     );

@@ -45,7 +45,7 @@ export const serve: Command = {
     for (const name of unknownVariables(terminal.environment))
       log.warn("unknown environment variable; see `plant-store config`", { "plant_store.variable": name });
 
-    const service = await startService(config, log, { printsFirstToken: terminal.outIsTerminal });
+    const service = await startService(config, log, terminal.outIsTerminal);
     // The data file exists by now.
     const files = [
       ...secretFiles(terminal.environment),

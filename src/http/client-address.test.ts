@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { ClientAddresses, isLoopback } from "./client-address.ts";
-import { canonicalAddress } from "./wire/canonical-address.ts";
+import { ClientAddresses, canonicalAddress, isLoopback } from "./client-address.ts";
 
 const trustedProxies = ["10.0.0.0/8", "fd00::/8", "::1"];
 

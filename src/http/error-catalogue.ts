@@ -2,7 +2,7 @@ import type { Denied } from "../access/gate.ts";
 import type { Rejected } from "../plants/intake.ts";
 import type { RefusalKind } from "../plants/refusals.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
-import type { WireFault } from "./wire/wire-handlers.ts";
+import type { WireFaultKind } from "./wire/fields.ts";
 
 export interface CatalogueEntry {
   /** HTTP status × 100 + a number, so that it explains itself. */
@@ -28,7 +28,7 @@ export type ErrorKind =
   | Rejected
   | "no-such-path"
   | "no-such-method"
-  | WireFault
+  | WireFaultKind
   | "wrong-media-type"
   | "encoded-body"
   | "over-rate"

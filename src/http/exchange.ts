@@ -1,37 +1,40 @@
-import type { Caller } from "../access/gate.ts";
+import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { jsonText } from "../plants/json-text.ts";
+import { StoreUnavailable } from "../plants/plant-store.ts";
+import { Refusal } from "../plants/refusals.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
-import type { ClientAddresses } from "./client-address.ts";
+import { type ClientAddresses, canonicalAddress } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, outcomeOf, statusOf } from "./error-catalogue.ts";
 import { BodyNotReceived, HttpError } from "./http-error.ts";
-import type { RequestIds } from "./request-ids.ts";
-import type { ResponseDate } from "./response-date.ts";
+import type { LoggedRequest, RequestLog } from "./request-log.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
+import type { BodyReader, Connection } from "./wire/connection.ts";
+import type { WireFault } from "./wire/fields.ts";
 import type { Head } from "./wire/head.ts";
-import type { ResponseConnection } from "./wire/wire-handlers.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
 /** What all exchanges of a listener share. */
 export interface ListenerState {
+  readonly gate: Gate;
+  readonly log: RequestLog;
   readonly date: ResponseDate;
   readonly requestIds: RequestIds;
   readonly addresses: ClientAddresses;
-  /** A path as it may be logged. */
-  readonly loggedPath: (path: string) => string;
   readonly streams: OpenStreams;
   /** Undefined if no other origin may call. */
   readonly cors: Cors | undefined;
-  /** Whether the credentials are still valid; if not, it has responded. */
-  readonly isStillAdmitted: (exchange: Exchange) => boolean;
-  /** Called for every error response. */
-  readonly onError: (exchange: Exchange, status: number, error: number) => void;
-  /** Called for every other response, if these are logged. */
-  readonly onSuccess: ((exchange: Exchange, status: number) => void) | undefined;
-  /** Called for every response to a request that was handled, if durations are observed. */
-  readonly onResponse: ((outcome: RequestOutcome, tookMs: number) => void) | undefined;
+  /** Routes whose last segment is a secret: `/api/exports/{secret}`. */
+  readonly secretPaths: readonly string[];
+}
+
+/** Who reads the body of a request. It may throw what a handler may. */
+export interface BodyReceiver {
+  received(body: Uint8Array): void;
+  /** In place of `received`, if there is nothing left to respond. */
+  notReceived?(): void;
 }
 
 export const reasonPhrases: Readonly<Record<number, string>> = {
@@ -59,19 +62,51 @@ const retryAfterSeconds = "1";
 // Not if the client gives it a weight of 0, which means "not acceptable" (RFC 9110, 12.5.1).
 const acceptsHtml = /(?:^|,)\s*text\/html\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
 const noHeaders: Headers = {};
+const secretEnd = "{secret}";
+const requestIdPrefixCharacters = 16;
+const clientRequestId = /^[\x21-\x7e]{1,64}$/;
+
+/** Ids for requests, unique across listeners and processes. A random one for each would cost ten times as much. */
+export class RequestIds {
+  readonly #prefix = `${crypto.randomUUID().replaceAll("-", "").slice(0, requestIdPrefixCharacters)}-`;
+  #count = 0;
+
+  /** The client's own if it sent a usable one, otherwise a new one. */
+  of(sent: string | undefined): string {
+    if (sent !== undefined && clientRequestId.test(sent)) return sent;
+    return this.#prefix + (++this.#count).toString(36);
+  }
+}
+
+/** The Date header's value, which all responses of one second share. */
+export class ResponseDate {
+  #text = "";
+  #untilMs = Number.NEGATIVE_INFINITY;
+
+  /** By the monotonic clock, which every response reads for its duration; the wall clock is read once per second. */
+  at(monotonicMs: number): string {
+    if (monotonicMs >= this.#untilMs) {
+      const nowMs = Date.now();
+      this.#untilMs = monotonicMs + 1000 - (nowMs % 1000);
+      this.#text = new Date(nowMs).toUTCString();
+    }
+    return this.#text;
+  }
+}
 
 /** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
-export class Exchange {
-  readonly #connection: ResponseConnection;
+export class Exchange implements BodyReader, LoggedRequest {
+  readonly #connection: Connection;
   readonly #listener: ListenerState;
   #responded = false;
   #stream: StreamedResponse | undefined;
+  #receiver: BodyReceiver | undefined;
+  #bodyIsLate = false;
   #address: string | undefined;
   readonly head: Head | undefined;
   readonly requestId: string;
   readonly startedMs = performance.now();
-  /** Undefined if no duration is observed. */
-  outcome: RequestOutcome | undefined = "other";
+  outcome: RequestOutcome = "other";
   /** Set by the router if the route needs a scope and the credentials are known. */
   caller: Caller | undefined;
   /** The scope that the caller needed; set by the router. */
@@ -80,7 +115,7 @@ export class Exchange {
   parameter = "";
 
   /** The head is undefined if what arrived was not an HTTP request. */
-  constructor(connection: ResponseConnection, head: Head | undefined, listener: ListenerState) {
+  constructor(connection: Connection, head: Head | undefined, listener: ListenerState) {
     this.#connection = connection;
     this.#listener = listener;
     this.head = head;
@@ -97,13 +132,13 @@ export class Exchange {
 
   /** The client's. Found when first asked for, so that creates do not pay for it. */
   get address(): string {
-    this.#address ??= this.#listener.addresses.of(this.#connection.peerAddress, this.head);
+    this.#address ??= this.#listener.addresses.of(this.peerAddress, this.head);
     return this.#address;
   }
 
   /** The other end of the connection: the client's, or a proxy's. */
   get peerAddress(): string {
-    return this.#connection.peerAddress;
+    return canonicalAddress(this.#connection.remoteAddress);
   }
 
   /** Whether the client still waits for the response. */
@@ -111,8 +146,13 @@ export class Exchange {
     return this.#connection.isOpen;
   }
 
+  /**
+   * A path with a secret becomes its route. Does not depend on routing, which a request that is refused early never reaches, and
+   * also covers paths that only begin like one with a secret.
+   */
   get loggedPath(): string {
-    return this.#listener.loggedPath(this.path);
+    const hasSecret = (route: string) => this.path.startsWith(route.slice(0, -secretEnd.length));
+    return this.#listener.secretPaths.find(hasSecret) ?? this.path;
   }
 
   get query(): URLSearchParams {
@@ -129,22 +169,11 @@ export class Exchange {
     return isRead && acceptsHtml.test(this.header("accept") ?? "");
   }
 
-  /**
-   * Calls back rather than returning a promise: on the path of POST /plants, an await costs a tenth of the rate. `failed` is
-   * called in place of `done` if there is nothing left to respond.
-   */
-  readBody(done: (body: Uint8Array) => void, bytesMax?: number, failed?: () => void): void {
-    let late = false;
-    this.#connection.readBody(
-      (body) => {
-        // Its token may have been revoked while the body was arriving.
-        if (!late || this.#listener.isStillAdmitted(this)) done(body);
-        else failed?.();
-      },
-      bytesMax,
-      failed,
-    );
-    late = true;
+  /** Without a promise: on the path of POST /plants, an await costs a tenth of the rate. */
+  readBody(receiver: BodyReceiver, bytesMax?: number): void {
+    this.#receiver = receiver;
+    this.#connection.readBody(this, bytesMax);
+    this.#bodyIsLate = true;
   }
 
   /**
@@ -152,9 +181,26 @@ export class Exchange {
    * @throws BodyNotReceived whichever way the request ended, so that a handler can undo what it began.
    */
   body(bytesMax?: number): Promise<Uint8Array> {
-    return new Promise((resolve, reject) =>
-      this.readBody(resolve, bytesMax, () => reject(new BodyNotReceived())),
+    return new Promise((received, reject) =>
+      this.readBody({ received, notReceived: () => reject(new BodyNotReceived()) }, bytesMax),
     );
+  }
+
+  /** Called by the connection. */
+  bodyReceived(body: Buffer): void {
+    try {
+      // Its token may have been revoked while the body was arriving.
+      if (!this.#bodyIsLate || this.#isStillAdmitted()) this.#receiver?.received(body);
+      else this.#receiver?.notReceived?.();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Called by the connection. */
+  bodyNotReceived(fault: WireFault | undefined): void {
+    if (fault !== undefined) this.refuse(fault);
+    this.#receiver?.notReceived?.();
   }
 
   json(body: unknown, status = 200): void {
@@ -173,6 +219,52 @@ export class Exchange {
     this.#connection.closeAfterResponse();
   }
 
+  /** What arrived cannot be read. */
+  refuse({ kind, reason }: WireFault): void {
+    const messages = {
+      "not-http": `The request is not valid HTTP/1.1: ${reason}.`,
+      "head-too-large": reason,
+      "body-too-large": `The body is over the limit of ${reason} bytes.`,
+      "body-too-slow": `The body did not arrive within ${reason} s.`,
+    };
+    this.error(kind, messages[kind] || undefined);
+  }
+
+  /** The caller may not do this. */
+  deny(reason: Denied, scope: Scope): void {
+    if (reason === "store-unavailable" || reason === "issuer-unavailable") return this.error(reason);
+    const detail = {
+      "no-credentials": "",
+      "bad-credentials": ', error="invalid_token"',
+      "lacks-scope": `, error="insufficient_scope", scope="${scope}"`,
+    };
+    const message = reason === "lacks-scope" ? `The token lacks the scope ${scope}.` : undefined;
+    this.error(reason, message, { "WWW-Authenticate": `Bearer realm="plant-store"${detail[reason]}` });
+  }
+
+  /** Responds to what a handler threw. Never throws itself: that would end the process. */
+  fail(error: unknown): void {
+    try {
+      if (error instanceof BodyNotReceived) return;
+      if (error instanceof HttpError) return this.error(error.kind, error.message, error.headers);
+      if (error instanceof Refusal) return this.error(error.kind, error.message);
+      if (error instanceof StoreUnavailable)
+        return this.error("store-unavailable", "The store cannot be reached right now.");
+      // The failure may have left the connection in the middle of a request.
+      this.closeAfterResponse();
+      this.internalError(error);
+    } catch (failure) {
+      this.#listener.log.internalError(this, failure);
+      this.#connection.close();
+    }
+  }
+
+  /** The reason is for the log alone. */
+  internalError(reason: unknown): void {
+    this.#listener.log.internalError(this, reason);
+    this.error("internal-error");
+  }
+
   /** The message defaults to the catalogue's. */
   error(kind: ErrorKind, message = catalogue[kind].example, headers: Headers = noHeaders): void {
     const all = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
@@ -184,8 +276,8 @@ export class Exchange {
   errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: Headers): void {
     // Too late for another response: this one can only be marked as incomplete.
     if (this.#responded) return this.#stream?.abort();
-    if (this.outcome !== undefined) this.outcome = outcomeOf(kind);
-    this.#listener.onError(this, statusOf(kind), catalogue[kind].error);
+    this.outcome = outcomeOf(kind);
+    this.#listener.log.errorSent(this, statusOf(kind), catalogue[kind].error);
     this.#send(statusOf(kind), contentType, headers, body);
   }
 
@@ -211,9 +303,19 @@ export class Exchange {
     const head = this.#head(200, contentType, headers, chunked ? "Transfer-Encoding: chunked" : undefined);
     this.#responded = true;
     this.#stream = this.#listener.streams.start(this.#connection, chunked, isAllowed);
-    this.#listener.onSuccess?.(this, 200);
+    this.#listener.log.succeeded(this, 200);
     this.#connection.stream(head, this.#stream);
     return this.#stream;
+  }
+
+  /** If not, it has been denied. */
+  #isStillAdmitted(): boolean {
+    if (this.scope === undefined) return true;
+    const caller = this.#listener.gate.admit(this.header("authorization"), this.scope, Date.now());
+    if (typeof caller !== "string") return true;
+    // The provider's keys have changed since, and nobody waits for another verification here.
+    this.deny(caller === "unverified" ? "issuer-unavailable" : caller, this.scope);
+    return false;
   }
 
   #send(status: number, contentType: string, headers: Headers, body: string | Uint8Array): void {
@@ -222,7 +324,7 @@ export class Exchange {
     const isText = typeof body === "string";
     const bodyBytes = isText ? Buffer.byteLength(body) : body.length;
     const head = this.#head(status, contentType, headers, `Content-Length: ${bodyBytes}`);
-    if (status < 400) this.#listener.onSuccess?.(this, status);
+    if (status < 400) this.#listener.log.succeeded(this, status);
     // The head is ASCII, so it has as many bytes as characters.
     if (this.method === "HEAD") this.#connection.send(head, head.length);
     else if (isText) this.#connection.send(head + body, head.length + bodyBytes);
@@ -243,7 +345,8 @@ export class Exchange {
   /** Before the client can have the response, so that the metrics already include it. Returns the time. */
   #endDuration(): number {
     const nowMs = performance.now();
-    if (this.outcome !== undefined) this.#listener.onResponse?.(this.outcome, nowMs - this.startedMs);
+    // What is not a request has no duration.
+    if (this.head !== undefined) this.#listener.log.responded(this.outcome, nowMs - this.startedMs);
     return nowMs;
   }
 }

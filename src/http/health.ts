@@ -1,24 +1,16 @@
 import type { Intake } from "../plants/intake.ts";
-import type { Listener } from "./listener.ts";
-import type { Route } from "./route.ts";
-
-/** A listener that clients use. */
-export interface ServingListener extends Listener {
-  /** Where they reach it, without a trailing slash. */
-  readonly url: string;
-  /** Answers `readyz` with 503 from now on, and everything else as before. */
-  goUnready(): void;
-}
+import { type Route, route } from "./route.ts";
 
 /** Whether plants can be stored now. */
 export class Readiness {
-  readonly #intake: Pick<Intake, "ready">;
+  readonly #intake: Intake;
   #stopping = false;
 
-  constructor(intake: Pick<Intake, "ready">) {
+  constructor(intake: Intake) {
     this.#intake = intake;
   }
 
+  /** `readyz` answers 503 from now on, and everything else as before. */
   goUnready(): void {
     this.#stopping = true;
   }
@@ -29,25 +21,14 @@ export class Readiness {
   }
 }
 
-interface HealthParts {
-  readonly readiness: Readiness;
+export function healthRoutes(readiness: Readiness): readonly Route[] {
+  return [
+    // The process runs and responds; says nothing about the store.
+    route("GET", "/livez", "none", (exchange) => exchange.json({ status: "live" })),
+    route("GET", "/readyz", "none", async (exchange) => {
+      const status = await readiness.check();
+      if (status === "ready") exchange.json({ status });
+      else exchange.error(status);
+    }),
+  ];
 }
-
-/** The process runs and responds; says nothing about the store. */
-export const livez: Route<unknown> = {
-  method: "GET",
-  path: "/livez",
-  scope: "none",
-  handler: () => (exchange) => exchange.json({ status: "live" }),
-};
-
-export const readyz: Route<HealthParts> = {
-  method: "GET",
-  path: "/readyz",
-  scope: "none",
-  handler: (parts) => async (exchange) => {
-    const status = await parts.readiness.check();
-    if (status === "ready") exchange.json({ status });
-    else exchange.error(status);
-  },
-};

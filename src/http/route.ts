@@ -1,4 +1,4 @@
-import type { Caller } from "../access/gate.ts";
+import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -7,22 +7,128 @@ export type Handler = (exchange: Exchange, caller: Caller) => void | Promise<voi
 /** Handles a request from anyone. */
 export type OpenHandler = (exchange: Exchange) => void | Promise<void>;
 
-interface RouteBase {
+interface At {
   readonly method: "GET" | "POST";
   /** A name in braces matches one segment: `/api/plants/{id}`. */
   readonly path: string;
 }
+type ForCallers = At & { readonly scope: Scope; readonly handle: Handler };
+type ForAnyone = At & { readonly scope: "none"; readonly handle: OpenHandler };
 
 /** A route, declared once: the router, the 405s and the scope check come from it. */
-export type Route<Parts = unknown> =
-  | (RouteBase & { readonly scope: Scope; readonly handler: (parts: Parts) => Handler })
-  | (RouteBase & { readonly scope: "none"; readonly handler: (parts: Parts) => OpenHandler });
+export type Route = ForCallers | ForAnyone;
 
 export function route<Who extends Scope | "none">(
-  method: RouteBase["method"],
+  method: Route["method"],
   path: string,
   scope: Who,
   handle: Who extends "none" ? OpenHandler : Handler,
 ): Route {
-  return { method, path, scope, handler: () => handle } as Route;
+  return { method, path, scope, handle } as Route;
+}
+
+export interface RouterOptions {
+  /** All paths are under it; empty if there is none. */
+  readonly basePath: string;
+  /** Added to the message about a path that does not exist. */
+  readonly hint: string;
+  /** Where a browser that opens the base path is redirected; undefined if that is a route. */
+  readonly home?: string;
+  /** What a browser gets at a path that does not exist, in place of an Error body. */
+  readonly pageNotFound?: OpenHandler;
+}
+
+// By method. A Map, because a request may name any, even `constructor`, which every object has.
+type Methods = Map<string, Route>;
+
+/** Finds the route of a request and calls its handler. The order of checks: path, method, credentials. */
+export class Router {
+  readonly #gate: Gate;
+  readonly #options: RouterOptions;
+  readonly #exact = new Map<string, Methods>();
+  readonly #patterns: { readonly pattern: RegExp; readonly methods: Methods }[] = [];
+
+  constructor(routes: readonly Route[], gate: Gate, options: RouterOptions) {
+    this.#gate = gate;
+    this.#options = options;
+    for (const one of routes) this.#methodsAt(options.basePath + one.path).set(one.method, one);
+  }
+
+  /** If the handler is asynchronous, the promise rejects with what it throws. */
+  route(exchange: Exchange, path: string, method: string): void | Promise<void> {
+    const methods = this.#exact.get(path) ?? this.#match(exchange, path);
+    if (methods === undefined) return this.#noSuchPath(exchange, path);
+    const found = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
+    if (found === undefined) return noSuchMethod(exchange, path, method, [...methods.keys()]);
+    if (found.scope === "none") return found.handle(exchange);
+    const caller = this.#gate.admit(exchange.header("authorization"), found.scope, Date.now());
+    if (caller === "unverified") return this.#verify(exchange, found);
+    return this.#admit(exchange, found, caller);
+  }
+
+  #admit(exchange: Exchange, { scope, handle }: ForCallers, caller: Caller | Denied): void | Promise<void> {
+    if (typeof caller === "string") {
+      if (caller === "lacks-scope") exchange.caller = this.#gate.identify(exchange.header("authorization"));
+      return exchange.deny(caller, scope);
+    }
+    exchange.caller = caller;
+    exchange.scope = scope;
+    return handle(exchange, caller);
+  }
+
+  async #verify(exchange: Exchange, found: ForCallers): Promise<void> {
+    const authorization = exchange.header("authorization") ?? "";
+    const caller = await this.#gate.verify(authorization, found.scope, () => exchange.isOpen);
+    return this.#admit(exchange, found, caller);
+  }
+
+  #methodsAt(path: string): Methods {
+    if (!path.includes("{")) {
+      const methods = this.#exact.get(path) ?? new Map();
+      this.#exact.set(path, methods);
+      return methods;
+    }
+    const source = `^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "([^/]+)")}$`;
+    const known = this.#patterns.find(({ pattern }) => pattern.source === new RegExp(source).source);
+    if (known !== undefined) return known.methods;
+    const methods: Methods = new Map();
+    this.#patterns.push({ pattern: new RegExp(source), methods });
+    return methods;
+  }
+
+  #noSuchPath(exchange: Exchange, path: string): void | Promise<void> {
+    const { basePath, home, pageNotFound, hint } = this.#options;
+    const isRoot = path === `${basePath}/` || path === basePath;
+    // Not a route, so that everyone but a browser still gets 40401.
+    if (home !== undefined && isRoot && exchange.wantsPage) return exchange.redirect(basePath + home);
+    if (pageNotFound !== undefined && exchange.wantsPage) return pageNotFound(exchange);
+    exchange.error("no-such-path", `There is nothing at ${path.slice(0, 100)}. ${hint}`);
+  }
+
+  #match(exchange: Exchange, path: string): Methods | undefined {
+    for (const { pattern, methods } of this.#patterns) {
+      const match = pattern.exec(path);
+      if (match === null) continue;
+      const parameter = decode(match[1] ?? "");
+      if (parameter === undefined) return undefined;
+      exchange.parameter = parameter;
+      return methods;
+    }
+    return undefined;
+  }
+}
+
+function noSuchMethod(exchange: Exchange, path: string, method: string, methods: readonly string[]): void {
+  const allowed = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
+  const message = `${path.slice(0, 100)} does not support ${method.slice(0, 20)}; it supports ${allowed}.`;
+  exchange.error("no-such-method", message, { Allow: allowed });
+}
+
+/** Undefined if it is not percent-encoded UTF-8. */
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
 }

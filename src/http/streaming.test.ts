@@ -40,8 +40,7 @@ async function connected(pieces: number) {
         }
         stream.end();
       },
-      fault() {},
-      crash() {},
+      refuse() {},
     },
   );
   stack.defer(async () => void (await server.drain(0)));

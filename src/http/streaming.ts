@@ -1,11 +1,11 @@
-import type { ResponseConnection, StreamOwner } from "./wire/wire-handlers.ts";
+import type { Connection, StreamOwner } from "./wire/connection.ts";
 
 // A revoked token is refused within a second.
 const checkEveryMs = 250;
 
 /** A response that is sent piece by piece, for as long as its client reads and is allowed to. */
 export class StreamedResponse implements StreamOwner {
-  readonly #connection: ResponseConnection;
+  readonly #connection: Connection;
   readonly #chunked: boolean;
   readonly #isAllowed: () => boolean;
   readonly #onEnd: (stream: StreamedResponse) => void;
@@ -14,7 +14,7 @@ export class StreamedResponse implements StreamOwner {
 
   /** HTTP/1.0 has no chunks: there the end of the connection is the end of the body. */
   constructor(
-    connection: ResponseConnection,
+    connection: Connection,
     chunked: boolean,
     isAllowed: () => boolean,
     onEnd: (stream: StreamedResponse) => void,
@@ -83,7 +83,7 @@ export class OpenStreams {
   draining = false;
   #timer: NodeJS.Timeout | undefined;
 
-  start(connection: ResponseConnection, chunked: boolean, isAllowed: () => boolean): StreamedResponse {
+  start(connection: Connection, chunked: boolean, isAllowed: () => boolean): StreamedResponse {
     const stream = new StreamedResponse(connection, chunked, isAllowed, (ended) => this.#remove(ended));
     this.#streams.add(stream);
     this.#timer ??= setInterval(() => {

@@ -12,22 +12,23 @@ import { eventually, sendRaw, untilContinue } from "../../test/harness.ts";
 import { Gate } from "../access/gate.ts";
 import { JwtVerifier } from "../access/oidc/jwt-verifier.ts";
 import { digestOf } from "../access/secret.ts";
+import type { Intake } from "../plants/intake.ts";
 import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { createLog } from "../telemetry/log.ts";
-import { type ListenerOptions, startListener } from "./listener.ts";
-import type { Route } from "./route.ts";
+import type { Readiness } from "./health.ts";
+import { Listener } from "./listener.ts";
+import { route } from "./route.ts";
 
-const options: ListenerOptions = {
-  name: "public",
+const kind = { name: "public", inUseRemedy: "", basePath: "", hint: "" } as const;
+const listenerSettings = {
   host: "127.0.0.1",
   port: 0,
-  inUseRemedy: "",
-  basePath: "",
-  hint: "",
+  baseUrl: undefined,
+  hosts: undefined,
   bodyBytesMax: 1000,
   bodyTimeoutMs: 10_000,
-  logRequests: "none",
+  logRequests: "none" as const,
   corsOrigins: [],
   trustedProxies: [],
   tls: undefined,
@@ -35,19 +36,12 @@ const options: ListenerOptions = {
 };
 const settings = { issuer: "https://id.example.org", audience: "plants", clientId: undefined };
 const secret = "a-preset-token-of-my-own";
-const route: Route<undefined> = {
-  method: "GET",
-  path: "/",
-  scope: "operator",
-  handler: () => (exchange) => exchange.json("welcome"),
-};
-
-const upload: Route<undefined> = {
-  method: "POST",
-  path: "/",
-  scope: "operator",
-  handler: () => (exchange) => exchange.readBody(() => exchange.json("stored")),
-};
+const routes = [
+  route("GET", "/", "operator", (exchange) => exchange.json("welcome")),
+  route("POST", "/", "operator", (exchange) =>
+    exchange.readBody({ received: () => exchange.json("stored") }),
+  ),
+];
 
 const sockets: Socket[] = [];
 afterEach(() => {
@@ -72,7 +66,8 @@ function listen(verifier: JwtVerifier) {
   const gate = new Gate([{ ...preset, expiresAtMs: undefined }], verifier);
   const log = createLog({ level: "error", format: "json", colour: false, write() {} });
   const events = createEvents(log, new Counters(), Date.now);
-  return { gate, listener: startListener([route, upload], undefined, { gate, events }, options) };
+  const parts = { gate, events, intake: {} as Intake, readiness: {} as Readiness };
+  return { gate, listener: new Listener(routes, parts, kind, listenerSettings) };
 }
 
 function forgedJwt(): string {

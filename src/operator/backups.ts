@@ -2,7 +2,7 @@ import type { AuditTrail } from "../access/audit.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { requestIds } from "../http/request-fields.ts";
+import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Events } from "../telemetry/events.ts";
 import { recordAction } from "./audit.ts";

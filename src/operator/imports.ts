@@ -16,7 +16,7 @@ import { detectFormat, type FileFormat, fileFormats, rowReaderFor, withoutBom } 
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { requestIds } from "../http/request-fields.ts";
+import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
@@ -234,7 +234,7 @@ async function create(intake: Intake, plant: NewPlant, createdBy: string): Promi
   const deadlineMs = performance.now() + busyMsMax;
   for (;;) {
     const outcome = await new Promise<Outcome | Rejected>((resolve) =>
-      intake.create(plant, createdBy, resolve),
+      intake.create({ plant, createdBy, settle: resolve }),
     );
     if (typeof outcome !== "string") return outcome;
     if (outcome !== "too-busy" || performance.now() > deadlineMs) throw new HttpError(outcome);

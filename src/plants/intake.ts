@@ -1,22 +1,22 @@
-import type { NewPlant } from "./plant.ts";
 import { type Arrival, type Outcome, type PlantStore, type Result, StoreUnavailable } from "./plant-store.ts";
 
 /** Why an arrival was rejected without an outcome. A retry is always safe. */
 export type Rejected = "too-busy" | "store-unavailable" | "closing";
 
-export interface IntakeOptions {
-  readonly store: PlantStore;
-  /** How many arrivals may be pending, including those being written. */
-  readonly pendingMax: number;
-  /** Called for every batch that was stored. */
-  readonly onStored: (batch: StoredBatch) => void;
-  /** Called when a batch could not be stored but a later one may be; `onAvailable` when one was. */
-  readonly onUnavailable: (reason: Error) => void;
-  readonly onAvailable: () => void;
-  /** Called once, when it is not known whether a batch was stored: this process must exit and recover on restart. */
-  readonly onOutcomeUnknown: (reason: Error) => void;
-  /** Called when a plant's `settle` threw: an internal error, which concerns that plant's client alone. */
-  readonly onSettleFailed: (error: unknown) => void;
+/** A plant that waits for its outcome. */
+export interface PendingPlant extends Arrival {
+  /** Called once the outcome is durable, or immediately if the plant is rejected. */
+  settle(outcome: Outcome | Rejected): void;
+}
+
+/** What the intake reports in addition to the outcomes. */
+export interface IntakeEvents {
+  stored(batch: StoredBatch): void;
+  /** A batch could not be stored but a later one may be; `storeAvailable` once one was. */
+  storeUnavailable(reason: Error): void;
+  storeAvailable(): void;
+  /** A plant's `settle` threw: an internal error, which concerns that plant's client alone. */
+  settleFailed(error: unknown): void;
 }
 
 /** A batch that was stored, and how long that took. */
@@ -27,11 +27,12 @@ export interface StoredBatch {
   readonly tookMs: number;
 }
 
-/** Receives the outcome of a plant. */
-export type Settle = (outcome: Outcome | Rejected) => void;
-
-interface Waiting extends Arrival {
-  readonly settle: Settle;
+/** A batch on its way back from the store. */
+interface Answered {
+  readonly batch: readonly PendingPlant[];
+  /** Undefined if the store has rejected the batch. */
+  readonly outcomes: readonly Result[] | undefined;
+  readonly tookMs: number;
 }
 
 // Far above what arrives in one turn of the event loop, small enough not to delay the next batch.
@@ -43,10 +44,12 @@ const probeEveryMs = 500;
  * waits on a timer: an idle store commits one plant immediately, a busy one commits hundreds together.
  */
 export class Intake {
-  readonly #options: IntakeOptions;
-  readonly #drainsMax: number;
+  readonly #store: PlantStore;
+  readonly #pendingMax: number;
+  readonly #events: IntakeEvents;
   readonly #fullBatch: number;
-  #queue: Waiting[] = [];
+  readonly #failure = Promise.withResolvers<Error>();
+  #queue: PendingPlant[] = [];
   #pending = 0;
   #drains = 0;
   /** Drains scheduled for the end of the turn. */
@@ -57,20 +60,21 @@ export class Intake {
   #probing: Promise<void> | undefined;
   #emptied: (() => void) | undefined;
 
-  constructor(options: IntakeOptions) {
-    this.#options = options;
-    this.#drainsMax = options.store.batchesInFlightMax;
-    this.#fullBatch = Math.min(batchArrivalsMax, options.pendingMax);
+  /** `pendingMax` is how many plants may be pending, including those being written. */
+  constructor(store: PlantStore, pendingMax: number, events: IntakeEvents) {
+    this.#store = store;
+    this.#pendingMax = pendingMax;
+    this.#events = events;
+    this.#fullBatch = Math.min(batchArrivalsMax, pendingMax);
   }
 
-  /** Calls `settle` once the outcome is durable, or immediately if the plant is rejected. */
-  create(plant: NewPlant, createdBy: string, settle: Settle): void {
-    if (this.#pending >= this.#options.pendingMax) return this.#settle(settle, "too-busy");
-    if (this.#state === "closing") return this.#settle(settle, "closing");
-    if (this.#state === "outcome-unknown") return this.#settle(settle, "store-unavailable");
+  create(pending: PendingPlant): void {
+    if (this.#pending >= this.#pendingMax) return this.#settle(pending, "too-busy");
+    if (this.#state === "closing") return this.#settle(pending, "closing");
+    if (this.#state === "outcome-unknown") return this.#settle(pending, "store-unavailable");
     this.#pending++;
-    this.#queue.push({ plant, createdBy, settle });
-    if (this.#drains < this.#drainsMax) {
+    this.#queue.push(pending);
+    if (this.#drains < this.#store.batchesInFlightMax) {
       this.#drains++;
       this.#scheduled++;
       // After the events of this turn: whatever has already arrived on other connections joins the batch.
@@ -91,16 +95,16 @@ export class Intake {
    */
   async ready(): Promise<boolean> {
     const probeNeeded =
-      this.#state === "unavailable" || (this.#state === "open" && this.#options.store.canBecomeUnreachable);
+      this.#state === "unavailable" || (this.#state === "open" && this.#store.canBecomeUnreachable);
     if (probeNeeded && performance.now() - this.#probedAtMs >= probeEveryMs) {
       this.#probedAtMs = performance.now();
-      this.#probing = this.#options.store.probe().then(
+      this.#probing = this.#store.probe().then(
         () => this.#available(),
-        (reason) => this.#failed(reason),
+        (reason) => this.#storeFailed(reason),
       );
     }
     if (probeNeeded) await this.#probing;
-    return this.#state === "open" && !this.#options.store.isStalled;
+    return this.#state === "open" && !this.#store.isStalled;
   }
 
   /** How many plants are pending, including those being written. */
@@ -108,9 +112,19 @@ export class Intake {
     return this.#pending;
   }
 
+  /** Settles when it is not known whether a batch was stored: this process must exit and recover on restart. */
+  get failure(): Promise<Error> {
+    return this.#failure.promise;
+  }
+
+  /** Whether that has happened. */
+  get failed(): boolean {
+    return this.#state === "outcome-unknown";
+  }
+
   /** The store no longer knows what is durable: from now on every plant is rejected. */
   fail(reason: Error): void {
-    this.#failed(reason);
+    this.#storeFailed(reason);
   }
 
   /** Rejects what is still queued, which is always safe, and resolves once the batches in flight are settled. */
@@ -119,7 +133,7 @@ export class Intake {
     const waiting = this.#queue;
     this.#queue = [];
     this.#pending -= waiting.length;
-    for (const { settle } of waiting) this.#settle(settle, "closing");
+    for (const pending of waiting) this.#settle(pending, "closing");
     if (this.#pending === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#emptied = resolve;
@@ -133,85 +147,78 @@ export class Intake {
   }
 
   async #drain(): Promise<void> {
-    let settleLast: (() => void) | undefined;
-    while (this.#queue.length > 0 || settleLast !== undefined) {
-      const storing = this.#queue.length > 0 ? this.#store(this.#nextBatch()) : undefined;
+    let answered: Answered | undefined;
+    while (this.#queue.length > 0 || answered !== undefined) {
+      const storing = this.#queue.length > 0 ? this.#storeBatch(this.#nextBatch()) : undefined;
       // While the store makes this batch durable, the last one gets its responses.
-      settleLast?.();
-      settleLast = await storing;
+      if (answered !== undefined) this.#settleBatch(answered);
+      answered = await storing;
     }
     this.#drains--;
     if (this.#pending === 0) this.#emptied?.();
   }
 
-  #nextBatch(): Waiting[] {
+  #nextBatch(): PendingPlant[] {
     if (this.#queue.length > batchArrivalsMax) return this.#queue.splice(0, batchArrivalsMax);
     const batch = this.#queue;
     this.#queue = [];
     return batch;
   }
 
-  /** Returns the function that settles the batch. */
-  async #store(batch: readonly Waiting[]): Promise<() => void> {
-    if (this.#state === "outcome-unknown") return () => this.#reject(batch);
-    let outcomes: readonly Result[];
+  async #storeBatch(batch: readonly PendingPlant[]): Promise<Answered> {
+    const rejected = { batch, outcomes: undefined, tookMs: 0 };
+    if (this.#state === "outcome-unknown") return rejected;
     const startedMs = performance.now();
     try {
-      outcomes = await this.#options.store.create(batch, Date.now());
+      const outcomes = await this.#store.create(batch, Date.now());
+      this.#available();
+      this.#probedAtMs = performance.now();
+      return { batch, outcomes, tookMs: this.#probedAtMs - startedMs };
     } catch (reason) {
-      this.#failed(reason);
-      return () => this.#reject(batch);
+      this.#storeFailed(reason);
+      return rejected;
     }
-    this.#available();
-    const storedMs = performance.now();
-    this.#probedAtMs = storedMs;
-    return () => this.#settleBatch(batch, outcomes, storedMs - startedMs);
   }
 
-  #settleBatch(batch: readonly Waiting[], outcomes: readonly Result[], tookMs: number): void {
+  #settleBatch({ batch, outcomes, tookMs }: Answered): void {
     // Before they are settled: a response can cause the next plant to arrive immediately, and there must be room for it.
     this.#pending -= batch.length;
     let created = 0;
     let replayed = 0;
     for (let index = 0; index < batch.length; index++) {
-      const outcome = outcomes[index] ?? "store-unavailable";
+      const outcome = outcomes?.[index] ?? "store-unavailable";
       if (typeof outcome !== "string" && outcome.kind === "created") created++;
       else if (typeof outcome !== "string" && outcome.kind === "replayed") replayed++;
-      this.#settle((batch[index] as Waiting).settle, outcome);
+      this.#settle(batch[index] as PendingPlant, outcome);
     }
-    this.#options.onStored({ created, replayed, plants: batch.length, tookMs });
+    if (outcomes !== undefined) this.#events.stored({ created, replayed, plants: batch.length, tookMs });
   }
 
-  #reject(batch: readonly Waiting[]): void {
-    this.#pending -= batch.length;
-    for (const { settle } of batch) this.#settle(settle, "store-unavailable");
-  }
-
-  // One client's callback that throws must not keep its neighbours in the batch from being answered.
-  #settle(settle: Settle, outcome: Outcome | Rejected): void {
+  // One plant whose response throws must not keep its neighbours in the batch from being answered.
+  #settle(pending: PendingPlant, outcome: Outcome | Rejected): void {
     try {
-      settle(outcome);
+      pending.settle(outcome);
     } catch (error) {
-      this.#options.onSettleFailed(error);
+      this.#events.settleFailed(error);
     }
   }
 
   #available(): void {
     if (this.#state !== "unavailable") return;
     this.#state = "open";
-    this.#options.onAvailable();
+    this.#events.storeAvailable();
   }
 
   // Only StoreUnavailable is known to be harmless; after any other error the outcome is unknown.
-  #failed(reason: unknown): void {
+  #storeFailed(reason: unknown): void {
     const error = reason instanceof Error ? reason : new Error(String(reason));
     if (error instanceof StoreUnavailable) {
       if (this.#state !== "open") return;
       this.#state = "unavailable";
-      this.#options.onUnavailable(error);
+      this.#events.storeUnavailable(error);
     } else if (this.#state !== "outcome-unknown") {
       this.#state = "outcome-unknown";
-      this.#options.onOutcomeUnknown(error);
+      this.#failure.resolve(error);
     }
   }
 }

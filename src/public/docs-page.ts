@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { catalogue, type ErrorKind, publicKinds, statusOf } from "../http/error-catalogue.ts";
 import { reasonPhrases } from "../http/exchange.ts";
-import type { Route } from "../http/route.ts";
+import { type Route, route } from "../http/route.ts";
 import style from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
 import script from "./docs/try-it.browser.js" with { type: "text" };
@@ -22,22 +22,18 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
+export const docsPath = "/docs";
 const kindsByStatus = Map.groupBy(publicKinds, statusOf);
 
 /** A page to read about the service and to try it, complete in one response. Made on the first request. */
-export const docsPage: Route<{ readonly url: () => string }> = {
-  method: "GET",
-  path: "/docs",
-  scope: "none",
-  handler({ url }) {
-    let html: string | undefined;
-    return (exchange) => {
-      html ??= page(url());
-      const headers = { "Content-Security-Policy": policy, "Referrer-Policy": "no-referrer" };
-      exchange.respond("text/html; charset=utf-8", html, headers);
-    };
-  },
-};
+export function docsRoute(url: () => string): Route {
+  let html: string | undefined;
+  return route("GET", docsPath, "none", (exchange) => {
+    html ??= page(url());
+    const headers = { "Content-Security-Policy": policy, "Referrer-Policy": "no-referrer" };
+    exchange.respond("text/html; charset=utf-8", html, headers);
+  });
+}
 
 function page(url: string): string {
   const parts: Record<string, string> = {

@@ -42,11 +42,11 @@ export async function openServiceStore(
   const { database } = setting;
   if (!isDatabaseUrl(database)) return new SqliteStore(database, events, setting.drainTimeoutMs);
   const waiting = Promise.withResolvers<void>();
-  const onWaiting = (reason: string): void => {
-    events.onWaiting(reason);
+  const databaseUnavailable = (reason: string): void => {
+    events.databaseUnavailable(reason);
     waiting.resolve();
   };
-  const store = PostgresStore.start(database, setting, { ...events, onWaiting });
+  const store = PostgresStore.start(database, setting, { ...events, databaseUnavailable });
   try {
     await Promise.race([store.opened, waiting.promise, sleep(openMsMax, undefined, { ref: false })]);
   } catch (error) {
@@ -92,19 +92,42 @@ export async function openTokens(
   return { tokens: file.tokens, [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
 }
 
-/** Starts what needs the store, and retries while the server is unreachable. */
+/** What was started, or the promise of it while the server is unreachable. */
+export interface Started<Result> {
+  readonly result: Result | undefined;
+  readonly later: Promise<Result> | undefined;
+}
+
+/** Starts what needs the store: now or, if its server is unreachable, as soon as it is reachable. */
 export async function startOnceOpen<Result>(
-  opened: Promise<void>,
+  store: Store,
   start: () => Promise<Result>,
+  events: OpeningEvents,
   signal: AbortSignal,
-): Promise<Result> {
-  await opened;
-  for (;;) {
-    try {
-      return await start();
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
-      await sleep(retryAfterMs, undefined, { signal });
-    }
+): Promise<Started<Result>> {
+  try {
+    if (store.opened === undefined) return { result: await start(), later: undefined };
+  } catch (error) {
+    if (!isUnreachable(store, error)) throw error;
+    events.databaseUnavailable(error.message);
   }
+  const retry = async (): Promise<Result> => {
+    for (;;) {
+      try {
+        await store.opened;
+        const result = await start();
+        events.databaseOpened();
+        return result;
+      } catch (error) {
+        if (!isUnreachable(store, error)) throw error;
+        await sleep(retryAfterMs, undefined, { signal });
+      }
+    }
+  };
+  return { result: undefined, later: retry() };
+}
+
+/** Whether waiting may help: only a server can become reachable again. */
+export function isUnreachable(store: Store, error: unknown): error is StoreUnavailable {
+  return store.plants.canBecomeUnreachable && error instanceof StoreUnavailable;
 }

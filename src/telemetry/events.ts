@@ -37,6 +37,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
   ) as Record<RequestOutcome, Histogram>;
   const commits = counters.histogram("commit");
   const batchPlants = counters.histogram("batch-plants");
+  let unavailableReason = "";
   const fsyncs = { wal: counters.histogram("fsync:wal"), data: counters.histogram("fsync:data") };
 
   return {
@@ -77,6 +78,10 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     /** The fields identify the request, if there is one. */
     internalError(fields: () => Fields, error: unknown) {
       if (mayLogFailure()) log.error("internal error", { ...fields(), ...exceptionFields(error) });
+    },
+    /** The response to a stored plant could not be made. */
+    settleFailed(error: unknown) {
+      if (mayLogFailure()) log.error("internal error", exceptionFields(error));
     },
     storeUnavailable: (reason: Error) =>
       log.error("store unavailable, retrying", { "exception.message": reason.message }),
@@ -137,8 +142,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "plant_store.figure": figure,
         "exception.message": String(reason),
       }),
-    databaseUnavailable: (reason: string) =>
-      log.error("database unavailable, retrying", { "exception.message": reason }),
+    /** Called for every attempt; each reason is logged once. */
+    databaseUnavailable(reason: string) {
+      if (reason !== unavailableReason)
+        log.error("database unavailable, retrying", { "exception.message": reason });
+      unavailableReason = reason;
+    },
     databaseOpened: () => log.info("database opened"),
     databaseWarning: (warning: string) => log.warn(warning),
     connectionLimitReached(closed: "longest-idle" | "newest") {

@@ -1,6 +1,4 @@
-import { parseTrailer } from "./fields.ts";
-import type { Head } from "./head.ts";
-import { NotHttp } from "./not-http.ts";
+import { parseTrailer, WireFault } from "./fields.ts";
 
 // A size, and extensions without what RFC 9112 calls bad whitespace: `;name`, `;name=value` or `;name="value"`.
 const sizeLine =
@@ -10,13 +8,20 @@ const lineBytesMax = 1024;
 const framingBytesMin = 8192;
 const framingBytesPerByte = 16;
 
-/** A complete body, or why there will be none. */
-export type Body = Buffer | "body-too-large" | NotHttp;
+/** A complete body, and what arrived after it. */
+export interface Received {
+  readonly body: Buffer;
+  readonly rest: Buffer;
+}
 
 /** A body as it arrives in pieces. */
 export interface ArrivingBody {
   /** Adds what has arrived. Returns the body and what follows it once it is complete, undefined until then. */
-  push(arrived: Buffer): { body: Buffer; rest: Buffer } | "body-too-large" | NotHttp | undefined;
+  push(arrived: Buffer): Received | WireFault | undefined;
+}
+
+export function bodyTooLarge(bytesMax: number): WireFault {
+  return new WireFault(String(bytesMax), "body-too-large");
 }
 
 /** Copies bytes into one buffer, so that no part keeps alive the larger one that it arrived in. */
@@ -47,20 +52,12 @@ export class SizedBody implements ArrivingBody {
     this.#left = length;
   }
 
-  push(arrived: Buffer): { body: Buffer; rest: Buffer } | undefined {
+  push(arrived: Buffer): Received | undefined {
     const part = arrived.subarray(0, this.#left);
     this.#buffer.add(part);
     this.#left -= part.length;
     return this.#left > 0 ? undefined : { body: this.#buffer.contents, rest: arrived.subarray(part.length) };
   }
-}
-
-/** Whether a body that no one reads can be skipped: its length is known and within the limit, and the client sends it. */
-export function isSkippable(
-  { contentLength = Number.POSITIVE_INFINITY, expectsContinue }: Head,
-  bytesMax: number,
-): boolean {
-  return contentLength <= bytesMax && !expectsContinue;
 }
 
 /** Skips a body that no one reads. */
@@ -71,7 +68,7 @@ export class SkippedBody implements ArrivingBody {
     this.#left = length;
   }
 
-  push(arrived: Buffer): { body: Buffer; rest: Buffer } | undefined {
+  push(arrived: Buffer): Received | undefined {
     const skipped = Math.min(arrived.length, this.#left);
     this.#left -= skipped;
     return this.#left > 0 ? undefined : { body: arrived.subarray(0, 0), rest: arrived.subarray(skipped) };
@@ -92,7 +89,7 @@ export class ChunkedBody implements ArrivingBody {
     this.#bytesMax = bytesMax;
   }
 
-  push(arrived: Buffer): { body: Buffer; rest: Buffer } | "body-too-large" | NotHttp | undefined {
+  push(arrived: Buffer): Received | WireFault | undefined {
     this.#pending = this.#pending.length === 0 ? arrived : Buffer.concat([this.#pending, arrived]);
     for (;;) {
       if (this.#state === "data") {
@@ -112,30 +109,30 @@ export class ChunkedBody implements ArrivingBody {
     }
   }
 
-  #parseLine(line: string): "body-too-large" | NotHttp | undefined {
+  #parseLine(line: string): WireFault | undefined {
     if (this.#state === "trailers") return parseTrailer(line);
     if (this.#state === "data-end") {
       this.#state = "size";
-      return line === "" ? undefined : new NotHttp("a chunk is longer than its size");
+      return line === "" ? undefined : new WireFault("a chunk is longer than its size");
     }
     const size = sizeLine.exec(line)?.[1];
-    if (size === undefined) return new NotHttp("a chunk does not start with its size");
+    if (size === undefined) return new WireFault("a chunk does not start with its size");
     this.#left = Number.parseInt(size, 16);
     this.#bytes += this.#left;
     this.#state = this.#left === 0 ? "trailers" : "data";
-    return this.#bytes > this.#bytesMax ? "body-too-large" : undefined;
+    return this.#bytes > this.#bytesMax ? bodyTooLarge(this.#bytesMax) : undefined;
   }
 
-  #line(): string | NotHttp | undefined {
+  #line(): string | WireFault | undefined {
     const end = this.#pending.indexOf("\r\n");
     // The same line is too long whether its end has arrived with it or not.
     if (end > lineBytesMax || (end < 0 && this.#pending.length >= lineBytesMax + 2)) {
-      return new NotHttp("a line of the chunked body is too long");
+      return new WireFault("a line of the chunked body is too long");
     }
     if (end < 0) return undefined;
     this.#framingBytes += end + 2;
     if (this.#framingBytes > framingBytesMin + framingBytesPerByte * this.#bytes) {
-      return new NotHttp("the chunked body has too much framing");
+      return new WireFault("the chunked body has too much framing");
     }
     const line = this.#pending.toString("latin1", 0, end);
     this.#pending = this.#pending.subarray(end + 2);

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import type { Socket } from "bun";
-import { connectionBudget } from "./connection-limit.ts";
-import { WireServer } from "./wire-server.ts";
+import { connectionBudget, WireServer } from "./wire-server.ts";
 
 test("a reserve of file descriptors is left, however few there are, and operators have a share of the rest", () => {
   expect(connectionBudget(1024)).toEqual({ publicMax: 721, operatorMax: 103 });
@@ -14,7 +13,7 @@ test("a reserve of file descriptors is left, however few there are, and operator
 });
 
 test.skipIf(process.platform === "win32")("the limit is the process's own", () => {
-  const module = new URL("./connection-limit.ts", import.meta.url).pathname;
+  const module = new URL("./wire-server.ts", import.meta.url).pathname;
   const script = `import { connectionBudget } from ${JSON.stringify(module)}; console.log(connectionBudget().publicMax);`;
   const { stdout } = spawnSync("sh", ["-c", 'ulimit -n 600; exec "$0" -e "$1"', process.execPath, script], {
     encoding: "utf8",
@@ -41,8 +40,7 @@ test("past the limit the longest idle connection is closed, never one whose requ
         // Anything else is never answered.
         if (path === "/answer") connection.send(text, text.length);
       },
-      fault() {},
-      crash() {},
+      refuse() {},
     },
   );
   const sockets: Socket[] = [];
@@ -109,8 +107,7 @@ test("past the limit a connection whose client does not read its response counts
         connection.send(text, text.length);
         if (path === "/long") begun++;
       },
-      fault() {},
-      crash() {},
+      refuse() {},
     },
   );
   let begun = 0;

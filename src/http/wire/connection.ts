@@ -1,18 +1,37 @@
 import type { Socket } from "bun";
-import { type Body, ChunkedBody, isSkippable, SizedBody, SkippedBody } from "./body.ts";
-import { canonicalAddress } from "./canonical-address.ts";
+import { type ArrivingBody, bodyTooLarge, ChunkedBody, SizedBody, SkippedBody } from "./body.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
+import { WireFault } from "./fields.ts";
 import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
-import { NotHttp } from "./not-http.ts";
-import { Outgoing, type Written } from "./outgoing.ts";
-import type {
-  ResponseConnection,
-  StreamOwner,
-  WireFault,
-  WireHandlers,
-  WireLimits,
-} from "./wire-handlers.ts";
+
+/** Who answers the requests of a connection. */
+export interface RequestHandler {
+  /** Must respond sooner or later, and must not throw. */
+  handle(connection: Connection, head: Head): void;
+  /** What arrived is no request. Must respond immediately; the connection closes after the response. */
+  refuse(connection: Connection, fault: WireFault): void;
+}
+
+/** Who reads the body of a request. Exactly one of the two is called, once; neither may throw. */
+export interface BodyReader {
+  bodyReceived(body: Buffer): void;
+  /** Without a fault, the client has gone away. With one it gets a response, after which the connection closes. */
+  bodyNotReceived(fault: WireFault | undefined): void;
+}
+
+/** Who sends a response piece by piece. */
+export interface StreamOwner {
+  /** Everything written so far has been sent. */
+  drained(): void;
+  /** The connection is closed, by whichever side. */
+  closed(): void;
+}
+
+export interface WireLimits {
+  readonly bodyBytesMax: number;
+  readonly bodyTimeoutMs: number;
+}
 
 // Bytes of further requests that a client may pipeline while one is being handled.
 const pipelinedBytesMax = 64 * 1024;
@@ -20,17 +39,19 @@ const pipelinedBytesMax = 64 * 1024;
 const requestsPerTurn = 64;
 // A client that reads fewer bytes of a response than this before `writing` expires is disconnected.
 const bytesReadMin = 256 * 1024;
+const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /**
  * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. Each state has its
  * deadline, and the server's sweep ends what has outlived it.
  */
-export class Connection implements ResponseConnection {
+export class Connection {
   readonly #socket: Socket<Connection>;
-  readonly #handlers: WireHandlers;
+  readonly #handler: RequestHandler;
   readonly #limits: WireLimits;
   readonly state: ConnectionState;
-  readonly peerAddress: string;
+  /** Of the peer, as the socket has it. */
+  readonly remoteAddress: string;
   readonly #incoming: Incoming;
   readonly #outgoing: Outgoing;
   #head: Head | undefined;
@@ -40,64 +61,69 @@ export class Connection implements ResponseConnection {
   #peerEnded = false;
   #ended = false;
   #bodyUnread = false;
-  /** Of a body that is still to arrive. */
-  #bodyFailed: (() => void) | undefined;
+  /** The body that is still to arrive, and who reads it; no one, if it is skipped. */
+  #body: ArrivingBody | undefined;
+  #reader: BodyReader | undefined;
   #stream: StreamOwner | undefined;
   #acceptedBefore = 0;
 
-  constructor(socket: Socket<Connection>, handlers: WireHandlers, limits: WireLimits, clock: CoarseClock) {
+  constructor(socket: Socket<Connection>, handler: RequestHandler, limits: WireLimits, clock: CoarseClock) {
     this.#socket = socket;
     // Read now: a socket that its client has reset has none.
-    this.peerAddress = canonicalAddress(socket.remoteAddress ?? "");
+    this.remoteAddress = socket.remoteAddress ?? "";
     this.#incoming = new Incoming(socket);
     this.#outgoing = new Outgoing(socket);
-    this.#handlers = handlers;
+    this.#handler = handler;
     this.#limits = limits;
     this.state = new ConnectionState(limits.bodyTimeoutMs, clock);
   }
 
+  /** Whether a response can still be sent. */
   get isOpen(): boolean {
     return this.state.now !== "closed";
   }
 
+  /** The connection closes after the current response. */
   get closing(): boolean {
     if (this.#lastResponse || (this.#draining && this.#incoming.length === 0)) return true;
     if (this.#head?.keepAlive !== true) return true;
-    return this.#bodyUnread && !isSkippable(this.#head, this.#limits.bodyBytesMax);
+    if (!this.#bodyUnread) return false;
+    // A body that no one reads is skipped if its length is known and within the limit, and the client sends it.
+    const { contentLength = Number.POSITIVE_INFINITY, expectsContinue } = this.#head;
+    return contentLength > this.#limits.bodyBytesMax || expectsContinue;
   }
 
   receive(bytes: Buffer): void {
     if (this.state.now === "lingering" || this.state.now === "closed") return;
-    this.#incoming.push(bytes);
+    if (this.#body === undefined) this.#incoming.push(bytes);
+    else this.#pushBody(this.#body, bytes);
     if (this.state.expectsHead) this.#advance();
     if (this.#incoming.length > pipelinedBytesMax) this.#incoming.pause();
   }
 
-  readBody(
-    done: (body: Buffer) => void,
-    bytesMax = this.#limits.bodyBytesMax,
-    failed: (() => void) | undefined = undefined,
-  ): void {
+  /** Reads the body of the current request. `bytesMax` is for a route with its own limit. */
+  readBody(reader: BodyReader, bytesMax = this.#limits.bodyBytesMax): void {
     const head = this.#head;
     this.#bodyUnread = false;
-    if (head === undefined || this.state.now !== "handling") return failed?.();
+    if (head === undefined || this.state.now !== "handling") return reader.bodyNotReceived(undefined);
     const length = head.contentLength ?? 0;
     if (!head.chunked && length <= bytesMax && this.#incoming.length >= length)
-      return done(this.#incoming.take(length));
-    this.#bodyFailed = failed;
-    if (length > bytesMax) return this.#fail("body-too-large", String(bytesMax));
+      return reader.bodyReceived(this.#incoming.take(length));
+    this.#reader = reader;
+    if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax));
     if (head.expectsContinue && !this.#outgoing.writeContinue()) return void this.#socket.terminate();
     this.state.enter("body");
-    const arriving = head.chunked ? new ChunkedBody(bytesMax) : new SizedBody(length);
-    this.#incoming.readBody(arriving, (body) => this.#bodyEnded(body, bytesMax, done));
+    this.#awaitBody(head.chunked ? new ChunkedBody(bytesMax) : new SizedBody(length));
   }
 
+  /** Sends the whole response to the current request; `bytes` is its length. */
   send(data: string | Buffer, bytes: number): void {
     if (this.state.now === "closed") return;
     this.#lastResponse = this.closing;
     this.#written(this.#outgoing.write(data, bytes));
   }
 
+  /** Starts a response that is sent piece by piece, by `write`, until `finish`. */
   stream(head: string, owner: StreamOwner): void {
     if (this.state.now === "closed") return owner.closed();
     this.#lastResponse = this.closing;
@@ -106,6 +132,7 @@ export class Connection implements ResponseConnection {
     this.write(Buffer.from(head));
   }
 
+  /** False if the next piece should wait for the owner's `drained`. */
   write(piece: Buffer): boolean {
     if (this.#stream === undefined) return false;
     const written = this.#outgoing.write(piece, piece.length);
@@ -133,12 +160,14 @@ export class Connection implements ResponseConnection {
   closed(): void {
     this.state.enter("closed");
     this.#incoming.clear();
-    this.#endBody()?.();
+    this.#body = undefined;
+    this.#takeReader()?.bodyNotReceived(undefined);
     const stream = this.#stream;
     this.#stream = undefined;
     stream?.closed();
   }
 
+  /** Nothing more is handled on this connection once the current request has its response. */
   closeAfterResponse(): void {
     this.#lastResponse = true;
   }
@@ -160,7 +189,8 @@ export class Connection implements ResponseConnection {
   /** Ends what has outlived its deadline. */
   sweep(): void {
     if (!this.state.expired) return;
-    if (this.state.now === "body") this.#fail("body-too-slow", "");
+    if (this.state.now === "body")
+      this.#fail(new WireFault(String(this.#limits.bodyTimeoutMs / 1000), "body-too-slow"));
     else this.close();
   }
 
@@ -189,46 +219,50 @@ export class Connection implements ResponseConnection {
       if (this.state.now === "idle" && this.#incoming.startsRequest) this.state.enter("head");
       return false;
     }
-    if (head instanceof NotHttp) {
-      this.#fail(head.fault, head.reason);
+    if (head instanceof WireFault) {
+      this.#fail(head);
       return false;
     }
     this.#head = head;
     this.state.enter("handling");
     this.#bodyUnread = head.chunked || (head.contentLength ?? 0) > 0;
-    try {
-      this.#handlers.handle(this, head);
-    } catch (error) {
-      this.#handlers.crash(this, error, head);
-    }
+    this.#handler.handle(this, head);
     return true;
   }
 
-  #bodyEnded(body: Body, bytesMax: number, done: (body: Buffer) => void): void {
-    if (body instanceof NotHttp) return this.#fail(body.fault, body.reason);
-    if (typeof body === "string") return this.#fail(body, String(bytesMax));
+  // What arrives from now on is this body, until it is complete.
+  #awaitBody(body: ArrivingBody): void {
+    const bytes = this.#incoming.take();
+    this.#body = body;
+    if (bytes.length > 0) this.#pushBody(body, bytes);
+    // Much of it may have arrived before anyone asked for it.
+    if (this.#body === body) this.#incoming.resume();
+  }
+
+  #pushBody(body: ArrivingBody, bytes: Buffer): void {
+    const received = body.push(bytes);
+    if (received === undefined) return;
+    this.#body = undefined;
+    if (received instanceof WireFault) return this.#fail(received);
+    this.#incoming.put(received.rest);
+    const reader = this.#takeReader();
+    if (reader === undefined) return this.#becomeIdle();
     this.state.enter("handling");
-    this.#endBody();
-    try {
-      done(body);
-    } catch (error) {
-      if (this.#head !== undefined) this.#handlers.crash(this, error, this.#head);
-    }
+    reader.bodyReceived(received.body);
   }
 
-  #fail(fault: WireFault, reason: string): void {
-    const head = this.state.now === "handling" || this.state.now === "body" ? this.#head : undefined;
-    this.#incoming.abandonBody();
+  #fail(fault: WireFault): void {
+    this.#body = undefined;
     this.#lastResponse = true;
-    this.#handlers.fault(this, fault, reason, head);
-    this.#endBody()?.();
+    const reader = this.#takeReader();
+    if (reader === undefined) this.#handler.refuse(this, fault);
+    else reader.bodyNotReceived(fault);
   }
 
-  // Returns what to call if the body has not arrived.
-  #endBody(): (() => void) | undefined {
-    const failed = this.#bodyFailed;
-    this.#bodyFailed = undefined;
-    return failed;
+  #takeReader(): BodyReader | undefined {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    return reader;
   }
 
   #written(written: Written): void {
@@ -271,6 +305,63 @@ export class Connection implements ResponseConnection {
     this.#bodyUnread = false;
     this.state.enter("skipping-body");
     this.#incoming.resume();
-    this.#incoming.readBody(new SkippedBody(length), () => this.#becomeIdle());
+    this.#awaitBody(new SkippedBody(length));
+  }
+}
+
+/** `waiting`: the client has to read first. `reset`: it has gone away. */
+type Written = "all" | "waiting" | "reset";
+
+/** Bytes for the client. What the socket does not accept yet is held here. */
+class Outgoing {
+  readonly #socket: Pick<Socket, "write">;
+  #unsent: Buffer | undefined;
+  #acceptedBytes = 0;
+
+  constructor(socket: Pick<Socket, "write">) {
+    this.#socket = socket;
+  }
+
+  get unsentBytes(): number {
+    return this.#unsent?.length ?? 0;
+  }
+
+  /** How many waiting bytes the socket has accepted since: how much the client has read. */
+  get acceptedBytes(): number {
+    return this.#acceptedBytes;
+  }
+
+  /** `bytes` is the length of the data in bytes. */
+  write(data: string | Buffer, bytes: number): Written {
+    if (this.#unsent !== undefined) {
+      this.#unsent = Buffer.concat([this.#unsent, Buffer.from(data as string)]);
+      return "waiting";
+    }
+    const written = this.#socket.write(data);
+    if (written === bytes) return "all";
+    // 0 if the client does not read. Negative if it has reset the connection; no event may follow.
+    if (written < 0) return "reset";
+    this.#unsent = Buffer.from(data as string).subarray(written);
+    return "waiting";
+  }
+
+  /** False if part of it was written, which would corrupt the next response; writing none of it is harmless. */
+  writeContinue(): boolean {
+    const written = this.#socket.write(continueResponse);
+    return written <= 0 || written === continueResponse.length;
+  }
+
+  /** Sends more of what is unsent. */
+  flush(): Written {
+    if (this.#unsent === undefined) return "all";
+    const written = this.#socket.write(this.#unsent);
+    if (written < 0) return "reset";
+    this.#acceptedBytes += written;
+    if (written < this.#unsent.length) {
+      this.#unsent = this.#unsent.subarray(written);
+      return "waiting";
+    }
+    this.#unsent = undefined;
+    return "all";
   }
 }

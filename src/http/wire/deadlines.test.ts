@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Socket } from "bun";
-import type { ResponseConnection } from "./wire-handlers.ts";
+import type { Connection } from "./connection.ts";
 import { type TlsMaterial, WireServer } from "./wire-server.ts";
 
 // The server's own clock is set forward here, so that its real limits are seen without waiting for them.
@@ -26,8 +26,7 @@ const server = (tls: TlsMaterial | undefined) =>
     },
     {
       handle: (connection, { path }) => answer(connection, path === "/huge" ? huge : "ok"),
-      fault,
-      crash: fault,
+      refuse: fault,
     },
   );
 const started: AsyncDisposableStack[] = [];
@@ -35,12 +34,12 @@ afterEach(async () => {
   for (const stack of started.splice(0)) await stack.disposeAsync();
 });
 
-function answer(connection: ResponseConnection, body: string): void {
+function answer(connection: Connection, body: string): void {
   const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   connection.send(text, text.length);
 }
 
-function fault(connection: ResponseConnection): void {
+function fault(connection: Connection): void {
   answer(connection, "fault");
 }
 

@@ -1,6 +1,5 @@
 import { afterEach, expect, spyOn, test } from "bun:test";
 import { Connection } from "./connection.ts";
-import type { ResponseConnection } from "./wire-handlers.ts";
 import { WireServer } from "./wire-server.ts";
 
 const request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -11,10 +10,10 @@ afterEach(async () => {
 });
 
 test("a request that arrives during a stream that said close is not handled", async () => {
-  const handled: ResponseConnection[] = [];
+  const handled: Connection[] = [];
   const server = new WireServer(
     { host: "127.0.0.1", port: 0, connectionsMax: 10, bodyBytesMax: 1000, bodyTimeoutMs: 5000 },
-    { handle: (connection) => void handled.push(connection), fault() {}, crash() {} },
+    { handle: (connection) => void handled.push(connection), refuse() {} },
   );
   stack.defer(async () => void (await server.drain(0)));
   using received = spyOn(Connection.prototype, "receive");

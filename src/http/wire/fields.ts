@@ -1,5 +1,3 @@
-import { NotHttp } from "./not-http.ts";
-
 const headerCountMax = 100;
 const colon = 0x3a;
 const carriageReturn = 0x0d;
@@ -13,6 +11,20 @@ const framingBits = framingNames.reduce((all, name) => all | bits[name], 0);
 const isTokenByte = tableOf(/[!#$%&'*+.^_`|~0-9A-Za-z-]/);
 // Spaces, tabs, visible characters and bytes above ASCII. No CR, LF or NUL: those are how requests are smuggled.
 const isValueByte = tableOf(/[\t\x20-\x7e\x80-\xff]/);
+
+/** Why a request cannot be read. */
+export type WireFaultKind = "not-http" | "head-too-large" | "body-too-large" | "body-too-slow";
+
+/** What is wrong with what arrived, in words for the sender. */
+export class WireFault {
+  readonly reason: string;
+  readonly kind: WireFaultKind;
+
+  constructor(reason: string, kind: WireFaultKind = "not-http") {
+    this.reason = reason;
+    this.kind = kind;
+  }
+}
 
 /**
  * The header lines of a head, found in one pass. Most headers are never asked for, so a name or a value becomes a string of its
@@ -53,25 +65,30 @@ export class Fields {
  * Parses the lines of a text from a position to its end, which has no empty line. The bytes are the same text, from an offset on,
  * followed by CR LF: reading bytes costs half as much as reading characters, and the CR ends every search.
  */
-export function parseFields(text: string, from: number, bytes: Uint8Array, offset: number): Fields | NotHttp {
+export function parseFields(
+  text: string,
+  from: number,
+  bytes: Uint8Array,
+  offset: number,
+): Fields | WireFault {
   const positions: number[] = [];
   let present = 0;
   for (let start = from, count = 1; start <= text.length; count++) {
     if (count > headerCountMax)
-      return new NotHttp(`There are more than ${headerCountMax} headers.`, "head-too-large");
+      return new WireFault(`There are more than ${headerCountMax} headers.`, "head-too-large");
     let at = offset + start;
     while (isTokenByte[bytes[at] as number] === 1) at++;
     const nameEnd = at - offset;
-    if (nameEnd === start || bytes[at] !== colon) return new NotHttp("a header is not NAME: VALUE");
+    if (nameEnd === start || bytes[at] !== colon) return new WireFault("a header is not NAME: VALUE");
     at++;
     while (isValueByte[bytes[at] as number] === 1) at++;
     if (bytes[at] !== carriageReturn || bytes[at + 1] !== lineFeed)
-      return new NotHttp(
+      return new WireFault(
         `the ${text.slice(start, nameEnd).toLowerCase()} header contains a control character`,
       );
     const bit = bitOf(text, start, nameEnd);
     if ((bit & present & framingBits) !== 0)
-      return new NotHttp(`the ${text.slice(start, nameEnd).toLowerCase()} header appears twice`);
+      return new WireFault(`the ${text.slice(start, nameEnd).toLowerCase()} header appears twice`);
     present |= bit;
     const end = at - offset;
     pushField(positions, text, start, nameEnd, end);
@@ -81,12 +98,12 @@ export function parseFields(text: string, from: number, bytes: Uint8Array, offse
 }
 
 /** One line of the trailers after a chunked body. */
-export function parseTrailer(line: string): NotHttp | undefined {
+export function parseTrailer(line: string): WireFault | undefined {
   const fields = parseFields(line, 0, Buffer.from(`${line}\r\n`, "latin1"), 0);
-  if (fields instanceof NotHttp) return fields;
+  if (fields instanceof WireFault) return fields;
   // RFC 9110, 6.5.1: read as headers, these would change the length or the host.
   const framing = framingNames.find((name) => fields.getForWire(name) !== undefined);
-  return framing === undefined ? undefined : new NotHttp(`the ${framing} header cannot be a trailer`);
+  return framing === undefined ? undefined : new WireFault(`the ${framing} header cannot be a trailer`);
 }
 
 function bitOf(text: string, start: number, end: number): number {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Head, parseHead } from "./head.ts";
-import { HeadReader } from "./head-reader.ts";
-import { NotHttp } from "./not-http.ts";
+import { WireFault } from "./fields.ts";
+import { Head, HeadReader, parseHead } from "./head.ts";
 
 const line = "POST /plants HTTP/1.1\r\nHost: h";
 const bytesOf = (text: string) => Buffer.from(`${text}\r\n\r\n`, "latin1");
@@ -57,13 +56,13 @@ describe("the heads of one connection", () => {
     const reader = new HeadReader();
     read(reader, line);
     const text = line.replace("\r\n", "xx");
-    expect(reader.read(bytesOf(text), 0, text.length)).toBeInstanceOf(NotHttp);
+    expect(reader.read(bytesOf(text), 0, text.length)).toBeInstanceOf(WireFault);
   });
 
   test.each(["", "\n", "\n9"])("are refused where they are %j, also after many that differed", (text) => {
     const reader = new HeadReader();
     for (let id = 0; id < 10; id++) read(reader, `${line}\r\nX-Request-Id: ${id}\r\nContent-Length: 9`);
-    expect(reader.read(bytesOf(text), 0, text.length)).toBeInstanceOf(NotHttp);
+    expect(reader.read(bytesOf(text), 0, text.length)).toBeInstanceOf(WireFault);
   });
 
   test("are read as each would be on its own, whatever came before", () => {
@@ -96,7 +95,7 @@ describe("the heads of one connection", () => {
   });
 });
 
-function visible(head: Head | NotHttp): unknown {
+function visible(head: Head | WireFault): unknown {
   if (!(head instanceof Head)) return head;
   return { ...head, fields: ["host", "x-a", "x-content-length"].map((name) => head.header(name)) };
 }

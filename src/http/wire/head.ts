@@ -1,6 +1,5 @@
 import { isIPv6 } from "node:net";
-import { type Fields, parseFields } from "./fields.ts";
-import { NotHttp } from "./not-http.ts";
+import { type Fields, parseFields, WireFault } from "./fields.ts";
 
 /** What a request line says. */
 export interface RequestLine {
@@ -40,13 +39,18 @@ export class Head {
   readonly hostField: string | undefined;
   readonly #fields: Fields;
 
-  constructor(line: RequestLine, fields: Fields, framing: Framing) {
+  constructor(
+    line: RequestLine,
+    fields: Fields,
+    framing: Framing,
+    contentLength: number | undefined = framing.contentLength,
+  ) {
     this.line = line;
     this.method = line.method;
     this.isHttp11 = line.isHttp11;
     this.path = line.path;
     this.query = line.query;
-    this.contentLength = framing.contentLength;
+    this.contentLength = contentLength;
     this.chunked = framing.chunked;
     this.keepAlive = framing.keepAlive;
     this.expectsContinue = framing.expectsContinue;
@@ -65,14 +69,7 @@ export class Head {
   }
 
   withContentLength(contentLength: number): Head {
-    const { chunked, keepAlive, expectsContinue, hostField } = this;
-    return new Head(this.line, this.#fields, {
-      contentLength,
-      chunked,
-      keepAlive,
-      expectsContinue,
-      hostField,
-    });
+    return new Head(this.line, this.#fields, this, contentLength);
   }
 }
 
@@ -85,39 +82,98 @@ const absoluteTarget = /^https?:\/\/([^/?#]*)/i;
 const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
-/** How a content-length may be written. */
-export const lengthShape = /^\d{1,15}$/;
+// How a content-length may be written.
+const lengthShape = /^\d{1,15}$/;
+const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
+// If every head has its own id, caching them gains nothing and costs a quarter of parsing them. So after `differingMax`
+// different ones in a row, only one in `rememberedOneIn` is cached.
+const differingMax = 4;
+const rememberedOneIn = 64;
+
+/**
+ * Reads the heads of one connection. A client's next head mostly differs from its last only in the content-length, and
+ * then need not be parsed again.
+ */
+export class HeadReader {
+  #head: Head | undefined;
+  /** The text of that head; undefined if it is not cached. */
+  #text: string | undefined;
+  #differing = 0;
+  /** The text before and after the digits of the length; all of it is before if there is no length. */
+  #before: string | undefined;
+  #after = "";
+
+  /** The head from `start` to `end` of the bytes, where the empty line begins. */
+  read(bytes: Buffer, start: number, end: number): Head | WireFault {
+    const text = bytes.toString("latin1", start, end);
+    const reused = this.#reuse(text);
+    if (reused === undefined) return this.#parse(text, bytes, start);
+    this.#differing = 0;
+    return reused;
+  }
+
+  #reuse(text: string): Head | undefined {
+    const head = this.#head;
+    const before = this.#before;
+    if (text === this.#text) return head;
+    if (before === undefined || !text.startsWith(before) || !text.endsWith(this.#after)) return undefined;
+    const between = text.slice(before.length, text.length - this.#after.length);
+    if (head?.contentLength === undefined || !lengthShape.test(between)) return undefined;
+    this.#head = head.withContentLength(Number(between));
+    this.#text = text;
+    return this.#head;
+  }
+
+  #parse(text: string, bytes: Buffer, start: number): Head | WireFault {
+    const head = parseHead(text, bytes, start, this.#head);
+    if (head instanceof WireFault) return head;
+    this.#head = head;
+    this.#differing++;
+    if (this.#differing > differingMax && this.#differing % rememberedOneIn !== 0) {
+      this.#text = undefined;
+      this.#before = undefined;
+      return head;
+    }
+    this.#text = text;
+    const line = lengthLine.exec(text);
+    const digits = line?.[1]?.length ?? 0;
+    const end = line === null ? text.length : line.index + line[0].length;
+    this.#before = text.slice(0, end - digits);
+    this.#after = text.slice(end);
+    return head;
+  }
+}
 
 /**
  * Parses the text before the empty line, strictly: what two parsers might read in two ways is refused, since such requests
  * are how smuggling works. `bytes` holds the same from `offset` on, with its line end. What is the same as in the previous head,
  * usually of the same client, is not parsed again.
  */
-export function parseHead(text: string, bytes: Uint8Array, offset: number, before?: Head): Head | NotHttp {
+export function parseHead(text: string, bytes: Uint8Array, offset: number, before?: Head): Head | WireFault {
   const isKnown = before !== undefined && startsWithLine(text, before.line.text);
   const line = isKnown ? before.line : parseRequestLine(text);
-  if (line instanceof NotHttp) return line;
+  if (line instanceof WireFault) return line;
   const fields = parseFields(text, line.text.length + 2, bytes, offset);
-  if (fields instanceof NotHttp) return fields;
+  if (fields instanceof WireFault) return fields;
   if (!isKnown && line.host !== undefined && !isHost(line.host))
-    return new NotHttp("the target has no valid host");
+    return new WireFault("the target has no valid host");
   const framing = readFraming(line.isHttp11, fields, before?.hostField);
-  return framing instanceof NotHttp ? framing : new Head(line, fields, framing);
+  return framing instanceof WireFault ? framing : new Head(line, fields, framing);
 }
 
 /**
  * What is wrong with an incomplete head that no further byte can fix. `parseHead` refuses every head with such a fault. The
  * bytes before `from` are known to have none.
  */
-export function faultSoFar(bytes: Uint8Array, from: number): NotHttp | undefined {
+export function faultSoFar(bytes: Uint8Array, from: number): WireFault | undefined {
   const first = bytes[0] ?? carriageReturn;
   // A TLS ClientHello, for example.
   if (first !== carriageReturn && (first < 0x21 || first > 0x7e))
-    return new NotHttp("it does not start with a method");
+    return new WireFault("it does not start with a method");
   for (let at = from; at < bytes.length; at++) {
     const isLineFeed = bytes[at] === lineFeed;
     if (isLineFeed === (bytes[at - 1] === carriageReturn)) continue;
-    return new NotHttp(isLineFeed ? "a line ends in LF without CR" : "there is a CR without LF");
+    return new WireFault(isLineFeed ? "a line ends in LF without CR" : "there is a CR without LF");
   }
   return undefined;
 }
@@ -126,11 +182,11 @@ function startsWithLine(text: string, line: string): boolean {
   return text.startsWith(line) && (text.length === line.length || text.startsWith("\r\n", line.length));
 }
 
-function parseRequestLine(text: string): RequestLine | NotHttp {
+function parseRequestLine(text: string): RequestLine | WireFault {
   const end = text.indexOf("\r\n");
   const line = end < 0 ? text : text.slice(0, end);
   const match = requestLine.exec(line);
-  if (match === null) return new NotHttp("the request line is not METHOD TARGET HTTP/1.1");
+  if (match === null) return new WireFault("the request line is not METHOD TARGET HTTP/1.1");
   const [, method = "", target = "", minor] = match;
   const absolute = target.startsWith("/") ? null : absoluteTarget.exec(target);
   const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
@@ -145,20 +201,20 @@ function parseRequestLine(text: string): RequestLine | NotHttp {
   };
 }
 
-function readFraming(isHttp11: boolean, fields: Fields, knownHost: string | undefined): Framing | NotHttp {
+function readFraming(isHttp11: boolean, fields: Fields, knownHost: string | undefined): Framing | WireFault {
   const host = fields.getForWire("host");
-  if (isHttp11 && host === undefined) return new NotHttp("the host header is missing");
+  if (isHttp11 && host === undefined) return new WireFault("the host header is missing");
   if (host !== undefined && host !== knownHost && !isHost(host))
-    return new NotHttp("the host header is not a valid host");
+    return new WireFault("the host header is not a valid host");
   const length = fields.getForWire("content-length");
   if (length !== undefined && !lengthShape.test(length))
-    return new NotHttp("the content-length header is not a number");
+    return new WireFault("the content-length header is not a number");
   const transferEncoding = fields.getForWire("transfer-encoding");
   if (transferEncoding !== undefined) {
-    if (!isHttp11) return new NotHttp("HTTP/1.0 has no transfer-encoding");
-    if (length !== undefined) return new NotHttp("it has both content-length and transfer-encoding");
+    if (!isHttp11) return new WireFault("HTTP/1.0 has no transfer-encoding");
+    if (length !== undefined) return new WireFault("it has both content-length and transfer-encoding");
     if (transferEncoding.toLowerCase() !== "chunked")
-      return new NotHttp("the only transfer-encoding supported is chunked");
+      return new WireFault("the only transfer-encoding supported is chunked");
   }
   const connection = fields.getForWire("connection");
   return {

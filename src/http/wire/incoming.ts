@@ -1,13 +1,6 @@
 import type { Socket } from "bun";
-import type { ArrivingBody, Body } from "./body.ts";
-import { faultSoFar, type Head } from "./head.ts";
-import { HeadReader } from "./head-reader.ts";
-import { NotHttp } from "./not-http.ts";
-
-interface BodyRead {
-  readonly arriving: ArrivingBody;
-  readonly done: (body: Body) => void;
-}
+import { WireFault } from "./fields.ts";
+import { faultSoFar, type Head, HeadReader } from "./head.ts";
 
 const headBytesMax = 16 * 1024;
 // How many consumed bytes may stay in memory while a request waits.
@@ -22,7 +15,6 @@ export class Incoming {
   readonly #socket: Pick<Socket, "pause" | "resume">;
   readonly #heads = new HeadReader();
   #paused = false;
-  #body: BodyRead | undefined;
   #bytes: Buffer = emptyBuffer;
   // Bytes before this are consumed. An index, since a view of the rest would cost as much as reading the head.
   #start = 0;
@@ -43,25 +35,29 @@ export class Incoming {
   }
 
   push(bytes: Buffer): void {
-    if (this.#body !== undefined) return this.#pushBody(this.#body, bytes);
-    this.#set(this.length === 0 ? bytes : Buffer.concat([this.#bytes.subarray(this.#start), bytes]));
+    this.put(this.length === 0 ? bytes : Buffer.concat([this.#bytes.subarray(this.#start), bytes]));
+  }
+
+  /** In place of everything that was here. */
+  put(bytes: Buffer): void {
+    this.#bytes = bytes;
+    this.#start = 0;
   }
 
   take(length = this.length): Buffer {
     const taken = this.#bytes.subarray(this.#start, this.#start + length);
     this.#start += length;
-    if (this.#start >= this.#bytes.length) this.#set(emptyBuffer);
+    if (this.#start >= this.#bytes.length) this.put(emptyBuffer);
     return taken;
   }
 
   /** Copies what is left: a view would keep alive everything that arrived with it, up to half a megabyte. */
   compact(): void {
-    this.#set(Buffer.from(this.#bytes.subarray(this.#start)));
+    this.put(Buffer.from(this.#bytes.subarray(this.#start)));
   }
 
   clear(): void {
-    this.#set(emptyBuffer);
-    this.#body = undefined;
+    this.put(emptyBuffer);
   }
 
   pause(): void {
@@ -76,52 +72,23 @@ export class Incoming {
     this.#socket.resume();
   }
 
-  /** What arrives from now on is this body, until it is complete. */
-  readBody(arriving: ArrivingBody, done: (body: Body) => void): void {
-    const body = { arriving, done };
-    const bytes = this.take();
-    this.#body = body;
-    if (bytes.length > 0) this.#pushBody(body, bytes);
-    // Much of it may have arrived before anyone asked for it.
-    if (this.#body === body) this.resume();
-  }
-
-  /** No one waits for the body any longer. */
-  abandonBody(): void {
-    this.#body = undefined;
-  }
-
   /**
    * The next request's head, undefined while it is incomplete. The result must not depend on how TCP segmented the bytes: an
    * error counts where it is, not when it is seen.
    */
-  readHead(): Head | NotHttp | undefined {
+  readHead(): Head | WireFault | undefined {
     this.#skipEmptyLines();
     const start = this.#start;
     const end = this.#bytes.indexOf(headEnd, start);
     if (end < 0 || end - start > headBytesMax) return this.#checkIncompleteHead();
     const head = this.#heads.read(this.#bytes, start, end);
-    if (head instanceof NotHttp)
+    if (head instanceof WireFault)
       return faultSoFar(this.#bytes.subarray(start, end + headEnd.length), 0) ?? head;
     this.#start = end + headEnd.length;
     this.#checkedBytes = 0;
     // Only if that is more than is left, so that a byte is copied once on average.
     if (this.#start > usedBytesMax && this.#start > this.length) this.compact();
     return head;
-  }
-
-  #set(bytes: Buffer): void {
-    this.#bytes = bytes;
-    this.#start = 0;
-  }
-
-  #pushBody({ arriving, done }: BodyRead, bytes: Buffer): void {
-    const result = arriving.push(bytes);
-    if (result === undefined) return;
-    this.#body = undefined;
-    if (typeof result === "string" || result instanceof NotHttp) return done(result);
-    this.#set(result.rest);
-    done(result.body);
   }
 
   // A client may send an empty line after a request (RFC 9112, 2.2).
@@ -132,11 +99,11 @@ export class Incoming {
     }
   }
 
-  #checkIncompleteHead(): NotHttp | undefined {
+  #checkIncompleteHead(): WireFault | undefined {
     const seen = this.#bytes.subarray(this.#start, this.#start + headBytesMax + headEnd.length);
     const fault = faultSoFar(seen, this.#checkedBytes);
     if (fault !== undefined) return fault;
-    if (seen.length === headBytesMax + headEnd.length) return new NotHttp("", "head-too-large");
+    if (seen.length === headBytesMax + headEnd.length) return new WireFault("", "head-too-large");
     this.#checkedBytes = seen.length;
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "bun";
-import type { ResponseConnection } from "./wire-handlers.ts";
+import type { Connection } from "./connection.ts";
 import { WireServer } from "./wire-server.ts";
 
 // The server's own clock is set forward here, so that its real limits are seen without waiting for them.
@@ -18,7 +18,7 @@ afterEach(async () => {
 interface Ends {
   readonly socket: Socket;
   readonly server: WireServer;
-  readonly connection: ResponseConnection;
+  readonly connection: Connection;
 }
 
 const interruptions: Readonly<Record<string, { request: string; interrupt: (ends: Ends) => unknown }>> = {
@@ -83,8 +83,8 @@ let closed = false;
 /** A server that has got this request, and reads its body when told to. */
 async function started(request: string): Promise<{ ends: Ends; read: () => void }> {
   [outcomes, closed] = [[], false];
-  const handling = Promise.withResolvers<ResponseConnection>();
-  const respond = (connection: ResponseConnection) =>
+  const handling = Promise.withResolvers<Connection>();
+  const respond = (connection: Connection) =>
     connection.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", 47);
   const server = new WireServer(
     {
@@ -94,7 +94,7 @@ async function started(request: string): Promise<{ ends: Ends; read: () => void 
         closed = open === 0;
       },
     },
-    { handle: handling.resolve, fault: respond, crash: respond },
+    { handle: handling.resolve, refuse: respond },
   );
   stack.defer(async () => void (await server.drain(0)));
   const socket = await Bun.connect({
@@ -107,11 +107,13 @@ async function started(request: string): Promise<{ ends: Ends; read: () => void 
   socket.write(request);
   const connection = await handling.promise;
   const read = () =>
-    connection.readBody(
-      (body) => outcomes.push(body.toString()),
-      undefined,
-      () => outcomes.push("failed"),
-    );
+    connection.readBody({
+      bodyReceived: (body) => outcomes.push(body.toString()),
+      bodyNotReceived(fault) {
+        outcomes.push("failed");
+        if (fault !== undefined) respond(connection);
+      },
+    });
   return { ends: { socket, server, connection }, read };
 }
 

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Socket } from "bun";
 import { Connection } from "./connection.ts";
-import type { ResponseConnection } from "./wire-handlers.ts";
 import { WireServer } from "./wire-server.ts";
 
 const request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -28,8 +27,7 @@ test("a connection that its client resets is released at once", async () => {
         client?.terminate();
         connection.send(answer, answer.length);
       },
-      fault() {},
-      crash() {},
+      refuse() {},
     },
   );
 
@@ -54,7 +52,7 @@ test("a connection that its client resets is released at once", async () => {
 
 test("a connection that its client resets while it reads a long response is released at once", async () => {
   const long = `HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 24}\r\n\r\n${"x".repeat(2 ** 24)}`;
-  const handlers = { handle: (to: ResponseConnection) => to.send(long, long.length), fault() {}, crash() {} };
+  const handlers = { handle: (to: Connection) => to.send(long, long.length), refuse() {} };
   const limits = { bodyBytesMax: 1000, bodyTimeoutMs: 60_000 };
   const drained = Promise.withResolvers<void>();
   let closed = 0;

@@ -1,7 +1,8 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import type { Socket, TCPSocketListener } from "bun";
-import { Connection } from "./connection.ts";
+import { Connection, type RequestHandler, type WireLimits } from "./connection.ts";
 import type { CoarseClock } from "./connection-state.ts";
-import type { WireHandlers, WireLimits } from "./wire-handlers.ts";
 
 /** The connection that was closed at the limit: the newest only if all others have a request in progress. */
 export type ClosedAtLimit = "longest-idle" | "newest";
@@ -32,6 +33,15 @@ interface Idle {
   readonly sinceMs: number;
 }
 
+// For the data file and its threads, the database, and whatever inspects the process.
+const descriptorsReserved = 200;
+// The default limit of most systems.
+const descriptorsUsual = 1024;
+// More idle clients than anyone has; each costs a few kilobytes.
+const connectionsMax = 10_000;
+// A console and its event stream need a handful; 100 may watch, and exports and scrapes come on top.
+const operatorConnectionsMax = 500;
+
 const sweepEveryMs = 100;
 const drainLookEveryMs = 5;
 // Long enough for a request to arrive that was sent before its client could know of the shutdown.
@@ -41,6 +51,20 @@ const tls12 = 0x0303;
 // As in the handshake: a length and the name.
 const alpnHttp11 = Buffer.from("\x08http/1.1");
 
+/** How many connections each listener may have open, within the process's limit of file descriptors. */
+export interface ConnectionBudget {
+  readonly publicMax: number;
+  /** Separate, so that a flood on the public listener does not lock operators out. */
+  readonly operatorMax: number;
+}
+
+export function connectionBudget(descriptors = descriptorLimit()): ConnectionBudget {
+  const reserved = Math.min(descriptorsReserved, Math.ceil(descriptors / 2));
+  const total = Math.max(2, Math.min(connectionsMax, descriptors - reserved));
+  const operatorMax = Math.min(operatorConnectionsMax, Math.ceil(total / 8));
+  return { publicMax: total - operatorMax, operatorMax };
+}
+
 /** An HTTP/1.1 server on TCP or TLS: it accepts connections, enforces their deadlines, and drains them. */
 export class WireServer implements CoarseClock {
   nowMs: number;
@@ -49,15 +73,15 @@ export class WireServer implements CoarseClock {
   readonly #options: WireServerOptions;
   // The longest idle last. Sorted once for many closes: whatever became idle since then has been idle for less time.
   #idle: Idle[] = [];
-  readonly #handlers: WireHandlers;
+  readonly #handler: RequestHandler;
   readonly #listener: TCPSocketListener<Connection>;
   readonly #sweeper: NodeJS.Timeout;
 
-  constructor(options: WireServerOptions, handlers: WireHandlers) {
+  constructor(options: WireServerOptions, handler: RequestHandler) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.nowMs = this.#now();
-    this.#handlers = handlers;
+    this.#handler = handler;
     this.#listener = this.#listen();
     this.#sweeper = setInterval(() => this.#sweep(), sweepEveryMs);
   }
@@ -97,7 +121,7 @@ export class WireServer implements CoarseClock {
       socket: {
         binaryType: "buffer",
         open: (socket: Socket<Connection>) => {
-          socket.data = new Connection(socket, this.#handlers, options, this);
+          socket.data = new Connection(socket, this.#handler, options, this);
           // A handshake has as long as a head.
           if (tls !== undefined) socket.data.state.enter("head");
           this.#connections.add(socket.data);
@@ -164,4 +188,23 @@ function tlsOptions({ cert, key, clientCa }: TlsMaterial): Bun.TLSOptions {
   // Explicitly: an environment variable changes Bun's default (its issue 35240).
   if (clientCa === undefined) return { ...common, requestCert: false, rejectUnauthorized: false };
   return { ...common, ca: clientCa, requestCert: true, rejectUnauthorized: true };
+}
+
+// Node has no getrlimit, and Bun has raised the limit by the time this runs. Linux shows it as a file; elsewhere a shell
+// inherits it and says what it is.
+function descriptorLimit(): number {
+  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limitsFile())?.[1] ?? shellLimit();
+  return soft === "unlimited" ? Number.POSITIVE_INFINITY : Number(soft) || descriptorsUsual;
+}
+
+function limitsFile(): string {
+  try {
+    return readFileSync("/proc/self/limits", "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function shellLimit(): string {
+  return spawnSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).stdout?.trim() ?? "";
 }

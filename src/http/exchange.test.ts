@@ -1,5 +1,5 @@
 import { expect, spyOn, test } from "bun:test";
-import { ResponseDate } from "./response-date.ts";
+import { ResponseDate } from "./exchange.ts";
 
 test("the Date header changes with the second, and follows a clock that is set back within one", () => {
   let wallMs = Date.parse("2026-01-01T00:00:00.750Z");

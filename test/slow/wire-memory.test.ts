@@ -1,7 +1,7 @@
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import type { Socket } from "bun";
-import { WireServer } from "./wire-server.ts";
+import { WireServer } from "../../src/http/wire/wire-server.ts";
 
 const clients = 40;
 const bytesPerClientMax = 500_000;
@@ -24,13 +24,15 @@ test.each(["later", "at once"])(
   async (when) => {
     const server = new WireServer(serverOptions, {
       handle: (connection) =>
-        connection.readBody((body) => {
-          const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-          if (when === "later") setImmediate(() => connection.send(text, text.length));
-          else connection.send(text, text.length);
+        connection.readBody({
+          bodyReceived(body) {
+            const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+            if (when === "later") setImmediate(() => connection.send(text, text.length));
+            else connection.send(text, text.length);
+          },
+          bodyNotReceived() {},
         }),
-      fault() {},
-      crash() {},
+      refuse() {},
     });
     const body = "x".repeat(60_000);
     const flood = Buffer.from(
@@ -70,10 +72,10 @@ test("a request that waits does not keep alive those before it that arrived with
   const server = new WireServer(serverOptions, {
     handle(connection, { path }) {
       if (path === "/wait") waiting++;
-      else connection.readBody(() => connection.send(text, text.length));
+      else
+        connection.readBody({ bodyReceived: () => connection.send(text, text.length), bodyNotReceived() {} });
     },
-    fault() {},
-    crash() {},
+    refuse() {},
   });
   const answered = `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n${"x".repeat(50_000)}`;
   const before = extraBytes();

@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ResponseConnection } from "./wire-handlers.ts";
-import { WireServer } from "./wire-server.ts";
+import type { Connection } from "../../src/http/wire/connection.ts";
+import type { WireFault } from "../../src/http/wire/fields.ts";
+import { WireServer } from "../../src/http/wire/wire-server.ts";
 
 // TCP may split a stream anywhere. The responses must not depend on where.
 const bodyBytesMax = 300;
@@ -12,17 +13,22 @@ const server = new WireServer(
       const { method, path, keepAlive } = head;
       const headers = ["host", "connection", "x-a", "expect"].map((name) => head.header(name));
       if (method === "HEAD") return answer(connection, `left ${path}`);
-      connection.readBody((body) =>
-        answer(connection, `${method} ${path} ${headers} ${keepAlive} ${body.toString("latin1")}`),
-      );
+      connection.readBody({
+        bodyReceived: (body) =>
+          answer(connection, `${method} ${path} ${headers} ${keepAlive} ${body.toString("latin1")}`),
+        bodyNotReceived: (fault) => fault && refuse(connection, fault),
+      });
     },
-    fault: (connection, fault, reason) => answer(connection, `${fault}: ${reason}`),
-    crash: (connection, error) => answer(connection, `crash ${error}`),
+    refuse,
   },
 );
+function refuse(connection: Connection, { kind, reason }: WireFault): void {
+  answer(connection, `${kind}: ${reason}`);
+}
+
 afterAll(() => server.drain(0));
 
-function answer(connection: ResponseConnection, text: string): void {
+function answer(connection: Connection, text: string): void {
   const line = `${connection.closing ? "last " : ""}${text}\n`;
   connection.send(line, Buffer.byteLength(line));
 }

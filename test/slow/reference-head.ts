@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import { NotHttp } from "../src/http/wire/not-http.ts";
+import { WireFault } from "../../src/http/wire/fields.ts";
 
 /** A request's line and headers as a plain parser reads them, with patterns and a map. The service's own is held to it. */
 export interface ReferenceHead {
@@ -36,31 +36,31 @@ const lengthShape = /^\d{1,15}$/;
  * Parses the text before the empty line, strictly: what two parsers might read in two ways is refused, since such requests
  * are how smuggling works.
  */
-export function parseReferenceHead(text: string): ReferenceHead | NotHttp {
+export function parseReferenceHead(text: string): ReferenceHead | WireFault {
   const firstEnd = endOfLine(text, 0);
   const match = requestLine.exec(text.slice(0, firstEnd));
-  if (match === null) return new NotHttp("the request line is not METHOD TARGET HTTP/1.1");
+  if (match === null) return new WireFault("the request line is not METHOD TARGET HTTP/1.1");
   const [, method = "", target = "", minor] = match;
 
   const headers = new Map<string, string>();
   const lowered = text.toLowerCase();
   for (let start = firstEnd + 2, count = 1, end = 0; start <= text.length; start = end + 2, count++) {
     if (count > headerCountMax)
-      return new NotHttp(`There are more than ${headerCountMax} headers.`, "head-too-large");
+      return new WireFault(`There are more than ${headerCountMax} headers.`, "head-too-large");
     end = endOfLine(text, start);
     const field = parseField(text, lowered, start, end);
-    if (field instanceof NotHttp) return field;
+    if (field instanceof WireFault) return field;
     const { name, value } = field;
     const earlier = headers.get(name);
     // Of these, two are never a list but always an attempt at confusion.
-    if (earlier !== undefined && isFraming(name)) return new NotHttp(`the ${name} header appears twice`);
+    if (earlier !== undefined && isFraming(name)) return new WireFault(`the ${name} header appears twice`);
     headers.set(name, earlier === undefined ? value : `${earlier}, ${value}`);
   }
   const absolute = target.startsWith("/") ? null : absoluteTarget.exec(target);
-  if (absolute !== null && !isHost(absolute[1] ?? "")) return new NotHttp("the target has no valid host");
+  if (absolute !== null && !isHost(absolute[1] ?? "")) return new WireFault("the target has no valid host");
   const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
   const framing = readFraming(minor === "1", headers);
-  if (framing instanceof NotHttp) return framing;
+  if (framing instanceof WireFault) return framing;
   // RFC 9112, 3.2.2: an absolute target's host counts, not the header's.
   if (absolute !== null) headers.set("host", absolute[1] ?? "");
   const mark = origin.indexOf("?");
@@ -79,32 +79,32 @@ function parseField(
   lowered: string,
   start: number,
   end: number,
-): { name: string; value: string } | NotHttp {
+): { name: string; value: string } | WireFault {
   const colon = text.indexOf(":", start);
   const name = lowered.slice(start, colon);
-  if (colon < 0 || colon > end || !headerName.test(name)) return new NotHttp("a header is not NAME: VALUE");
+  if (colon < 0 || colon > end || !headerName.test(name)) return new WireFault("a header is not NAME: VALUE");
   const value = trimmed(text, colon + 1, end);
-  if (!headerValue.test(value)) return new NotHttp(`the ${name} header contains a control character`);
+  if (!headerValue.test(value)) return new WireFault(`the ${name} header contains a control character`);
   return { name, value };
 }
 
 function readFraming(
   isHttp11: boolean,
   headers: Map<string, string>,
-): Omit<ReferenceHead, "method" | "path" | "query" | "headers"> | NotHttp {
+): Omit<ReferenceHead, "method" | "path" | "query" | "headers"> | WireFault {
   const host = headers.get("host");
-  if (isHttp11 && host === undefined) return new NotHttp("the host header is missing");
-  if (host !== undefined && !isHost(host)) return new NotHttp("the host header is not a valid host");
+  if (isHttp11 && host === undefined) return new WireFault("the host header is missing");
+  if (host !== undefined && !isHost(host)) return new WireFault("the host header is not a valid host");
   const length = headers.get("content-length");
   if (length !== undefined && !lengthShape.test(length))
-    return new NotHttp("the content-length header is not a number");
+    return new WireFault("the content-length header is not a number");
   headers.delete("content-length");
   const transferEncoding = headers.get("transfer-encoding");
   if (transferEncoding !== undefined) {
-    if (!isHttp11) return new NotHttp("HTTP/1.0 has no transfer-encoding");
-    if (length !== undefined) return new NotHttp("it has both content-length and transfer-encoding");
+    if (!isHttp11) return new WireFault("HTTP/1.0 has no transfer-encoding");
+    if (length !== undefined) return new WireFault("it has both content-length and transfer-encoding");
     if (transferEncoding.toLowerCase() !== "chunked")
-      return new NotHttp("the only transfer-encoding supported is chunked");
+      return new WireFault("the only transfer-encoding supported is chunked");
   }
   return {
     isHttp11,

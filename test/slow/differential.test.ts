@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { METHODS } from "node:http";
 import { join } from "node:path";
 import fc from "fast-check";
-import { ChunkedBody, SizedBody } from "../src/http/wire/body.ts";
-import { parseHead } from "../src/http/wire/head.ts";
-import { NotHttp } from "../src/http/wire/not-http.ts";
+import { ChunkedBody, SizedBody } from "../../src/http/wire/body.ts";
+import { WireFault } from "../../src/http/wire/fields.ts";
+import { parseHead } from "../../src/http/wire/head.ts";
 
 // Requests are smuggled past a proxy when two parsers disagree on one of them. So whatever our parser
 // accepts, Node's must accept too, as the same request, with the same body and the same remaining bytes.
@@ -168,10 +168,10 @@ function ours(text: string): Found[] | undefined {
     const end = rest.indexOf("\r\n\r\n");
     if (end < 0) return undefined;
     const head = parseHead(rest.toString("latin1", 0, end), rest, 0);
-    if (head instanceof NotHttp) return undefined;
+    if (head instanceof WireFault) return undefined;
     const body = head.chunked ? new ChunkedBody(100_000) : new SizedBody(head.contentLength ?? 0);
     const read = body.push(rest.subarray(end + 4));
-    if (read === undefined || read === "body-too-large" || read instanceof NotHttp) return undefined;
+    if (read === undefined || read instanceof WireFault) return undefined;
     const { method, path, chunked } = head;
     found.push({ method, path, chunked, body: read.body.toString("latin1") });
     if (!head.keepAlive) break;

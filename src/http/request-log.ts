@@ -1,0 +1,124 @@
+import type { Caller } from "../access/gate.ts";
+import type { RequestOutcome } from "../telemetry/counters.ts";
+import type { Events } from "../telemetry/events.ts";
+import type { Fields } from "../telemetry/log.ts";
+import type { Head } from "./wire/head.ts";
+
+const methodCharactersMax = 20;
+const pathCharactersMax = 200;
+// Any other method is _OTHER, as in OpenTelemetry, so that clients cannot make up values.
+const knownMethods = new Set([
+  "CONNECT",
+  "DELETE",
+  "GET",
+  "HEAD",
+  "OPTIONS",
+  "PATCH",
+  "POST",
+  "PUT",
+  "TRACE",
+]);
+const traceparentShape = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const zeros = /^0+$/;
+
+/** What the log says about a request. */
+export interface LoggedRequest {
+  /** Undefined if what arrived was not an HTTP request. */
+  readonly head: Head | undefined;
+  readonly requestId: string;
+  readonly startedMs: number;
+  readonly caller: Caller | undefined;
+  readonly address: string;
+  readonly peerAddress: string;
+  /** As it may be logged. */
+  readonly loggedPath: string;
+}
+
+/** The log and the metrics of a listener's requests. */
+export class RequestLog {
+  readonly #listener: "public" | "operator";
+  readonly #requests: "all" | "errors" | "none";
+  readonly #events: Events;
+
+  constructor(listener: "public" | "operator", requests: "all" | "errors" | "none", events: Events) {
+    this.#listener = listener;
+    this.#requests = requests;
+    this.#events = events;
+  }
+
+  /** Observes the duration of a request; only the public listener's are. */
+  responded(outcome: RequestOutcome, tookMs: number): void {
+    if (this.#listener === "public") this.#events.responded(outcome, tookMs);
+  }
+
+  succeeded(request: LoggedRequest, status: number): void {
+    if (this.#requests !== "all") return;
+    const tookMs = performance.now() - request.startedMs;
+    this.#events.answered(requestFields(request, status, undefined, tookMs));
+  }
+
+  /** Counts every error response, logged or not. */
+  errorSent(request: LoggedRequest, status: number, error: number): void {
+    this.#events.errorSent(this.#listener, error);
+    if (this.#requests === "none") return;
+    const fields = () => requestFields(request, status, error, undefined);
+    if (status >= 500) this.#events.failed(fields);
+    else this.#events.refused(fields);
+  }
+
+  internalError(request: LoggedRequest, error: unknown): void {
+    this.#events.internalError(() => requestIds(request), error);
+  }
+}
+
+/** Identifies the request, in the log and in the caller's trace. */
+export function requestIds({ requestId, head }: Pick<LoggedRequest, "requestId" | "head">): Fields {
+  return { "plant_store.request_id": requestId, ...traceFields(head) };
+}
+
+/**
+ * Who sent the request, what it asked for and its outcome. Without method and path if what arrived was not an HTTP request.
+ * One literal with every field: if every request is logged, copying two objects into one costs a third of the line.
+ */
+function requestFields(
+  request: LoggedRequest,
+  status: number,
+  error: number | undefined,
+  tookMs: number | undefined,
+): Fields {
+  const { head, requestId, address, peerAddress, caller, loggedPath } = request;
+  const trace = traceFields(head);
+  const method = head?.method;
+  const known = method === undefined || knownMethods.has(method);
+  return {
+    "plant_store.request_id": requestId,
+    trace_id: trace?.trace_id,
+    span_id: trace?.span_id,
+    trace_flags: trace?.trace_flags,
+    "client.address": address,
+    "network.peer.address": peerAddress,
+    "plant_store.token": caller?.name,
+    "http.request.method": known ? method : "_OTHER",
+    "http.request.method_original": known ? undefined : method.slice(0, methodCharactersMax),
+    "url.path": head && loggedPath.slice(0, pathCharactersMax),
+    "http.response.status_code": status,
+    "error.type": error === undefined ? undefined : String(error),
+    "http.server.request.duration": tookMs === undefined ? undefined : roundedSeconds(tookMs),
+  };
+}
+
+/** The caller's span, as its `traceparent` names it (W3C Trace Context); none if it is missing or invalid. */
+export function traceFields(head: Pick<Head, "header"> | undefined): Fields | undefined {
+  const match = traceparentShape.exec(head?.header("traceparent") ?? "");
+  if (match === null) return undefined;
+  const [, version, traceId = "", spanId = "", flags = "", rest] = match;
+  // Later versions may append fields; ff is reserved, and 00 ends here.
+  if (version === "ff" || (version === "00" && rest !== undefined)) return undefined;
+  if (zeros.test(traceId) || zeros.test(spanId)) return undefined;
+  return { trace_id: traceId, span_id: spanId, trace_flags: flags };
+}
+
+// To the microsecond; more digits mean nothing.
+function roundedSeconds(ms: number): number {
+  return Math.round(ms * 1000) / 1e6;
+}
