@@ -11,27 +11,18 @@ import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read
 import { publicUrl } from "../http/listen-address.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
-import {
-  attemptsToLast,
-  checkRow,
-  importRows,
-  type StopRequest,
-  sendTo,
-  type Target,
-} from "./import/import-rows.ts";
-import { openInput } from "./import/input.ts";
-import { RefusedFile } from "./import/refused-file.ts";
-import { progressLine, reportJson, reportText, Tally } from "./import/report.ts";
+import { openInput, type StopRequest } from "./import-input.ts";
+import { progressLine, RefusedFile, reportJson, reportText, Tally } from "./import-report.ts";
+import { attemptsToLast, checkRow, importRows, sendTo, type Target } from "./import-rows.ts";
 import { isSameFile } from "./local-files.ts";
-import { redraw } from "./progress-line.ts";
-import { interruptedCode, printJson, type Terminal, UsageError } from "./terminal.ts";
+import { interruptedCode, printJson, showProgress, type Terminal, UsageError } from "./terminal.ts";
 
 // As many idle connections as Bun keeps: beyond them, requests would open and close connections of their own.
 const concurrencyDefault = 64;
-const attemptsDefault = 8;
+const waitDefault = "10s";
 const concurrencyLimit = 256;
-const attemptsLimit = 100;
 const waitMsMax = 86_400_000;
+// After this long, a stop aborts the requests in flight.
 const finishInFlightMs = 5000;
 
 export const importPlants: Command = {
@@ -50,20 +41,16 @@ export const importPlants: Command = {
       help: `${fileFormats.join(", ")} (detected from the name and the first bytes)`,
     },
     concurrency: { placeholder: "COUNT", help: `requests in flight (${concurrencyDefault})` },
-    attempts: {
-      placeholder: "COUNT",
-      help: `attempts per plant before the import stops (${attemptsDefault})`,
-    },
     wait: {
       placeholder: "TIME",
-      help: "retry for at least this long while the service does not respond, such as 1m",
+      help: `how long to retry, at least, while the service does not respond (${waitDefault})`,
     },
     "dry-run": { help: "check every row without sending it" },
     refused: { placeholder: "FILE", help: "write refused rows to this file, unchanged" },
     json: { help: "print the report as JSON" },
   },
   settings: ["listen", "baseUrl", "bodyBytesMax"],
-  secrets: { accessToken: "the token to send plants with (required, but not for --dry-run)" },
+  secrets: { accessToken: "a token with the scope plants:create (not needed for --dry-run)" },
 
   async run(args, terminal) {
     const file = args.positional;
@@ -74,24 +61,22 @@ export const importPlants: Command = {
       parseFlag(args, "concurrency", (text) => parseCount(text, 1, concurrencyLimit)) ?? concurrencyDefault;
     const refusedPath = args.value("refused");
     if (refusedPath !== undefined && isSameFile(refusedPath, file))
-      throw new UsageError("--refused must not be the file that is imported");
+      throw new UsageError("--refused must not name the file that is imported");
 
     using stop = listenForStop(terminal);
-    using input = await openInput(file, terminal, stop.whenRequested);
+    using input = await openInput(file, terminal, stop);
     const format = chosenFormat ?? detectFormat(file, input.opening);
     const reader = rowReaderFor(format, config.bodyBytesMax);
     using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
     const tally = new Tally(target === undefined, refusedFile);
-    using progress = redraw(terminal, () => progressLine(terminal, input, tally));
+    using progress = showProgress(terminal, () => progressLine(input, tally));
     const create = target === undefined ? checkRow : sendTo(target, stop.abortSignal);
     const rows = readRows(input.chunks, reader);
-    const endedEarly = await importRows(rows, create, { inFlightMax, tally, stop });
-    const notWritten = refusedFile?.finish();
-    const failure = endedEarly ?? notWritten;
+    const failure = await importRows(rows, create, { inFlightMax, tally, stop });
     progress[Symbol.dispose]();
     const succeeded = failure === undefined && tally.refused === 0;
     const source = describeSource(format, input.gzip, reader.separator);
-    terminal.note(`${file === "-" ? "Standard input" : file} was read as ${source}.\n`);
+    terminal.note(`Read ${file === "-" ? "standard input" : file} as ${source}.\n`);
     (succeeded ? terminal.note : terminal.err)(reportText(tally, failure, refusedPath));
     if (args.has("json")) printJson(terminal, { ...reportJson(tally, failure), source });
     if (failure !== undefined && stop.requested !== undefined) return interruptedCode(stop.requested);
@@ -103,24 +88,17 @@ function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): Target {
   const token = readSecret("accessToken", args.sources);
   if (token === undefined) {
     throw new ConfigProblem(
-      "PLANT_STORE_ACCESS_TOKEN is not set. import needs a token; plant-store token create --name NAME creates one.",
+      "Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME",
     );
   }
+  const waitMs = parseFlag(args, "wait", parseWaitMs) ?? parseWaitMs(waitDefault);
   return {
     url:
       parseFlag(args, "url", parseBaseUrl)?.href ??
       publicUrl(baseUrl, { ...listen, secure: tls !== undefined }),
     token,
-    attemptsMax: attemptsOf(args),
+    attemptsMax: attemptsToLast(waitMs),
   };
-}
-
-function attemptsOf(args: Arguments): number {
-  const attempts = parseFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit));
-  const waitMs = parseFlag(args, "wait", parseWaitMs);
-  if (attempts !== undefined && waitMs !== undefined)
-    throw new UsageError("--wait and --attempts cannot be combined");
-  return waitMs === undefined ? (attempts ?? attemptsDefault) : attemptsToLast(waitMs);
 }
 
 function parseWaitMs(text: string): number {

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
-import { ServiceRefused } from "../../client/plant-store-client.ts";
-import { FormatError, type InputRow } from "../../files/input-row.ts";
+import { ServiceRefused } from "../client/plant-store-client.ts";
+import { FormatError, type InputRow } from "../files/input-row.ts";
+import { type RowOutcome, Tally } from "./import-report.ts";
 import { importRows } from "./import-rows.ts";
-import { type RowOutcome, Tally } from "./report.ts";
 
 const noStop = {
   requested: undefined,
@@ -49,7 +49,7 @@ test("a refused token costs one request", async () => {
   const { sent, ended, tally } = startImport();
   await setImmediate();
   await sent[0]?.(refusedToken);
-  expect(await ended).toStartWith("The token was refused: The token is not valid. (40102)");
+  expect(await ended).toStartWith("The service rejected the token (40102).");
   expect([sent.length, tally.rows]).toEqual([1, 0]);
 });
 
@@ -59,7 +59,7 @@ test("a token that is refused later starts no further request, and the rows in f
   await sent[0]?.("created");
   await sent[4]?.(refusedToken);
   for (const index of [1, 2, 3]) await sent[index]?.("created");
-  expect(await ended).toStartWith("The token was refused: The token is not valid. (40102)");
+  expect(await ended).toStartWith("The service rejected the token (40102).");
   expect([sent.length, tally.created]).toEqual([5, 4]);
 });
 
@@ -68,7 +68,7 @@ test("a request to stop is reported as such, even if the input that it ended is 
   const truncated = { [Symbol.asyncIterator]: () => ({ next }) };
   const stop = { ...noStop, requested: "SIGINT" };
   const ended = importRows(truncated, never, { inFlightMax: 4, tally: new Tally(false, undefined), stop });
-  expect(await ended).toStartWith("Stopped on request.");
+  expect(await ended).toStartWith("Interrupted after line 0.");
 });
 
 async function never(): Promise<RowOutcome> {

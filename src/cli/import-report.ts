@@ -1,8 +1,9 @@
-import type { InputRow } from "../../files/input-row.ts";
-import { formatCount, plural } from "../progress-line.ts";
-import { escapeInvisible, green, type Terminal } from "../terminal.ts";
-import type { Input } from "./input.ts";
-import type { RefusedFile } from "./refused-file.ts";
+import { closeSync, openSync, writeFileSync } from "node:fs";
+import type { InputRow, RowReader } from "../files/input-row.ts";
+import type { FileFormat } from "../files/read-rows.ts";
+import type { Input } from "./import-input.ts";
+import { writing } from "./local-files.ts";
+import { escapeInvisible, formatCount, plural } from "./terminal.ts";
 
 /** What became of one row. */
 export type RowOutcome = { readonly row: InputRow } & (
@@ -14,7 +15,7 @@ export type RowOutcome = { readonly row: InputRow } & (
 );
 
 /** A refused row in the report. */
-export interface RefusedRow {
+interface RefusedRow {
   readonly line: number;
   readonly element: number | undefined;
   readonly error: number | undefined;
@@ -22,7 +23,6 @@ export interface RefusedRow {
 }
 
 const listedMax = 20;
-const barColumns = 24;
 
 /** The outcomes so far, in the order of the file. It lists the first refused rows, and counts the rest. */
 export class Tally {
@@ -68,24 +68,66 @@ export class Tally {
       this.listed.push({ line: row.line, element: row.element, error, message });
     if (this.#refusedFile?.add(row) === false) this.notSaved++;
   }
+
+  /** @throws FileProblem like `add`. */
+  finish(): void {
+    this.#refusedFile?.finish();
+  }
 }
 
-/** No wider than the terminal, since a line that wraps cannot be redrawn. */
+/** Refused rows, byte for byte and in the input's format, so that they can be fixed and imported again. */
+export class RefusedFile implements Disposable {
+  readonly #path: string;
+  readonly #isJson: boolean;
+  readonly #reader: RowReader;
+  readonly #file: number;
+  #rows = 0;
+
+  /** The reader knows the CSV header once it has read the first row. */
+  constructor(path: string, format: FileFormat, reader: RowReader) {
+    this.#path = path;
+    this.#isJson = format === "json";
+    this.#reader = reader;
+    this.#file = writing(path, () => openSync(path, "w", 0o600));
+  }
+
+  /** Returns false if the row was too long to buffer and is not in the file. */
+  add({ source }: InputRow): boolean {
+    if (source === undefined) return false;
+    if (this.#isJson) this.#write(this.#rows === 0 ? "[\n" : ",\n", source);
+    else this.#write(this.#headerOnce(), source, "\n");
+    this.#rows++;
+    return true;
+  }
+
+  /** Completes the file: even without rows it can be imported. */
+  finish(): void {
+    if (this.#isJson) this.#write(this.#rows === 0 ? "[]\n" : "\n]\n");
+    else this.#write(this.#headerOnce());
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#file);
+  }
+
+  #headerOnce(): Uint8Array {
+    const header = this.#rows === 0 ? this.#reader.header : undefined;
+    return header === undefined ? Buffer.alloc(0) : Buffer.concat([header, Buffer.from("\n")]);
+  }
+
+  #write(...parts: (string | Uint8Array)[]): void {
+    const bytes = parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
+    writing(this.#path, () => writeFileSync(this.#file, Buffer.concat(bytes)));
+  }
+}
+
 export function progressLine(
-  { colourErr, errColumns }: Pick<Terminal, "colourErr" | "errColumns">,
   { sizeBytes, readBytes }: Pick<Input, "sizeBytes" | "readBytes">,
-  tally: Pick<Tally, "rows" | "refused" | "seconds" | "rowsPerSecond">,
+  tally: Tally,
 ): string {
+  const percent = sizeBytes ? `${Math.floor((readBytes * 100) / sizeBytes)}%  ` : "";
   const refused = tally.refused > 0 ? `  ${formatCount(tally.refused)} refused` : "";
-  const counts = `${formatCount(tally.rows)} rows${refused}  ${formatCount(tally.rowsPerSecond)}/s`;
-  if (sizeBytes === undefined || sizeBytes === 0) return counts.slice(0, errColumns - 1);
-  const share = Math.min(1, readBytes / sizeBytes);
-  const leftSeconds = share > 0 ? (tally.seconds * (1 - share)) / share : undefined;
-  const left = leftSeconds === undefined ? "" : `  ${formatClock(leftSeconds)} left`;
-  const text = ` ${String(Math.floor(share * 100)).padStart(3)}%  ${counts}${left}`;
-  if (errColumns - 1 < barColumns + text.length) return text.trim().slice(0, errColumns - 1);
-  const filled = Math.round(share * barColumns);
-  return `${green("█".repeat(filled), colourErr)}${"░".repeat(barColumns - filled)}${text}`;
+  return `${percent}${formatCount(tally.rows)} rows${refused}  ${formatCount(tally.rowsPerSecond)}/s  ${Math.floor(tally.seconds)} s`;
 }
 
 /** The result of an import as text for the terminal. */
@@ -96,16 +138,17 @@ export function reportText(
 ): string {
   // The messages come from a server, and must not control the terminal.
   const lines = tally.listed.map(
-    (refused) => `${formatPosition(refused)}: ${escapeInvisible(refused.message)}`,
+    ({ line, element, message }) =>
+      `line ${line}${element === undefined ? "" : `, element ${element}`}: ${escapeInvisible(message)}`,
   );
   const more = tally.refused - tally.listed.length;
   if (more > 0) lines.push(`${plural(more, "more row was refused", "more rows were refused")}.`);
   if (tally.refused > 0) lines.push(refusedFileText(tally, refusedPath));
   if (failure !== undefined) lines.push(escapeInvisible(failure));
-  lines.push(
-    `${countsText(tally)} in ${formatSeconds(tally.seconds)} (${formatCount(tally.rowsPerSecond)} rows/s).`,
-  );
-  if (tally.dryRun) lines.push("This was a dry run: no rows were sent.");
+  const seconds =
+    tally.seconds < 0.1 ? "less than 0.1 s" : `${tally.seconds.toFixed(tally.seconds < 10 ? 1 : 0)} s`;
+  lines.push(`${countsText(tally)} in ${seconds} (${formatCount(tally.rowsPerSecond)} rows/s).`);
+  if (tally.dryRun) lines.push("Dry run: no rows were sent.");
   return `${lines.join("\n")}\n`;
 }
 
@@ -125,31 +168,14 @@ export function reportJson(tally: Tally, failure: string | undefined) {
   };
 }
 
-function formatPosition({ line, element }: RefusedRow): string {
-  return element === undefined ? `line ${line}` : `line ${line}, element ${element}`;
-}
-
 function refusedFileText({ refused, notSaved }: Tally, path: string | undefined): string {
-  if (path === undefined) return "Use --refused FILE to write the refused rows to a file, unchanged.";
-  const saved = `${plural(refused - notSaved, "refused row is", "refused rows are")} in ${path}. Fix the file and import it.`;
-  return notSaved === 0
-    ? saved
-    : `${saved} ${plural(notSaved, "row exceeds --max-body-bytes and is", "rows exceed --max-body-bytes and are")} not in it.`;
+  if (path === undefined) return "To save the refused rows, unchanged, use --refused FILE.";
+  const saved = `Saved ${plural(refused - notSaved, "refused row", "refused rows")} to ${path}. Fix that file and import it.`;
+  if (notSaved === 0) return saved;
+  return `${saved} ${plural(notSaved, "row is", "rows are")} not in it: longer than --max-body-bytes.`;
 }
 
 function countsText({ created, replayed, refused, valid, dryRun }: Tally): string {
   if (dryRun) return `${formatCount(valid)} valid, ${formatCount(refused)} refused`;
   return `${formatCount(created)} created, ${formatCount(replayed)} replayed, ${formatCount(refused)} refused`;
-}
-
-function formatSeconds(seconds: number): string {
-  if (seconds < 0.1) return "less than 0.1 s";
-  return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-}
-
-function formatClock(seconds: number): string {
-  const total = Math.ceil(seconds);
-  const parts = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];
-  const padded = parts.map((part) => String(part).padStart(2, "0")).join(":");
-  return padded.replace(/^(?:00:)?0?/, "");
 }

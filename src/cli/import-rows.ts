@@ -3,12 +3,13 @@ import {
   RequestAborted,
   ServiceRefused,
   ServiceUnreachable,
-} from "../../client/plant-store-client.ts";
-import { BrokenFile, type InputRow, withRowPosition } from "../../files/input-row.ts";
-import { parseNewPlant } from "../../plants/parse-new-plant.ts";
-import { Refusal } from "../../plants/refusals.ts";
-import { FileProblem } from "../local-files.ts";
-import type { RowOutcome, Tally } from "./report.ts";
+} from "../client/plant-store-client.ts";
+import { BrokenFile, type InputRow, withRowPosition } from "../files/input-row.ts";
+import { parseNewPlant } from "../plants/parse-new-plant.ts";
+import { Refusal } from "../plants/refusals.ts";
+import type { StopRequest } from "./import-input.ts";
+import type { RowOutcome, Tally } from "./import-report.ts";
+import { FileProblem } from "./local-files.ts";
 
 /** What becomes of a valid row. It never rejects: a failure is an outcome. */
 export type CreateRow = (row: InputRow) => Promise<RowOutcome>;
@@ -17,14 +18,6 @@ export interface Target {
   readonly url: string;
   readonly token: string;
   readonly attemptsMax: number;
-}
-
-/** A request to stop. No more rows are sent; the requests in flight are aborted only if they take too long. */
-export interface StopRequest {
-  /** By which signal; undefined if it was not requested. */
-  readonly requested: string | undefined;
-  readonly whenRequested: Promise<void>;
-  readonly abortSignal: AbortSignal;
 }
 
 const timeoutMs = 30_000;
@@ -71,22 +64,25 @@ export async function importRows(
   create: CreateRow,
   { inFlightMax, tally, stop }: { inFlightMax: number; tally: Tally; stop: StopRequest },
 ): Promise<string | undefined> {
-  const inFlight: (RowOutcome | Promise<RowOutcome>)[] = [];
+  const inFlight: Promise<RowOutcome>[] = [];
+  let isTokenGood = false;
   let failure: unknown;
-  let firstSucceeded = false;
-  let hasFailed = false;
-  let atEnd = false;
-  const send = async (row: InputRow) => {
+  const send = async (row: InputRow): Promise<RowOutcome> => {
+    if (row.error !== undefined) return { row, kind: "refused", error: undefined, message: row.error };
     const outcome = await create(row);
-    if (outcome.kind === "failed") hasFailed = true;
-    else firstSucceeded = true;
+    // Noticed at once, even if the turn of this row to be counted has not come.
+    if (outcome.kind === "failed") failure ??= outcome.error;
+    else isTokenGood = true;
     return outcome;
   };
-  const settle = async (oldest: (typeof inFlight)[number]) => {
+  const countOldest = async () => {
+    const outcome = await inFlight.shift();
+    if (outcome !== undefined && outcome.kind !== "failed") attempt(() => tally.add(outcome));
+  };
+  // A file of refused rows that cannot be written ends the import, but those in flight are still counted.
+  const attempt = (write: () => void) => {
     try {
-      const outcome = await oldest;
-      if (outcome.kind === "failed") throw outcome.error;
-      tally.add(outcome);
+      write();
     } catch (error) {
       failure ??= error;
     }
@@ -94,46 +90,34 @@ export async function importRows(
   try {
     for await (const row of rows) {
       // If a stop has ended the input, this row may be truncated.
-      if (stop.requested !== undefined || hasFailed) break;
-      const { error: message } = row;
-      inFlight.push(message === undefined ? send(row) : { row, kind: "refused", error: undefined, message });
-      const isFull = !firstSucceeded || inFlight.length >= inFlightMax;
-      const oldest = isFull ? inFlight.shift() : undefined;
-      if (oldest !== undefined) await settle(oldest);
-      // Even one whose turn to be counted has not come.
-      if (hasFailed || failure !== undefined) break;
+      if (stop.requested !== undefined || failure !== undefined) break;
+      inFlight.push(send(row));
+      if (!isTokenGood || inFlight.length >= inFlightMax) await countOldest();
+      if (failure !== undefined) break;
     }
-    atEnd = stop.requested === undefined;
   } catch (error) {
     // A stop ends the input too, and what there is of it may be in no format.
-    if (stop.requested === undefined) failure = error;
+    if (stop.requested === undefined) failure ??= error;
   }
-  for (const outcome of inFlight) await settle(outcome);
+  const atEnd = stop.requested === undefined;
+  while (inFlight.length > 0) await countOldest();
+  attempt(() => tally.finish());
   if (failure !== undefined) return describeFailure(failure, tally.dryRun);
   if (atEnd) return undefined;
-  return tally.dryRun
-    ? "Stopped on request."
-    : `Stopped on request. Every row up to line ${tally.lastLine} was processed. Run ${howToResume}`;
+  return tally.dryRun ? "Interrupted." : `Interrupted after line ${tally.lastLine}. ${resume}`;
 }
 
-const howToResume = "the same command again to resume; rows that are already stored are replayed.";
+const resume = "Run this again; it resumes.";
+const resumeWhenFixed = "Fix that and run this again; it resumes.";
 
 function describeFailure(error: unknown, dryRun: boolean): string {
-  if (dryRun) return describeError(error);
-  const mustBeFixed = error instanceof ServiceRefused || error instanceof BrokenFile;
-  const run = mustBeFixed ? "When that is fixed, run" : "Run";
-  return `${describeError(error)} ${run} ${howToResume}`;
-}
-
-function describeError(error: unknown): string {
-  if (error instanceof RequestAborted)
-    return "Stopped on request, without responses to the requests in flight.";
-  if (error instanceof ServiceUnreachable || error instanceof FileProblem || error instanceof BrokenFile)
-    return `The import ended early. ${error.message}`;
-  if (error instanceof ServiceRefused) {
-    const what =
-      error.status === 401 || error.status === 403 ? "The token was refused" : "The import ended early";
-    return `${what}: ${error.message} (${error.error})`;
+  if (error instanceof RequestAborted) return `Interrupted while requests were in flight. ${resume}`;
+  if (error instanceof ServiceUnreachable || error instanceof FileProblem || error instanceof BrokenFile) {
+    const advice = error instanceof BrokenFile ? resumeWhenFixed : resume;
+    return `The import stopped. ${error.message}${dryRun ? "" : ` ${advice}`}`;
   }
-  throw error;
+  if (!(error instanceof ServiceRefused)) throw error;
+  return error.status === 401 || error.status === 403
+    ? `The service rejected the token (${error.error}). Set PLANT_STORE_ACCESS_TOKEN to one that can create plants and run this again; it resumes.`
+    : `The import stopped. ${error.message} (${error.error}) ${resumeWhenFixed}`;
 }

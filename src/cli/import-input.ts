@@ -1,9 +1,9 @@
 import { createReadStream, statSync } from "node:fs";
 import { Readable } from "node:stream";
-import { isGzip, refuseOtherEncodings } from "../../files/detect-source.ts";
-import { withoutBom } from "../../files/read-rows.ts";
-import { cannotBe, FileProblem } from "../local-files.ts";
-import type { Terminal } from "../terminal.ts";
+import { isGzip, refuseOtherEncodings } from "../files/detect-source.ts";
+import { withoutBom } from "../files/read-rows.ts";
+import { cannotBe, FileProblem } from "./local-files.ts";
+import type { Terminal } from "./terminal.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
 
@@ -19,51 +19,55 @@ export interface Input extends Disposable {
   readonly readBytes: number;
 }
 
+/** A request to stop. No more rows are sent; the requests in flight are aborted only if they take too long. */
+export interface StopRequest {
+  /** By which signal; undefined if it was not requested. */
+  readonly requested: string | undefined;
+  readonly whenRequested: Promise<void>;
+  readonly abortSignal: AbortSignal;
+}
+
 const chunkBytes = 256 * 1024;
 const openingBytesMin = 4;
 
 /**
- * Opens the file, or standard input for `-`, and waits for its first bytes. `stop` ends it early.
+ * Opens the file, or standard input for `-`, and waits for its first bytes. A request to stop ends it early.
  * @throws FileProblem if it cannot be read, FormatError if it must be converted first.
  */
-export async function openInput(file: string, terminal: Terminal, stop: Promise<void>): Promise<Input> {
+export async function openInput(file: string, terminal: Terminal, stop: StopRequest): Promise<Input> {
   const stream = file === "-" ? terminal.input() : createReadStream(file, { highWaterMark: chunkBytes });
   const name = file === "-" ? "Standard input" : file;
-  let stopped = false;
   let readBytes = 0;
-  void stop.then(() => {
-    stopped = true;
-    stream.destroy();
-  });
+  void stop.whenRequested.then(() => stream.destroy());
+  // A stopped stream fails too, which is not an error.
   async function* read() {
-    for await (const chunk of stream as Chunks) {
-      readBytes += chunk.length;
-      yield chunk;
-    }
-  }
-  /** A stopped stream fails too, which is not an error. */
-  async function* unlessStopped(chunks: Chunks, problemOf: (error: unknown) => FileProblem) {
     try {
-      yield* chunks;
+      for await (const chunk of stream as Chunks) {
+        readBytes += chunk.length;
+        yield chunk;
+      }
     } catch (error) {
-      if (!stopped) throw error instanceof FileProblem ? error : problemOf(error);
+      if (stop.requested === undefined) throw cannotBe("read", name, error);
     }
   }
-  const raw = await peek(unlessStopped(read(), (error) => cannotBe("read", name, error)));
+  async function* decompress(chunks: Chunks) {
+    try {
+      yield* gunzip(chunks);
+    } catch (error) {
+      if (error instanceof FileProblem) throw error;
+      const { message } = error as Error;
+      if (stop.requested === undefined) throw new FileProblem(`${name} cannot be decompressed: ${message}.`);
+    }
+  }
+  const raw = await peek(read());
   const gzip = isGzip(raw.opening);
-  const plain = gzip
-    ? await peek(
-        unlessStopped(
-          gunzip(raw.chunks),
-          (error) => new FileProblem(`${name} cannot be decompressed: ${(error as Error).message}.`),
-        ),
-      )
-    : raw;
+  const plain = gzip ? await peek(decompress(raw.chunks)) : raw;
   refuseOtherEncodings(plain.opening);
+  const stats = file === "-" ? undefined : statSync(file, { throwIfNoEntry: false });
   return {
     ...plain,
     gzip,
-    sizeBytes: file === "-" ? undefined : fileSize(file),
+    sizeBytes: stats?.isFile() ? stats.size : undefined,
     get readBytes() {
       return readBytes;
     },
@@ -74,17 +78,13 @@ export async function openInput(file: string, terminal: Terminal, stop: Promise<
 /** Waits for the first bytes, and leaves them in the chunks. */
 async function peek(source: Chunks): Promise<Pick<Input, "opening" | "chunks">> {
   const iterator = source[Symbol.asyncIterator]();
-  const first: Uint8Array<ArrayBuffer>[] = [];
-  let bytes = 0;
-  while (bytes < openingBytesMin) {
+  let first = Buffer.alloc(0);
+  while (first.length < openingBytesMin) {
     const next = await iterator.next();
     if (next.done === true) break;
-    first.push(next.value);
-    bytes += next.value.length;
+    first = Buffer.concat([first, next.value]);
   }
-  const opening = withoutBom(
-    first.length === 1 && first[0] !== undefined ? first[0] : new Uint8Array(Buffer.concat(first)),
-  );
+  const opening = withoutBom(first);
   async function* chunks() {
     if (opening.length > 0) yield opening;
     yield* { [Symbol.asyncIterator]: () => iterator };
@@ -95,9 +95,4 @@ async function peek(source: Chunks): Promise<Pick<Input, "opening" | "chunks">> 
 function gunzip(chunks: Chunks): Chunks {
   const source = Readable.toWeb(Readable.from(chunks)) as ReadableStream<Uint8Array<ArrayBuffer>>;
   return source.pipeThrough(new DecompressionStream("gzip")) as unknown as Chunks;
-}
-
-function fileSize(file: string): number | undefined {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  return stats?.isFile() ? stats.size : undefined;
 }
