@@ -255,7 +255,7 @@ describe("restore", () => {
 
   test("says that the content of a backup without its checksum was not checked", async () => {
     renameSync(`${changed}.sha256`, `${changed}.sha256.elsewhere`);
-    const warning = `plant-store: ${changed}.sha256 does not exist, so the content of ${changed} was not checked, only its structure. If you have that file, put it beside the backup and restore again.\n`;
+    const warning = `plant-store: ${changed}.sha256 is missing, so only the structure of ${changed} was checked, not its content. To check both, put that file beside the backup and restore again.\n`;
     const { code, err } = await restoreChanged("unchecked.db");
     expect([code, err]).toEqual([0, expect.stringMatching(/^Restored 3,000 plants: /)]);
     expect(err).toEndWith(warning);

@@ -118,7 +118,7 @@ onEveryEngine((engine) => {
       const environment = { PLANT_STORE_ACCESS_TOKEN: out.trim() };
       for (const verb of ["rotate", "revoke"]) {
         const { err } = await runInProcess(["token", verb, "both", ...database], { environment });
-        expect(err).toContain("The secret is also preset as preset-access, and allows plants:create");
+        expect(err).toContain("The secret is also preset as preset-access and still allows plants:create");
         expect(err).not.toContain(out.trim());
       }
       await runInProcess(["token", "create", "--name", "other", ...database]);
@@ -166,7 +166,7 @@ onEveryEngine((engine) => {
 describe("invalid token commands", () => {
   const invalid: [string[], number, string][] = [
     [["token"], 2, "token needs create, list, rotate or revoke"],
-    [["token", "create"], 2, "the usage is plant-store token create --name NAME"],
+    [["token", "create"], 2, "usage: plant-store token create --name NAME"],
     [["token", "create", "--name", "x", "--scope", "all"], 2, '"all"'],
     [["token", "create", "--name", "x", "--expires", "soon"], 2, "--expires must be"],
     [["token", "create", "--name", "x", "--rate-limit", "none"], 2, "--rate-limit must be a count"],
@@ -175,7 +175,7 @@ describe("invalid token commands", () => {
     [["audit", "--limit", "0"], 2, "--limit must be"],
     [["token", "create", "--name", " x"], 1, "Use single spaces"],
     [["token", "create", "--name", "green\u2028house"], 1, "The name contains U+2028."],
-    [["token", "revoke"], 2, "the usage is plant-store token revoke NAME|ID"],
+    [["token", "revoke"], 2, "usage: plant-store token revoke NAME|ID"],
     [["token", "revoke", "nobody"], 1, "does not exist"],
     [["token", "list"], 1, "does not exist"],
   ];
@@ -316,10 +316,10 @@ describe("plant-store ready", () => {
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
     const { code, err } = await runInProcess(["ready", "--url", url]);
-    const reason = `a proxy or another program responded, with status ${status}`;
+    const reason = `something else responded, with status ${status}`;
     expect([code, err]).toEqual([
       1,
-      `${url} is not ready: ${reason}. Check the URL, and whether the service runs.\n`,
+      `${url} is not ready: ${reason}. Check the URL, and that the service is running.\n`,
     ]);
   });
 

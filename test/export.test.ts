@@ -54,7 +54,7 @@ describe("export", () => {
     const { code, err } = await runInProcess(["export", "--output", output, ...database], {
       stopSignal: stop,
     });
-    expect([code, err]).toEqual([130, `Stopped on request. ${output} was not written.\n`]);
+    expect([code, err]).toEqual([130, `Interrupted. ${output} was not written.\n`]);
     expect(readdirSync(inner)).toEqual(["plants.csv"]);
     expect(readFileSync(output, "utf8")).toBe("an earlier export");
   });

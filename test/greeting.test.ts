@@ -36,6 +36,6 @@ test("the greeting mentions no console if there is none", async () => {
   using folder = temporaryFolder();
   const args = ["--database", join(folder.path, "plants.db"), "--operator-listen", "off"];
   const greeting = await greetingOf(args, "curl");
-  expect(greeting).toContain("\nYour first token can send plants. Only its owner can read it");
+  expect(greeting).toContain("\nYour first token can send plants. It is in this file.");
   expect(greeting).not.toContain("console");
 });

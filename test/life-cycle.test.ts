@@ -384,11 +384,11 @@ describe("a start that cannot succeed says why in one sentence", () => {
   const misused: [string[], Record<string, string>, string][] = [
     [["serve", "--listen", "3000"], {}, "--listen must be HOST:PORT"],
     [["serve", "--listn", "x"], {}, "--listn"],
-    [["--listen", ":0"], {}, "a command is expected before --listen"],
-    [["--database=postgres://me:secret@x", "list"], {}, "a command is expected before --database,"],
-    [["sevre"], {}, 'there is no command "sevre"'],
+    [["--listen", ":0"], {}, "put a command before --listen"],
+    [["--database=postgres://me:secret@x", "list"], {}, "put a command before --database,"],
+    [["sevre"], {}, 'unknown command "sevre"'],
     ...["constructor", "__proto__", "toString", "hasOwnProperty", "__proto__ x"].map(
-      (words): [string[], Record<string, string>, string] => [words.split(" "), {}, "there is no command"],
+      (words): [string[], Record<string, string>, string] => [words.split(" "), {}, "unknown command"],
     ),
     [["token", "constructor"], {}, "token needs create, list, rotate or revoke"],
     [["serve", "--drain-delay", "30d"], {}, "--drain-delay must be a time of at most 24d"],

@@ -7,33 +7,27 @@ import { runInProcess } from "./terminal.ts";
 
 describe("a command that was mistyped", () => {
   const cases: [line: string, said: string][] = [
-    ["imprt plants.csv", 'there is no command "imprt"; did you mean import? See plant-store --help.'],
-    ["sevre", 'there is no command "sevre"; did you mean serve?'],
-    ["tokne list", 'there is no command "tokne"; did you mean token?'],
+    ["imprt plants.csv", 'unknown command "imprt"; did you mean import? See plant-store --help.'],
+    ["sevre", 'unknown command "sevre"; did you mean serve?'],
+    ["tokne list", 'unknown command "tokne"; did you mean token?'],
     ["token creat --name a", "token needs create, list, rotate or revoke; did you mean create?"],
     ["token xyz", "token needs create, list, rotate or revoke. See plant-store token --help."],
-    ["photosynthesis", 'there is no command "photosynthesis". See plant-store --help.'],
-    [
-      "list --databse a.db",
-      "there is no flag --databse; did you mean --database? See plant-store list --help.",
-    ],
-    [
-      "token create --nme=a",
-      "there is no flag --nme; did you mean --name? See plant-store token create --help.",
-    ],
-    ["list --format csv", "there is no flag --format. See plant-store list --help."],
-    ["list --photosynthesis=secret", "there is no flag --photosynthesis. See plant-store list --help."],
-    ["serve --port 8080", "there is no flag --port; did you mean --listen? See plant-store serve --help."],
-    ["list --db a.db", "there is no flag --db; did you mean --database? See plant-store list --help."],
-    ["backup b.db --port 1", "there is no flag --port. See plant-store backup --help."],
+    ["photosynthesis", 'unknown command "photosynthesis". See plant-store --help.'],
+    ["list --databse a.db", "unknown flag --databse; did you mean --database? See plant-store list --help."],
+    ["token create --nme=a", "unknown flag --nme; did you mean --name? See plant-store token create --help."],
+    ["list --format csv", "unknown flag --format. See plant-store list --help."],
+    ["list --photosynthesis=secret", "unknown flag --photosynthesis. See plant-store list --help."],
+    ["serve --port 8080", "unknown flag --port; did you mean --listen? See plant-store serve --help."],
+    ["list --db a.db", "unknown flag --db; did you mean --database? See plant-store list --help."],
+    ["backup b.db --port 1", "unknown flag --port. See plant-store backup --help."],
     [
       "import a.csv --token secret",
-      "there is no flag --token; set the environment variable PLANT_STORE_ACCESS_TOKEN. See plant-store import --help.",
+      "unknown flag --token; set the environment variable PLANT_STORE_ACCESS_TOKEN. See plant-store import --help.",
     ],
-    ["list -x", "there is no flag -x. See plant-store list --help."],
+    ["list -x", "unknown flag -x. See plant-store list --help."],
     ["list --limit", "--limit needs a value. See plant-store list --help."],
-    ["list --json=yes", "--json has no value. See plant-store list --help."],
-    ["show", "the usage is plant-store show ID. See plant-store show --help."],
+    ["list --json=yes", "--json takes no value. See plant-store list --help."],
+    ["show", "usage: plant-store show ID. See plant-store show --help."],
     ["list --limit 0", "See plant-store list --help."],
   ];
   for (const [line, said] of cases) {
@@ -93,7 +87,7 @@ describe("--quiet", () => {
   test("is in the help of every command but serve, which has --log-level", async () => {
     expect((await runInProcess(["list", "--help"])).out).toContain("--quiet");
     expect((await runInProcess(["serve", "--help"])).out).not.toContain("--quiet");
-    expect((await runInProcess(["serve", "--quiet"])).err).toContain("there is no flag --quiet");
+    expect((await runInProcess(["serve", "--quiet"])).err).toContain("unknown flag --quiet");
   });
 });
 
@@ -116,10 +110,7 @@ describe("a wrong place", () => {
     const file = join(folder.path, "plants.csv");
     writeFileSync(file, "id,name,tag\n1,Fern,indoor\n".repeat(100));
     const { code, err } = await runInProcess(["verify", "--database", file]);
-    expect([code, err]).toEqual([
-      1,
-      expect.stringContaining("check --database, if it is another kind of file"),
-    ]);
+    expect([code, err]).toEqual([1, expect.stringContaining("check --database if it is not a data file")]);
   });
 
   test("serve says which hosts and ports can be listened on", async () => {

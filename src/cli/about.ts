@@ -1,8 +1,13 @@
 import packageFile from "../../package.json" with { type: "json" };
 import { effectiveSettings, readConfig, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
+import { parseBaseUrl } from "../config/values.ts";
+import { publicUrl } from "../http/listen-address.ts";
+import { parseFlag } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
-import { formatColumns, printJson } from "./terminal.ts";
+import { escapeInvisible, formatColumns, printJson } from "./terminal.ts";
+
+const readyMsMax = 5000;
 
 export const version: Command = {
   usage: "version",
@@ -19,7 +24,7 @@ export const version: Command = {
 
 export const config: Command = {
   usage: "config",
-  summary: "print the effective settings and the source of each",
+  summary: "print the current settings and where each comes from",
   examples: ["plant-store config", "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store config --json"],
   flags: { json: jsonFlag },
   settings: Object.keys(settings) as SettingName[],
@@ -31,9 +36,64 @@ export const config: Command = {
       terminal.out(`${formatColumns([["SETTING", "VALUE", "FROM"], ...rows])}\n`);
     }
     for (const name of unknownVariables(terminal.environment))
-      terminal.err(`plant-store does not know the variable ${name}.\n`);
+      terminal.err(`plant-store: unknown variable ${name}.\n`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
     readConfig(args.sources);
     return 0;
   },
 };
+
+export const ready: Command = {
+  usage: "ready",
+  summary: "check that a running service can store plants",
+  examples: ["plant-store ready", "plant-store ready --url https://plants.example.org"],
+  flags: {
+    url: {
+      placeholder: "URL",
+      help: "the base URL of the service (from --operator-listen, or --listen if that is off)",
+    },
+  },
+  settings: ["operatorListen", "listen"],
+  async run(args, terminal) {
+    const { operatorListen, listen, tls, baseUrl } = readConfig(args.sources);
+    // The public listener may require a client certificate; the operator listener never does.
+    const path = operatorListen === undefined ? (baseUrl?.pathname ?? "") : "";
+    const own = publicUrl(undefined, { ...(operatorListen ?? listen), secure: tls !== undefined });
+    const base = parseFlag(args, "url", parseBaseUrl)?.href ?? `${own}${path}`;
+    const url = base.replace(/\/+$/, "");
+    const problem = await whyUnready(`${url}/readyz`);
+    if (problem === undefined) terminal.note(`${url} is ready.\n`);
+    else terminal.err(`${url} is not ready: ${problem}\n`);
+    return problem === undefined ? 0 : 1;
+  },
+};
+
+async function whyUnready(url: string): Promise<string | undefined> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(readyMsMax) });
+    const { status, error, message } = parseAnswer(await response.text());
+    if (response.ok && status === "ready") return undefined;
+    return typeof error === "number" && typeof message === "string"
+      ? escapeInvisible(message)
+      : `something else responded, with status ${response.status}. Check the URL, and that the service is running.`;
+  } catch (error) {
+    return describeFailure(error as NodeJS.ErrnoException);
+  }
+}
+
+function parseAnswer(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+function describeFailure({ name, code, message }: NodeJS.ErrnoException): string {
+  if (name === "TimeoutError") return `no response within ${readyMsMax / 1000} s.`;
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
+    return "its certificate is for another name. Use a name from the certificate in --url.";
+  return /CERT|SIGNATURE/.test(code ?? "")
+    ? `its certificate is not trusted (${message}). Set NODE_EXTRA_CA_CERTS to the certificate of its authority.`
+    : `no response (${code ?? message}).`;
+}

@@ -1,18 +1,18 @@
-import { parseArgs } from "node:util";
 import { type SecretName, secrets, settings } from "../config/settings.ts";
 import { InvalidValue } from "../config/values.ts";
 import { withoutPassword } from "../config/without-password.ts";
 import { type Arguments, type Command, flagsOf } from "./command.ts";
-import { didYouMean } from "./suggestion.ts";
 import { type Terminal, UsageError } from "./terminal.ts";
 
 // What other services call the same flags.
-const synonyms: Readonly<Record<string, string>> = {
-  port: "listen",
-  host: "listen",
-  bind: "listen",
-  db: "database",
-};
+const synonyms = new Map([
+  ["port", "listen"],
+  ["host", "listen"],
+  ["bind", "listen"],
+  ["db", "database"],
+]);
+// An id may be negative, and - is standard input.
+const notFlag = /^(?:[^-]|-\d+$|-$|$)/;
 
 /** @throws UsageError */
 export function parseArguments(
@@ -20,18 +20,35 @@ export function parseArguments(
   command: Command,
   { environment, readFile }: Terminal,
 ): Arguments {
-  const { values, positionals } = parse(args, command);
-  const list = (flag: string) => [values[flag] ?? []].flat().filter((value) => typeof value === "string");
+  const given = new Map<string, string[]>();
+  const positionals: string[] = [];
+  const known = knownFlags(command);
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    if (arg === "--") positionals.push(...rest.splice(0));
+    else if (notFlag.test(arg)) positionals.push(arg);
+    else {
+      const [, flag = "", name = "", attached] = /^(--?([^=]*))(?:=(.*))?$/s.exec(arg) ?? [];
+      const needsValue = flag.startsWith("--") ? known.get(name) : undefined;
+      if (needsValue === undefined) throw unknownFlag(flag, [...known.keys()], command.secrets);
+      if (!needsValue && attached !== undefined) throw new UsageError(`${flag} takes no value`);
+      if (needsValue && attached === undefined && !notFlag.test(rest[0] ?? "--"))
+        throw new UsageError(`${flag} needs a value`);
+      const text = attached ?? (needsValue ? rest.shift() : undefined) ?? "";
+      given.set(name, [...(given.get(name) ?? []), text]);
+    }
+  }
   const [positional = "", unexpected = ""] = command.positional ? positionals : ["", ...positionals];
   if (unexpected !== "") throw new UsageError(`unexpected argument "${unexpected}"`);
   if (command.positional && positional === "") throw wrongUsage(command);
-  const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, list(flag)[0]]));
+  const value = (flag: string) => given.get(flag)?.at(-1);
+  const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, value(flag)]));
   return {
     positional,
     sources: { flags, environment, readFile },
-    value: (flag) => list(flag)[0],
-    values: list,
-    has: (flag) => values[flag] === true,
+    value,
+    values: (flag) => given.get(flag) ?? [],
+    has: (flag) => given.has(flag),
   };
 }
 
@@ -46,7 +63,7 @@ export function passwordWarnings({ value }: Arguments): string[] {
 }
 
 export function wrongUsage({ usage }: Pick<Command, "usage">): UsageError {
-  return new UsageError(`the usage is plant-store ${usage}`);
+  return new UsageError(`usage: plant-store ${usage}`);
 }
 
 /** @throws UsageError if the value is invalid */
@@ -55,7 +72,7 @@ export function parseFlag<Value>(
   name: string,
   parse: (text: string) => Value,
 ): Value | undefined {
-  return parseFlags(args, name, parse)[0];
+  return parseFlags(args, name, parse).at(-1);
 }
 
 /** @throws UsageError if one of the values is invalid */
@@ -71,58 +88,43 @@ export function parseFlags<Value>(args: Arguments, name: string, parse: (text: s
   });
 }
 
-function parse(args: readonly string[], command: Command) {
-  const options: Record<string, { type: "string" | "boolean"; multiple: boolean }> = {};
-  for (const name of command.settings ?? [])
-    options[settings[name].flag] = { type: "string", multiple: false };
-  for (const [name, { placeholder, multiple = false }] of Object.entries(flagsOf(command)))
-    options[name] = { type: placeholder === undefined ? "boolean" : "string", multiple };
-  try {
-    return parseArgs({
-      args: withNegativeNumbers(args, options),
-      options,
-      allowPositionals: true,
-      strict: true,
-    });
-  } catch (error) {
-    throw wrongFlag(error as NodeJS.ErrnoException, Object.keys(options), command.secrets);
-  }
+/** `; did you mean import?`, if one of the words is one or two letters off. */
+export function didYouMean(typed: string, words: readonly string[], prefix = ""): string {
+  const text = typed.toLowerCase();
+  const edits = text.length < 6 ? [1] : [1, 2];
+  const [meant] = edits.flatMap((count) => words.filter((word) => isWithin(count, text, word)));
+  return meant === undefined ? "" : `; did you mean ${prefix}${meant}?`;
 }
 
-function wrongFlag(
-  { code, message }: NodeJS.ErrnoException,
-  known: readonly string[],
-  used: Command["secrets"] = {},
-): UsageError {
-  // As it was typed, without its value, or as `-s, --long <value>`.
-  const flag = /'(?:-\w, )?(--?[^' =]*)/.exec(message)?.[1] ?? "";
-  if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
-    const name = flag.startsWith("--") ? flag.slice(2) : "";
-    const [secret] = Object.keys(used) as SecretName[];
-    if (name === "token" && secret !== undefined)
-      return new UsageError(`there is no flag ${flag}; set the environment variable ${secrets[secret]}`);
-    const suggestion = name === "" ? "" : didYouMean(synonyms[name] ?? name, known, "--");
-    return new UsageError(`there is no flag ${flag}${suggestion}`);
-  }
-  if (/does not take an argument/.test(message)) return new UsageError(`${flag} has no value`);
-  return new UsageError(
-    /argument missing/.test(message) ? `${flag} needs a value` : (message.split(". ")[0] ?? ""),
+/** Whether that many letters inserted, removed, replaced or swapped with the next one turn one word into the other. */
+function isWithin(edits: number, one: string, other: string): boolean {
+  let same = 0;
+  while (same < one.length && one[same] === other[same]) same++;
+  const [left, right] = [one.slice(same), other.slice(same)];
+  if (left === right) return true;
+  if (edits === 0) return false;
+  const isSwap = left.length > 1 && left[0] === right[1] && left[1] === right[0];
+  return (
+    isWithin(edits - 1, left.slice(1), right.slice(1)) ||
+    isWithin(edits - 1, left.slice(1), right) ||
+    isWithin(edits - 1, left, right.slice(1)) ||
+    (isSwap && isWithin(edits - 1, left.slice(2), right.slice(2)))
   );
 }
 
-// An id may be negative, but parseArgs reads every argument that begins with a dash as a flag.
-function withNegativeNumbers(
-  args: readonly string[],
-  options: Readonly<Record<string, { type: "string" | "boolean" }>>,
-): string[] {
-  const others: string[] = [];
-  const numbers: string[] = [];
-  if (args.includes("--")) return [...args];
-  for (const arg of args) {
-    const previous = others.at(-1) ?? "";
-    if (!/^-\d+$/.test(arg)) others.push(arg);
-    else if (options[previous.slice(2)]?.type === "string") others[others.length - 1] = `${previous}=${arg}`;
-    else numbers.push(arg);
-  }
-  return numbers.length === 0 ? others : [...others, "--", ...numbers];
+/** Every flag of the command, and whether it needs a value. */
+function knownFlags(command: Command): ReadonlyMap<string, boolean> {
+  const own = Object.entries(flagsOf(command)).map(
+    ([name, { placeholder }]) => [name, placeholder !== undefined] as const,
+  );
+  return new Map([...own, ...(command.settings ?? []).map((name) => [settings[name].flag, true] as const)]);
+}
+
+function unknownFlag(flag: string, known: readonly string[], used: Command["secrets"] = {}): UsageError {
+  const name = flag.replace(/^-+/, "");
+  const [secret] = Object.keys(used) as SecretName[];
+  if (name === "token" && secret !== undefined)
+    return new UsageError(`unknown flag ${flag}; set the environment variable ${secrets[secret]}`);
+  const suggestion = flag.startsWith("--") ? didYouMean(synonyms.get(name) ?? name, known, "--") : "";
+  return new UsageError(`unknown flag ${flag}${suggestion}`);
 }

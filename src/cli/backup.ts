@@ -16,8 +16,17 @@ import { streamBackup } from "../storage/sqlite/maintenance/stream-backup.ts";
 import { verify as verifyFile } from "../storage/sqlite/maintenance/verify.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
-import { formatCount, formatMegabytes, formatPlants, secondsSince, showProgress } from "./progress-line.ts";
-import { escapeInvisible, printJson, type Terminal, UsageError } from "./terminal.ts";
+import {
+  escapeInvisible,
+  formatBytes,
+  formatCount,
+  formatPlants,
+  printJson,
+  secondsSince,
+  showProgress,
+  type Terminal,
+  UsageError,
+} from "./terminal.ts";
 
 const keepMax = 100_000;
 
@@ -35,7 +44,7 @@ export const backup: Command = {
   flags: {
     keep: {
       placeholder: "N",
-      help: "in a folder: remove the oldest of its backups once there are more than N",
+      help: "keep the newest N backups in the folder and delete the others",
     },
     ...flags,
   },
@@ -64,7 +73,7 @@ export const backup: Command = {
 export const restore: Command = {
   usage: "restore FILE",
   positional: true,
-  summary: "restore a missing data file from a backup",
+  summary: "restore a data file from a backup",
   examples: ["plant-store restore plants-2026-11-15.db --database data/plant-store.db"],
   flags,
   async run(args, terminal) {
@@ -75,7 +84,7 @@ export const restore: Command = {
     else terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
     if (!done.checksummed)
       terminal.err(
-        `plant-store: ${checksumFile(from)} does not exist, so the content of ${from} was not checked, only its structure. If you have that file, put it beside the backup and restore again.\n`,
+        `plant-store: ${checksumFile(from)} is missing, so only the structure of ${from} was checked, not its content. To check both, put that file beside the backup and restore again.\n`,
       );
     return 0;
   },
@@ -113,12 +122,12 @@ const notDatabase = "file is not a database";
 
 function whatToDo(problems: readonly string[]): string {
   return problems.includes(notDatabase)
-    ? "Restore it from a backup, or check --database, if it is another kind of file."
+    ? "Restore it from a backup, or check --database if it is not a data file."
     : "Restore it from a backup.";
 }
 
 async function backUpToOutput(from: string, args: Arguments, terminal: Terminal): Promise<number> {
-  if (args.has("json")) throw new UsageError("--json needs standard output, where the backup goes");
+  if (args.has("json")) throw new UsageError("--json cannot be combined with a backup to standard output");
   if (terminal.outIsTerminal)
     throw new UsageError("standard output is a terminal; redirect it to a file or a pipe");
   const atMs = Date.now();
@@ -140,9 +149,7 @@ function record(
   try {
     recordBackup(from, atMs, done);
   } catch (error) {
-    err(
-      `plant-store: the time of this backup could not be recorded for the service: ${(error as Error).message}\n`,
-    );
+    err(`plant-store: the time of this backup could not be recorded: ${(error as Error).message}\n`);
   }
 }
 
@@ -159,7 +166,7 @@ async function withProgress<Result>(
 }
 
 function summaryOf(verb: string, { path, bytes, plants, sha256 }: BackupFile): string {
-  return `${verb} ${formatPlants(plants)}: ${path}, ${formatMegabytes(bytes)}.\nSHA-256 ${sha256}\n`;
+  return `${verb} ${formatPlants(plants)}: ${path}, ${formatBytes(bytes)}.\nSHA-256 ${sha256}\n`;
 }
 
 function dataFile(args: Arguments, postgresTool: string): string {

@@ -40,7 +40,7 @@ export const jsonFlag: Flag = { help: "print JSON" };
 
 /** A command's own flags and those that every command has; the service has --log-level instead of --quiet. */
 export function flagsOf({ usage, flags }: Pick<Command, "usage" | "flags">): Readonly<Record<string, Flag>> {
-  return usage === "serve" ? { ...flags } : { ...flags, quiet: { help: "print no messages but errors" } };
+  return usage === "serve" ? { ...flags } : { ...flags, quiet: { help: "print only errors" } };
 }
 
 /** Every command on one screen of 80 columns. */
@@ -54,7 +54,7 @@ export function generalHelp(commands: Readonly<Record<string, Command>>, colour:
     bold("Commands", colour),
     formatColumns(commandRows(commands), "  "),
     "",
-    "plant-store COMMAND --help explains a command; README.md and docs/ have more.",
+    "For details, run plant-store COMMAND --help. README.md and docs/ have more.",
     "",
   ].join("\n");
 }
@@ -106,7 +106,7 @@ function secretLines(used: Command["secrets"] = {}, heading: (text: string) => s
   if (rows.length === 0) return [];
   return [
     "",
-    `${heading("Environment")} (with _FILE added to its name, a variable names a file to read)`,
+    `${heading("Environment")} (append _FILE to a name to read the value from a file)`,
     formatColumns(rows, "  "),
   ];
 }

@@ -4,12 +4,20 @@ import { openArchive, openStore } from "../storage/open-store.ts";
 import { wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { isSameFile } from "./local-files.ts";
-import { formatCount, formatPlants, plural, secondsSince, showProgress } from "./progress-line.ts";
-import { escapeInvisible, printJson, UsageError } from "./terminal.ts";
+import {
+  escapeInvisible,
+  formatCount,
+  formatPlants,
+  plural,
+  printJson,
+  secondsSince,
+  showProgress,
+  UsageError,
+} from "./terminal.ts";
 
 export const copy: Command = {
   usage: "copy --from DATABASE --to DATABASE",
-  summary: "copy one store into another, on either engine; run it again to resume",
+  summary: "copy one store to another, on either engine; run it again to resume",
   examples: [
     "plant-store copy --from data/plant-store.db --to postgres://plants@db.example.org/plants",
     "plant-store copy --from postgres://plants@db.example.org/plants --to plants.db",
@@ -17,7 +25,7 @@ export const copy: Command = {
   flags: {
     from: {
       placeholder: "DATABASE",
-      help: "a data file or postgres://…, preferably not in use by a service (required)",
+      help: "a data file or postgres://…, best not in use by a service (required)",
     },
     to: { placeholder: "DATABASE", help: "a data file or postgres://…, created if missing (required)" },
     json: jsonFlag,
@@ -43,7 +51,7 @@ export const copy: Command = {
     });
     await copyStore(source, target, counts, (id, reason) => {
       failed.add(id);
-      terminal.err(`The plant with the id ${id} cannot be stored: ${escapeInvisible(reason)}\n`);
+      terminal.err(`Plant ${id} cannot be stored: ${escapeInvisible(reason)}\n`);
     });
     await compareStores(source, target.archive, counts, failed);
     line[Symbol.dispose]();

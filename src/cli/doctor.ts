@@ -1,12 +1,36 @@
+import { randomUUID } from "node:crypto";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { localUser } from "../access/audit.ts";
 import { type Config, readConfig } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
+import { type Bound, formatAddress, listenProblem, publicUrl } from "../http/listen-address.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { diagnoseDatabase } from "../storage/postgres/prepare.ts";
-import { isServed } from "../storage/sqlite/reading/open-read-only.ts";
+import { realDataFile } from "../storage/sqlite/data-file-path.ts";
+import { diagnoseDataFile, isServed } from "../storage/sqlite/reading/open-read-only.ts";
 import { type Command, jsonFlag } from "./command.ts";
-import { checkDataFile, checkFolder, checkFsync, checkListener, type Facts } from "./doctor-checks.ts";
 import { describeFileError } from "./local-files.ts";
-import { escapeInvisible, formatColumns, green, printJson, red, yellow } from "./terminal.ts";
+import { escapeInvisible, formatBytes, formatColumns, green, printJson, red, yellow } from "./terminal.ts";
+
+/** What a check found. A check that throws has failed, for the reason in the message. */
+interface Facts {
+  readonly facts: string;
+  /** What an operator may have chosen, or only the operator can know, each with what to do about it. */
+  readonly doubts?: readonly (string | false | undefined)[];
+}
 
 interface Finding {
   readonly check: string;
@@ -21,12 +45,36 @@ type Checks = Readonly<Record<string, () => Facts | Promise<Facts>>>;
 /** What to do if a check fails. */
 const remedies: Readonly<Record<string, string>> = {
   folder: "Make the service's user its owner, free space, or name another folder with --database.",
-  fsync: "Plants cannot be stored there: free space, fix the permissions, or name another folder.",
+  fsync: "Plants cannot be stored there. Free space, fix the permissions, or name another folder.",
   "data file": "docs/operating.md describes recovery, under Crashes and Troubleshooting.",
   database: "Check the server, the URL, the password, pg_hba.conf and the role.",
   "public listener": "Free the address, or choose another with --listen.",
   "operator listener": "Free the address, or choose another with --operator-listen.",
 };
+const groupOrOthersWrite = 0o022;
+const freeBytesMin = 64e6;
+const freeBytesComfortable = 1e9;
+const inMemory = "The folder is in memory, which a reboot clears. Use one on a disk.";
+const onNetwork = "SQLite's locks are not reliable on network filesystems. Use a local disk, or PostgreSQL.";
+/** Linux's filesystems that a store should not be on, by the number that statfs(2) returns. */
+const filesystems: Readonly<Record<number, string>> = {
+  16914836: inMemory,
+  2240043254: inMemory,
+  2035054128: "A container's writable layer is deleted with it. Mount a volume.", // overlay
+  1702057286: "On FUSE, a program decides what an fsync means. Use a local disk.",
+  26985: onNetwork,
+  4283649346: onNetwork,
+  4266872130: onNetwork,
+  16914839: onNetwork,
+};
+// About what a small batch appends to the WAL.
+const writeBytes = 4096 + 24;
+const syncsMax = 100;
+const measureMsMax = 1000;
+const slowMs = 20;
+// A flash device without power-loss protection needs longer to flush.
+const implausibleMs = 0.1;
+const responseMsMax = 3000;
 
 export const doctor: Command = {
   usage: "doctor",
@@ -42,7 +90,17 @@ export const doctor: Command = {
       findings.some((finding) => finding.outcome === outcome),
     );
     if (args.has("json")) printJson(terminal, { result: worst, findings });
-    else terminal.out(formatFindings(findings, terminal.colourOut));
+    else {
+      const colour = terminal.colourOut;
+      const marks = { ok: green("ok", colour), warn: yellow("warn", colour), fail: red("fail", colour) };
+      // A message may quote a file or a server.
+      const rows = findings.map(({ check, outcome, message, advice }) => [
+        marks[outcome],
+        check,
+        escapeInvisible(advice === null ? message : `${message.replace(/\.$/, "")}. ${advice}`),
+      ]);
+      terminal.out(`${formatColumns(rows)}\n`);
+    }
     return worst === "fail" ? 1 : 0;
   },
 };
@@ -50,21 +108,21 @@ export const doctor: Command = {
 function checksFor(config: Config): Checks {
   const { database, listen, operatorListen, baseUrl, tls } = config;
   const isFile = !isDatabaseUrl(database);
-  const secure = tls !== undefined;
+  const checkAddress = (address: Omit<Bound, "secure">, livez: string | undefined) =>
+    checkListener({ ...address, secure: tls !== undefined }, livez, !isFile || isServed(database));
+  // Doctor has no client certificate to ask the public listener with.
   const path = baseUrl?.pathname.replace(/\/+$/, "") ?? "";
-  const publicListener = { ...listen, secure, path, needsCertificate: tls?.clientCa !== undefined };
-  const operatorListener = operatorListen && { ...operatorListen, secure, path: "", needsCertificate: false };
-  const mayBeOurs = () => !isFile || isServed(database);
+  const publicLivez = tls?.clientCa === undefined ? `${path}/livez` : undefined;
   return {
     ...(isFile
       ? {
           folder: () => checkFolder(database),
-          fsync: () => checkFsync(database),
+          fsync: () => judgeFsync(timeFsyncs(database)),
           "data file": () => checkDataFile(database),
         }
       : { database: async () => ({ facts: await diagnoseDatabase(database, config) }) }),
-    "public listener": () => checkListener(publicListener, mayBeOurs()),
-    ...(operatorListener && { "operator listener": () => checkListener(operatorListener, mayBeOurs()) }),
+    "public listener": () => checkAddress(listen, publicLivez),
+    ...(operatorListen && { "operator listener": () => checkAddress(operatorListen, "/livez") }),
   };
 }
 
@@ -79,14 +137,120 @@ async function findingOf(check: string, run: Checks[string]): Promise<Finding> {
   }
 }
 
-/** One line for each finding, with what to do about it. */
-function formatFindings(findings: readonly Finding[], colour: boolean): string {
-  const marks = { ok: green("ok", colour), warn: yellow("warn", colour), fail: red("fail", colour) };
-  const rows = findings.map(({ check, outcome, message, advice }) => [
-    marks[outcome],
-    check,
-    // It may quote a file or a server.
-    escapeInvisible(advice === null ? message : `${message.replace(/\.$/, "")}. ${advice}`),
-  ]);
-  return `${formatColumns(rows)}\n`;
+/** The folder of the data file: its rights, owner, space, and kind of filesystem. */
+function checkFolder(dataFile: string): Facts {
+  const { path, exists } = nearestFolder(dataFile);
+  const user = localUser();
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new Error(`${user.name} may not write to ${path}: ${describeFileError(error)}`);
+  }
+  const { mode, uid } = statSync(path);
+  const { bavail, bsize, type } = statfsSync(path);
+  const freeBytes = bavail * bsize;
+  const isOwn = uid === user.uid;
+  // On Windows, where the id is -1, a mode says nothing.
+  const hasRights = exists && user.uid >= 0;
+  const rights = `mode ${(mode & 0o777).toString(8)}, owner ${isOwn ? user.name : uid}`;
+  const facts = `${path}, ${rights}, ${formatBytes(freeBytes)} free`;
+  if (freeBytes < freeBytesMin) throw new Error(`${facts}: on a full disk, creates are refused with 50302`);
+  const doubts = [
+    !exists && "The data folder does not exist yet. The first start creates it; check --database.",
+    filesystems[type >>> 0],
+    freeBytes < freeBytesComfortable && "The WAL and backups need space. Free some before it runs out.",
+    hasRights &&
+      (mode & groupOrOthersWrite) !== 0 &&
+      `Others may replace the data file. Run chmod 700 on ${path}.`,
+    hasRights && !isOwn && `Doctor ran as ${user.name}. Run it as the service's user, with its settings.`,
+  ];
+  return { facts, doubts };
+}
+
+/** Times real fsyncs, on a file that is removed again. */
+function timeFsyncs(dataFile: string): readonly number[] {
+  const path = join(nearestFolder(dataFile).path, `.plant-store-doctor-${randomUUID()}`);
+  const file = openSync(path, "wx", 0o600);
+  try {
+    const timesMs: number[] = [];
+    const deadlineMs = performance.now() + measureMsMax;
+    while (timesMs.length < syncsMax && (timesMs.length === 0 || performance.now() < deadlineMs)) {
+      writeSync(file, Buffer.alloc(writeBytes, 1));
+      const startMs = performance.now();
+      fsyncSync(file);
+      timesMs.push(performance.now() - startMs);
+    }
+    return timesMs;
+  } finally {
+    closeSync(file);
+    rmSync(path, { force: true });
+  }
+}
+
+export function judgeFsync(timesMs: readonly number[]): Facts {
+  const sorted = timesMs.toSorted((one, other) => one - other);
+  const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
+  const facts = `median ${at(0.5).toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms, of ${sorted.length}`;
+  const doubts = [
+    at(0.5) < implausibleMs &&
+      "Most devices cannot flush that fast. Unless this one has power-loss protection, a volatile cache (of the disk, or of a virtual machine's host) may lose acknowledged plants in a power failure. Turn it off.",
+    at(0.5) > slowMs && "That is slow, and every batch waits for one. Use a faster disk.",
+  ];
+  return { facts, doubts };
+}
+
+function checkDataFile(dataFile: string): Facts {
+  const found = diagnoseDataFile(dataFile);
+  if (found === undefined) return { facts: `${dataFile} does not exist yet; the first start creates it` };
+  const { bytes, walBytes, writable, syncFailed, hasWriter } = found;
+  const open = hasWriter ? "a service has it open" : "no service has it open";
+  const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
+  if (!writable) throw new Error(`${facts}; ${localUser().name} may not write to it`);
+  const rebuild =
+    "An fsync failed in the last process. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.";
+  return { facts, doubts: [syncFailed && !hasWriter && rebuild] };
+}
+
+/** Whether the address can be bound, unless our own service has it, which no service can if none has the store open. */
+async function checkListener(address: Bound, livez: string | undefined, mayBeOurs: boolean): Promise<Facts> {
+  const shown = formatAddress(address);
+  const error = await bindError(address);
+  if (error === undefined) return { facts: `${shown} is free` };
+  if (error.code !== "EADDRINUSE") throw listenProblem(error, address.host, address.port, "");
+  if (!mayBeOurs) throw new Error(`${shown} is in use, and no service has this data file open`);
+  if (livez === undefined) {
+    const doubt = "Make sure that it is this service: it asks for a client certificate.";
+    return { facts: `${shown} is in use`, doubts: [doubt] };
+  }
+  if (!(await isService(`${publicUrl(undefined, address)}${livez}`)))
+    throw new Error(`${shown} is in use, and no plant-store responds there`);
+  return { facts: `${shown} is in use by a plant-store that responds` };
+}
+
+/** The folder of the data file, or the nearest above it that exists: `serve` creates the rest. */
+function nearestFolder(dataFile: string): { readonly path: string; readonly exists: boolean } {
+  const wanted = dirname(realDataFile(dataFile));
+  let path = wanted;
+  while (!existsSync(path) && dirname(path) !== path) path = dirname(path);
+  return { path, exists: path === wanted };
+}
+
+/** Listens there for an instant. */
+function bindError({ host, port }: Bound): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", resolve);
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+async function isService(url: string): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(responseMsMax);
+    // The certificate is for the name that clients use.
+    const response = await fetch(url, { signal, tls: { rejectUnauthorized: false } });
+    return (await response.text()) === '{"status":"live"}';
+  } catch {
+    return false;
+  }
 }

@@ -7,18 +7,24 @@ import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
-import { cannotBe } from "./local-files.ts";
-import { filterFlags, parseFilter } from "./plant-filter.ts";
-import { formatBytes, formatCount, formatPlants, showProgress } from "./progress-line.ts";
-import { interruptedCode, type Terminal } from "./terminal.ts";
+import { filterFlags, parseFilter } from "./list.ts";
+import { writing } from "./local-files.ts";
+import {
+  formatBytes,
+  formatCount,
+  formatPlants,
+  interruptedCode,
+  showProgress,
+  type Terminal,
+} from "./terminal.ts";
 
 const pageRows = 5000;
 const fileMode = 0o600;
-const endings: Readonly<Record<string, (typeof exportFormatNames)[number]>> = { csv: "csv", json: "json" };
+const extensions: Readonly<Record<string, (typeof exportFormatNames)[number]>> = { csv: "csv", json: "json" };
 
 export const exportPlants: Command = {
   usage: "export",
-  summary: "print plants, oldest first, in a format that import reads",
+  summary: "export plants, oldest first, in a format that import can read",
   examples: [
     "plant-store export > plants.ndjson",
     "plant-store export --format csv --tag indoor > indoor.csv",
@@ -27,9 +33,9 @@ export const exportPlants: Command = {
   flags: {
     format: {
       placeholder: "FORMAT",
-      help: "ndjson, json, csv, or csv-safe for spreadsheets (ndjson, or by the ending of --output)",
+      help: "ndjson, json, csv, or csv-safe for spreadsheets (ndjson, or by the extension of --output)",
     },
-    output: { placeholder: "FILE", help: "write to this file, which appears once it is complete" },
+    output: { placeholder: "FILE", help: "write to this file, which appears only when it is complete" },
     ...filterFlags,
   },
   settings: ["database", "allowUnsafeDatabase"],
@@ -68,7 +74,7 @@ export const exportPlants: Command = {
     }
     if (stopped !== undefined && file !== undefined) {
       progress?.[Symbol.dispose]();
-      terminal.err(`Stopped on request. ${file.path} was not written.\n`);
+      terminal.err(`Interrupted. ${file.path} was not written.\n`);
       return interruptedCode(stopped);
     }
     if (isRead) await write(format.footer);
@@ -82,8 +88,8 @@ export const exportPlants: Command = {
 
 function formatOf(args: Arguments): (typeof exportFormatNames)[number] {
   const chosen = parseFlag(args, "format", (text) => parseChoice(text, exportFormatNames));
-  const ending = /\.(\w+)$/.exec(args.value("output") ?? "")?.[1]?.toLowerCase() ?? "";
-  return chosen ?? (Object.hasOwn(endings, ending) ? endings[ending] : undefined) ?? "ndjson";
+  const extension = /\.(\w+)$/.exec(args.value("output") ?? "")?.[1]?.toLowerCase() ?? "";
+  return chosen ?? (Object.hasOwn(extensions, extension) ? extensions[extension] : undefined) ?? "ndjson";
 }
 
 /** Resolves with false if the reader is gone. */
@@ -95,36 +101,33 @@ function writerTo(file: OutputFile | undefined, terminal: Terminal): (text: stri
   };
 }
 
-/** A file that appears under its name, replacing any other, only once it is complete and on disk. */
+/** A file that appears under its name, replacing any other, only once it is complete and on disk. Each method may throw FileProblem. */
 class OutputFile implements Disposable {
   readonly path: string;
   readonly #partial: string;
   readonly #file: number;
-  #open = true;
+  #isOpen = true;
   bytes = 0;
 
-  /** @throws FileProblem */
   constructor(path: string) {
     this.path = path;
     this.#partial = `${path}.partial`;
-    this.#file = this.#attempt(() => {
+    this.#file = writing(path, () => {
       // What an interrupted export left. A symbolic link is replaced, not followed.
       rmSync(this.#partial, { force: true });
       return openSync(this.#partial, "wx", fileMode);
     });
   }
 
-  /** @throws FileProblem */
   write(text: string): void {
     this.bytes += Buffer.byteLength(text);
-    this.#attempt(() => writeFileSync(this.#file, text));
+    writing(this.path, () => writeFileSync(this.#file, text));
   }
 
-  /** @throws FileProblem */
   finish(): void {
-    this.#attempt(() => fsyncSync(this.#file));
+    writing(this.path, () => fsyncSync(this.#file));
     this.#close();
-    this.#attempt(() => renameSync(this.#partial, this.path));
+    writing(this.path, () => renameSync(this.#partial, this.path));
   }
 
   /** Removes it unless it is finished. */
@@ -134,15 +137,7 @@ class OutputFile implements Disposable {
   }
 
   #close(): void {
-    if (this.#open) closeSync(this.#file);
-    this.#open = false;
-  }
-
-  #attempt<Result>(work: () => Result): Result {
-    try {
-      return work();
-    } catch (error) {
-      throw cannotBe("written", this.path, error);
-    }
+    if (this.#isOpen) closeSync(this.#file);
+    this.#isOpen = false;
   }
 }

@@ -1,15 +1,13 @@
 import type { AuditEntry } from "../access/audit.ts";
 import { readConfig } from "../config/read-config.ts";
-import { parseCount } from "../config/values.ts";
+import { InvalidValue, parseCount } from "../config/values.ts";
 import { presentPlant } from "../files/export-formats.ts";
 import { parseInt64 } from "../plants/int64.ts";
-import type { StoredPlant } from "../plants/plant-archive.ts";
+import type { PlantFilter, StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
-import { type Command, jsonFlag } from "./command.ts";
-import { filterFlags, parseFilter } from "./plant-filter.ts";
-import { formatCount } from "./progress-line.ts";
-import { escapeInvisible, formatColumns, printJson, UsageError } from "./terminal.ts";
+import { type Arguments, type Command, type Flag, jsonFlag } from "./command.ts";
+import { escapeInvisible, formatColumns, formatCount, printJson, UsageError } from "./terminal.ts";
 
 const limitDefault = 20;
 const auditLimitDefault = 50;
@@ -18,6 +16,18 @@ const pageMax = 1000;
 const searchMsMax = 1000;
 const nameColumnsMax = 60;
 const tagColumnsMax = 30;
+
+/** The flags of every command that reads plants. */
+export const filterFlags: Readonly<Record<string, Flag>> = {
+  tag: { placeholder: "TAG", help: "only plants with exactly this tag" },
+  name: { placeholder: "TEXT", help: "only plants whose name contains this, ignoring case" },
+  token: { placeholder: "NAME", help: "only plants created with the token of this name" },
+  since: {
+    placeholder: "TIME",
+    help: "only plants stored at or after this time, such as 2026-11-15T09:30Z (UTC unless it has an offset)",
+  },
+  until: { placeholder: "TIME", help: "only plants stored before this time" },
+};
 
 export const list: Command = {
   usage: "list",
@@ -29,7 +39,7 @@ export const list: Command = {
   ],
   flags: {
     ...filterFlags,
-    limit: { placeholder: "COUNT", help: `the maximum number of plants (${limitDefault})` },
+    limit: { placeholder: "COUNT", help: `how many plants to list (${limitDefault})` },
     oldest: { help: "list the oldest first" },
     json: { help: "print JSON, with ids as strings" },
   },
@@ -47,7 +57,9 @@ export const list: Command = {
     else if (plants.length === 0) terminal.note("No plants match.\n");
     else terminal.out(`${formatColumns([["ID", "NAME", "TAG", "STORED", "BY"], ...plants.map(cells)])}\n`);
     if (isCut && !args.has("json"))
-      terminal.note(`${theseAre("first", plants.length)}. Use --limit to list more, or export for all.\n`);
+      terminal.note(
+        `Showing the first ${formatCount(plants.length)}. Use --limit for more, or export for all.\n`,
+      );
     return 0;
   },
 };
@@ -75,10 +87,10 @@ export const show: Command = {
 
 export const audit: Command = {
   usage: "audit",
-  summary: "list who changed tokens, signed in and exported, newest first",
+  summary: "list token changes, sign-ins, imports and exports, newest first",
   examples: ["plant-store audit", "plant-store audit --limit 1000 --json"],
   flags: {
-    limit: { placeholder: "COUNT", help: `the maximum number of entries (${auditLimitDefault})` },
+    limit: { placeholder: "COUNT", help: `how many entries to list (${auditLimitDefault})` },
     json: jsonFlag,
   },
   settings: ["database", "allowUnsafeDatabase"],
@@ -93,10 +105,21 @@ export const audit: Command = {
     else if (entries.length === 0) terminal.note("The audit trail is empty.\n");
     else terminal.out(`${formatColumns([auditHeader, ...entries.map(entryCells)])}\n`);
     if (isCut && !args.has("json"))
-      terminal.note(`${theseAre("newest", entries.length)}. Use --limit to list more.\n`);
+      terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
     return 0;
   },
 };
+
+/** @throws UsageError */
+export function parseFilter(args: Arguments): PlantFilter {
+  return {
+    tag: args.value("tag"),
+    namePart: args.value("name") || undefined,
+    createdBy: args.value("token"),
+    sinceMs: parseFlag(args, "since", parseTimeMs),
+    untilMs: parseFlag(args, "until", parseTimeMs),
+  };
+}
 
 /** The rows of as many pages as hold that many, and whether there are more. */
 async function readPages<Row>(
@@ -114,10 +137,6 @@ async function readPages<Row>(
     cursor = page.next;
   } while (cursor !== undefined && rows.length < limit);
   return { rows, isCut: cursor !== undefined };
-}
-
-function theseAre(which: string, count: number): string {
-  return count === 1 ? `This is the ${which} one` : `These are the ${which} ${formatCount(count)}`;
 }
 
 const auditHeader = ["AT", "ACTOR", "ACTION", "SUBJECT", "ADDRESS", "DETAIL"];
@@ -156,6 +175,18 @@ function parseId(text: string): bigint {
   const id = parseInt64(text);
   if (id !== undefined) return id;
   throw new UsageError(
-    `an id must be an integer from -9223372036854775808 to 9223372036854775807; it is "${text}"`,
+    `the id must be an integer from -9223372036854775808 to 9223372036854775807; it is "${text}"`,
   );
+}
+
+function parseTimeMs(text: string): number {
+  const match = /^\d{4}-\d{2}-\d{2}(T[\d:.]+)?(Z|[+-]\d{2}:\d{2})?$/.exec(text);
+  const [, time, zone] = match ?? [];
+  // Everything that is printed is in UTC, so what is typed without a zone is too. A date alone has none.
+  const isTime = match !== null && (time !== undefined || zone === undefined);
+  const timeMs = isTime
+    ? Date.parse(time === undefined ? text : `${text}${zone === undefined ? "Z" : ""}`)
+    : Number.NaN;
+  if (Number.isNaN(timeMs)) throw new InvalidValue("must be a time, such as 2026-11-15 or 2026-11-15T09:30Z");
+  return timeMs;
 }

@@ -24,6 +24,15 @@ export function cannotBe(done: "read" | "written", path: string, error: unknown)
   return new FileProblem(`${path} cannot be ${done}: ${describeFileError(error)}.`);
 }
 
+/** Does what writes to that file. @throws FileProblem if it cannot be written. */
+export function writing<Result>(path: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw cannotBe("written", path, error);
+  }
+}
+
 /** Why a file could not be read or written. */
 export function describeFileError(error: unknown): string {
   const { code = "", message } = error as NodeJS.ErrnoException;

@@ -8,8 +8,8 @@ import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
 import { journalPriorities } from "../telemetry/log.ts";
-import { config, version } from "./about.ts";
-import { parseArguments, passwordWarnings } from "./arguments.ts";
+import { config, ready, version } from "./about.ts";
+import { didYouMean, parseArguments, passwordWarnings } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
 import { type Command, commandHelp, eitherOf, generalHelp, verbsOf } from "./command.ts";
 import { copy } from "./copy.ts";
@@ -18,9 +18,7 @@ import { exportPlants } from "./export.ts";
 import { importPlants } from "./import.ts";
 import { audit, list, show } from "./list.ts";
 import { exposureWarnings, FileProblem } from "./local-files.ts";
-import { ready } from "./ready.ts";
 import { serve } from "./serve.ts";
-import { didYouMean } from "./suggestion.ts";
 import { escapeInvisible, type Terminal, UsageError } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 
@@ -107,10 +105,9 @@ function unknownCommand([first = "", second = ""]: readonly string[]): never {
   if (verbs.length > 0) throw new UsageError(`${first} needs ${eitherOf(verbs)}${didYouMean(second, verbs)}`);
   // Without the value of the flag, which may contain a password.
   if (first.startsWith("-"))
-    throw new UsageError(`a command is expected before ${first.split("=")[0]}, such as serve`);
+    throw new UsageError(`put a command before ${first.split("=")[0]}, such as serve`);
   const words = Object.keys(commands).map((name) => name.split(" ")[0] ?? "");
-  const suggestion = didYouMean(first, words);
-  throw new UsageError(`there is no command "${first}"${suggestion}`);
+  throw new UsageError(`unknown command "${first}"${didYouMean(first, words)}`);
 }
 
 function help(args: readonly string[], colour: boolean): string {

@@ -111,9 +111,9 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
     ["listening on", addresses.join(" and ")],
     ["data", isDatabaseUrl(config.database) ? withoutPassword(config.database) : resolve(config.database)],
   ];
-  const started = `${green("Plant Store", terminal.colourOut)} is running. Ctrl-C stops it.\n\n${formatColumns(rows, "  ")}\n\n`;
+  const started = `${green("Plant Store", terminal.colourOut)} is running. Press Ctrl-C to stop it.\n\n${formatColumns(rows, "  ")}\n\n`;
   if (opened !== undefined)
-    return `${started}The database is not available yet; the log has the reason. Until it is, plants are refused with 50302.\n\n`;
+    return `${started}The database is not available yet; see the log. Until it is, plants are refused with 50302.\n\n`;
   if (firstToken !== undefined) return started + firstTokenMessage(service, firstToken, terminal);
   return config.presetTokens.length > 0
     ? started
@@ -160,8 +160,8 @@ function firstTokenMessage(
   const uses = operatorUrl === undefined ? "send plants" : "send plants and sign in to the console";
   const where =
     "file" in token
-      ? "Only its owner can read it, in a file; remove that once you have saved the token:"
-      : "It is printed only once; the store keeps a hash of it:";
+      ? "It is in this file. Delete the file after saving it:"
+      : "Save it now; it is not shown again:";
   const authorization =
     "file" in token
       ? `"Authorization: Bearer $(cat ${shellQuoted(token.file)})"`
@@ -171,7 +171,7 @@ function firstTokenMessage(
     "",
     `  ${bold("file" in token ? token.file : token.secret, colourOut)}`,
     "",
-    "Send the first plant:",
+    "Send your first plant:",
     "",
     `  curl ${publicUrl}/plants \\`,
     `    -H ${authorization} \\`,

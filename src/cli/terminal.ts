@@ -1,6 +1,9 @@
 import { constants } from "node:os";
 import { jsonText } from "../plants/json-text.ts";
 
+const redrawMs = 100;
+const clearLine = "\r\u001b[2K";
+
 /** Select Graphic Rendition, by its number, if colours are wanted. */
 const styled = (number: number) => (text: string, colour: boolean) =>
   colour ? `\u001b[${number}m${text}\u001b[0m` : text;
@@ -57,6 +60,20 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${jsonText(value, 2)}\n`);
 }
 
+/** Shows a line of text and keeps it up to date, on a terminal only. It is erased on disposal. */
+export function showProgress(terminal: Terminal, line: () => string): Disposable {
+  if (!terminal.errIsTerminal) return { [Symbol.dispose]: () => {} };
+  // A line that wraps cannot be redrawn.
+  const draw = () => terminal.err(clearLine + line().slice(0, terminal.errColumns - 1));
+  const timer = setInterval(draw, redrawMs);
+  return {
+    [Symbol.dispose]: () => {
+      clearInterval(timer);
+      terminal.err(clearLine);
+    },
+  };
+}
+
 /**
  * The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. No character is
  * split, so a truncated text may be one column wider than `columnsMax`.
@@ -77,4 +94,29 @@ export function formatColumns(rows: readonly (readonly string[])[], indent = "")
   const pad = (cell: string, width = 0) => cell + " ".repeat(Math.max(0, width - Bun.stringWidth(cell)));
   const line = (row: readonly string[]) => row.map((cell, index) => pad(cell, widths[index])).join("  ");
   return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");
+}
+
+/** 1234567 as 1,234,567. */
+export function formatCount(count: number): string {
+  return String(count).replaceAll(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** `1 row`, `2 rows`; the noun may be a phrase with its verb. */
+export function plural(count: number, one: string, many: string): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}
+
+export function formatPlants(count: number): string {
+  return plural(count, "plant", "plants");
+}
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1000) return plural(bytes, "byte", "bytes");
+  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(0)} kB`;
+  const [amount, unit] = bytes < 1e9 ? [bytes / 1e6, "MB"] : [bytes / 1e9, "GB"];
+  return `${amount.toFixed(amount < 10 ? 1 : 0)} ${unit}`;
+}
+
+export function secondsSince(startMs: number): number {
+  return Math.floor((performance.now() - startMs) / 1000);
 }

@@ -23,23 +23,23 @@ const listHeader = ["ID", "NAME", "SCOPES", "CREATED", "CREATED BY", "LAST USED"
 
 export const tokenCreate: Command = {
   usage: "token create --name NAME",
-  summary: "create a token and print its secret, once",
+  summary: "create a token and print its secret once",
   examples: [
     "plant-store token create --name greenhouse",
     "plant-store token create --name ops --scope operator --expires 90d",
     "plant-store token create --name prometheus --scope metrics",
   ],
   flags: {
-    name: { placeholder: "NAME", help: "who uses it; stored with each plant it creates (required)" },
+    name: { placeholder: "NAME", help: "who uses it; stored with each plant that it creates (required)" },
     scope: {
       placeholder: "SCOPE",
       multiple: true,
-      help: `${scopes.slice(0, -1).join(", ")} or ${scopes.at(-1)}; may be repeated (plants:create)`,
+      help: `${scopes.slice(0, -1).join(", ")} or ${scopes.at(-1)}; repeat it for several (plants:create)`,
     },
-    expires: { placeholder: "TIME", help: "its lifetime, such as 90d (it never expires)" },
+    expires: { placeholder: "TIME", help: "expire after this long, such as 90d (never)" },
     "rate-limit": {
       placeholder: "COUNT/UNIT",
-      help: "creates allowed for it, such as 100/s, in place of the service's --rate-limit",
+      help: "creates allowed for it, such as 100/s; overrides the --rate-limit of the service",
     },
     json: jsonFlag,
   },
@@ -71,7 +71,7 @@ export const tokenList: Command = {
     const all = await opened.tokens.all();
     if (args.has("json")) printJson(terminal, all.map(presentToken));
     else if (all.length === 0)
-      terminal.note("There are no tokens yet; plant-store token create --name NAME creates one.\n");
+      terminal.note("No tokens yet. To create one: plant-store token create --name NAME\n");
     else terminal.out(`${formatColumns([listHeader, ...all.map(cells)])}\n`);
     return 0;
   },
@@ -80,7 +80,7 @@ export const tokenList: Command = {
 export const tokenRevoke: Command = {
   usage: "token revoke NAME|ID",
   positional: true,
-  summary: "revoke a token; every node refuses it within a second",
+  summary: "revoke a token; every node rejects it within a second",
   examples: ["plant-store token revoke greenhouse"],
   flags: { json: jsonFlag },
   settings: ["database", "allowUnsafeDatabase"],
@@ -128,7 +128,7 @@ function warnOfPreset(ended: readonly Token[], { presetTokens }: Config, termina
   const preset = findPreset(ended, presetTokens);
   if (preset !== undefined)
     terminal.err(
-      `The secret is also preset as ${preset.name}, and allows ${preset.scopes.join(" and ")} until the service restarts without it.\n`,
+      `The secret is also preset as ${preset.name} and still allows ${preset.scopes.join(" and ")} until the service restarts without it.\n`,
     );
 }
 
@@ -138,7 +138,7 @@ function printSecret({ token, secret }: Minted, note: string, args: Arguments, t
   const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoTime(token.expiresAtMs)}`;
   terminal.note(
     `Token ${token.name} (${token.id}) allows ${token.scopes.join(" and ")}${expiry}.\n${note}` +
-      "The secret is printed only once; the store keeps a hash of it:\n",
+      "Save the secret now; it is not shown again:\n",
   );
   terminal.out(`${secret}\n`);
 }
