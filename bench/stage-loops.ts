@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Gate } from "../src/access/gate.ts";
-import { digestOf } from "../src/access/secret.ts";
+import { digestOf } from "../src/access/tokens.ts";
 import { ClientAddresses } from "../src/http/client-address.ts";
 import { Exchange, type ListenerState, RequestIds, ResponseDate } from "../src/http/exchange.ts";
 import { RequestLog } from "../src/http/request-log.ts";

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FirstToken, firstTokenFile } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
-import { JwtVerifier } from "./access/oidc/jwt-verifier.ts";
-import { ProviderKeys } from "./access/oidc/provider-keys.ts";
+import { JwtVerifier } from "./access/jwt-verifier.ts";
+import { ProviderKeys } from "./access/provider-keys.ts";
 import { RateLimit } from "./access/rate-limit.ts";
-import { TokenUpkeep } from "./access/token-upkeep.ts";
+import { type FirstToken, firstTokenFile, TokenUpkeep } from "./access/token-upkeep.ts";
 import type { Config } from "./config/read-config.ts";
 import { Readiness } from "./http/health.ts";
 import type { ListenerSettings } from "./http/listener.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mintSecret } from "../src/access/secret.ts";
+import { mintSecret } from "../src/access/tokens.ts";
 import { onEveryEngine } from "./engines.ts";
 import { eventually, operatorToken, post, type TestService } from "./harness.ts";
 import { operatorRoutes, publicRoutes } from "./routes.ts";

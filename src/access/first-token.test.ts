@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { issueFirstToken, mintFirstToken } from "./first-token.ts";
+import { issueFirstToken, mintFirstToken } from "./token-upkeep.ts";
 import type { Token, TokenStore } from "./tokens.ts";
 
 const writeNew = (file: string, text: string) => writeFileSync(file, text, { flag: "wx" });
@@ -19,7 +19,7 @@ test("after an unknown outcome the same token is issued, and one that another no
     const tokens = { all: async () => stored, addFirst } as unknown as TokenStore;
     const minted = mintFirstToken();
     const delivery = { file: join(folder, winner) };
-    const issue = () => issueFirstToken(tokens, minted, delivery, writeNew);
+    const issue = () => issueFirstToken({ tokens, delivery, writeNew }, minted);
     await expect(issue()).rejects.toThrow("no response");
     expect(await issue()).toEqual(winner === "us" ? delivery : undefined);
     expect(existsSync(delivery.file)).toBe(winner === "us");
@@ -39,9 +39,9 @@ test("after a failure before the token was stored, the file is used again, and t
   const tokens = { all: async () => stored, addFirst } as unknown as TokenStore;
   const minted = mintFirstToken();
   const delivery = { file: join(folder, "first-token") };
-  await expect(issueFirstToken(tokens, minted, delivery, writeNew)).rejects.toThrow("unavailable");
-  expect(await issueFirstToken(tokens, minted, delivery, writeNew)).toEqual(delivery);
-  expect(await issueFirstToken(tokens, mintFirstToken(), delivery, writeNew)).toBeUndefined();
+  await expect(issueFirstToken({ tokens, delivery, writeNew }, minted)).rejects.toThrow("unavailable");
+  expect(await issueFirstToken({ tokens, delivery, writeNew }, minted)).toEqual(delivery);
+  expect(await issueFirstToken({ tokens, delivery, writeNew }, mintFirstToken())).toBeUndefined();
   expect(readFileSync(delivery.file, "utf8")).toBe(`${minted.secret}\n`);
 });
 
@@ -49,12 +49,12 @@ test("a file that cannot be written is removed, so that the next start can creat
   const folder = mkdtempSync(join(tmpdir(), "first-token-"));
   const file = join(folder, "first-token");
   const script = `
-    import { issueFirstToken, mintFirstToken } from ${JSON.stringify(join(import.meta.dir, "first-token.ts"))};
+    import { issueFirstToken, mintFirstToken } from ${JSON.stringify(join(import.meta.dir, "token-upkeep.ts"))};
     import { writeNew } from ${JSON.stringify(join(import.meta.dir, "../storage/sqlite/durable-files.ts"))};
     const stored = [];
     const store = { all: async () => stored, addFirst: async (token) => void stored.push(token) };
     const delivery = { file: ${JSON.stringify(file)} };
-    console.log(JSON.stringify(await issueFirstToken(store, mintFirstToken(), delivery, writeNew)));`;
+    console.log(JSON.stringify(await issueFirstToken({ tokens: store, delivery, writeNew }, mintFirstToken())));`;
   const issue = (limit: string) => {
     const command = `trap '' XFSZ; ulimit -f ${limit}; exec "$0" -e "$1"`;
     const { stdout } = Bun.spawnSync(["sh", "-c", command, process.execPath, script]);

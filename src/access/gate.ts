@@ -1,8 +1,8 @@
-import type { JwtRefusal, JwtVerifier } from "./oidc/jwt-verifier.ts";
+import type { JwtRefusal, JwtVerifier } from "./jwt-verifier.ts";
 import type { Rate } from "./rate-limit.ts";
 import { allows, type Scope } from "./scopes.ts";
-import { bearerShape, digestOf, jwtShape } from "./secret.ts";
 import type { Token, TokenUse } from "./tokens.ts";
+import { bearerShape, digestOf, jwtShape } from "./tokens.ts";
 
 /** Who is calling. */
 export interface Caller {
@@ -117,19 +117,16 @@ export class Gate {
 
   /** Whether the same credentials are still admitted when it is called: for long responses. */
   watch(authorization: string | undefined, scope: Scope): () => boolean {
-    let denied = false;
-    let verifying = false;
+    let isAllowed = true;
+    const decide = (caller: Caller | Denied): void => {
+      isAllowed = typeof caller !== "string";
+    };
     return () => {
       const caller = this.admit(authorization, scope, Date.now());
-      if (caller !== "unverified") return typeof caller !== "string";
       // The provider's keys have changed meanwhile; a later call knows the result.
-      if (!verifying)
-        void this.verify(authorization ?? "", scope, () => true).then((verified) => {
-          denied = typeof verified === "string";
-          verifying = false;
-        });
-      verifying = true;
-      return !denied;
+      if (caller === "unverified") void this.verify(authorization ?? "", scope, () => true).then(decide);
+      else decide(caller);
+      return isAllowed;
     };
   }
 

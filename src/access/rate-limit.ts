@@ -19,8 +19,6 @@ export function formatRate({ count, perMs }: Rate): string {
 }
 
 const callersMaxDefault = 100_000;
-// Dropped together when nobody's request is overdue, so that not every new caller looks at all others.
-const droppedShare = 0.1;
 
 /**
  * Limits each caller to its own rate or the default: a burst of one period's worth, then a steady flow. The state of a caller is
@@ -44,20 +42,14 @@ export class RateLimit {
     const intervalUs = Math.ceil((rate.perMs * 1000) / rate.count);
     const burstUs = intervalUs * rate.count;
     const nowUs = Math.round(nowMs * 1000);
-    const known = this.#dueUs.get(caller);
-    if (known === undefined && this.#dueUs.size >= this.#callersMax) this.#makeRoom(nowUs);
+    const knownUs = this.#dueUs.get(caller) ?? nowUs;
     // Not later than a full burst, which only a rate that was lowered since can exceed.
-    const dueUs = Math.min(Math.max(known ?? nowUs, nowUs), nowUs + burstUs);
+    const dueUs = Math.min(Math.max(knownUs, nowUs), nowUs + burstUs);
     const waitUs = dueUs + intervalUs - nowUs - burstUs;
-    if (known !== undefined) this.#dueUs.delete(caller);
+    this.#dueUs.delete(caller);
     this.#dueUs.set(caller, waitUs > 0 ? dueUs : dueUs + intervalUs);
+    // Even while it is over its limit, a caller that goes on is not the one idle longest.
+    if (this.#dueUs.size > this.#callersMax) this.#dueUs.delete(this.#dueUs.keys().next().value ?? "");
     return waitUs > 0 ? Math.max(1, waitUs / 1000) : 0;
-  }
-
-  /** Drops the callers that may send a full burst again, which loses nothing; if there are none, those idle longest. */
-  #makeRoom(nowUs: number): void {
-    for (const [caller, dueUs] of this.#dueUs) if (dueUs <= nowUs) this.#dueUs.delete(caller);
-    const toDrop = this.#dueUs.size < this.#callersMax ? 0 : Math.ceil(this.#callersMax * droppedShare);
-    for (const caller of [...this.#dueUs.keys()].slice(0, toDrop)) this.#dueUs.delete(caller);
   }
 }

@@ -1,31 +1,36 @@
-import {
-  type FirstToken,
-  type FirstTokenDelivery,
-  issueFirstToken,
-  mintFirstToken,
-  type WriteNew,
-} from "./first-token.ts";
+import { readFileSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { localOrigin } from "./audit.ts";
 import { findPreset, type Gate } from "./gate.ts";
-import type { TokenStore } from "./tokens.ts";
+import { creationEntry, type Minted, mintToken, type Token, type TokenStore } from "./tokens.ts";
 
-export interface TokenUpkeepEvents {
-  readonly tokensChanged: (count: number) => void;
-  readonly tokensUnreadable: (reason: unknown) => void;
-  readonly presetIsStored: (preset: string, stored: string) => void;
-  readonly usesNotWritten: (reason: unknown) => void;
-}
+/** How the first token reaches the operator: printed, in a file, or not at all, with the reason. */
+export type FirstToken =
+  | { readonly secret: string }
+  | { readonly file: string }
+  | { readonly problem: string };
+
+/** `print`, the path of a file to write, or undefined if there is neither. */
+export type FirstTokenDelivery = "print" | { readonly file: string } | undefined;
 
 export interface TokenUpkeepParts {
   readonly tokens: TokenStore;
   readonly gate: Gate;
   readonly delivery: FirstTokenDelivery;
-  readonly writeNew: WriteNew;
-  readonly events: TokenUpkeepEvents;
+  /** Creates a file that is complete and for its owner alone, and replaces none. */
+  readonly writeNew: (file: string, text: string) => void;
+  readonly events: {
+    readonly tokensChanged: (count: number) => void;
+    readonly tokensUnreadable: (reason: unknown) => void;
+    readonly presetIsStored: (preset: string, stored: string) => void;
+    readonly usesNotWritten: (reason: unknown) => void;
+  };
 }
 
 // At this rate a revoked token is refused well within a second.
 const tokensPollEveryMs = 250;
 const usesWrittenEveryMs = 60_000;
+const howToCreate = "Create one: plant-store token create --name NAME --scope operator --scope plants:create";
 
 /** Keeps the gate up to date with the store, and the store with the uses of tokens. */
 export class TokenUpkeep implements AsyncDisposable {
@@ -44,14 +49,11 @@ export class TokenUpkeep implements AsyncDisposable {
 
   /** Reads the tokens once the store is open, and creates the first one. After a failure it may be called again. */
   async start(): Promise<FirstToken | undefined> {
-    const { tokens, gate, delivery, writeNew, events } = this.#parts;
+    const { tokens, gate, events } = this.#parts;
     // Before the rows: a change in between is then found by the next poll.
     this.#version = await tokens.version();
-    const created =
-      gate.presets.length > 0 ? undefined : await issueFirstToken(tokens, this.#first, delivery, writeNew);
-    const known = await tokens.all();
-    gate.update(known);
-    for (const token of known) {
+    const created = gate.presets.length > 0 ? undefined : await issueFirstToken(this.#parts, this.#first);
+    for (const token of await this.reload()) {
       const preset = findPreset([token], gate.presets);
       if (preset !== undefined) events.presetIsStored(preset.name, token.name);
     }
@@ -61,9 +63,11 @@ export class TokenUpkeep implements AsyncDisposable {
     return created;
   }
 
-  /** Applies a change that this process has made. */
-  async reload(): Promise<void> {
-    this.#parts.gate.update(await this.#parts.tokens.all());
+  /** Reads the tokens, also after a change that this process has made. */
+  async reload(): Promise<readonly Token[]> {
+    const all = await this.#parts.tokens.all();
+    this.#parts.gate.update(all);
+    return all;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -74,19 +78,15 @@ export class TokenUpkeep implements AsyncDisposable {
 
   /** Tells the gate of every change of the stored tokens, whoever made it. */
   async #poll(): Promise<void> {
-    const { tokens, gate, events } = this.#parts;
+    const { tokens, events } = this.#parts;
     // A slow database gets one query at a time, and an outage is logged once.
     if (this.#polling) return;
     this.#polling = true;
     try {
       // Before the rows: a change in between is then found by the next poll.
       const version = await tokens.version();
-      if (version !== this.#version) {
-        const all = await tokens.all();
-        gate.update(all);
-        this.#version = version;
-        events.tokensChanged(all.length);
-      }
+      if (version !== this.#version) events.tokensChanged((await this.reload()).length);
+      this.#version = version;
       this.#readable = true;
     } catch (error) {
       if (this.#readable) events.tokensUnreadable(error);
@@ -106,5 +106,66 @@ export class TokenUpkeep implements AsyncDisposable {
       gate.putBackUses(uses);
       events.usesNotWritten(error);
     }
+  }
+}
+
+/** In the folder, if there is one, or else beside the data file. */
+export function firstTokenFile(folder: string | undefined, dataFile: string | undefined): FirstTokenDelivery {
+  if (folder !== undefined) return { file: join(resolve(folder), "first-token") };
+  return dataFile === undefined ? undefined : { file: `${resolve(dataFile)}.first-token` };
+}
+
+export function mintFirstToken(): Minted {
+  const fields = { name: "first", scopes: ["plants:create", "operator"] } as const;
+  const createdBy = localOrigin().actor;
+  return mintToken({ ...fields, createdBy, expiresAtMs: undefined, rateLimit: undefined }, Date.now());
+}
+
+/**
+ * Stores the token of a store that has never had one, and delivers it. Undefined if there is a token already, even one that another
+ * node has just created. After a failure, whose outcome may be unknown, it may be called again with the same token.
+ */
+export async function issueFirstToken(
+  { tokens, delivery, writeNew }: Pick<TokenUpkeepParts, "tokens" | "delivery" | "writeNew">,
+  { token, secret }: Minted,
+): Promise<FirstToken | undefined> {
+  const isEmpty = async () => (await tokens.all()).length === 0;
+  if (await isEmpty()) {
+    if (delivery === undefined)
+      return { problem: `There is no token yet, and no --token-folder to write one to. ${howToCreate}` };
+    // Before the token is stored: a stored token whose secret nobody has would be useless.
+    const problem = delivery === "print" ? undefined : writeSecret(delivery.file, secret, writeNew);
+    // Another node that uses the same folder may have created both.
+    if (problem !== undefined) return (await isEmpty()) ? { problem } : undefined;
+    await tokens.addFirst(token, creationEntry(token, localOrigin()));
+  }
+  const isOurs = (await tokens.all()).some(({ digest }) => digest === token.digest);
+  if (isOurs) return typeof delivery === "object" ? delivery : { secret };
+  if (typeof delivery === "object" && holds(delivery.file, secret)) rmSync(delivery.file, { force: true });
+  return undefined;
+}
+
+/** The reason if it cannot be written. */
+function writeSecret(
+  file: string,
+  secret: string,
+  writeNew: TokenUpkeepParts["writeNew"],
+): string | undefined {
+  try {
+    writeNew(file, `${secret}\n`);
+    return undefined;
+  } catch (error) {
+    const exists = (error as NodeJS.ErrnoException).code === "EEXIST";
+    if (exists && holds(file, secret)) return undefined;
+    const reason = exists ? "it exists already" : (error as Error).message;
+    return `There is no token yet, and the file ${file} cannot be created for one: ${reason}. ${howToCreate}`;
+  }
+}
+
+function holds(file: string, secret: string): boolean {
+  try {
+    return readFileSync(file, "utf8") === `${secret}\n`;
+  } catch {
+    return false;
   }
 }

@@ -1,7 +1,8 @@
+import { createHash, randomBytes } from "node:crypto";
+import { crc32 } from "node:zlib";
 import type { AuditEntry, Origin } from "./audit.ts";
 import { formatRate, type Rate } from "./rate-limit.ts";
 import type { Scope } from "./scopes.ts";
-import { digestOf, mintSecret } from "./secret.ts";
 import { findNameProblem } from "./token-name.ts";
 
 /** A token as it is stored: with the digest of its secret, never the secret. */
@@ -84,16 +85,6 @@ type NewToken = Pick<Token, "name" | "scopes" | "expiresAtMs" | "createdBy" | "r
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * 86_400_000;
 
-const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-/** Completes a sentence about a duration that cannot be parsed. */
-export const durationExpected = "must be a number with a unit (ms, s, m, h or d), such as 10s";
-
-/** A lifetime, an overlap, or a timeout among the settings; undefined if it is invalid. */
-export function parseDurationMs(text: string): number | undefined {
-  const match = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text);
-  return match === null ? undefined : Math.round(Number(match[1]) * unitMs[match[2] as keyof typeof unitMs]);
-}
-
 export async function createToken(
   store: TokenStore,
   request: TokenRequest,
@@ -127,13 +118,8 @@ export function mintToken(fields: NewToken, nowMs: number): Minted {
 }
 
 export function creationEntry(token: Token, by: Origin): AuditEntry {
-  return {
-    ...by,
-    atMs: token.createdAtMs,
-    action: "token.created",
-    subject: token.name,
-    detail: describe(token),
-  };
+  const { createdAtMs: atMs, name: subject } = token;
+  return { ...by, atMs, action: "token.created", subject, detail: describe(token) };
 }
 
 /** Adds a token with the same name and a new secret; the old one stays valid for the overlap, so that its holder can switch. */
@@ -173,14 +159,8 @@ export async function revokeTokens(
   nowMs: number,
 ): Promise<Token[]> {
   const revoked = (await findLive(store, nameOrId, nowMs)).map((token) => ({ ...token, revokedAtMs: nowMs }));
-  const subject = revoked[0]?.name ?? "";
-  await store.change(revoked, {
-    ...by,
-    atMs: nowMs,
-    action: "token.revoked",
-    subject,
-    detail: idsOf(revoked),
-  });
+  const entry = { ...by, atMs: nowMs, action: "token.revoked", detail: idsOf(revoked) } as const;
+  await store.change(revoked, { ...entry, subject: revoked[0]?.name ?? "" });
   return revoked;
 }
 
@@ -230,4 +210,54 @@ function idsOf(tokens: readonly Token[]): string {
 /** To the second, as people read it. */
 export function isoTime(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+const prefix = "pst_";
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const randomBytesCount = 32;
+// 62^43 is the first power of 62 above 2^256, and 62^6 the first above 2^32.
+const randomDigits = 43;
+const checksumDigits = 6;
+const mintedShape = /^pst_[0-9A-Za-z]{49}$/;
+/** RFC 6750's b64token, the only characters that can follow `Bearer`. */
+export const bearerShape = /^[A-Za-z0-9\-._~+/]+=*$/;
+/** A JWT: three parts in base64url. The last may be empty, so that an unsigned one is refused as a JWT. */
+export const jwtShape = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+export const presetCharactersMin = 20;
+
+/** A new secret: `pst_`, 256 random bits and a CRC-32 that lets scanners and people detect a mistyped one. */
+export function mintSecret(): string {
+  const random = base62(BigInt(`0x${randomBytes(randomBytesCount).toString("hex")}`), randomDigits);
+  return prefix + random + checksum(random);
+}
+
+/** Whether a secret starts like one of ours, but does not have its checksum. */
+export function isMistyped(secret: string): boolean {
+  const random = secret.slice(prefix.length, prefix.length + randomDigits);
+  return secret.startsWith(prefix) && !(mintedShape.test(secret) && secret.endsWith(checksum(random)));
+}
+
+/** What is stored of a secret. A plain hash is enough, since 256 random bits cannot be guessed. */
+export function digestOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+function checksum(random: string): string {
+  return base62(BigInt(crc32(random)), checksumDigits);
+}
+
+function base62(value: bigint, digits: number): string {
+  let text = "";
+  for (let rest = value; rest > 0n; rest /= 62n) text = alphabet.charAt(Number(rest % 62n)) + text;
+  return text.padStart(digits, "0");
+}
+
+const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+/** Completes a sentence about a duration that cannot be parsed. */
+export const durationExpected = "must be a number with a unit (ms, s, m, h or d), such as 10s";
+
+/** A lifetime, an overlap, or a timeout among the settings; undefined if it is invalid. */
+export function parseDurationMs(text: string): number | undefined {
+  const match = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text);
+  return match === null ? undefined : Math.round(Number(match[1]) * unitMs[match[2] as keyof typeof unitMs]);
 }

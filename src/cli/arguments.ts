@@ -1,6 +1,5 @@
 import { type SecretName, secrets, settings } from "../config/settings.ts";
-import { InvalidValue } from "../config/values.ts";
-import { withoutPassword } from "../config/without-password.ts";
+import { InvalidValue, withoutPassword } from "../config/values.ts";
 import { type Arguments, type Command, flagsOf } from "./command.ts";
 import { type Terminal, UsageError } from "./terminal.ts";
 

@@ -1,10 +1,10 @@
 import { relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageFile from "../../package.json" with { type: "json" };
-import type { FirstToken } from "../access/first-token.ts";
+import type { FirstToken } from "../access/token-upkeep.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
-import { withoutPassword } from "../config/without-password.ts";
+import { withoutPassword } from "../config/values.ts";
 import { type Service, startService } from "../service.ts";
 import { DatabaseProblem, isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { createLog, journalPriorities, type Level, type Log } from "../telemetry/log.ts";

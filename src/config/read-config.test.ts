@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { mintSecret } from "../access/secret.ts";
+import { mintSecret } from "../access/tokens.ts";
 import { effectiveSettings, readConfig, unknownVariables } from "./read-config.ts";
-import { ConfigProblem } from "./values.ts";
-import { withoutPassword } from "./without-password.ts";
+import { ConfigProblem, withoutPassword } from "./values.ts";
 
 const read = (
   flags: Record<string, string> = {},
@@ -34,7 +33,7 @@ describe("settings", () => {
       rateLimit: undefined,
       drainTimeoutMs: 10_000,
       presetTokens: [],
-      tokenFolder: "",
+      tokenFolder: undefined,
       tls: undefined,
       oidc: undefined,
     });

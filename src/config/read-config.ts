@@ -1,21 +1,13 @@
 import type { PresetToken } from "../access/gate.ts";
-import type { OidcSettings } from "../access/oidc/jwt-caller.ts";
+import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { Scope } from "../access/scopes.ts";
-import {
-  bearerShape,
-  claimsToBeMinted,
-  digestOf,
-  isMintedSecret,
-  jwtShape,
-  presetCharactersMin,
-} from "../access/secret.ts";
-import { type SecretName, type SettingName, secrets, settings } from "./settings.ts";
-import { ConfigProblem, InvalidValue } from "./values.ts";
-import { withoutPassword } from "./without-password.ts";
+import { bearerShape, digestOf, isMistyped, jwtShape, presetCharactersMin } from "../access/tokens.ts";
+import { type SecretName, type Setting, type SettingName, secrets, settings } from "./settings.ts";
+import { ConfigProblem, InvalidValue, withoutPassword } from "./values.ts";
 
 type Values = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> };
 
-export type Config = Omit<Values, `tls${string}` | `oidc${string}`> & {
+export type Config = Values & {
   /** Undefined for plain text. */
   readonly tls:
     | { readonly cert: string; readonly key: string; readonly clientCa: string | undefined }
@@ -45,8 +37,6 @@ export interface ConfigSources {
   readonly readFile: (path: string) => string;
 }
 
-type PresetName = Exclude<SecretName, "databasePassword">;
-
 interface Found {
   readonly text: string;
   readonly source: Source;
@@ -54,53 +44,30 @@ interface Found {
   readonly label: string;
 }
 
-const presets: Record<PresetName, { name: string; scopes: readonly Scope[] }> = {
-  accessToken: { name: "preset-access", scopes: ["plants:create"] },
-  operatorToken: { name: "preset-operator", scopes: ["operator"] },
-};
-
-const presetNames = Object.keys(presets) as PresetName[];
-
 export function readConfig(sources: ConfigSources): Config {
-  const values = Object.entries(settings).map(([name, setting]) => {
-    const found = findSetting(name as SettingName, sources);
-    return [name, parseFound<unknown>(found, setting.parse)] as const;
-  });
-  const { tlsCert, tlsKey, tlsClientCa, oidcIssuer, oidcAudience, oidcClientId, ...others } =
-    Object.fromEntries(values) as Values;
-  const oidc = oidcSettings(oidcIssuer, oidcAudience, oidcClientId);
-  if (oidc?.clientId !== undefined && others.operatorListen === undefined)
-    throw new ConfigProblem("--oidc-client-id is for the console, which --operator-listen off turns off.");
-  const tokens = presetNames.flatMap((name) => presetToken(name, sources, oidc !== undefined));
+  const found = findAll(sources);
+  const values = mapValues(found.settings, (setting, name) =>
+    parseFound<unknown>(setting, settings[name].parse),
+  ) as Values;
+  const oidc = oidcSettings(values);
   return {
-    ...others,
-    tls: tlsFiles(tlsCert, tlsKey, tlsClientCa),
+    ...values,
+    tls: tlsFiles(values),
     oidc,
-    presetTokens: mergePresets(tokens),
-    databasePassword: databasePassword(sources),
-    effective: effectiveSettings(sources),
+    presetTokens: presetTokens(found.secrets, oidc !== undefined),
+    databasePassword: databasePassword(found.secrets.databasePassword, sources),
+    effective: present(found),
   };
 }
 
+/** What is in force, valid or not. */
 export function effectiveSettings(sources: ConfigSources): EffectiveSetting[] {
-  const plain = Object.entries(settings).map(([name, { flag }]) => {
-    const { text, source } = findSetting(name as SettingName, sources);
-    return { name: flag, value: withoutPassword(text), source };
-  });
-  const hidden = Object.entries(secrets).map(([name, variable]) => {
-    const found = findSecret(name as SecretName, sources);
-    return {
-      name: variable,
-      value: found === undefined ? "" : "(set, not shown)",
-      source: found?.source ?? "default",
-    };
-  });
-  return [...plain, ...hidden];
+  return present(findAll(sources));
 }
 
 /** A secret as it was given, for a command that has to send it. `readConfig` validates it. */
 export function readSecret(name: SecretName, sources: ConfigSources): string | undefined {
-  return findSecret(name, sources)?.text;
+  return findSecret(secrets[name], sources)?.text;
 }
 
 /** The files that hold secrets. */
@@ -121,11 +88,7 @@ export function unknownVariables(environment: ConfigSources["environment"]): str
   );
 }
 
-function tlsFiles(
-  cert: string | undefined,
-  key: string | undefined,
-  clientCa: string | undefined,
-): Config["tls"] {
+function tlsFiles({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: Values): Config["tls"] {
   const needs = (set: string, missing: string) => new ConfigProblem(`${set} needs ${missing} as well.`);
   if (cert !== undefined && key !== undefined) return { cert, key, clientCa };
   if (cert !== undefined) throw needs("--tls-cert", "--tls-key");
@@ -134,31 +97,62 @@ function tlsFiles(
   return undefined;
 }
 
-function oidcSettings(
-  issuer: string | undefined,
-  audience: string | undefined,
-  clientId: string | undefined,
-): Config["oidc"] {
-  if (issuer !== undefined && audience !== undefined) return { issuer, audience, clientId };
-  if (issuer !== undefined)
+function oidcSettings(values: Values): Config["oidc"] {
+  const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, operatorListen } = values;
+  if (issuer === undefined && audience !== undefined)
+    throw new ConfigProblem("--oidc-audience needs --oidc-issuer.");
+  if (issuer === undefined && clientId !== undefined)
+    throw new ConfigProblem("--oidc-client-id needs --oidc-issuer.");
+  if (issuer === undefined) return undefined;
+  if (audience === undefined)
     throw new ConfigProblem(
       "--oidc-issuer needs --oidc-audience: without it, a token for any other service of that issuer would be accepted.",
     );
-  if (audience !== undefined) throw new ConfigProblem("--oidc-audience needs --oidc-issuer.");
-  if (clientId !== undefined) throw new ConfigProblem("--oidc-client-id needs --oidc-issuer.");
-  return undefined;
+  if (clientId !== undefined && operatorListen === undefined)
+    throw new ConfigProblem("--oidc-client-id is for the console, which --operator-listen off turns off.");
+  return { issuer, audience, clientId };
 }
 
-// Read here too, so that an unreadable file fails the start.
-function databasePassword(sources: ConfigSources): Config["databasePassword"] {
-  const find = () => findSecret("databasePassword", sources);
-  const found = find();
-  if (found?.source === "file") return () => find()?.text ?? "";
+function databasePassword(found: Found | undefined, sources: ConfigSources): Config["databasePassword"] {
+  if (found?.source === "file") return () => readSecret("databasePassword", sources) ?? "";
   return found?.text ?? (sources.environment["PGPASSWORD"] || undefined);
 }
 
-function findSetting(name: SettingName, { flags, environment }: ConfigSources): Found {
-  const { flag, environment: variable, default: text } = settings[name];
+type FoundSecrets = Readonly<Record<SecretName, Found | undefined>>;
+
+function findAll(sources: ConfigSources) {
+  return {
+    settings: mapValues(settings, (setting) => findSetting(setting, sources)),
+    secrets: mapValues(secrets, (variable) => findSecret(variable, sources)) as FoundSecrets,
+  };
+}
+
+function present(found: ReturnType<typeof findAll>): EffectiveSetting[] {
+  const plain = mapValues(found.settings, ({ text, source }, name) => ({
+    name: settings[name].flag,
+    value: withoutPassword(text),
+    source,
+  }));
+  const hidden = mapValues(found.secrets, (secret, name) => ({
+    name: secrets[name],
+    value: secret === undefined ? "" : "(set, not shown)",
+    source: secret?.source ?? "default",
+  }));
+  return [...Object.values(plain), ...Object.values(hidden)];
+}
+
+function mapValues<Name extends string, Value, Result>(
+  record: Readonly<Record<Name, Value>>,
+  map: (value: Value, name: Name) => Result,
+): Record<Name, Result> {
+  const entries = Object.entries(record) as [Name, Value][];
+  return Object.fromEntries(entries.map(([name, value]) => [name, map(value, name)])) as Record<Name, Result>;
+}
+
+function findSetting(
+  { flag, environment: variable, default: text }: Setting<unknown>,
+  { flags, environment }: ConfigSources,
+): Found {
   const fromFlag = flags[flag];
   if (fromFlag !== undefined) return { text: fromFlag, source: "flag", label: `--${flag}` };
   const fromEnvironment = environment[variable];
@@ -167,18 +161,17 @@ function findSetting(name: SettingName, { flags, environment }: ConfigSources): 
   return { text, source: "default", label: `--${flag}` };
 }
 
-function findSecret(name: SecretName, { environment, readFile }: ConfigSources): Found | undefined {
-  const label = secrets[name];
-  const fileLabel = `${label}_FILE`;
-  const text = environment[label];
-  const path = environment[fileLabel];
-  if (text && path) throw new ConfigProblem(`${label} and ${fileLabel} are both set; set one of them.`);
-  if (text) return { text, source: "environment", label };
+function findSecret(variable: string, { environment, readFile }: ConfigSources): Found | undefined {
+  const fileVariable = `${variable}_FILE`;
+  const text = environment[variable];
+  const path = environment[fileVariable];
+  if (text && path) throw new ConfigProblem(`${variable} and ${fileVariable} are both set; set one of them.`);
+  if (text) return { text, source: "environment", label: variable };
   if (!path) return undefined;
   try {
-    return { text: readFile(path).trim(), source: "file", label: fileLabel };
+    return { text: readFile(path).trim(), source: "file", label: fileVariable };
   } catch (error) {
-    throw new ConfigProblem(`${fileLabel} names a file that cannot be read: ${(error as Error).message}.`);
+    throw new ConfigProblem(`${fileVariable} names a file that cannot be read: ${(error as Error).message}.`);
   }
 }
 
@@ -192,31 +185,27 @@ function parseFound<Value>({ text, label }: Found, parse: (text: string) => Valu
   }
 }
 
-function presetToken(name: PresetName, sources: ConfigSources, withJwts: boolean): PresetToken[] {
-  const found = findSecret(name, sources);
-  if (found === undefined) return [];
-  const { text, label } = found;
-  if (text.length < presetCharactersMin || !bearerShape.test(text)) {
+function presetTokens({ accessToken, operatorToken }: FoundSecrets, withJwts: boolean): PresetToken[] {
+  const access = accessToken && preset("preset-access", "plants:create", accessToken, withJwts);
+  const operator = operatorToken && preset("preset-operator", "operator", operatorToken, withJwts);
+  // The same secret may be given for both; it is then one caller with both scopes.
+  if (access !== undefined && access.digest === operator?.digest)
+    return [{ ...access, name: "preset", scopes: [...access.scopes, ...operator.scopes] }];
+  return [access, operator].filter((token) => token !== undefined);
+}
+
+function preset(name: string, scope: Scope, { text, label }: Found, withJwts: boolean): PresetToken {
+  if (text.length < presetCharactersMin || !bearerShape.test(text))
     throw new ConfigProblem(
       `${label} must hold a token of at least ${presetCharactersMin} characters out of A-Z a-z 0-9 - . _ ~ + / with = only at its end.`,
     );
-  }
-  if (claimsToBeMinted(text) && !isMintedSecret(text)) {
+  if (isMistyped(text))
     throw new ConfigProblem(
       `${label} begins with pst_ but its checksum is wrong: it was mistyped or truncated.`,
     );
-  }
-  if (withJwts && jwtShape.test(text)) {
+  if (withJwts && jwtShape.test(text))
     throw new ConfigProblem(
       `${label} holds a token in three parts with dots between them, which --oidc-issuer makes a JWT; choose another.`,
     );
-  }
-  return [{ ...presets[name], digest: digestOf(text), expiresAtMs: undefined }];
-}
-
-// The same secret may be given for both; it is then one caller with both scopes.
-function mergePresets(tokens: readonly PresetToken[]): PresetToken[] {
-  const [first, second] = tokens;
-  if (first === undefined || second === undefined || first.digest !== second.digest) return [...tokens];
-  return [{ ...first, name: "preset", scopes: [...first.scopes, ...second.scopes] }];
+  return { name, scopes: [scope], digest: digestOf(text), expiresAtMs: undefined };
 }

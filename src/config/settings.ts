@@ -9,7 +9,6 @@ import {
   parseIssuer,
   parseNetworks,
   parseOrigins,
-  parsePath,
   parseProviderName,
   parseRate,
 } from "./values.ts";
@@ -31,148 +30,112 @@ const bodyBytesMaxMax = 64 * 1024 * 1024;
 
 /** Every setting. The command line, its help, `config` and the settings page come from this table. */
 export const settings = {
-  listen: setting("listen", "127.0.0.1:3000", "HOST:PORT", "where POST /plants is served", parseAddress),
+  listen: setting("listen HOST:PORT", "127.0.0.1:3000", "where POST /plants is served", parseAddress),
   operatorListen: setting(
-    "operator-listen",
+    "operator-listen HOST:PORT",
     "127.0.0.1:3001",
-    "HOST:PORT",
     "where the console and the operator's API are served, or off",
     (text) => (text === "off" ? undefined : parseAddress(text)),
   ),
   database: setting(
-    "database",
+    "database PATH|URL",
     "data/plant-store.db",
-    "PATH|URL",
     "the data file, or postgres://host/database",
     parseDatabase,
   ),
   allowUnsafeDatabase: setting(
-    "allow-unsafe-database",
+    "allow-unsafe-database YES|NO",
     "no",
-    "YES|NO",
     "yes to use a PostgreSQL server that can lose acknowledged writes",
     (text) => parseChoice(text, ["yes", "no"]) === "yes",
   ),
-  baseUrl: setting(
-    "base-url",
-    "",
-    "URL",
+  baseUrl: optional(
+    "base-url URL",
     "the public URL, if clients reach the service through a proxy or under a path",
     parseBaseUrl,
   ),
-  bodyBytesMax: setting("max-body-bytes", "65536", "BYTES", "the largest request body accepted", (text) =>
+  bodyBytesMax: setting("max-body-bytes BYTES", "65536", "the largest request body accepted", (text) =>
     parseCount(text, 64, bodyBytesMaxMax),
   ),
-  pendingMax: setting("max-pending", "10000", "COUNT", "how many plants may be pending", (text) =>
+  pendingMax: setting("max-pending COUNT", "10000", "how many plants may be pending", (text) =>
     parseCount(text, 1, 1_000_000),
   ),
-  bodyTimeoutMs: setting(
-    "body-timeout",
-    "10s",
-    "TIME",
-    "how long a body may take to arrive",
-    parseBodyTimeout,
+  bodyTimeoutMs: setting("body-timeout TIME", "10s", "how long a body may take to arrive", (text) =>
+    parseDurationWithin(text, 1, bodyTimeoutMsMax, "from 1ms to 1h, such as 10s"),
   ),
   rateLimit: setting(
-    "rate-limit",
+    "rate-limit COUNT/UNIT",
     "none",
-    "COUNT/UNIT",
     "creates allowed for each token, such as 100/s",
     parseRate,
   ),
   drainDelayMs: setting(
-    "drain-delay",
+    "drain-delay TIME",
     "0s",
-    "TIME",
     "how long to keep serving, unready, before stopping",
     parseDrainTime,
   ),
   drainTimeoutMs: setting(
-    "drain-timeout",
+    "drain-timeout TIME",
     "10s",
-    "TIME",
     "how long a stop waits for requests in flight",
     parseDrainTime,
   ),
-  logLevel: setting("log-level", "info", "LEVEL", "debug, info, warn, error or off", (text) =>
+  logLevel: setting("log-level LEVEL", "info", "debug, info, warn, error or off", (text) =>
     parseChoice(text, ["debug", "info", "warn", "error", "off"]),
   ),
-  logFormat: setting("log-format", "auto", "FORMAT", "pretty, json, or auto: pretty on a terminal", (text) =>
+  logFormat: setting("log-format FORMAT", "auto", "pretty, json, or auto: pretty on a terminal", (text) =>
     parseChoice(text, ["auto", "pretty", "json"]),
   ),
-  logRequests: setting("log-requests", "errors", "WHICH", "all, errors or none", (text) =>
+  logRequests: setting("log-requests WHICH", "errors", "all, errors or none", (text) =>
     parseChoice(text, ["all", "errors", "none"]),
   ),
-  trustedProxies: setting(
-    "trusted-proxies",
-    "",
-    "ADDRESSES",
+  trustedProxies: list(
+    "trusted-proxies ADDRESSES",
     "proxies whose X-Forwarded-For is read: addresses or CIDR ranges",
     parseNetworks,
   ),
-  operatorHosts: setting(
-    "operator-hosts",
-    "",
-    "NAMES",
+  operatorHosts: list(
+    "operator-hosts NAMES",
     "further host names under which the operator listener is reached",
     parseHosts,
   ),
-  corsOrigins: setting(
-    "cors-origins",
-    "",
-    "ORIGINS",
+  corsOrigins: list(
+    "cors-origins ORIGINS",
     "whose pages may call the public listener, such as https://example.org",
     parseOrigins,
   ),
-  tlsCert: setting(
-    "tls-cert",
-    "",
-    "PATH",
-    "the certificate chain in PEM; both listeners then use TLS",
-    parsePath,
-  ),
-  tlsKey: setting("tls-key", "", "PATH", "the certificate's private key in PEM", parsePath),
-  tlsClientCa: setting(
-    "tls-client-ca",
-    "",
-    "PATH",
+  tlsCert: optional("tls-cert PATH", "the certificate chain in PEM; both listeners then use TLS", unchanged),
+  tlsKey: optional("tls-key PATH", "the certificate's private key in PEM", unchanged),
+  tlsClientCa: optional(
+    "tls-client-ca PATH",
     "clients of the public listener also need a certificate of this authority",
-    parsePath,
+    unchanged,
   ),
-  tokenFolder: setting(
-    "token-folder",
-    "",
-    "PATH",
+  tokenFolder: optional(
+    "token-folder PATH",
     "the folder for the first token's file, instead of the data file's",
-    (text) => text,
+    unchanged,
   ),
-  oidcIssuer: setting(
-    "oidc-issuer",
-    "",
-    "URL",
+  oidcIssuer: optional(
+    "oidc-issuer URL",
     "the identity provider whose JWT access tokens are accepted",
     parseIssuer,
   ),
-  oidcAudience: setting(
-    "oidc-audience",
-    "",
-    "NAME",
+  oidcAudience: optional(
+    "oidc-audience NAME",
     "the audience that those tokens must be for",
     parseProviderName,
   ),
-  oidcClientId: setting(
-    "oidc-client-id",
-    "",
-    "NAME",
+  oidcClientId: optional(
+    "oidc-client-id NAME",
     "the console's client at the identity provider, to sign in there",
     parseProviderName,
   ),
-  backupFolder: setting(
-    "backup-folder",
-    "",
-    "PATH",
+  backupFolder: optional(
+    "backup-folder PATH",
     "an existing folder for the backups that operators make in the console",
-    parsePath,
+    unchanged,
   ),
 } as const;
 
@@ -187,15 +150,32 @@ export const secrets = {
 
 export type SecretName = keyof typeof secrets;
 
+/** `usage` is the flag and what stands for its value, such as `listen HOST:PORT`. */
 function setting<Value>(
-  flag: string,
+  usage: string,
   defaultText: string,
-  placeholder: string,
   help: string,
   parse: (text: string) => Value,
 ): Setting<Value> {
+  const [flag = "", placeholder = ""] = usage.split(" ");
   const environment = `PLANT_STORE_${flag.replaceAll("-", "_").toUpperCase()}`;
   return { flag, environment, default: defaultText, placeholder, help, parse };
+}
+
+/** Undefined unless it is set. */
+function optional<Value>(usage: string, help: string, parse: (text: string) => Value) {
+  return setting(usage, "", help, (text) => (text === "" ? undefined : parse(text)));
+}
+
+/** Items separated by commas. */
+function list(usage: string, help: string, parse: (items: readonly string[]) => readonly string[]) {
+  return setting(usage, "", help, (text) =>
+    text === "" ? [] : parse(text.split(",").map((item) => item.trim())),
+  );
+}
+
+function unchanged(text: string): string {
+  return text;
 }
 
 function parseDatabase(text: string): string {
@@ -204,10 +184,6 @@ function parseDatabase(text: string): string {
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(text) && !/^postgres(?:ql)?:\/\//i.test(text))
     throw new InvalidValue(`must be a path or a URL of PostgreSQL, ${example}`);
   return text;
-}
-
-function parseBodyTimeout(text: string): number {
-  return parseDurationWithin(text, 1, bodyTimeoutMsMax, "from 1ms to 1h, such as 10s");
 }
 
 function parseDrainTime(text: string): number {

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { isLoopbackHttp } from "../access/oidc/provider.ts";
+import { isLoopbackHttp } from "../access/provider-keys.ts";
 import { parseRateText, type Rate } from "../access/rate-limit.ts";
 import { durationExpected, parseDurationMs } from "../access/tokens.ts";
 
@@ -66,8 +66,7 @@ export function parseChoice<const Choice extends string>(text: string, choices: 
   return choice;
 }
 
-export function parseBaseUrl(text: string): URL | undefined {
-  if (text === "") return undefined;
+export function parseBaseUrl(text: string): URL {
   const url = parsePlainUrl(text);
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new InvalidValue(
@@ -78,8 +77,7 @@ export function parseBaseUrl(text: string): URL | undefined {
 }
 
 /** As it was typed: a token's issuer is compared with it character by character. */
-export function parseIssuer(text: string): string | undefined {
-  if (text === "") return undefined;
+export function parseIssuer(text: string): string {
   const url = parsePlainUrl(text);
   if (url === undefined || !(url.protocol === "https:" || isLoopbackHttp(url)))
     throw new InvalidValue(
@@ -89,23 +87,22 @@ export function parseIssuer(text: string): string | undefined {
 }
 
 /** A name that the identity provider knows, such as an audience. */
-export function parseProviderName(text: string): string | undefined {
+export function parseProviderName(text: string): string {
   if (!/^[\x21-\x7e]{0,255}$/.test(text))
     throw new InvalidValue("must have at most 255 visible ASCII characters");
-  return text === "" ? undefined : text;
+  return text;
 }
 
-/** Addresses and CIDR ranges, separated by commas. */
-export function parseNetworks(text: string): string[] {
-  const networks = parseList(text);
+/** Addresses and CIDR ranges. */
+export function parseNetworks(networks: readonly string[]): readonly string[] {
   if (!networks.every(isNetwork))
     throw new InvalidValue("must be addresses or CIDR ranges separated by commas, such as 10.0.0.0/8,::1");
   return networks;
 }
 
 /** Names without a port: the one in a request does not matter. */
-export function parseHosts(text: string): string[] {
-  const hosts = parseList(text).map((host) => host.toLowerCase());
+export function parseHosts(names: readonly string[]): readonly string[] {
+  const hosts = names.map((name) => name.toLowerCase());
   if (!hosts.every((host) => /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(host)))
     throw new InvalidValue(
       "must be host names without port, separated by commas, such as plants.example.org",
@@ -114,18 +111,22 @@ export function parseHosts(text: string): string[] {
 }
 
 /** Origins as browsers send them: scheme, host and a port unless it is the scheme's default; or `*`. */
-export function parseOrigins(text: string): string[] {
-  const origins = parseList(text);
-  if (
-    !origins.every((origin) => origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin))
-  )
+export function parseOrigins(origins: readonly string[]): readonly string[] {
+  if (!origins.every((origin) => origin === "*" || URL.parse(origin)?.origin === origin))
     throw new InvalidValue("must be origins separated by commas, such as https://example.org, or *");
   return origins;
 }
 
-/** Undefined if there is none. */
-export function parsePath(text: string): string | undefined {
-  return text === "" ? undefined : text;
+/** A database URL without its password, however it is written, even if the URL is not valid. */
+export function withoutPassword(database: string): string {
+  // Up to the last @, since a password may contain one; up to the last %40 if there is none.
+  const end = database.includes("@") ? "@" : "%40";
+  const login = new RegExp(`^(\\s*(?:\\w+:)+/*[^:@/?]*?)(:|%3a).*${end}`, "is");
+  return database
+    .replace(login, `$1$2***${end}`)
+    .replace(/([?&#\s]|^)([^?&#\s=]+)(\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s]*)/g, (all, before, name, equals) =>
+      isPassword(name) ? `${before}${name}${equals}***` : all,
+    );
 }
 
 /** Undefined if it has a query, a fragment or credentials. */
@@ -137,12 +138,16 @@ function parsePlainUrl(text: string): URL | undefined {
   return isPlain ? url : undefined;
 }
 
-function parseList(text: string): string[] {
-  return text === "" ? [] : text.split(",").map((item) => item.trim());
-}
-
 function isNetwork(text: string): boolean {
   const match = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text);
   const family = isIP(match?.[1] ?? "");
   return family !== 0 && Number(match?.[2] ?? 0) <= (family === 6 ? 128 : 32);
+}
+
+// As libpq and other drivers name it; a URL may encode its letters.
+function isPassword(name: string): boolean {
+  const plain = name.replaceAll(/%([0-7][\da-f])/gi, (_, hex) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return /pass(?!file)|pwd|secret/i.test(plain);
 }

@@ -10,8 +10,8 @@ import {
 } from "jose";
 import { eventually, sendRaw, untilContinue } from "../../test/harness.ts";
 import { Gate } from "../access/gate.ts";
-import { JwtVerifier } from "../access/oidc/jwt-verifier.ts";
-import { digestOf } from "../access/secret.ts";
+import { JwtVerifier } from "../access/jwt-verifier.ts";
+import { digestOf } from "../access/tokens.ts";
 import type { Intake } from "../plants/intake.ts";
 import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";

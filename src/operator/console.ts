@@ -1,7 +1,7 @@
 import type { AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
-import type { OidcSettings } from "../access/oidc/jwt-caller.ts";
-import type { ProviderKeys } from "../access/oidc/provider-keys.ts";
+import type { OidcSettings } from "../access/jwt-verifier.ts";
+import type { ProviderKeys } from "../access/provider-keys.ts";
 import { scopes } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";

@@ -1,6 +1,6 @@
 import type { AuditTrail } from "../access/audit.ts";
-import type { OidcSettings } from "../access/oidc/jwt-caller.ts";
-import type { ProviderKeys } from "../access/oidc/provider-keys.ts";
+import type { OidcSettings } from "../access/jwt-verifier.ts";
+import type { ProviderKeys } from "../access/provider-keys.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import type { TokenStore } from "../access/tokens.ts";

@@ -1,6 +1,18 @@
-import { digestOf } from "../secret.ts";
-import { callerOf, type JwtCaller, type OidcSettings } from "./jwt-caller.ts";
-import type { ProviderKeys } from "./provider-keys.ts";
+import { createHash } from "node:crypto";
+import type { JWTPayload } from "jose";
+import type { JwtCaller, KeySet, ProviderKeys } from "./provider-keys.ts";
+import { isScope } from "./scopes.ts";
+import { digestOf } from "./tokens.ts";
+
+/** Whose tokens are accepted. */
+export interface OidcSettings {
+  readonly issuer: string;
+  readonly audience: string;
+  /** The console's own client; its tokens belong to the people who signed in. */
+  readonly clientId: string | undefined;
+}
+
+export type JwtRefusal = "bad-credentials" | "issuer-unavailable";
 
 // Only asymmetric ones: with HMAC, the provider's public key would be the secret.
 const algorithms = [
@@ -14,7 +26,15 @@ const acceptedMax = 10_000;
 // Enough to keep the threads busy that check signatures; the event loop stays free for other requests.
 const concurrentMax = 4;
 
-export type JwtRefusal = "bad-credentials" | "issuer-unavailable";
+// No stored or preset token may have a name that starts with `oidc:`. Whoever registers a client chooses its id, which could be a
+// person's `sub`.
+const clientPrefix = "oidc:client:";
+const userPrefix = "oidc:user:";
+// With a prefix, at most 64 characters.
+const printable = /^[^\p{C}\p{Z}](?:[^\p{C}]{0,50}[^\p{C}\p{Z}])?$/u;
+const digestCharacters = 32;
+// The last time that a Date can hold.
+const timeMsMax = 8.64e15;
 
 /** Verifies JWT access tokens with the identity provider's keys, and remembers those that passed until the keys change. */
 export class JwtVerifier {
@@ -56,9 +76,9 @@ export class JwtVerifier {
   async verify(jwt: string, isAwaited: () => boolean): Promise<JwtCaller | JwtRefusal> {
     const kid = partOf(jwt, 0)["kid"] as string | undefined;
     // Before its turn, so that nobody in the line waits for the provider.
-    if (!this.#mayHave(kid)) await this.#keys.fetchUnknown();
-    if (!this.#mayHave(kid))
-      return this.#keys.current === undefined ? "issuer-unavailable" : "bad-credentials";
+    if (!mayHave(this.#keys.current, kid)) await this.#keys.fetchUnknown();
+    const { current } = this.#keys;
+    if (!mayHave(current, kid)) return current === undefined ? "issuer-unavailable" : "bad-credentials";
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
@@ -70,19 +90,14 @@ export class JwtVerifier {
     }
   }
 
-  // A token may leave the key's id out; jose then looks for the one key that matches.
-  #mayHave(kid: string | undefined): boolean {
-    const keys = this.#keys.current?.provider.keys;
-    return keys !== undefined && (kid === undefined || keys.some((key) => key.kid === kid));
-  }
-
   async #check(jwt: string): Promise<JwtCaller | JwtRefusal> {
     const { current } = this.#keys;
     if (current === undefined) return "issuer-unavailable";
     const { issuer, audience } = this.#settings;
     const times = { requiredClaims: ["exp"], clockTolerance: clockToleranceSeconds };
-    const options = { issuer, audience, algorithms, ...times };
-    const verified = await current.verify(jwt, options).catch(() => undefined);
+    const verified = await current
+      .verify(jwt, { issuer, audience, algorithms, ...times })
+      .catch(() => undefined);
     // The keys have changed meanwhile: this token's may be gone.
     if (current !== this.#keys.current) return this.#check(jwt);
     const caller = verified && callerOf(verified.payload, this.#settings);
@@ -92,6 +107,32 @@ export class JwtVerifier {
     current.accepted.set(digestOf(jwt), caller);
     return caller;
   }
+}
+
+/** Undefined if the token names nobody. */
+export function callerOf(claims: JWTPayload, settings: OidcSettings): JwtCaller | undefined {
+  const { client_id: clientId, sub, exp = 0, scope, scp } = claims;
+  const client = clientId === settings.clientId ? null : (clientId ?? null);
+  const holder = client ?? sub;
+  if (typeof holder !== "string" || holder === "") return undefined;
+  const granted = [scope, scp].flat().flatMap((value) => (typeof value === "string" ? value.split(" ") : []));
+  return {
+    name: (client === null ? userPrefix : clientPrefix) + holderName(holder),
+    scopes: [...new Set(granted)].filter(isScope),
+    expiresAtMs: Math.min(exp * 1000, timeMsMax),
+    hasJwt: true,
+  };
+}
+
+// A shortened name could be another caller's; a digest is not.
+function holderName(holder: string): string {
+  if (printable.test(holder)) return holder;
+  return createHash("sha256").update(holder).digest("hex").slice(0, digestCharacters);
+}
+
+// A token may leave the key's id out; jose then looks for the one key that matches.
+function mayHave(keySet: KeySet | undefined, kid: string | undefined): boolean {
+  return keySet !== undefined && (kid === undefined || keySet.provider.keys.some((key) => key.kid === kid));
 }
 
 function partOf(jwt: string, index: number): Readonly<Record<string, unknown>> {

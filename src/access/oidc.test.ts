@@ -1,11 +1,9 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
-import { eventually } from "../../../test/harness.ts";
-import { Gate } from "../gate.ts";
-import { callerOf, type OidcSettings } from "./jwt-caller.ts";
-import { JwtVerifier } from "./jwt-verifier.ts";
-import { type Fetch, isTrustedUrl } from "./provider.ts";
-import { ProviderKeys } from "./provider-keys.ts";
+import { eventually } from "../../test/harness.ts";
+import { Gate } from "./gate.ts";
+import { callerOf, JwtVerifier, type OidcSettings } from "./jwt-verifier.ts";
+import { type Fetch, isTrustedUrl, ProviderKeys } from "./provider-keys.ts";
 
 const settings: OidcSettings = {
   issuer: "https://id.example.org",
@@ -308,7 +306,17 @@ describe("a verified token", () => {
   }
 
   test("has a bounded, printable and distinct name, whatever its claims", () => {
-    const claims = ["x".repeat(53), "x".repeat(54), "a\nb", "\u202eecila", " a"];
+    const claims = [
+      "x".repeat(53),
+      "x".repeat(54),
+      "a\nb",
+      "\u202eecila",
+      " a",
+      "gr\u0435enhouse",
+      "ｇreen",
+      "a  b",
+      "🌱",
+    ];
     const all = claims.map((sub) => callerOf({ sub }, settings)?.name ?? "");
     expect(new Set(all).size).toBe(claims.length);
     for (const name of all) expect(name).toMatch(/^oidc:user:[0-9a-f]{32}$/);
