@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { JWTPayload } from "jose";
 import type { JwtCaller, KeySet, ProviderKeys } from "./provider-keys.ts";
 import { isScope } from "./scopes.ts";
+import { isPlainName } from "./token-name.ts";
 import { digestOf } from "./tokens.ts";
 
 /** Whose tokens are accepted. */
@@ -30,8 +31,8 @@ const concurrentMax = 4;
 // person's `sub`.
 const clientPrefix = "oidc:client:";
 const userPrefix = "oidc:user:";
-// With a prefix, at most 64 characters.
-const printable = /^[^\p{C}\p{Z}](?:[^\p{C}]{0,50}[^\p{C}\p{Z}])?$/u;
+// With a prefix, at most as many as a token's name.
+const holderCharactersMax = 52;
 const digestCharacters = 32;
 // The last time that a Date can hold.
 const timeMsMax = 8.64e15;
@@ -126,7 +127,7 @@ export function callerOf(claims: JWTPayload, settings: OidcSettings): JwtCaller 
 
 // A shortened name could be another caller's; a digest is not.
 function holderName(holder: string): string {
-  if (printable.test(holder)) return holder;
+  if ([...holder].length <= holderCharactersMax && isPlainName(holder)) return holder;
   return createHash("sha256").update(holder).digest("hex").slice(0, digestCharacters);
 }
 

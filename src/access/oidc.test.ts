@@ -294,6 +294,7 @@ describe("a verified token", () => {
     [{ client_id: "alice" }, "oidc:client:alice"],
     [{ client_id: "two words", sub: "x" }, "oidc:client:two words"],
     [{ client_id: "x".repeat(52) }, `oidc:client:${"x".repeat(52)}`],
+    [{ client_id: "теплица 5" }, "oidc:client:теплица 5"],
     [{ client_id: null, sub: "alice" }, "oidc:user:alice"],
     [{ client_id: "" }, undefined],
     [{ client_id: 7 }, undefined],

@@ -30,7 +30,7 @@ describe("a new token's name", () => {
     "溫室의 온실",
     "presets",
     "preset-of-mine",
-    "plant-stores",
+    "plant-store",
     "my:oidc",
     "ops:root",
   ];
@@ -91,7 +91,7 @@ describe("a new token's name", () => {
     ["in Kana and Hangul", "ハ온", '"온" (U+C628) is of another script'],
     ["in Han and Latin", "温室 A", '"A" (U+0041) is of another script'],
     ["like a token's id", "0123abcd", "looks like a token's id"],
-    ...["preset", "preset-access", "preset-operator", "plant-store", "oidc:me", "os:root"].flatMap(
+    ...["preset", "preset-access", "preset-operator", "oidc:me", "os:root"].flatMap(
       (name): [string, string, string][] => [
         [`that is reserved, ${name}`, name, `The name "${name}" is reserved. Choose another.`],
         [`that is reserved, ${name}, in upper case`, name.toUpperCase(), "is reserved"],

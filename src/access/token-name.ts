@@ -17,17 +17,27 @@ const forbidden = /\p{Default_Ignorable_Code_Point}|(?=\p{L})\p{scx=Common}|[^\p
 const strayMark = /(?<![\p{L}\p{M}\p{Nd}])\p{M}/u;
 const straySpace = /^ | $| {2}/;
 const idShape = /^[0-9a-f]{8}$/;
-// Preset tokens, the service itself, callers of an identity provider, and users of the command line: plants and the audit trail
-// name them too.
-const reserved = /^(?:preset(?:-access|-operator)?$|plant-store$|oidc:|os:)/i;
+// Preset tokens, callers of an identity provider, and users of the command line: plants and the audit trail name them too.
+const reserved = /^(?:preset(?:-access|-operator)?$|oidc:|os:)/i;
 
-/**
- * What is wrong with the name of a new token, as a sentence. People know a token by its name, so a name has nothing that cannot be
- * seen, and no look-alike letters of a second script.
- */
+/** What is wrong with the name of a new token, as a sentence. */
 export function findNameProblem(name: string): string | undefined {
   const length = [...name].length;
   if (length === 0 || length > charactersMax) return `Enter a name of 1 to ${charactersMax} characters.`;
+  if (idShape.test(name))
+    return "A name of eight hexadecimal digits looks like a token's id. Choose another.";
+  return (
+    findTextProblem(name) ??
+    (reserved.test(name) ? `The name "${name}" is reserved. Choose another.` : undefined)
+  );
+}
+
+/** Whether people can tell the name from any other: it has nothing invisible, and no look-alike letters of a second script. */
+export function isPlainName(name: string): boolean {
+  return findTextProblem(name) === undefined;
+}
+
+function findTextProblem(name: string): string | undefined {
   const character = forbidden.exec(name)?.[0];
   if (character !== undefined)
     return `The name contains ${describe(character)}. Use letters, digits, ASCII punctuation and single spaces.`;
@@ -36,12 +46,9 @@ export function findNameProblem(name: string): string | undefined {
   const plain = name.normalize("NFKC");
   if (plain !== name) return `Write the name in its NFKC form, "${plain}".`;
   const mixed = findMixedLetter(name);
-  if (mixed !== undefined)
-    return `${describe(mixed)} is of another script than the letters before it. Use one script in a name.`;
-  if (idShape.test(name))
-    return "A name of eight hexadecimal digits looks like a token's id. Choose another.";
-  if (reserved.test(name)) return `The name "${name}" is reserved. Choose another.`;
-  return undefined;
+  return mixed === undefined
+    ? undefined
+    : `${describe(mixed)} is of another script than the letters before it. Use one script in a name.`;
 }
 
 function findMixedLetter(name: string): string | undefined {
