@@ -40,9 +40,15 @@ export async function runTests(paths, { together = false, flags = [], environmen
     { ...variables, ...(servers && { PLANT_STORE_TEST_SERVERS: servers.address }) },
     ["ignore", "pipe", "pipe"],
   );
-  for (const input of [tests.stdout, tests.stderr]) createInterface({ input }).on("line", printUnlessSummary);
+  const counts = {};
+  for (const input of [tests.stdout, tests.stderr])
+    createInterface({ input }).on("line", (line) => {
+      const [, count, what] = /^ *(\d+) (pass|skip|fail|error)s?$/.exec(line) ?? [];
+      if (what === undefined) printTests(line);
+      else counts[what] = Number(count);
+    });
   const code = await new Promise((resolve) => tests.on("close", (code) => resolve(code ?? 1)));
-  const result = { code, ...readReport(report), lacking: readLines(join(folder, "lacking")) };
+  const result = { code, counts, failed: failedIn(report), lacking: readLines(join(folder, "lacking")) };
   await servers?.stop();
   rmSync(folder, { recursive: true, force: true });
   if (flags.includes("--update-timings")) removeStaleTimings();
@@ -50,14 +56,15 @@ export async function runTests(paths, { together = false, flags = [], environmen
 }
 
 /** What failed and how to run it alone, how many were skipped and why, and the line that CI reads. */
-export function printSummary({ passed, failed, skipped, lacking }, problems = []) {
+export function printSummary({ counts, failed, lacking }, problems = []) {
   for (const { file, names } of failed) {
     console.log(`Failed: ${file}: ${names.join(" > ")}`);
     console.log(`  npm test -- ${file} -t '${names.join(" ").replace(/[.*+?^${}()|[\]\\']/g, ".")}'`);
   }
   if (lacking.length > 0) console.log(`Skipped for lack of ${lacking.join(", ")}.`);
   for (const problem of problems) console.log(problem);
-  console.log(`${passed} passed, ${failed.length} failed, ${skipped} skipped`);
+  const { pass = 0, fail = 0, skip = 0 } = counts;
+  console.log(`${pass} passed, ${fail} failed, ${skip} skipped`);
 }
 
 function startBun(args, env, stdio) {
@@ -86,33 +93,26 @@ async function startServers(env) {
   };
 }
 
-// What Bun prints besides the tests: its version, and counts that the summary has too.
-const ofBun =
-  /^(?:bun test v.*|\s*\d+ (?:pass|fail|skip|todo|errors?|filtered out|expect\(\) calls)|Ran \d+ tests? across.*)$/;
-// It repeats the failures at the end.
+// What Bun prints besides: its version, what the summary has too, and all failures once more at the end.
+const ofBun = /^(?:bun test v.*| *\d+ (?:filtered out|expect\(\) calls)|Ran \d+ tests? across.*)$/;
 const repeated = /^\d+ tests? failed:$/;
 let isRepeating = false;
 let lastWasEmpty = true;
 
-function printUnlessSummary(line) {
+function printTests(line) {
   isRepeating ||= repeated.test(line);
   if (isRepeating || ofBun.test(line) || (line === "" && lastWasEmpty)) return;
   lastWasEmpty = line === "";
   console.log(line);
 }
 
-function readReport(path) {
+function failedIn(path) {
   const report = existsSync(path) ? readFileSync(path, "utf8") : "";
-  const cases = report.matchAll(/<testcase ([^>]*?)(?:\/>|>\s*<(\w+))/g);
-  const [failed, counts] = [[], { passed: 0, skipped: 0 }];
-  // The class is the innermost `describe` first.
-  for (const [, attributes, outcome] of cases) {
+  return Array.from(report.matchAll(/<testcase ([^>]*)>\s*<(?:failure|error)/g), ([, attributes]) => {
     const [name, classname, file] = ["name", "classname", "file"].map((key) => attribute(attributes, key));
-    if (outcome === "failure" || outcome === "error")
-      failed.push({ file, names: [...classname.split(" > ").reverse(), name].filter((part) => part !== "") });
-    else counts[outcome === "skipped" ? "skipped" : "passed"]++;
-  }
-  return { failed, ...counts };
+    // The class is the innermost `describe` first.
+    return { file, names: [...classname.split(" > ").reverse(), name].filter((part) => part !== "") };
+  });
 }
 
 function attribute(text, key) {

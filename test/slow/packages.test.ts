@@ -1,12 +1,11 @@
 import { afterAll, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
 import { start, watch } from "../command.ts";
 import { accessToken, eventually, temporaryFolder } from "../harness.ts";
 import { lacks } from "../lacks.ts";
 
-// Packs both packages, checks them, installs them into empty folders and runs them. It fetches all that it needs from npm.
 const nodeVersions = [20, 21, 22, 23, 24, 25];
 // Fetched here rather than as dev dependencies, of which they would be 66 (ADR 54).
 const tools = ["publint@0.3.25", "@arethetypeswrong/cli@0.18.5", "pnpm@10.34.8", "@yarnpkg/cli-dist@4.18.1"];
@@ -15,6 +14,40 @@ const root = join(import.meta.dir, "../..");
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
+test("the service's package has what its pages link to, the pinned versions and the bill, and nothing private", () => {
+  const copy = project("sources", {});
+  const left = /^(?:\.git|node_modules|dist|packages|data|test|bench|tmp)$/;
+  for (const name of readdirSync(root).filter((one) => !left.test(one)))
+    cpSync(join(root, name), join(copy, name), { recursive: true });
+  cpSync(join(root, "packages/client/README.md"), join(copy, "packages/client/README.md"));
+  for (const path of ["deploy/examples/secrets/access-token", "dist/plant-store", "data/plant-store.db"]) {
+    mkdirSync(join(copy, dirname(path)), { recursive: true });
+    writeFileSync(join(copy, path), "x");
+  }
+  run("node", ["scripts/supply-chain.js", "pack"], copy);
+  const packed = JSON.parse(run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], copy));
+  const [entry] = Object.values(packed) as { files: { path: string }[] }[];
+  const files = (entry?.files ?? []).map(({ path }) => path);
+  const some = ["bin/plant-store.js", "src/main.ts", "npm-shrinkwrap.json", "dist/sbom.cdx.json"];
+  expect(files).toEqual(expect.arrayContaining(some));
+  const isPrivate = /\.test\.ts$|^test\/|^data\/|\/secrets\/|^dist\/plant|package-lock/;
+  expect(files.filter((path) => isPrivate.test(path))).toEqual([]);
+  const known = new Set(files.flatMap((path) => [path, `${dirname(path)}/`, dirname(path)]));
+  const links = /\]\((?!https?:|#|mailto:)([^)#]+)|(?:src|srcset|href)="(?!https?:|#)([^"#]+)"/g;
+  const broken = files
+    .filter((path) => path.endsWith(".md"))
+    .flatMap((page) =>
+      Array.from(readFileSync(join(root, page), "utf8").matchAll(links), ([, inMarkdown, inHtml]) =>
+        normalize(join(dirname(page), inMarkdown ?? inHtml ?? "")),
+      ),
+    )
+    .filter((target) => !known.has(target));
+  expect(broken).toEqual([]);
+  run("node", ["scripts/supply-chain.js", "unpack"], copy);
+  expect(readdirSync(copy)).not.toContain("npm-shrinkwrap.json");
+});
+
+// It fetches all that it needs from npm.
 const offline = spawnSync("npm", ["view", "publint", "version"]).status !== 0;
 test.skipIf(lacks("a registry of npm", offline))(
   "both packages pass publint and attw, and run on every Node, installed by npm, pnpm and Yarn",
