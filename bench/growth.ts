@@ -3,7 +3,7 @@
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { BlockSummaries } from "../src/storage/sqlite/block-summaries.ts";
-import { openDatabase } from "../src/storage/sqlite/open.ts";
+import { openDatabase } from "../src/storage/sqlite/writing/open-writer.ts";
 import { ownOptions } from "./options.ts";
 import type { GrowthPoint } from "./report.ts";
 import { saveResults } from "./results.ts";

@@ -5,7 +5,7 @@
 import type { Database } from "bun:sqlite";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { openDatabase } from "../src/storage/sqlite/open.ts";
+import { openDatabase } from "../src/storage/sqlite/writing/open-writer.ts";
 import { SqlitePlants } from "../src/storage/sqlite/writing/sqlite-plants.ts";
 import { Writer } from "../src/storage/sqlite/writing/writer.ts";
 import { fill } from "./growth.ts";

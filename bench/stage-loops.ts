@@ -13,7 +13,7 @@ import { parseNewPlant } from "../src/plants/parse-new-plant.ts";
 import type { NewPlant } from "../src/plants/plant.ts";
 import type { Outcome, PlantStore } from "../src/plants/plant-store.ts";
 import { Refusal } from "../src/plants/refusals.ts";
-import { openDatabase } from "../src/storage/sqlite/open.ts";
+import { openDatabase } from "../src/storage/sqlite/writing/open-writer.ts";
 import { SqlitePlants } from "../src/storage/sqlite/writing/sqlite-plants.ts";
 import { Writer } from "../src/storage/sqlite/writing/writer.ts";
 import { Counters } from "../src/telemetry/counters.ts";

@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { recordBackup } from "../src/storage/sqlite/maintenance/last-backup.ts";
+import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { openBrowser } from "../test/browser.ts";
 import { operatorToken, post, startTestService, type TestService, temporaryFolder } from "../test/harness.ts";
 import { idOf, seedStore } from "../test/seeded-store.ts";

@@ -3,7 +3,7 @@ import { fstatSync, readFileSync } from "node:fs";
 import { cannotBe } from "./cli/local-files.ts";
 import { errorReport, runCommand } from "./cli/run.ts";
 import { interruptedCode, type Terminal } from "./cli/terminal.ts";
-import { exitWithoutClosing } from "./storage/sqlite/writing/exit-without-closing.ts";
+import { exitWithoutClosing } from "./storage/sqlite/failure-marker.ts";
 
 // glibc, musl, macOS. Windows writes no core files.
 const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib"];

@@ -16,12 +16,8 @@ import {
 import { userInfo } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { backupRecordFile, readLastBackup, recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
-import {
-  backupRecordFile,
-  readLastBackup,
-  recordBackup,
-} from "../src/storage/sqlite/maintenance/last-backup.ts";
 import { operatorToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
 import { runInProcess } from "./terminal.ts";

@@ -2,7 +2,7 @@ import { afterAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
-import { recordBackup } from "../src/storage/sqlite/maintenance/last-backup.ts";
+import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { describe, newPage, secretField, test } from "./browser.ts";
 import { chooseAction, makeToken, useConsole } from "./console-session.ts";
 import { accessToken, eventually, post, startTestService, storedPlants } from "./harness.ts";

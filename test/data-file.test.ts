@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { backupRecordFile } from "../src/storage/sqlite/maintenance/backup.ts";
+import { ServiceBackups } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import { checksum } from "../src/storage/sqlite/maintenance/checksum.ts";
-import { backupRecordFile } from "../src/storage/sqlite/maintenance/last-backup.ts";
-import { ServiceBackups } from "../src/storage/sqlite/maintenance/service-backups.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { plantStore } from "./command.ts";

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { plantStore, type Serving, serve } from "./command.ts";
@@ -198,7 +198,7 @@ describe.skipIf(!canRecordSyncs)("an fsync that fails while the service stops", 
 });
 
 describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
-  test("replaces the data file: it syncs the copy of the WAL first, then the file, then its folder", async () => {
+  test("syncs the new file, then its folder and the marker, before the old WAL is removed", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
     await crashed(file);
@@ -208,27 +208,17 @@ describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
       environment: { ...withToken, ...syncs.environment },
     });
     const paths = syncs.seen().map(({ path }) => path);
-    const [wal, data] = [paths.lastIndexOf(`${file}.rebuilt-wal`), paths.lastIndexOf(`${file}.rebuilt`)];
-    expect(wal).toBeGreaterThanOrEqual(0);
-    expect(data).toBeGreaterThan(wal);
-    expect(paths.indexOf(folder.path, data)).toBeGreaterThan(data);
+    const copied = paths.lastIndexOf(`${file}.rebuilt`);
+    expect(copied).toBeGreaterThanOrEqual(0);
+    const { path } = folder;
+    expect(paths.slice(copied, copied + 5)).toEqual([
+      `${file}.rebuilt`,
+      `${file}.failure.json.new`,
+      path,
+      path,
+      path,
+    ]);
     expect(storedPlants(file)).toHaveLength(3);
-  });
-
-  test("syncs the new file even without a WAL, and gives it the old one's mode", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await stopped(file);
-    mark(file);
-    chmodSync(file, 0o666);
-    const { ino } = statSync(file);
-    const syncs = recordSyncs(folder.path, "none");
-    await using _service = await serve(["--database", file], {
-      environment: { ...withToken, ...syncs.environment },
-    });
-    expect(syncs.seen().map(({ path }) => path)).toContain(`${file}.rebuilt`);
-    expect(statSync(file).ino).not.toBe(ino);
-    expect(statSync(file).mode & 0o777).toBe(0o666);
   });
 
   test("keeps the WAL until the folder with the new file is synced", async () => {
@@ -244,32 +234,6 @@ describe.skipIf(!canRecordSyncs)("the start after a failed fsync", () => {
     syncs.failNoMore();
     await using _healed = await serve(["--database", file], { environment: withToken });
     expect(storedPlants(file)).toHaveLength(3);
-  });
-
-  test("refuses a file with damage that no other start looks for, and changes nothing", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await stopped(file, 30);
-    const bytes = readFileSync(file);
-    // The plant in the middle: its name fills overflow pages.
-    const at = Math.floor(bytes.indexOf(`15 ${"x".repeat(100)}`) / 4096) * 4096;
-    writeFileSync(file, bytes.fill(0, at, at + 4096));
-    mark(file);
-    const refused = await failedStart(file, withToken);
-    expect([refused.code, refused.err]).toEqual([
-      1,
-      expect.stringContaining("must be restored from a backup"),
-    ]);
-    expect(readFileSync(file).equals(bytes)).toBe(true);
-    expect(existsSync(`${file}.rebuilt`)).toBe(false);
-  });
-
-  test("ignores the failure if the data file no longer exists", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    mark(file);
-    await using _service = await serve(["--database", file], { environment: withToken });
-    expect(existsSync(`${file}.failure.json`)).toBe(false);
   });
 });
 
@@ -414,7 +378,7 @@ describe.skipIf(!canRecordSyncs)("what is synced", () => {
         .slice(before)
         .map(({ path }) => path),
     );
-    expect([...synced]).toEqual([marker, dirname(file), folder.path]);
+    expect([...synced]).toEqual([`${marker}.new`, dirname(file), folder.path]);
   });
 
   test("is the WAL before every response, and every new folder before the first", async () => {

@@ -11,8 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
-import { ServiceBackups } from "../src/storage/sqlite/maintenance/service-backups.ts";
+import { BackupFolder, ServiceBackups } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import { plantStore } from "./command.ts";
 import {
   eventually,

@@ -6,13 +6,13 @@ import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import {
   type BackupFile,
   backUp,
+  recordBackup,
   restore as restoreBackup,
-  type Step,
+  streamBackup,
 } from "../storage/sqlite/maintenance/backup.ts";
 import { BackupFolder } from "../storage/sqlite/maintenance/backup-folder.ts";
 import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
-import { recordBackup } from "../storage/sqlite/maintenance/last-backup.ts";
-import { streamBackup } from "../storage/sqlite/maintenance/stream-backup.ts";
+import type { Step } from "../storage/sqlite/maintenance/copy.ts";
 import { verify as verifyFile } from "../storage/sqlite/maintenance/verify.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";

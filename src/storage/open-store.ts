@@ -6,15 +6,13 @@ import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, PostgresStore } from "./postgres/postgres-store.ts";
 import { realDataFile } from "./sqlite/data-file-path.ts";
 import { syncWal } from "./sqlite/durable-files.ts";
-import { ServiceBackups } from "./sqlite/maintenance/service-backups.ts";
-import type { OpenOptions } from "./sqlite/open.ts";
+import { ServiceBackups } from "./sqlite/maintenance/backup-folder.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
 import { syncedArchive, syncedReads } from "./sqlite/reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite/sqlite-audit.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
-import { SqliteTokens } from "./sqlite/sqlite-tokens.ts";
-import { openTokens as openTokenFile } from "./sqlite/writing/open-tokens.ts";
+import { openTokens as openTokenFile, SqliteTokens } from "./sqlite/sqlite-tokens.ts";
 import type { Store, StoreEvents } from "./store.ts";
 
 // Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.
@@ -84,7 +82,7 @@ export function openBackups(database: string, folder: string | undefined): Servi
 /** Opens only the tokens of a store, even while a service uses it; it notices the changes. */
 export async function openTokens(
   setting: StoreSetting,
-  { create }: Pick<OpenOptions, "create">,
+  { create }: { readonly create: boolean },
 ): Promise<Pick<Store, "tokens"> & AsyncDisposable> {
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, create ? "create" : "none");

@@ -1,7 +1,7 @@
 import { SQLiteError } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { lockWaitMsMax } from "./lock-wait.ts";
+import { lockWaitMsMax } from "./connect.ts";
 
 /** A data file that cannot be used, in one sentence for the operator. */
 export class DataFileProblem extends Error {

@@ -1,16 +1,19 @@
+import { dlopen, FFIType } from "bun:ffi";
 import type { Database } from "bun:sqlite";
-import { closeSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 import { makeDirectory, openNew, syncDirectory, syncFile } from "./durable-files.ts";
 
 /**
- * Why the last process no longer knew what is durable: a sync failed, so pages that the kernel marks clean may not be on disk; or
- * the data file or its WAL was deleted, replaced or overwritten while it was open.
+ * Why the data file cannot be used as it is:
+ * - a sync failed, so pages that the kernel marks clean may not be on disk, and everything has to be copied into a new file;
+ * - that copy is complete, and has to take the data file's place; the WAL belongs to the old file;
+ * - the data file or its WAL was deleted, replaced or overwritten while it was open.
  */
 export interface Failure {
-  readonly reason: "sync-failed" | "replaced";
+  readonly reason: "sync-failed" | "rebuilt" | "replaced";
 }
 
 /** Keeps the connection from being garbage collected: that would close it, and so checkpoint and delete the WAL. */
@@ -27,7 +30,8 @@ export class UnclosedFailure extends OutcomeUnknown {
 export function syncFailure(path: string, reason: string, database: Database): UnclosedFailure {
   let message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
   try {
-    writeMarker(path, { reason: "sync-failed" });
+    // A complete copy stays the one to use.
+    if (readMarker(path)?.reason !== "rebuilt") writeMarker(path, { reason: "sync-failed" });
   } catch (error) {
     message += ` The failure marker could not be written either: ${String(error)}.`;
   }
@@ -39,20 +43,23 @@ export function markerFile(path: string): string {
   return `${path}.failure.json`;
 }
 
+/** Replaces the marker, if there is one. */
 export function writeMarker(path: string, failure: Failure): void {
+  const unfinished = `${markerFile(path)}.new`;
   // The folder may have been deleted too.
   const folders = [dirname(path), ...makeDirectory(dirname(path))];
-  removeMarker(path);
-  const file = openNew(markerFile(path));
+  rmSync(unfinished, { force: true });
+  const file = openNew(unfinished);
   try {
     writeFileSync(file, `${JSON.stringify(failure)}\n`);
   } finally {
     closeSync(file);
   }
-  // A failed sync need not be known after a power loss, which empties the page cache too.
-  if (failure.reason === "sync-failed") return;
-  syncFile(markerFile(path));
-  for (const folder of folders) syncDirectory(folder);
+  // A failed sync need not be known after a power loss, which empties the page cache too; and this disk may fail again.
+  const isDurable = failure.reason !== "sync-failed";
+  if (isDurable) syncFile(unfinished);
+  renameSync(unfinished, markerFile(path));
+  if (isDurable) for (const folder of folders) syncDirectory(folder);
 }
 
 /** @throws DataFileProblem it exists and cannot be read, such as one that another user wrote. */
@@ -69,7 +76,7 @@ export function readMarker(path: string): Failure | undefined {
   try {
     return JSON.parse(text) as Failure;
   } catch {
-    // Truncated by the failure that it records, so the worse of the two is assumed.
+    // Truncated by the failure that it records: the others are written by a disk that works.
     return { reason: "sync-failed" };
   }
 }
@@ -84,4 +91,21 @@ export function refuseReplaced(path: string, failure: Failure | undefined): void
   throw new DataFileProblem(
     `${path} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore\` with the copy that its log says how to make, or with a backup; or, to use the file that is there now, first move ${path}-wal and ${path}-shm away, and only then delete ${markerFile(path)}.`,
   );
+}
+
+// glibc, musl, macOS, Windows.
+const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib", "ucrtbase.dll"];
+
+/**
+ * Ends the process immediately, with the system's _exit. Bun's exit closes every database: that syncs, checkpoints and
+ * deletes the WAL, which after a failed sync is the only sound copy. Returns only if no such function was found.
+ */
+export function exitWithoutClosing(code: number): void {
+  for (const library of libraries) {
+    try {
+      dlopen(library, { _exit: { args: [FFIType.i32], returns: FFIType.void } }).symbols._exit(code);
+    } catch {
+      // Not this platform's; the caller has another way.
+    }
+  }
 }

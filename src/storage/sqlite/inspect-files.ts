@@ -6,17 +6,17 @@ import { refuseUnreadable } from "./data-file-path.ts";
 import { Damage, DataFileProblem } from "./data-file-problem.ts";
 import { fileSize } from "./durable-files.ts";
 import { readMarker, refuseReplaced } from "./failure-marker.ts";
-import { inspectWal } from "./wal-file.ts";
+import { inspectWal, type WalState } from "./wal-file.ts";
 import { tryShared, type WriterLock } from "./writer-lock.ts";
 
 /**
- * To be called before SQLite opens the data file: opening recovers the WAL, and closing deletes it.
+ * To be called before SQLite opens the data file: opening recovers the WAL, and closing deletes it. Returns what is in the WAL.
  * @throws DataFileProblem a file is damaged or missing.
  */
-export function refuseDamaged(path: string): void {
+export function refuseDamaged(path: string): WalState {
   const walPath = `${path}-wal`;
   const wal = inspectWal(walPath);
-  if (wal.kind === "empty") return;
+  if (wal.kind === "empty") return wal;
   if (fileSize(path) === 0)
     throw new DataFileProblem(
       `${walPath} holds plants, but its data file ${path} is missing or empty; no file was changed. Put the data file back, or restore a backup.`,
@@ -26,13 +26,19 @@ export function refuseDamaged(path: string): void {
       `${walPath} is damaged at frame ${wal.frame}, and acknowledged plants follow it; no file was changed. ` +
         "Restore a backup; to save the plants before the damage, copy the data file and its -wal and open the copy with sqlite3.",
     );
+  return wal;
 }
 
 /** The same for a command that may run alongside the service; then the holder of the writer lock has checked the files. */
 export function refuseDamagedUnlessServed(path: string): void {
   refuseUnreadable(path);
+  const failure = readMarker(path);
   // Also while a service that has lost its data file is still up: its WAL must not be applied to another file.
-  refuseReplaced(path, readMarker(path));
+  refuseReplaced(path, failure);
+  if (failure?.reason === "rebuilt")
+    throw new DataFileProblem(
+      `${path} was being rebuilt after a failed fsync, and ${path}.rebuilt has everything: start the service on it once to finish that.`,
+    );
   if (!existsSync(`${path}-wal`)) return;
   let lock: WriterLock | undefined;
   try {

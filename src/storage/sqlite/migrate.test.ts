@@ -8,9 +8,9 @@ import { DataFileProblem } from "./data-file-problem.ts";
 import { backUp, restore } from "./maintenance/backup.ts";
 import { verify } from "./maintenance/verify.ts";
 import { landed, migrate, refuseUnmigrated, schemaVersion } from "./migrate.ts";
-import { openDatabase } from "./open.ts";
 import { openReadOnly } from "./reading/open-read-only.ts";
 import { SqliteStore } from "./sqlite-store.ts";
+import { openDatabase } from "./writing/open-writer.ts";
 
 // A migration that was released has run on users' files and never changes. Until 1.0.0 the one migration may: files that were
 // written before are then refused.

@@ -2,10 +2,14 @@ import type { Database } from "bun:sqlite";
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
 import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
-import { readPragma } from "./connect.ts";
-import type { SyncedRead } from "./reading/synced-reads.ts";
-import type { SqliteAudit } from "./sqlite-audit.ts";
-import type { Writer } from "./writing/writer.ts";
+import { checkpointBeforeClose, readPragma } from "./connect.ts";
+import { realDataFile, requireDataFile } from "./data-file-path.ts";
+import { syncWal } from "./durable-files.ts";
+import { syncFailure } from "./failure-marker.ts";
+import { type SyncedRead, syncedReads } from "./reading/synced-reads.ts";
+import { SqliteAudit } from "./sqlite-audit.ts";
+import { openBeside } from "./writing/open-writer.ts";
+import { Writer } from "./writing/writer.ts";
 
 /** What writing tokens needs. */
 export interface TokenWriting {
@@ -100,4 +104,39 @@ export class SqliteTokens implements TokenStore {
     for (const token of tokens)
       update.run(token.expiresAtMs ?? null, token.revokedAtMs ?? null, token.digest);
   }
+}
+
+/** The tokens of a data file, for a command that may run alongside the service. */
+export function openTokens(
+  named: string,
+  { create }: { readonly create: boolean },
+): { readonly tokens: TokenStore } & Disposable {
+  if (!create) requireDataFile(realDataFile(named));
+  const { database, path, lock } = openBeside(named, { create });
+  // A service that runs fsyncs a transaction after its commit. If the power failed with that one and one of ours unsynced, the
+  // next start could take the torn frames of the first for damage.
+  const syncOthers = () => {
+    if (lock === undefined) syncWal(path);
+  };
+  let failed = false;
+  const writer = new Writer(database, {
+    begun: syncOthers,
+    committed: () => {},
+    outcomeUnknown: ({ message }) => {
+      failed = true;
+      return syncFailure(path, message, database);
+    },
+  });
+  const synced = syncedReads(path, syncOthers);
+  return {
+    tokens: new SqliteTokens(database, synced, { writer, audit: new SqliteAudit(database, synced, writer) }),
+    [Symbol.dispose]() {
+      // After a failed sync the process ends without closing, so that the WAL stays.
+      if (failed) return;
+      const failure = lock && checkpointBeforeClose(database);
+      if (failure !== undefined) throw syncFailure(path, failure.message, database);
+      database.close();
+      lock?.[Symbol.dispose]();
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /** Every file that runs as a thread, by its path below src/. */
 export const threadEntries = [
-  "storage/sqlite/maintenance/copy-and-check-thread",
+  "storage/sqlite/maintenance/copy-thread",
   "storage/sqlite/reading/archive-thread",
   "storage/sqlite/writing/checkpoint-thread",
 ] as const;

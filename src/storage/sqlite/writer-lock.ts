@@ -1,10 +1,9 @@
 import { Database } from "bun:sqlite";
 import { accessSync, constants, existsSync } from "node:fs";
-import { closeOnError } from "./connect.ts";
+import { closeOnError, isLocked } from "./connect.ts";
 import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { createEmpty } from "./durable-files.ts";
-import { isLocked } from "./lock-wait.ts";
 
 /**
  * Only one process writes plants to a data file. Node and Bun have no flock, so the lock is SQLite's own, on an empty file beside

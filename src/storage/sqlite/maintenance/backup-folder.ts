@@ -1,13 +1,15 @@
-import { existsSync, lstatSync, readdirSync, rmSync, statSync } from "node:fs";
+import { createReadStream, existsSync, lstatSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, join, parse } from "node:path";
 import { realDataFile } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { removeDatabase, syncDirectory } from "../durable-files.ts";
 import { tryLock, type WriterLock } from "../writer-lock.ts";
-import { checksumFile, readChecksumFile } from "./checksum.ts";
-import { isLeftover, partialEnding } from "./partial-file.ts";
+import { type BackupFile, backUp, recordBackup } from "./backup.ts";
+import { checksum, checksumFile, expectedChecksum, readChecksumFile } from "./checksum.ts";
+import { checkDatabase, isLeftover, partialEnding, type Step } from "./copy.ts";
 
 const backupEnding = ".db";
+const pieceBytes = 262_144;
 const timestamp = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)$/;
 
 export interface BackupEntry {
@@ -96,6 +98,54 @@ export class BackupFolder implements Disposable {
   }
 }
 
+/** The dated backups of the service's own data file, in a folder that it may share with `plant-store backup DIR`. */
+export class ServiceBackups {
+  readonly folder: string;
+  readonly #database: string;
+
+  constructor(database: string, folder: string) {
+    this.folder = folder;
+    this.#database = database;
+  }
+
+  /** The newest first. @throws DataFileProblem */
+  list(): BackupEntry[] {
+    return listBackups(this.#database, this.folder).reverse();
+  }
+
+  /** @throws DataFileProblem */
+  async create(atMs: number, onStep: (step: Step) => void): Promise<BackupFile> {
+    using folder = new BackupFolder(this.#database, this.folder);
+    const made = await backUp(this.#database, folder.prepareFile(atMs), onStep);
+    try {
+      recordBackup(this.#database, atMs, made);
+    } catch (error) {
+      const reason = (error as Error).message;
+      throw new DataFileProblem(`The backup is complete, but its time could not be recorded: ${reason}.`);
+    }
+    return made;
+  }
+
+  /** What is wrong with it, by its checksum and SQLite's integrity check. Empty if nothing is. */
+  async verify(name: string): Promise<readonly string[]> {
+    if (this.#find(name) === undefined) return ["it does not exist"];
+    const path = join(this.folder, name);
+    const expected = expectedChecksum(path);
+    if (expected === undefined) return ["it has no checksum file"];
+    if ((await checksum(path)) !== expected) return ["it does not match its checksum"];
+    return checkDatabase(path);
+  }
+
+  /** Undefined if there is none with that name. */
+  read(name: string): AsyncIterable<Uint8Array> | undefined {
+    return this.#find(name) && readPieces(join(this.folder, name));
+  }
+
+  #find(name: string): BackupEntry | undefined {
+    return this.list().find((entry) => entry.name === name);
+  }
+}
+
 /** The names of that form, the oldest first. */
 function datedFiles(folder: string, stem: string, ending: string): string[] {
   const start = `${stem}-`;
@@ -125,4 +175,9 @@ function isChecksumOf(path: string): boolean {
   if (!lstatSync(checksumFile(path), { throwIfNoEntry: false })?.isFile()) return false;
   const text = readChecksumFile(path) ?? "";
   return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(path)}\n`;
+}
+
+// A generator, so that the file is opened only once someone reads it: a download may still be refused.
+async function* readPieces(path: string): AsyncGenerator<Uint8Array, void, void> {
+  yield* createReadStream(path, { highWaterMark: pieceBytes });
 }

@@ -1,31 +1,25 @@
-import type { Database } from "bun:sqlite";
-import { createReadStream, createWriteStream, existsSync, linkSync, rmSync } from "node:fs";
-import { basename, dirname, resolve } from "node:path";
-import { pipeline } from "node:stream/promises";
-import { readPragma } from "../connect.ts";
-import { realDataFile, refuseUnreadable } from "../data-file-path.ts";
+import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import type { LastBackup } from "../../store.ts";
+import { truncateWal } from "../connect.ts";
+import { mayWrite, realDataFile, refuseUnreadable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import {
-  createEmpty,
   fileSize,
   makeDirectory,
-  openNew,
   setJournalsAside,
   syncDirectory,
   syncFile,
   writeNew,
 } from "../durable-files.ts";
 import { removeMarker } from "../failure-marker.ts";
-import { openDatabase } from "../open.ts";
-import { connectReadOnly, openReadOnly } from "../reading/open-read-only.ts";
-import { truncateWal } from "../truncate-wal.ts";
-import { lockForWriting } from "../writer-lock.ts";
+import { openReadOnly } from "../reading/open-read-only.ts";
+import { lockForWriting, tryLock } from "../writer-lock.ts";
+import { openDatabase } from "../writing/open-writer.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { checkDatabase, copyDatabase } from "./copy-and-check.ts";
-import { removeBackupRecord } from "./last-backup.ts";
-import { partialFile, refuseExisting } from "./partial-file.ts";
-
-export type Step = "copying" | "checking" | "computing the checksum" | "writing";
+import { copyDataFile, refuseExisting, refuseUnsound, type Step } from "./copy.ts";
 
 export interface BackupFile {
   readonly path: string;
@@ -34,8 +28,10 @@ export interface BackupFile {
   readonly sha256: string;
 }
 
+const chunkBytes = 1024 * 1024;
+
 /**
- * Copies a data file in use; checks, syncs and checksums the copy. It gets its name only once it is complete.
+ * Backs up a data file in use to a new file, with its checksum beside it.
  * @throws DataFileProblem
  */
 export async function backUp(
@@ -44,35 +40,48 @@ export async function backUp(
   onStep: (step: Step) => void,
 ): Promise<BackupFile> {
   for (const path of [to, checksumFile(to)]) refuseExisting(path, "a backup never overwrites");
-  openReadOnly(database, { older: true }).close();
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
-  using partial = partialFile(to);
-  const { plants, sha256 } = await copyAndCheck(database, partial.path, onStep);
-  using checksumText = newFile(checksumFile(to), `${sha256}  ${basename(to)}\n`);
-  putInPlace(partial.path, to);
-  checksumText.keep();
+  using copy = await copyDataFile(database, to, onStep);
+  onStep("computing the checksum");
+  const sha256 = await checksum(copy.path);
+  writeNew(checksumFile(to), `${sha256}  ${basename(to)}\n`);
+  try {
+    copy.putInPlace();
+  } catch (error) {
+    rmSync(checksumFile(to));
+    throw error;
+  }
   syncDirectory(dirname(resolve(to)));
-  return { path: to, bytes: fileSize(to), plants, sha256 };
+  return { path: to, bytes: fileSize(to), plants: copy.plants, sha256 };
 }
 
 /**
- * Writes a sound copy of a data file in use to a new file, and syncs it.
+ * Backs up a data file in use to a stream. The copy is first written to a file, so that a slow reader holds no read transaction
+ * open, and nothing of a damaged copy is sent. `write` returns false if the reader is gone.
  * @throws DataFileProblem
  */
-export async function copyAndCheck(
+export async function streamBackup(
   database: string,
-  to: string,
+  write: (chunk: Uint8Array) => Promise<boolean>,
   onStep: (step: Step) => void,
-): Promise<Pick<BackupFile, "plants" | "sha256">> {
-  onStep("copying");
-  createEmpty(to);
-  await copyDatabase(database, to);
-  onStep("checking");
-  await refuseUnsound(to);
-  const plants = countPlants(openReadOnly(to, { older: true }));
-  syncFile(to);
+): Promise<Omit<BackupFile, "path">> {
+  const real = realDataFile(database);
+  openReadOnly(real, { older: true }).close();
+  // Next to the data file, on a disk of its size; elsewhere only if that is read-only.
+  const to = join(mayWrite(dirname(real)) ? dirname(real) : tmpdir(), `${basename(real)}.backup`);
+  using lock = tryLock(to);
+  if (lock === undefined)
+    throw new DataFileProblem(
+      `Another backup of ${real} to standard output is running; wait for it to finish.`,
+    );
+  using copy = await copyDataFile(database, to, onStep);
   onStep("computing the checksum");
-  return { plants, sha256: await checksum(to) };
+  const sha256 = await checksum(copy.path);
+  onStep("writing");
+  for await (const chunk of createReadStream(copy.path, { highWaterMark: chunkBytes }))
+    if (!(await write(chunk)))
+      throw new DataFileProblem("Standard output was closed before the whole backup was written.");
+  return { bytes: fileSize(copy.path), plants: copy.plants, sha256 };
 }
 
 export interface Restored extends BackupFile {
@@ -81,90 +90,72 @@ export interface Restored extends BackupFile {
 }
 
 /**
- * Restores a backup as a data file that does not exist yet.
+ * Restores a backup as a data file that does not exist yet, with the WAL beside it, if there is one: a data file that was moved away,
+ * or copied from a running process, may have one.
  * @throws DataFileProblem
  */
 export async function restore(from: string, named: string, onStep: (step: Step) => void): Promise<Restored> {
   const database = realDataFile(named);
+  const refuseOverwriting = () => refuseExisting(database, "restoring never overwrites; move it away first");
   refuseUnreadable(from);
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
-  refuseExisting(database, "restoring never overwrites; move it away first");
+  refuseOverwriting();
   onStep("computing the checksum");
-  const sha256 = await checksum(from);
-  const checksummed = compareChecksum(from, sha256);
+  const [sha256, expected] = [await checksum(from), expectedChecksum(from)];
+  if (expected !== undefined && expected !== sha256)
+    throw new DataFileProblem(
+      `${from} does not match its checksum in ${checksumFile(from)}; it was changed or truncated.`,
+    );
   openReadOnly(from, { older: true }).close();
   const folders = [dirname(database), ...makeDirectory(dirname(database))];
   using _lock = lockForWriting(database);
-  using partial = partialFile(database);
-  onStep("copying");
-  // A backup has no WAL, but a data file that was moved away, or copied from a running process, may have one.
-  if (fileSize(`${realDataFile(from)}-wal`) === 0)
-    await pipeline(createReadStream(from), createWriteStream(partial.path, { fd: openNew(partial.path) }));
-  else {
-    createEmpty(partial.path);
-    await copyDatabase(from, partial.path);
-  }
-  onStep("checking");
-  await refuseUnsound(partial.path);
-  makeNewStore(partial.path);
-  await refuseUnsound(partial.path);
-  const plants = countPlants(openReadOnly(partial.path));
-  syncFile(partial.path);
-  refuseExisting(database, "restoring never overwrites; move it away first");
+  using copy = await copyDataFile(from, database, onStep);
+  makeNewStore(copy.path);
+  await refuseUnsound(copy.path);
+  syncFile(copy.path);
+  refuseOverwriting();
   setJournalsAside(database);
-  putInPlace(partial.path, database);
+  copy.putInPlace();
   removeMarker(database);
-  removeBackupRecord(database);
+  rmSync(backupRecordFile(database), { force: true });
   for (const folder of folders) syncDirectory(folder);
-  return { path: database, bytes: fileSize(database), plants, sha256, checksummed };
+  const { plants } = copy;
+  return { path: database, bytes: fileSize(database), plants, sha256, checksummed: expected !== undefined };
 }
 
-/** Creates a synced file, which is removed again unless `keep` is called. */
-function newFile(path: string, text: string): { keep(): void } & Disposable {
-  let kept = false;
-  writeNew(path, text);
-  return {
-    keep() {
-      kept = true;
-    },
-    [Symbol.dispose]: () => void (kept || rmSync(path)),
-  };
+/** Beside the data file, where the service finds it. No backup contains it, so a restored store has none. */
+export function backupRecordFile(path: string): string {
+  return `${realDataFile(path)}.last-backup.json`;
 }
 
-// A link fails if a file was created in the meantime; a rename would replace it.
-function putInPlace(partial: string, path: string): void {
+/** Records a backup that is complete. */
+export function recordBackup(
+  database: string,
+  atMs: number,
+  { plants, sha256 }: Pick<BackupFile, "plants" | "sha256">,
+): void {
+  const file = backupRecordFile(database);
+  const text = JSON.stringify({ at: new Date(atMs).toISOString(), plants, sha256 });
+  // Renamed once it is complete, so that the service never reads half of it.
+  const unfinished = `${file}.new`;
+  rmSync(unfinished, { force: true });
+  writeNew(unfinished, `${text}\n`);
+  renameSync(unfinished, file);
+  syncDirectory(dirname(file));
+}
+
+/** The last backup of a data file; undefined if there was none, or its record is malformed. */
+export async function readLastBackup(path: string): Promise<LastBackup | undefined> {
+  let text: string;
   try {
-    linkSync(partial, path);
+    text = await readFile(backupRecordFile(path), "utf8");
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new DataFileProblem(
-      code === "EEXIST" ? `${path} was created meanwhile; it was not replaced.` : `${path}: ${message}.`,
-    );
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
   }
-}
-
-async function refuseUnsound(path: string): Promise<void> {
-  refuseTruncated(path);
-  const [problem] = await checkDatabase(path);
-  if (problem !== undefined) throw new DataFileProblem(`The copy is not sound: ${problem}.`);
-}
-
-/** SQLite reads a last page that is cut off as if zeros followed, which its integrity check may accept. */
-function refuseTruncated(path: string): void {
-  using database = connectReadOnly(path);
-  const bytes = Number(readPragma(database, "page_count") * readPragma(database, "page_size"));
-  if (fileSize(path) < bytes)
-    throw new DataFileProblem(`The copy is not sound: it has ${fileSize(path)} of ${bytes} bytes.`);
-}
-
-/** Refuses a wrong checksum. False if there is none to compare with. */
-function compareChecksum(path: string, sha256: string): boolean {
-  const expected = expectedChecksum(path);
-  if (expected !== undefined && expected !== sha256)
-    throw new DataFileProblem(
-      `${path} does not match its checksum in ${checksumFile(path)}; it was changed or truncated.`,
-    );
-  return expected !== undefined;
+  const field = (name: string) => new RegExp(`"${name}":"([^"]+)"`).exec(text)?.[1] ?? "";
+  const atMs = Date.parse(field("at"));
+  return Number.isNaN(atMs) ? undefined : { atMs, sha256: field("sha256") };
 }
 
 /** Migrates the copy, and gives it a new store id. Opening also checks that it is a data file. */
@@ -177,11 +168,4 @@ function makeNewStore(path: string): void {
   } catch (error) {
     throw asDataFileProblem(error, path);
   }
-}
-
-function countPlants(opened: Database): number {
-  using database = opened;
-  return Number(
-    database.query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants").get()?.plants ?? 0n,
-  );
 }

@@ -6,7 +6,7 @@ import { requireDataFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { checkDatabase } from "./copy-and-check.ts";
+import { checkDatabase } from "./copy.ts";
 
 /** In a damaged file a column may hold anything. */
 interface UncheckedRow {

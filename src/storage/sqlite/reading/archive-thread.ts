@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { lockWaitMsMax } from "../lock-wait.ts";
+import { lockWaitMsMax } from "../connect.ts";
 import { serveThread } from "../thread.ts";
 import { SqliteArchive } from "./sqlite-archive.ts";
 

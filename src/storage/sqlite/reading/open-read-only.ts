@@ -2,13 +2,12 @@ import { Database, SQLiteError, type Statement, constants as sqlite } from "bun:
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { closeOnError } from "../connect.ts";
+import { closeOnError, lockWaitMsMax } from "../connect.ts";
 import { mayWrite, openUnmoved, realDataFile, refuseUnreadable, requireDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
 import { readMarker, refuseReplaced } from "../failure-marker.ts";
 import { refuseDamagedUnlessServed, refuseMalformed, refuseShort } from "../inspect-files.ts";
-import { lockWaitMsMax } from "../lock-wait.ts";
 import { checkOwner, refuseEarlyHeader, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { tryShared } from "../writer-lock.ts";
 

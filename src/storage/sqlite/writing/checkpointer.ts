@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { fstatSync, statSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
-import { codeOf, isFullOrBusy } from "../lock-wait.ts";
+import { codeOf, isFullOrBusy } from "../connect.ts";
 import { Thread, ThreadLost } from "../thread.ts";
 
 interface WalProgress {
@@ -165,7 +165,7 @@ export class Checkpointer {
   #notCheckpointed(error: Error): void {
     if (this.#stopped || error instanceof ThreadLost) return;
     this.#hooks.checkpointed(false);
-    if (!isFullOrBusy(codeOf(error))) return this.#fail(error);
+    if (!isFullOrBusy(error)) return this.#fail(error);
     this.#finish(this.#checkpointRest());
   }
 
@@ -200,7 +200,7 @@ export class Checkpointer {
     } catch (error) {
       this.#hooks.checkpointed(false);
       // A full disk fails before the fsync: the WAL has everything, and the next checkpoint retries.
-      if (!isFullOrBusy(codeOf(error))) this.#fail(error);
+      if (!isFullOrBusy(error)) this.#fail(error);
       return Number.POSITIVE_INFINITY;
     }
   }

@@ -1,5 +1,5 @@
-import { closeSync, fstatSync, openSync, readlinkSync, statSync } from "node:fs";
-import { OverwriteCheck } from "./overwrite-check.ts";
+import { closeSync, fstatSync, openSync, readlinkSync, readSync, statSync } from "node:fs";
+import { endianness } from "node:os";
 
 /** What happened to one of the files. */
 export interface Loss {
@@ -85,4 +85,149 @@ function isSame(path: string, handle: number): boolean {
     // Any other error, such as a folder that cannot be read at the moment, proves nothing about the file.
     return !["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
   }
+}
+
+// https://www.sqlite.org/fileformat2.html and https://www.sqlite.org/walformat.html
+const dataHeaderBytes = 100;
+const walHeaderBytes = 32;
+const frameHeaderBytes = 24;
+const indexHeaderBytes = 48;
+// The header twice, then what checkpoints have done.
+const indexBytes = 2 * indexHeaderBytes + 40;
+const sqliteMagic = "SQLite format 3\0";
+
+/** What SQLite's connections, of every process, agree on in the -shm file. */
+interface WalIndex {
+  readonly pageBytes: number;
+  /** In the WAL; none after it was restarted. */
+  readonly frames: number;
+  readonly lastChecksum: readonly [number, number];
+  readonly salts: Buffer;
+  /** Frames that checkpoints have written to the data file, and those that one has begun to write. */
+  readonly backfilled: number;
+  readonly backfilling: number;
+}
+
+interface DataFile {
+  /** Zeros if the file is empty. */
+  readonly header: Buffer;
+  readonly bytes: number;
+  readonly index: WalIndex | undefined;
+}
+
+/**
+ * Notices when something other than SQLite writes to the data file or the WAL, such as `cp` or a truncation. Only a checkpoint
+ * changes the data file, and every connection's checkpoint is in the WAL index. The last frame of the WAL continues the checksum
+ * of all before it, and the index has that checksum.
+ */
+export class OverwriteCheck {
+  readonly #data: number;
+  readonly #wal: number;
+  // Stays open as long as the database: closing it would drop SQLite's POSIX locks in this process.
+  readonly #shm: number;
+  #known: DataFile;
+
+  constructor(path: string, data: number, wal: number) {
+    this.#data = data;
+    this.#wal = wal;
+    this.#shm = openSync(`${path}-shm`, "r");
+    this.#known = this.#readData();
+  }
+
+  /** The file that was overwritten, if any. On the thread that writes, so that none of its own writes is in progress. */
+  find(): "data" | "wal" | undefined {
+    if (this.#walIsOverwritten()) return "wal";
+    const now = this.#readData();
+    if (!isContinued(this.#known, now)) return "data";
+    this.#known = now;
+    return undefined;
+  }
+
+  close(): void {
+    closeSync(this.#shm);
+  }
+
+  #walIsOverwritten(): boolean {
+    const index = this.#readIndex();
+    if (index === undefined || index.frames === 0 || this.#hasFrames(index)) return false;
+    // Another process may have restarted the WAL in between.
+    const again = this.#readIndex();
+    return again !== undefined && again.frames === index.frames && again.salts.equals(index.salts);
+  }
+
+  #hasFrames({ pageBytes, frames, salts, lastChecksum }: WalIndex): boolean {
+    const frameBytes = frameHeaderBytes + pageBytes;
+    const lastAt = walHeaderBytes + (frames - 1) * frameBytes;
+    const header = read(this.#wal, walHeaderBytes, 0);
+    const last = read(this.#wal, frameHeaderBytes, lastAt);
+    return (
+      header.subarray(16, 24).equals(salts) &&
+      last.subarray(8, 16).equals(salts) &&
+      last.readUInt32BE(16) === lastChecksum[0] &&
+      last.readUInt32BE(20) === lastChecksum[1] &&
+      fstatSync(this.#wal).size >= lastAt + frameBytes
+    );
+  }
+
+  // The index last: a checkpoint that has written what was read here is in it.
+  #readData(): DataFile {
+    const header = read(this.#data, dataHeaderBytes, 0);
+    const bytes = fstatSync(this.#data).size;
+    return { header, bytes, index: this.#readIndex() };
+  }
+
+  /** Undefined while another connection writes it. */
+  #readIndex(): WalIndex | undefined {
+    const bytes = read(this.#shm, indexBytes, 0);
+    const [first, second] = [bytes.subarray(0, indexHeaderBytes), bytes.subarray(indexHeaderBytes)];
+    if (!first.equals(second.subarray(0, indexHeaderBytes))) return undefined;
+    const fields = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const number = (at: number) => fields.getUint32(at, endianness() === "LE");
+    return {
+      pageBytes: pageBytes(fields.getUint16(14, endianness() === "LE")),
+      frames: number(16),
+      lastChecksum: [number(24), number(28)],
+      salts: bytes.subarray(32, 40),
+      backfilled: number(96),
+      backfilling: number(128),
+    };
+  }
+}
+
+/** Whether only checkpoints can have made one of the other. */
+function isContinued(known: DataFile, now: DataFile): boolean {
+  if (now.header.equals(known.header) && now.bytes >= known.bytes) return true;
+  return wasCheckpointed(known.index, now.index) && isLater(known, now);
+}
+
+function wasCheckpointed(known: WalIndex | undefined, now: WalIndex | undefined): boolean {
+  if (known === undefined || now === undefined) return true;
+  return (
+    now.backfilling !== now.backfilled ||
+    now.backfilled !== known.backfilled ||
+    !now.salts.equals(known.salts)
+  );
+}
+
+// A checkpoint at the same moment does not make an earlier file the later one. Only a VACUUM makes a file shorter.
+function isLater(known: DataFile, { header, bytes }: DataFile): boolean {
+  if (header.toString("latin1", 0, sqliteMagic.length) !== sqliteMagic) return false;
+  if (changeCounter(header) < changeCounter(known.header)) return false;
+  return bytes >= known.bytes || bytes === header.readUInt32BE(28) * pageBytes(header.readUInt16BE(16));
+}
+
+/** Stored in two bytes. */
+function pageBytes(stored: number): number {
+  return stored === 1 ? 65_536 : stored;
+}
+
+function changeCounter(header: Buffer): number {
+  return header.readUInt32BE(24);
+}
+
+/** Filled up with zeros past the end of the file. */
+function read(file: number, bytes: number, at: number): Buffer {
+  const buffer = Buffer.alloc(bytes);
+  readSync(file, buffer, 0, bytes, at);
+  return buffer;
 }

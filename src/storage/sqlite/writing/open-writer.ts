@@ -1,14 +1,25 @@
 import type { Database } from "bun:sqlite";
+import { existsSync, fstatSync, fsyncSync, ftruncateSync } from "node:fs";
 import { dirname } from "node:path";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import { realDataFile, refuseFolder, refuseUnwritable } from "../data-file-path.ts";
-import { asDataFileProblem } from "../data-file-problem.ts";
-import { makeDirectory, syncDirectory } from "../durable-files.ts";
-import { refuseMalformed } from "../inspect-files.ts";
-import { recover } from "../maintenance/recovery.ts";
-import { type OpenOptions, openDatabase } from "../open.ts";
+import { codeOf, connect, isLocked, lockWaitMsMax, setDurable, truncateWal } from "../connect.ts";
+import {
+  openUnmoved,
+  realDataFile,
+  refuseFolder,
+  refuseUnwritable,
+  requireDataFile,
+} from "../data-file-path.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { createEmpty, fileSize, makeDirectory, syncDirectory, withFile } from "../durable-files.ts";
+import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure } from "../failure-marker.ts";
+import { refuseDamaged, refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
+import { finishRebuild, rebuild } from "../maintenance/rebuild.ts";
+import { checkOwner, migrate, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { refuseEarly } from "../reading/open-read-only.ts";
-import { lockForWriting, type WriterLock } from "../writer-lock.ts";
+import { inspectWal } from "../wal-file.ts";
+import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
 
 export interface OpenedWriter<Lock = WriterLock> {
   readonly database: Database;
@@ -19,37 +30,55 @@ export interface OpenedWriter<Lock = WriterLock> {
   readonly shared: boolean;
 }
 
-/**
- * Opens the data file as its one writer: locked, recovered, migrated, and checked for obvious damage.
- * @throws DataFileProblem, StoreUnavailable, OutcomeUnknown
- */
-export function openWriter(named: string, events: StoreEvents = {}): OpenedWriter {
-  const opened = openRecovered(named, lockForWriting, { create: true, migrate: true }, events);
-  try {
-    refuseMalformed(opened.database, opened.path);
-    return opened;
-  } catch (error) {
-    opened.lock[Symbol.dispose]();
-    throw asDataFileProblem(error, opened.path);
-  }
+export interface OpenOptions {
+  /** Whether a missing file is created, in a folder that exists. */
+  readonly create: boolean;
+  /** Whether an older file is migrated, which only its one writer may do. A new one always gets its schema. */
+  readonly migrate: boolean;
 }
 
-/** Opens the data file for a Writer. Whoever gets the lock recovers what a crash left; otherwise its holder already has. */
-export function openRecovered<Lock extends WriterLock | undefined>(
+// Long enough for a command that is about to end, but not for a long reader.
+const aloneWaitMs = 500;
+
+/**
+ * Opens the data file as its one writer.
+ * @throws DataFileProblem
+ * @throws StoreUnavailable no file was changed; a later attempt may succeed.
+ * @throws OutcomeUnknown a sync failed. The process must end without closing the database.
+ */
+export function openWriter(named: string, events: StoreEvents = {}): OpenedWriter {
+  return open(named, lockForWriting, { create: true, migrate: true }, events);
+}
+
+/** The same for a command that may run alongside the service: if that holds the lock, it has recovered the file already. */
+export function openBeside(
+  named: string,
+  { create }: Pick<OpenOptions, "create">,
+): OpenedWriter<WriterLock | undefined> {
+  return open(named, tryLock, { create, migrate: false }, {});
+}
+
+/** Everything that happens before the first answer, in order. */
+function open<Lock extends WriterLock | undefined>(
   named: string,
   acquire: (path: string) => Lock,
-  options: OpenOptions,
-  events: StoreEvents = {},
+  { create, migrate }: OpenOptions,
+  events: StoreEvents,
 ): OpenedWriter<Lock> {
   const path = realDataFile(named);
   refuseEarly(path);
-  const folders = options.create ? makeDirectory(dirname(path)) : [];
+  const folders = create ? makeDirectory(dirname(path)) : [];
   refuseUnwritable(path);
   refuseFolder(path);
+  // 1. The lock: one process writes to a data file.
   const lock = acquire(path);
   try {
-    const shared = lock !== undefined && recover(path, events).shared;
-    const database = openDatabase(path, { ...options, create: options.create && lock !== undefined });
+    // 2 to 4. What the last process left, for whoever has the lock.
+    const shared = lock !== undefined && recover(path, events);
+    // 5. The schema.
+    const database = openDatabase(path, { create: create && lock !== undefined, migrate });
+    // 6. Ready, unless the file is obviously damaged.
+    if (lock !== undefined) closeIfMalformed(database, path);
     // A power loss must not remove the folders that were just created.
     for (const folder of folders) syncDirectory(folder);
     // The Writer does the waiting for locks.
@@ -59,4 +88,151 @@ export function openRecovered<Lock extends WriterLock | undefined>(
     lock?.[Symbol.dispose]();
     throw error;
   }
+}
+
+/**
+ * Makes what a crash left durable before any of it is acknowledged: it may be only in the page cache. Returns whether another
+ * process has the data file open, so that the WAL stays.
+ */
+function recover(path: string, events: StoreEvents): boolean {
+  // 2. The marker of a failure.
+  refuseReplaced(path, readMarker(path));
+  if (readMarker(path)?.reason === "rebuilt") finishRebuild(path);
+  const syncFailed = readMarker(path) !== undefined;
+  // 3. The files, before SQLite opens them: opening recovers the WAL, and closing deletes it.
+  const wal = refuseDamaged(path);
+  // 4. The WAL, or after a failed sync the whole file.
+  const isClean = fileSize(path) === 0 || (wal.kind === "empty" && !syncFailed);
+  const recovered =
+    isClean ||
+    underWriteLock(path, "EXCLUSIVE", aloneWaitMs, (database) => {
+      if (!syncFailed) syncWal(`${path}-wal`);
+      // In this locking mode the lock stays until the connection is closed.
+      database.run("ROLLBACK");
+      if (!syncFailed) return truncateWal(database);
+      events.rebuilding?.(fileSize(path));
+      rebuild(database, path);
+    });
+  if (recovered) {
+    removeMarker(path);
+    return false;
+  }
+  // After a failed sync, what another process has cached of the data file cannot be trusted.
+  if (syncFailed)
+    throw new DataFileProblem(
+      `${path} must be recovered after a failed fsync, but another process has it open; stop that process first.`,
+    );
+  // While another process reads, the WAL cannot be truncated, but it can be synced.
+  const synced = underWriteLock(path, "NORMAL", lockWaitMsMax, (database) => {
+    syncWal(`${path}-wal`);
+    database.run("ROLLBACK");
+  });
+  if (!synced) throw new StoreUnavailable("Another process holds the data file locked.");
+  return true;
+}
+
+function closeIfMalformed(database: Database, path: string): void {
+  try {
+    refuseMalformed(database, path);
+  } catch (error) {
+    database.close();
+    throw asDataFileProblem(error, path);
+  }
+}
+
+/** Opens a data file for durable writes, and checks that it is plant-store's, with the schema of this version. */
+export function openDatabase(named: string, options: OpenOptions): Database {
+  const path = realDataFile(named);
+  const { create } = options;
+  if (!create) {
+    refuseDamagedUnlessServed(path);
+    requireDataFile(path);
+  }
+  try {
+    if (create && !existsSync(path)) createEmpty(path);
+    const database = openUnmoved(path, () => connect(path, lockWaitMsMax, { create }));
+    try {
+      prepare(database, path, options);
+      return database;
+    } catch (error) {
+      // Closing would checkpoint and delete the WAL, which after a failed sync is the only sound copy.
+      if (codeOf(error).startsWith("SQLITE_IOERR")) throw syncFailure(path, codeOf(error), database);
+      database.close();
+      throw error;
+    }
+  } catch (error) {
+    if (error instanceof UnclosedFailure) throw error;
+    throw asDataFileProblem(error, path);
+  }
+}
+
+function prepare(database: Database, path: string, options: OpenOptions): void {
+  const deadlineMs = performance.now() + lockWaitMsMax;
+  checkOwner(database, path);
+  // Before anything changes in a file that is refused.
+  const version = schemaVersion(database, path);
+  const mayMigrate = options.migrate || (options.create && version === 0);
+  if (!mayMigrate) refuseUnmigrated(version, path);
+  database.run("PRAGMA journal_mode = WAL");
+  setDurable(database);
+  // One deadline for everything that may wait for a lock.
+  database.run(`PRAGMA busy_timeout = ${Math.max(0, Math.ceil(deadlineMs - performance.now()))}`);
+  if (mayMigrate) migrate(database, path);
+}
+
+/**
+ * Does the work inside SQLite's write lock; false if another process has it. In the locking mode EXCLUSIVE no other process may
+ * have the file open, so that no -shm of another process is used.
+ */
+function underWriteLock(
+  path: string,
+  lockingMode: "EXCLUSIVE" | "NORMAL",
+  waitMs: number,
+  work: (database: Database) => void,
+): boolean {
+  const database = connect(path, waitMs);
+  try {
+    const locked = tryBegin(database, lockingMode);
+    if (locked) {
+      checkOwner(database, path);
+      // Before the WAL of a file that is refused is checkpointed.
+      schemaVersion(database, path);
+      work(database);
+    }
+    database.close();
+    return locked;
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    const code = codeOf(error) || ((error as NodeJS.ErrnoException).code ?? "");
+    if (code === "SQLITE_FULL" || code === "ENOSPC")
+      throw new UnclosedFailure(`${path} cannot be recovered: the disk is full.`, database);
+    if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))
+      throw new UnclosedFailure(asDataFileProblem(error, path).message, database);
+    throw syncFailure(path, code || String(error), database);
+  }
+}
+
+function tryBegin(database: Database, lockingMode: "EXCLUSIVE" | "NORMAL"): boolean {
+  try {
+    setDurable(database);
+    database.run(`PRAGMA locking_mode = ${lockingMode}`);
+    database.run("BEGIN IMMEDIATE");
+    return true;
+  } catch (error) {
+    if (isLocked(error)) return false;
+    throw error;
+  }
+}
+
+/**
+ * Under SQLite's write lock, so that no process appends to the WAL or restarts it meanwhile. A transaction that a crash left
+ * incomplete at its end is truncated. This fsync reports a write that failed after the crash.
+ */
+function syncWal(walPath: string): void {
+  const wal = inspectWal(walPath);
+  if (wal.kind !== "sound") return;
+  withFile(walPath, "r+", (file) => {
+    if (fstatSync(file).size > wal.committedBytes) ftruncateSync(file, wal.committedBytes);
+    fsyncSync(file);
+  });
 }

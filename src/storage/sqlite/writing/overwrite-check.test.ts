@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { OverwriteCheck } from "./data-file-watch.ts";
 import { openWriter } from "./open-writer.ts";
-import { OverwriteCheck } from "./overwrite-check.ts";
 
 let store: ReturnType<typeof openStore>;
 beforeEach(() => {

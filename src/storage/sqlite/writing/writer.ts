@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
-import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "../lock-wait.ts";
+import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "../connect.ts";
 import type { SyncWal } from "./wal-sync.ts";
 
 export interface WriterHooks {

@@ -1,0 +1,13 @@
+import { connectReadOnly } from "../reading/open-read-only.ts";
+import { serveThread } from "../thread.ts";
+import { type CopyCalls, copyInto, findDamage } from "./copy.ts";
+
+const calls: CopyCalls = {
+  copy(from, to) {
+    using database = connectReadOnly(from);
+    copyInto(database, to);
+  },
+  check: findDamage,
+};
+
+serveThread(() => ({ calls }));

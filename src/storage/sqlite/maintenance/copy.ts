@@ -1,0 +1,131 @@
+import type { Database } from "bun:sqlite";
+import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
+import { DataFileProblem, isDamage } from "../data-file-problem.ts";
+import { createEmpty, removeDatabase, syncFile, withFile } from "../durable-files.ts";
+import { connectReadOnly, openReadOnly } from "../reading/open-read-only.ts";
+import { Thread } from "../thread.ts";
+
+export type Step = "copying" | "checking" | "computing the checksum" | "writing";
+
+/** A complete copy, which has no name of its own yet; it is removed when it is disposed of. */
+export interface Copy extends Disposable {
+  readonly path: string;
+  readonly plants: number;
+  /** Gives it its name. */
+  putInPlace(): void;
+}
+
+export interface CopyCalls {
+  copy(from: string, to: string): void;
+  check(path: string): readonly string[];
+}
+
+/** What a copy is called until it is complete. */
+export const partialEnding = ".partial";
+const sqliteHeader = Buffer.from("SQLite format 3\0");
+const checkCacheKib = 131_072;
+// What a file system without hard links returns, such as FAT or some network file systems.
+const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
+
+/**
+ * The one way to copy a store: SQLite reads a snapshot, with what is in the WAL, and writes all of it to a new file, which is then
+ * checked and synced. A read transaction holds the snapshot: writers go on, and only the WAL grows meanwhile.
+ * @throws DataFileProblem
+ */
+export async function copyDataFile(from: string, to: string, onStep: (step: Step) => void): Promise<Copy> {
+  openReadOnly(from, { older: true }).close();
+  const path = to + partialEnding;
+  if (!isLeftover(path)) refuseExisting(path, "it is not from an interrupted copy; move it away first");
+  removeDatabase(path);
+  using unfinished = new DisposableStack();
+  unfinished.defer(() => removeDatabase(path));
+  onStep("copying");
+  await inThread(`${from} cannot be copied to ${path}`, (thread) => thread.ask("copy", from, path));
+  onStep("checking");
+  await refuseUnsound(path);
+  const plants = countPlants(path);
+  syncFile(path);
+  const copy = unfinished.move();
+  return { path, plants, putInPlace: () => putInPlace(path, to), [Symbol.dispose]: () => copy.dispose() };
+}
+
+/** The same on a connection of this thread: for the start, which holds the data file against every other process. */
+export function copyInto(database: Database, to: string): void {
+  createEmpty(to);
+  database.query("VACUUM INTO ?").run(to);
+}
+
+/** SQLite's integrity check on a thread: what is wrong in a data file, its indexes included. Empty for a sound one. */
+export function checkDatabase(path: string): Promise<readonly string[]> {
+  return inThread(`${path} cannot be read`, (thread) => thread.ask("check", path));
+}
+
+/** The same on this thread. */
+export function findDamage(path: string): readonly string[] {
+  try {
+    using database = connectReadOnly(path);
+    // Each index entry is looked up in its table, which with random ids is a page each, so the cache is large.
+    database.run(`PRAGMA cache_size = -${checkCacheKib}`);
+    const rows = database.query<{ integrity_check: string }, []>("PRAGMA integrity_check(20)").all();
+    return rows.map(({ integrity_check }) => integrity_check).filter((text) => text !== "ok");
+  } catch (error) {
+    if (isDamage(error)) return [error.message];
+    throw error;
+  }
+}
+
+/** @throws DataFileProblem */
+export async function refuseUnsound(copy: string): Promise<void> {
+  const [problem] = await checkDatabase(copy);
+  if (problem !== undefined) throw new DataFileProblem(`The copy is not sound: ${problem}.`);
+}
+
+/** @throws DataFileProblem */
+export function refuseExisting(path: string, why: string): void {
+  // A symlink exists, even if its target does not.
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
+    throw new DataFileProblem(`${path} exists already; ${why}.`);
+}
+
+/** Whether it is what an interrupted copy leaves: an empty file, or a SQLite database. */
+export function isLeftover(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined || !found.isFile()) return false;
+  const start = Buffer.alloc(sqliteHeader.length);
+  if (found.size > 0) withFile(path, "r", (file) => readSync(file, start));
+  return found.size === 0 || start.equals(sqliteHeader);
+}
+
+// One long statement each, during which the main thread reports progress.
+async function inThread<Result>(
+  failure: string,
+  work: (thread: Thread<CopyCalls>) => Promise<Result>,
+): Promise<Result> {
+  const thread = new Thread<CopyCalls>("storage/sqlite/maintenance/copy-thread", { keepsProcessAlive: true });
+  try {
+    return await work(thread);
+  } catch (error) {
+    throw new DataFileProblem(`${failure}: ${(error as Error).message}.`);
+  } finally {
+    await thread.stop();
+  }
+}
+
+function countPlants(path: string): number {
+  using database = openReadOnly(path, { older: true });
+  const row = database.query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants").get();
+  return Number(row?.plants ?? 0n);
+}
+
+// A link fails if a file was created in the meantime; a rename would replace it.
+function putInPlace(partial: string, path: string): void {
+  try {
+    linkSync(partial, path);
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") throw new DataFileProblem(`${path} was created meanwhile; it was not replaced.`);
+    if (!noLinks.includes(code)) throw new DataFileProblem(`${path}: ${message}.`);
+    refuseExisting(path, "it was created meanwhile");
+    renameSync(partial, path);
+  }
+}

@@ -1,0 +1,132 @@
+import { Database } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { storedPlants, temporaryFolder } from "../../../../test/harness.ts";
+import { type Failure, markerFile, writeMarker } from "../failure-marker.ts";
+import { copyInto } from "../maintenance/copy.ts";
+import { verify } from "../maintenance/verify.ts";
+import { openReadOnly } from "../reading/open-read-only.ts";
+import { SqliteStore } from "../sqlite-store.ts";
+import { openWriter } from "./open-writer.ts";
+
+const plants = 300;
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+let images = 0;
+/** A data file and its WAL, as a kill leaves them: some plants are in the data file, the rest only in the WAL. */
+async function crashed(failure?: Failure["reason"]): Promise<string> {
+  const path = join(folder.path, `${++images}`);
+  mkdirSync(path);
+  const [running, file] = [join(path, "running.db"), join(path, "plants.db")];
+  await using store = new SqliteStore(running);
+  const create = (from: number, to: number) =>
+    store.plants.create(
+      Array.from({ length: to - from }, (_, index) => ({
+        plant: { id: BigInt(from + index), name: `${from + index} ${"x".repeat(1500)}`, tag: undefined },
+        createdBy: "test",
+      })),
+      1,
+    );
+  await create(0, 200);
+  {
+    using other = new Database(running);
+    other.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  }
+  await create(200, plants);
+  for (const end of ["", "-wal"]) copyFileSync(running + end, file + end);
+  if (failure !== undefined) writeMarker(file, { reason: failure });
+  return file;
+}
+
+/** What a rebuild writes before it changes anything else. */
+function copyOf(file: string): void {
+  const image = `${file}-image`;
+  for (const end of ["", "-wal"]) copyFileSync(file + end, image + end);
+  using database = new Database(image);
+  copyInto(database, `${file}.rebuilt`);
+}
+
+function open(file: string): void {
+  const { database, lock } = openWriter(file);
+  database.close();
+  lock[Symbol.dispose]();
+}
+
+async function expectWhole(file: string): Promise<void> {
+  expect(await verify(file, () => {})).toMatchObject({ plants, problems: [] });
+  expect([existsSync(markerFile(file)), existsSync(`${file}.rebuilt`)]).toEqual([false, false]);
+}
+
+describe("the start after a failed fsync", () => {
+  test("copies everything into a new file, with the old one's mode", async () => {
+    const file = await crashed("sync-failed");
+    chmodSync(file, 0o640);
+    // A copy that another start did not finish.
+    writeFileSync(`${file}.rebuilt`, "SQLite format 3\0");
+    const before = statSync(file);
+    const rebuilding: number[] = [];
+    const { database, lock } = openWriter(file, { rebuilding: (bytes) => rebuilding.push(bytes) });
+    database.close();
+    lock[Symbol.dispose]();
+    expect(rebuilding).toEqual([before.size]);
+    expect(statSync(file).ino).not.toBe(before.ino);
+    expect(statSync(file).mode & 0o777).toBe(0o640);
+    await expectWhole(file);
+  });
+
+  // The old WAL has pages of the old file; applied to the new one, it would destroy that.
+  test.each([
+    ["before the WAL was removed", () => {}],
+    ["before the copy had the data file's name", (file: string) => rmSync(`${file}-wal`)],
+    ["when the data file is unreadable", (file: string) => writeFileSync(file, Buffer.alloc(8192))],
+    [
+      "after that, and plants were stored since",
+      async (file: string) => {
+        open(file);
+        writeMarker(file, { reason: "rebuilt" });
+        const later = await crashed();
+        for (const end of ["", "-wal"]) copyFileSync(later + end, file + end);
+      },
+    ],
+  ])("continues one that ended %s", async (_, change) => {
+    const file = await crashed("rebuilt");
+    copyOf(file);
+    await change(file);
+    open(file);
+    await expectWhole(file);
+  });
+
+  test("keeps other commands away until an interrupted one is finished", async () => {
+    const file = await crashed("rebuilt");
+    copyOf(file);
+    expect(() => openReadOnly(file)).toThrow(/start the service on it once to finish that\.$/);
+  });
+
+  test("refuses a file with damage that no other start looks for, and changes nothing", async () => {
+    const file = await crashed("sync-failed");
+    const bytes = readFileSync(file);
+    const page = Math.floor(bytes.indexOf("100 xxx") / 4096) * 4096;
+    writeFileSync(file, bytes.fill(0, page, page + 4096));
+    expect(() => openWriter(file)).toThrow(/is damaged .*; restore it from a backup\.$/);
+    expect(readFileSync(file).equals(bytes)).toBe(true);
+    expect([existsSync(`${file}.rebuilt`), existsSync(markerFile(file))]).toEqual([false, true]);
+  });
+
+  test("ignores the failure if the data file no longer exists", async () => {
+    const file = await crashed("sync-failed");
+    for (const end of ["", "-wal"]) rmSync(file + end);
+    open(file);
+    expect([storedPlants(file), existsSync(markerFile(file))]).toEqual([[], false]);
+  });
+});
