@@ -1,14 +1,9 @@
 import type { Database, Statement } from "bun:sqlite";
-import { fstatSync, statSync } from "node:fs";
+import { fstatSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import { codeOf, isFullOrBusy } from "../connect.ts";
-import { Thread, ThreadLost } from "../thread.ts";
-
-interface WalProgress {
-  /** Frames in the WAL, and how many of them the data file has. */
-  readonly log: bigint;
-  readonly checkpointed: bigint;
-}
+import { fileSize } from "../durable-files.ts";
+import { Thread } from "../thread.ts";
 
 export interface CheckpointSetting {
   readonly path: string;
@@ -22,7 +17,7 @@ export interface CheckpointCalls {
 }
 
 export interface CheckpointHooks {
-  /** A checkpoint or its fsync failed, so what the data file holds is unknown. */
+  /** A checkpoint or its fsync failed, or the thread ended: what the data file holds is unknown. */
   readonly failed: (reason: OutcomeUnknown) => void;
   /** The WAL has grown past the limit, because of a long reader in another process. */
   readonly walGrown: (bytes: number) => void;
@@ -35,36 +30,34 @@ export interface CheckpointHooks {
   readonly filesAreIntact: () => boolean;
 }
 
-// The WAL is checkpointed at this many frames. Four times SQLite's default: pages that change often are written to the data
-// file once, and the writer does not wait for it.
-const walFramesMax = 4000;
-// Without the thread, the writer checkpoints after this many commits.
-const commitsMaxAlone = 64;
+export interface CheckpointLimits {
+  /** The WAL is checkpointed at this many frames. */
+  readonly framesMax: number;
+  /** A WAL that stays larger is reported. */
+  readonly walBytesWarn: number;
+}
+
+// Four times SQLite's default: pages that change often are written to the data file once, and the writer does not wait for it.
+const limitsDefault: CheckpointLimits = { framesMax: 4000, walBytesWarn: 256 * 1024 * 1024 };
 // What was written during a checkpoint is checkpointed while the writer pauses, once it is this little or after this many rounds.
 const tailFramesMax = 150;
 const roundsMax = 4;
 // The WAL file shrinks to this when it restarts, after a long reader such as a backup.
 const walBytesAfterRestart = 64 * 1024 * 1024;
-const walBytesWarnDefault = 256 * 1024 * 1024;
-// Older ones cannot report the WAL's length, and have a bug in concurrent checkpoints. Only macOS still ships these.
-const sqliteMin = "3.51.3";
 
 /**
- * Checkpoints the WAL from a thread of its own. With random ids nearly every frame is another page, and writing a thousand
+ * Checkpoints the WAL, always on a thread of its own. With random ids nearly every frame is another page, and writing a thousand
  * pages with their fsync took the writer 20 ms at a time, a third of all its time. Transactions wait only for the last few, which
  * lets the WAL restart, and requests do not: on a disk that takes 20 ms for an fsync, those few take 60 ms.
  */
 export class Checkpointer {
   readonly #walPath: string;
-  readonly #walBytesWarn: number;
+  readonly #limits: CheckpointLimits;
   readonly #hooks: CheckpointHooks;
-  readonly #length: Statement<WalProgress, []> | undefined;
-  readonly #checkpoint: Statement<WalProgress, []>;
-  #thread: Thread<CheckpointCalls> | undefined;
-  #rounds = 0;
+  readonly #progress: Statement<{ log: bigint; checkpointed: bigint }, []>;
+  readonly #thread: Thread<CheckpointCalls>;
   #lastFrames = 0;
-  #checkpointAtFrames = walFramesMax;
-  #commitsSince = 0;
+  #checkpointAtFrames: number;
   #warned = false;
   #stopped = false;
   #stopping = false;
@@ -75,27 +68,34 @@ export class Checkpointer {
     path: string,
     file: number,
     hooks: CheckpointHooks,
-    walBytesWarn = walBytesWarnDefault,
+    limits = limitsDefault,
   ) {
-    this.#walBytesWarn = walBytesWarn;
+    this.#limits = limits;
+    this.#checkpointAtFrames = limits.framesMax;
     this.#walPath = `${path}-wal`;
     this.#hooks = hooks;
-    this.#checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
     database.run(`PRAGMA journal_size_limit = ${walBytesAfterRestart}`);
-    if (isOld(database)) return;
-    this.#length = database.query("PRAGMA wal_checkpoint(NOOP)");
+    this.#progress = database.query("PRAGMA wal_checkpoint(NOOP)");
+    const setting: CheckpointSetting = { path, file, inode: fstatSync(file, { bigint: true }).ino };
     // Started with the store: later, another file could be at the path.
-    this.#start({ path, file, inode: fstatSync(file, { bigint: true }).ino });
+    this.#thread = new Thread("storage/sqlite/writing/checkpoint-thread", {
+      setting,
+      // It may be lost with the files, which is worse.
+      onLost: (reason) => void (!this.#stopped && hooks.filesAreIntact() && this.#fail(reason)),
+      keepsProcessAlive: false,
+    });
   }
 
   /** To be called after every commit. */
   committed(): void {
-    if (this.#rounds > 0 || this.#stopped || this.#stopping) return;
-    if (this.#thread === undefined || this.#length === undefined) return this.#checkpointAlone();
-    const frames = Number(this.#length.get()?.log ?? 0n);
-    if (frames < this.#lastFrames) this.#checkpointAtFrames = walFramesMax;
+    if (this.#running !== undefined || this.#stopped || this.#stopping) return;
+    const { frames } = this.#readProgress();
+    if (frames < this.#lastFrames) this.#checkpointAtFrames = this.#limits.framesMax;
     this.#lastFrames = frames;
-    if (frames >= this.#checkpointAtFrames) this.#ask();
+    if (frames < this.#checkpointAtFrames) return;
+    this.#running = this.#checkpoint().finally(() => {
+      this.#running = undefined;
+    });
   }
 
   /** From now on it starts no checkpoint. The thread's connection stays open. */
@@ -115,111 +115,64 @@ export class Checkpointer {
     clearTimeout(timer);
     if (this.#stopped) return;
     this.halt();
-    await this.#thread?.stop();
+    await this.#thread.stop();
   }
 
-  #start(setting: CheckpointSetting): void {
-    // From then on the writer checkpoints.
-    const onLost = (): void => {
-      this.#thread = undefined;
-      this.#rounds = 0;
-    };
-    try {
-      this.#thread = new Thread("storage/sqlite/writing/checkpoint-thread", {
-        setting,
-        onLost,
-        keepsProcessAlive: false,
+  /** In rounds, because the writer goes on writing; it pauses for what the last one left. */
+  async #checkpoint(): Promise<void> {
+    let succeeded = false;
+    for (let round = 1; round <= roundsMax; round++) {
+      succeeded = await this.#askThread();
+      if (this.#stopped) return;
+      if (!succeeded || this.#stopping || this.#readProgress().framesLeft <= tailFramesMax) break;
+    }
+    if (succeeded && !this.#stopping && this.#readProgress().framesLeft > 0)
+      await this.#hooks.whilePaused(async () => {
+        succeeded = await this.#askThread();
       });
-    } catch {
-      // The system cannot start another thread; the writer checkpoints.
-    }
-  }
-
-  #ask(): void {
-    this.#rounds++;
-    this.#running = this.#askThread();
-  }
-
-  // Its outcome is dealt with before the pause ends: after a failed fsync no transaction may begin.
-  async #askThread(isLast = false): Promise<void> {
-    if (!this.#hooks.filesAreIntact()) return;
-    await this.#thread?.ask("checkpoint").then(
-      (syncMs) => {
-        this.#hooks.synced(syncMs);
-        this.#checkpointed(isLast);
-      },
-      (error: Error) => this.#notCheckpointed(error),
-    );
-  }
-
-  #checkpointed(isLast: boolean): void {
     if (this.#stopped) return;
-    const left = this.#framesLeft();
-    if (isLast || left === 0 || this.#stopping) {
-      this.#hooks.checkpointed(true);
-      this.#finish(left);
-    } else if (left > tailFramesMax && this.#rounds < roundsMax) this.#ask();
-    else this.#running = this.#hooks.whilePaused(() => this.#askThread(true));
+    this.#hooks.checkpointed(succeeded);
+    this.#finish();
   }
 
-  #notCheckpointed(error: Error): void {
-    if (this.#stopped || error instanceof ThreadLost) return;
-    this.#hooks.checkpointed(false);
-    if (!isFullOrBusy(error)) return this.#fail(error);
-    this.#finish(this.#checkpointRest());
-  }
-
-  #finish(left: number): void {
-    const log = Number(this.#length?.get()?.log ?? 0n);
-    // A reader in the middle of a transaction keeps the WAL from restarting; another checkpoint right away would not help.
-    this.#checkpointAtFrames = left === 0 ? walFramesMax : log + walFramesMax;
-    this.#lastFrames = log;
-    this.#rounds = 0;
-    this.#warnIfLarge(left);
-  }
-
-  #framesLeft(): number {
-    const { log, checkpointed } = this.#length?.get() ?? { log: 0n, checkpointed: 0n };
-    return Number(log - checkpointed);
-  }
-
-  /** Without the thread, the writer checkpoints in small steps. An old SQLite cannot report frames, so commits are counted. */
-  #checkpointAlone(): void {
-    if (++this.#commitsSince < commitsMaxAlone) return;
-    this.#commitsSince = 0;
-    this.#warnIfLarge(this.#checkpointRest());
-  }
-
-  /** Checkpoints on the writer's own connection; returns how many frames are left. */
-  #checkpointRest(): number {
-    if (!this.#hooks.filesAreIntact()) return Number.POSITIVE_INFINITY;
+  /** Whether the thread checkpointed. A failure is dealt with before it settles: no transaction may begin after a failed fsync. */
+  async #askThread(): Promise<boolean> {
+    if (!this.#hooks.filesAreIntact()) return false;
     try {
-      const { log, checkpointed } = this.#checkpoint.get() ?? { log: 0n, checkpointed: 0n };
-      this.#hooks.checkpointed(true);
-      return Number(log - checkpointed);
+      this.#hooks.synced(await this.#thread.ask("checkpoint"));
+      return true;
     } catch (error) {
-      this.#hooks.checkpointed(false);
-      // A full disk fails before the fsync: the WAL has everything, and the next checkpoint retries.
-      if (!isFullOrBusy(error)) this.#fail(error);
-      return Number.POSITIVE_INFINITY;
+      // A full disk or a lock fails before the fsync: the WAL has everything, and the next checkpoint retries.
+      if (!this.#stopped && !isFullOrBusy(error)) {
+        this.#hooks.checkpointed(false);
+        this.#fail(error);
+      }
+      return false;
     }
+  }
+
+  #finish(): void {
+    const { framesMax, walBytesWarn } = this.#limits;
+    const { frames, framesLeft } = this.#readProgress();
+    // A reader in the middle of a transaction keeps the WAL from restarting; another checkpoint right away would not help.
+    this.#checkpointAtFrames = framesLeft === 0 ? framesMax : frames + framesMax;
+    this.#lastFrames = frames;
+    const bytes = framesLeft === 0 ? 0 : fileSize(this.#walPath);
+    if (bytes >= walBytesWarn && !this.#warned) this.#hooks.walGrown(bytes);
+    this.#warned = bytes >= walBytesWarn;
+  }
+
+  /** The frames in the WAL, and how many of them the data file does not have yet. */
+  #readProgress(): { readonly frames: number; readonly framesLeft: number } {
+    const { log, checkpointed } = this.#progress.get() ?? { log: 0n, checkpointed: 0n };
+    return { frames: Number(log), framesLeft: Number(log - checkpointed) };
   }
 
   #fail(cause: unknown): void {
+    if (this.#stopped) return;
     this.#stopped = true;
     this.#hooks.failed(
       new OutcomeUnknown(`A checkpoint failed: ${codeOf(cause) || String(cause)}.`, { cause }),
     );
   }
-
-  #warnIfLarge(framesLeft: number): void {
-    const bytes = framesLeft === 0 ? 0 : (statSync(this.#walPath, { throwIfNoEntry: false })?.size ?? 0);
-    if (bytes >= this.#walBytesWarn && !this.#warned) this.#hooks.walGrown(bytes);
-    this.#warned = bytes >= this.#walBytesWarn;
-  }
-}
-
-function isOld(database: Database): boolean {
-  const row = database.query<{ version: string }, []>("SELECT sqlite_version() AS version").get();
-  return (row?.version ?? "").localeCompare(sqliteMin, "en", { numeric: true }) < 0;
 }

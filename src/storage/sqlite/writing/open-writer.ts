@@ -1,4 +1,4 @@
-import type { Database } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import { existsSync, fstatSync, fsyncSync, ftruncateSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
@@ -37,6 +37,9 @@ export interface OpenOptions {
   readonly migrate: boolean;
 }
 
+// Older ones cannot report the WAL's length, and have a bug in concurrent checkpoints. Bun brings a newer one, except on macOS,
+// where it uses the system's.
+const sqliteMin = "3.51.3";
 // Long enough for a command that is about to end, but not for a long reader.
 const aloneWaitMs = 500;
 
@@ -47,6 +50,7 @@ const aloneWaitMs = 500;
  * @throws OutcomeUnknown a sync failed. The process must end without closing the database.
  */
 export function openWriter(named: string, events: StoreEvents = {}): OpenedWriter {
+  refuseOldSqlite();
   return open(named, lockForWriting, { create: true, migrate: true }, events);
 }
 
@@ -56,6 +60,15 @@ export function openBeside(
   { create }: Pick<OpenOptions, "create">,
 ): OpenedWriter<WriterLock | undefined> {
   return open(named, tryLock, { create, migrate: false }, {});
+}
+
+function refuseOldSqlite(): void {
+  using database = new Database(":memory:");
+  const version = String(database.query("SELECT sqlite_version()").values()[0]?.[0]);
+  if (version.localeCompare(sqliteMin, "en", { numeric: true }) < 0)
+    throw new DataFileProblem(
+      `This system's SQLite is ${version}; a data file needs ${sqliteMin} or newer. Use a newer macOS, the container image, or PostgreSQL.`,
+    );
 }
 
 /** Everything that happens before the first answer, in order. */
