@@ -1,19 +1,23 @@
 import type { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { existsSync, readSync } from "node:fs";
 import { lastSummarised } from "./block-summaries.ts";
 import { readPragma } from "./connect.ts";
 import { refuseUnreadable } from "./data-file-path.ts";
 import { Damage, DataFileProblem } from "./data-file-problem.ts";
-import { fileSize } from "./durable-files.ts";
+import { fileSize, withFile } from "./durable-files.ts";
 import { readMarker, refuseReplaced } from "./failure-marker.ts";
 import { inspectWal, type WalState } from "./wal-file.ts";
 import { tryShared, type WriterLock } from "./writer-lock.ts";
+
+// A file of plant-store's has more tables than fit in this.
+const emptyBytesMax = 4096;
 
 /**
  * To be called before SQLite opens the data file: opening recovers the WAL, and closing deletes it. Returns what is in the WAL.
  * @throws DataFileProblem a file is damaged or missing.
  */
 export function refuseDamaged(path: string): WalState {
+  refuseJournal(path);
   const walPath = `${path}-wal`;
   const wal = inspectWal(walPath);
   if (wal.kind === "empty") return wal;
@@ -29,6 +33,32 @@ export function refuseDamaged(path: string): WalState {
   return wal;
 }
 
+/**
+ * SQLite would undo with it what the data file holds, and so empty it, if the journal is another file's. A data file has none of its
+ * own: its transactions are in the WAL. Only its first one, the switch to that, has a journal, while the file is still empty.
+ * @throws DataFileProblem there is a rollback journal beside it.
+ */
+export function refuseJournal(path: string): void {
+  const journal = `${path}-journal`;
+  if (isBlank(journal)) return;
+  if (fileSize(path) <= emptyBytesMax && fileSize(`${path}-wal`) === 0) return;
+  throw new DataFileProblem(
+    `${journal} is a rollback journal: with it, SQLite would undo what ${path} holds; no file was changed. Move the journal away, unless another program, such as sqlite3, was interrupted while it wrote to this very file: then copy both, and let that program open it.`,
+  );
+}
+
+/** SQLite ignores a journal that is empty or starts with a zero. */
+function isBlank(journal: string): boolean {
+  if (fileSize(journal) === 0) return true;
+  const start = Buffer.alloc(1);
+  try {
+    withFile(journal, "r", (file) => readSync(file, start));
+  } catch {
+    return false;
+  }
+  return start[0] === 0;
+}
+
 /** The same for a command that may run alongside the service; then the holder of the writer lock has checked the files. */
 export function refuseDamagedUnlessServed(path: string): void {
   refuseUnreadable(path);
@@ -39,6 +69,7 @@ export function refuseDamagedUnlessServed(path: string): void {
     throw new DataFileProblem(
       `${path} was being rebuilt after a failed fsync, and ${path}.rebuilt has everything: start the service on it once to finish that.`,
     );
+  refuseJournal(path);
   if (!existsSync(`${path}-wal`)) return;
   let lock: WriterLock | undefined;
   try {

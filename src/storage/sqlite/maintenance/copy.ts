@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { createEmpty, removeDatabase, syncFile, withFile } from "../durable-files.ts";
+import { refuseJournal } from "../inspect-files.ts";
 import { connectReadOnly, openReadOnly } from "../reading/open-read-only.ts";
 import { Thread } from "../thread.ts";
 
@@ -63,6 +64,7 @@ export function checkDatabase(path: string): Promise<readonly string[]> {
 /** The same on this thread. */
 export function findDamage(path: string): readonly string[] {
   try {
+    refuseJournal(path);
     using database = connectReadOnly(path);
     // Each index entry is looked up in its table, which with random ids is a page each, so the cache is large.
     database.run(`PRAGMA cache_size = -${checkCacheKib}`);

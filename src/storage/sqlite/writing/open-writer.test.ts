@@ -12,12 +12,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { storedPlants, temporaryFolder } from "../../../../test/harness.ts";
+import { DataFileProblem } from "../data-file-problem.ts";
 import { type Failure, markerFile, writeMarker } from "../failure-marker.ts";
 import { copyInto } from "../maintenance/copy.ts";
 import { verify } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { SqliteStore } from "../sqlite-store.ts";
-import { openWriter } from "./open-writer.ts";
+import { openBeside, openWriter } from "./open-writer.ts";
 
 const plants = 300;
 const folder = temporaryFolder();
@@ -128,5 +129,47 @@ describe("the start after a failed fsync", () => {
     for (const end of ["", "-wal"]) rmSync(file + end);
     open(file);
     expect([storedPlants(file), existsSync(markerFile(file))]).toEqual([[], false]);
+  });
+});
+
+describe("a rollback journal beside the data file", () => {
+  // Its header as SQLite writes it: the file had no pages when the transaction began, so undoing that empties the file.
+  const journal = Buffer.alloc(1024);
+  journal.write("d9d505f920a163d700000000c753ac28000000000000020000001000", "hex");
+
+  test.each(["with a WAL", "without one"])(
+    "(%s) is refused by every command, and no file changes",
+    async (how) => {
+      const file = await crashed();
+      if (how === "without one") open(file);
+      writeFileSync(`${file}-journal`, journal);
+      const bytes = () =>
+        ["", "-wal", "-journal"].map((end) => existsSync(file + end) && readFileSync(file + end, "hex"));
+      const before = bytes();
+      for (const attempt of [
+        () => openWriter(file),
+        () => openReadOnly(file),
+        () => openBeside(file, { create: false }),
+      ]) {
+        expect(attempt).toThrow(DataFileProblem);
+        expect(attempt).toThrow(/plants\.db-journal is a rollback journal: .* Move the journal away, unless/);
+      }
+      expect(bytes()).toEqual(before);
+      rmSync(`${file}-journal`);
+      open(file);
+      await expectWhole(file);
+    },
+  );
+
+  test("is undone where it is the first transaction of a new file, and ignored where it is blank", async () => {
+    const file = join(folder.path, "new.db");
+    writeFileSync(file, Buffer.alloc(4096));
+    writeFileSync(`${file}-journal`, journal);
+    open(file);
+    expect([storedPlants(file), existsSync(`${file}-journal`)]).toEqual([[], false]);
+    const other = await crashed();
+    writeFileSync(`${other}-journal`, Buffer.alloc(1024));
+    open(other);
+    await expectWhole(other);
   });
 });
