@@ -114,8 +114,11 @@ export class PlantStoreClient {
           ? performance.now() + delayMs > patientUntilMs
           : ++failures >= attemptsMax);
       if (!isFinal) await sleep(delayMs, signal);
-      else if (status === undefined) throw this.#unreachable(result, attempts);
-      else throw refusal(result, attempts);
+      else if (status !== undefined) throw refusal(result, attempts);
+      else {
+        const message = `${this.#url} could not be reached in ${attempts} attempt${attempts === 1 ? "" : "s"}: ${result.reason}.`;
+        throw new ServiceUnreachable(message, attempts, result.cause);
+      }
     }
   }
 
@@ -136,32 +139,19 @@ export class PlantStoreClient {
 
   /** Sends the plant once. @throws RequestAborted the caller's signal is aborted. */
   async #attempt(body: PlantJson["json"], caller: AbortSignal | undefined): Promise<Result> {
-    throwIfAborted(caller);
     const { timeoutMs } = this.#limits;
-    const controller = new AbortController();
-    const abort = () => controller.abort();
-    const timer = setTimeout(abort, timeoutMs);
-    caller?.addEventListener("abort", abort);
+    const { signal, clear } = startDeadline(timeoutMs, caller);
     try {
-      const { signal } = controller;
       // A redirect would turn the POST into a GET, so it is reported instead of followed.
-      const request: RequestInit = {
-        method: "POST",
-        headers: this.#headers,
-        body,
-        signal,
-        redirect: "manual",
-      };
+      const request = { method: "POST", headers: this.#headers, body, signal, redirect: "manual" } as const;
       const response = await this.#fetch(this.#url, request);
       return { status: response.status, headers: response.headers, text: await response.text() };
     } catch (cause) {
       throwIfAborted(caller);
-      const timedOut = controller.signal.aborted;
-      const reason = timedOut ? `no response within ${timeoutMs / 1000} s` : rootMessage(cause);
+      const reason = signal.aborted ? `no response within ${timeoutMs / 1000} s` : rootMessage(cause);
       return { status: undefined, reason, cause };
     } finally {
-      clearTimeout(timer);
-      caller?.removeEventListener("abort", abort);
+      clear();
     }
   }
 
@@ -173,15 +163,6 @@ export class PlantStoreClient {
     }
     const replayed = headers.get("idempotent-replayed") === "true";
     return tag === undefined ? { name, replayed } : { name, tag, replayed };
-  }
-
-  #unreachable({ reason, cause }: Exclude<Result, CompleteResponse>, attempts: number): ServiceUnreachable {
-    const tries = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
-    return new ServiceUnreachable(
-      `${this.#url} could not be reached in ${tries}: ${reason}.`,
-      attempts,
-      cause,
-    );
   }
 }
 
@@ -258,18 +239,25 @@ function parseRetryAfterMs(value: string | null): number {
 }
 
 /** @throws RequestAborted as soon as the signal is aborted. */
-async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  throwIfAborted(signal);
-  await new Promise<void>((resolve) => {
-    const wake = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", wake);
-      resolve();
-    };
-    const timer = setTimeout(wake, ms);
-    signal?.addEventListener("abort", wake);
-  });
-  throwIfAborted(signal);
+async function sleep(ms: number, caller: AbortSignal | undefined): Promise<void> {
+  const { signal, clear } = startDeadline(ms, caller);
+  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  clear();
+  throwIfAborted(caller);
+}
+
+/** A signal that is aborted after that long, or with the caller's. @throws RequestAborted the caller's already is. */
+function startDeadline(ms: number, caller: AbortSignal | undefined) {
+  throwIfAborted(caller);
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  const timer = setTimeout(abort, ms);
+  caller?.addEventListener("abort", abort);
+  const clear = () => {
+    clearTimeout(timer);
+    caller?.removeEventListener("abort", abort);
+  };
+  return { signal: controller.signal, clear };
 }
 
 function throwIfAborted(signal: AbortSignal | undefined): void {
