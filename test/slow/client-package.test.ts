@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import packageFile from "../package.json" with { type: "json" };
-import { accessToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import packageFile from "../../package.json" with { type: "json" };
+import { accessToken, startTestService, storedPlants, temporaryFolder } from "../harness.ts";
 
-const root = join(import.meta.dir, "..");
+const root = join(import.meta.dir, "../..");
 const int64 = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
   fc.constantFrom(-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 0n, -1n),
@@ -44,7 +44,7 @@ beforeAll(async () => {
   const archive = packed.out.trim().split("\n").at(-1) ?? "";
   const tar = ["tar", "-xzf", join(project.path, archive), "--strip-components=1", "-C", installed];
   expect(await run(tar)).toEqual({ code: 0, out: "", err: "" });
-  copyFileSync(join(root, "test/client-scenario.js"), join(project.path, "client-scenario.mjs"));
+  copyFileSync(join(root, "test/slow/client-scenario.js"), join(project.path, "client-scenario.mjs"));
 }, 60_000);
 
 for (const [runtime, command] of [
@@ -69,50 +69,6 @@ for (const [runtime, command] of [
     expect(storedPlants(service.database).map(({ id }) => id)).toEqual(sorted);
   });
 }
-
-describe("the examples", () => {
-  const said: Record<string, RegExp[]> = {
-    "one-plant.js": [/^Fern is stored\.\n$/, /^Fern was stored already\.\n$/],
-    "many-plants.js": [
-      /^250 created, 0 replayed\n(?:.*\n)*1000 created, 0 replayed\n$/,
-      /0 created, 1000 replayed\n$/,
-    ],
-    "refusals.js": [
-      /^refused with 40020: The id 1 .*\nunreachable: .*\naborted; sending it again would be safe\n$/,
-    ],
-    "one-plant.sh": [/^\{"name":"Moss"\}$/],
-  };
-
-  test("are all tested here", () => {
-    // The folders have those in other languages.
-    const files = readdirSync(join(root, "examples"), { withFileTypes: true }).filter((one) => one.isFile());
-    expect(files.map(({ name }) => name).sort()).toEqual(Object.keys(said).sort());
-  });
-
-  for (const [name, answers] of Object.entries(said)) {
-    test(`${name} runs with the command in its first line`, async () => {
-      await using service = await startTestService();
-      const [opening = ""] = readFileSync(join(root, "examples", name), "utf8").split("\n");
-      const command = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
-      expect(command).toContain(`examples/${name} http://127.0.0.1:3000`);
-      for (const answer of answers) {
-        const words = command.replace("http://127.0.0.1:3000", service.url).split(" ");
-        const { code, out, err } = await run(words, { PLANT_STORE_ACCESS_TOKEN: accessToken });
-        expect([code, err]).toEqual([0, ""]);
-        expect(out).toMatch(answer);
-      }
-    });
-  }
-});
-
-test("the example of refusals works on a store that already has another plant with its id", async () => {
-  await using service = await startTestService();
-  await post(service.url, '{"id":1,"name":"Fern","tag":"indoor"}');
-  const words = ["node", "examples/refusals.js", service.url];
-  const { code, out, err } = await run(words, { PLANT_STORE_ACCESS_TOKEN: accessToken });
-  expect([code, err]).toEqual([0, ""]);
-  expect(out).toMatch(/^(?:refused with 40020: .*\n){2}unreachable: .*\naborted; .*\n$/);
-});
 
 describe("the packed library", () => {
   test("needs no other package, and has the version of the service and its licence", () => {

@@ -1,4 +1,4 @@
-// node client-scenario.js URL TOKEN ID… : run by test/client.test.ts beside the unpacked package, on Node and on Bun.
+// node client-scenario.js URL TOKEN ID… : run by client-package.test.ts beside the unpacked package, on Node and on Bun.
 import { PlantStoreClient, RequestAborted, ServiceRefused, ServiceUnreachable } from "plant-store-client";
 
 const [baseUrl, token, ...ids] = process.argv.slice(2);

@@ -1,0 +1,55 @@
+import { afterAll, expect, test } from "bun:test";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import packageFile from "../package.json" with { type: "json" };
+import { start, watch } from "./command.ts";
+import { accessToken, startTestService, temporaryFolder } from "./harness.ts";
+
+const root = join(import.meta.dir, "..");
+const { url, [Symbol.asyncDispose]: stop } = await startTestService();
+
+// A project with the examples and the client library, bundled here: the slow tests run the one that is packed.
+const project = temporaryFolder();
+const library = join(project.path, "node_modules/plant-store");
+mkdirSync(library, { recursive: true });
+cpSync(join(root, "examples"), join(project.path, "examples"), { recursive: true });
+const built = await Bun.build({
+  entrypoints: [join(root, "src/client/plant-store-client.ts")],
+  target: "node",
+});
+writeFileSync(join(library, "client.js"), (await built.outputs[0]?.text()) ?? "");
+const manifest = { name: packageFile.name, type: "module", exports: { "./client": "./client.js" } };
+writeFileSync(join(library, "package.json"), JSON.stringify(manifest));
+writeFileSync(join(project.path, "package.json"), '{"type":"module"}');
+
+afterAll(async () => {
+  await stop();
+  project[Symbol.dispose]();
+});
+
+// The folders have those in other languages, which are slow tests.
+const said: Record<string, RegExp> = {
+  "many-plants.js": /^250 created, 0 replayed\n(?:.*\n)*1000 created, 0 replayed\n$/,
+  "one-plant.js": /^Fern is stored\.\n$/,
+  "one-plant.sh": /^\{"name":"Moss"\}$/,
+  "refusals.js":
+    /^refused with 40020: The id 1 .*\nunreachable: .*\naborted; sending it again would be safe\n$/,
+};
+
+test("every example is run here", () => {
+  const files = readdirSync(join(root, "examples"), { withFileTypes: true }).filter((one) => one.isFile());
+  expect(files.map(({ name }) => name).sort()).toEqual(Object.keys(said));
+});
+
+for (const [name, answer] of Object.entries(said)) {
+  test(`${name} runs with the command in its first line`, async () => {
+    const [opening = ""] = readFileSync(join(root, "examples", name), "utf8").split("\n");
+    const command = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
+    expect(command).toContain(`examples/${name} http://127.0.0.1:3000`);
+    const [program = "", ...args] = command.replace("http://127.0.0.1:3000", url).split(" ");
+    const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+    const { code, out, err } = await watch(start(program, args, { environment, folder: project.path })).ended;
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toMatch(answer);
+  });
+}
