@@ -1,279 +1,221 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { commands } from "../src/cli/run.ts";
-import { readConfig } from "../src/config/read-config.ts";
+import { type Config, readConfig } from "../src/config/read-config.ts";
 import { secrets, settings } from "../src/config/settings.ts";
 import { temporaryFolder } from "./harness.ts";
+import { lacks } from "./lacks.ts";
 
 const folder = join(import.meta.dir, "../deploy");
-const filesIn = (path: string) =>
-  readdirSync(path, { withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ name }) => name);
-const examples = filesIn(join(folder, "examples")).map((name) => `examples/${name}`);
-const names = [...filesIn(folder), ...examples];
+const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+  (name) => name.includes(".") && !name.includes("secrets"),
+);
+const examples = names.filter((name) => name.startsWith("examples/"));
 const read = (name: string) => readFileSync(join(folder, name), "utf8");
-const token = "a-token-of-the-operator-0123456789";
+const configOf = (
+  environment: Record<string, string>,
+  secret = "a-token-of-the-operator-0123456789",
+): Config => readConfig({ flags: {}, environment, readFile: () => secret });
 
-// What the tests below use of these formats.
-interface Pod {
-  readonly containers: readonly {
-    readonly env: readonly { readonly name: string; readonly value: string }[];
-    readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
-    readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
-    readonly [probe: `${string}Probe`]: { readonly httpGet: { readonly port: string } };
-  }[];
-  readonly volumes: readonly { readonly name: string; readonly secret?: { readonly secretName: string } }[];
+/** The objects of a YAML file, or those below them. */
+type Node = Readonly<Record<string, unknown>>;
+const parse = (name: string) =>
+  [
+    Bun.YAML.parse(read(name).replaceAll(/\$\{PLANT_STORE_HOST:\?\}/g, "plants.example.org")),
+  ].flat() as Node[];
+/** All values of that name, however deep, with those of lists one by one. */
+function all<T = string>(node: unknown, name: string): T[] {
+  if (typeof node !== "object" || node === null) return [];
+  const own = Array.isArray(node) ? undefined : (node as Node)[name];
+  const values = own === undefined ? [] : [own].flat();
+  return [...(values as T[]), ...Object.values(node).flatMap((value) => all<T>(value, name))];
 }
-interface Manifest {
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-  readonly stringData?: Readonly<Record<string, string>>;
-  readonly spec: {
-    readonly replicas?: number;
-    readonly serviceName?: string;
-    readonly selector?: object;
-    readonly ports?: readonly { readonly targetPort: string }[];
-    readonly template: { readonly metadata: { readonly labels: object }; readonly spec: Pod };
-    readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
-    readonly ingress?: readonly { readonly ports: readonly { readonly port: string }[] }[];
-    readonly podMetricsEndpoints?: readonly {
-      readonly port: string;
-      readonly authorization: { readonly credentials: { readonly name: string; readonly key: string } };
-    }[];
-  };
-}
-interface Compose {
-  readonly services: Readonly<
-    Record<
-      string,
-      {
-        readonly build?: { readonly context: string; readonly dockerfile: string };
-        readonly environment: Readonly<Record<string, string>>;
-        readonly secrets?: readonly string[];
-        readonly volumes?: readonly string[];
-        readonly networks?: readonly string[];
-        readonly depends_on?: readonly string[] | object;
-      }
-    >
-  >;
-  readonly secrets?: object;
-  readonly volumes?: object;
-  readonly networks?: object;
-}
+const keys = (node: unknown) => Object.keys(node ?? {});
+/** The files of secrets that the variables of a container name. */
+const secretFiles = (environment: Record<string, string>) =>
+  Object.entries(environment).flatMap(([name, path]) => (name.endsWith("_FILE") ? [path] : []));
 
-const manifests = (name: string) => (Bun.YAML.parse(read(name)) as Manifest[]).flat();
-/** The config of a service that is started with these variables; every file that they name has a token. */
-const configOf = (environment: Readonly<Record<string, string>>) =>
-  readConfig({ flags: {}, environment, readFile: () => token });
-
-describe("the deploy files", () => {
-  test("name only variables and flags that exist", () => {
-    const known = new Set([
-      ...Object.values(settings).map(({ environment }) => environment),
-      ...Object.values(secrets).flatMap((environment) => [environment, `${environment}_FILE`]),
-      // Of Compose itself.
-      "PLANT_STORE_HOST",
-    ]);
-    const unknown = names.flatMap((name) => [
-      ...[...read(name).matchAll(/\bPLANT_STORE_[A-Z_]+/g)]
-        .map(([found]) => found)
-        .filter((v) => !known.has(v)),
-      ...[...read(name).matchAll(/(?:bin\/|-- |exec (?:-T )?\S+ )plant-store ([a-z][^\n>"]*)/g)].flatMap(
-        ([, line = ""]) => unknownFlags(line),
-      ),
-    ]);
-    expect(unknown).toEqual([]);
-    expect(unknownFlags("backup /backups --kept 7")).toEqual(["backup --kept"]);
-  });
-
-  test("the examples say in their first line what was checked, and what was not", () => {
-    for (const name of examples)
-      expect([name, read(name).split("\n")[0]]).toEqual([
-        name,
-        expect.stringMatching(/^# Checked by test\/deploy\.test\.ts: .+\. Not checked: .+\.$/),
-      ]);
-  });
-
-  for (const name of examples.filter((each) => each.startsWith("examples/compose"))) {
-    test(`${name} defines what it refers to, and its console can be signed in to`, () => {
-      const { services, ...defined } = Bun.YAML.parse(
-        read(name).replaceAll(/\$\{PLANT_STORE_HOST:\?\}/g, "plants.example.org"),
-      ) as Compose;
-      const ours = Object.values(services).filter(
-        ({ environment }) => environment && "PLANT_STORE_DATABASE" in environment,
-      );
-      expect(ours.length).toBeGreaterThan(0);
-      for (const service of Object.values(services)) {
-        const sources = (service.volumes ?? []).map((volume) => volume.split(":")[0] ?? "");
-        const files = sources.filter((source) => source.startsWith("."));
-        // An absolute path is a folder of the machine.
-        const named = sources.filter((source) => !/^[./]/.test(source));
-        expect(Object.keys(defined.volumes ?? {})).toEqual(expect.arrayContaining(named));
-        if (service.build !== undefined) files.push(join(service.build.context, service.build.dockerfile));
-        // Relative to the file that names them.
-        expect(files.filter((file) => !existsSync(join(folder, dirname(name), file)))).toEqual([]);
-        expect(Object.keys(defined.networks ?? {})).toEqual(
-          expect.arrayContaining([...(service.networks ?? [])]),
-        );
-        expect(Object.keys(defined.secrets ?? {})).toEqual(
-          expect.arrayContaining([...(service.secrets ?? [])]),
-        );
-        const before = Array.isArray(service.depends_on)
-          ? service.depends_on
-          : Object.keys(service.depends_on ?? {});
-        expect(Object.keys(services)).toEqual(expect.arrayContaining(before));
-      }
-      for (const { environment, secrets: files = [] } of ours) {
-        const config = configOf(environment);
-        expect(config.operatorListen).toEqual({ host: "0.0.0.0", port: 3001 });
-        const mounted = Object.entries(environment).filter(([variable]) => variable.endsWith("_FILE"));
-        expect(mounted.map(([, file]) => file.replace("/run/secrets/", "")).sort()).toEqual(
-          [...files].sort(),
-        );
-        // With a preset token, no first token is created: then the console needs one of its own.
-        const scopes = config.presetTokens.flatMap((preset) => preset.scopes);
-        if (scopes.length > 0) expect(scopes).toContain("operator");
-      }
-    });
+test("the deploy files name only variables, commands and flags that exist", () => {
+  const variables = [
+    ...Object.values(settings).map(({ environment }) => environment),
+    ...Object.values(secrets).flatMap((environment) => [environment, `${environment}_FILE`]),
+    // Of Compose itself.
+    "PLANT_STORE_HOST",
+  ];
+  for (const name of names) {
+    expect(variables).toEqual(expect.arrayContaining(read(name).match(/\bPLANT_STORE_[A-Z_]+/g) ?? []));
+    const lines = read(name).matchAll(/(?:bin\/|-- |exec (?:-T )?\S+ )plant-store ([a-z][^\n>"]*)/g);
+    for (const [, line = ""] of lines) {
+      const command = Object.entries(commands).find(([each]) => `${line} `.startsWith(`${each} `))?.[1];
+      const known = [
+        ...keys(command?.flags),
+        ...(command?.settings ?? []).map((each) => settings[each].flag),
+      ];
+      const used = Array.from(line.matchAll(/ --([a-z-]+)/g), ([, flag]) => flag);
+      expect([line, known, command]).toEqual([line, expect.arrayContaining(used), expect.anything()]);
+    }
   }
-
-  for (const name of ["examples/kubernetes.yaml", "examples/kubernetes-sqlite.yaml"]) {
-    test(`${name} defines what it refers to, and Prometheus and the console reach it`, () => {
-      const all = manifests(name);
-      const workload = all.find(({ kind }) => kind === "Deployment" || kind === "StatefulSet")?.spec;
-      if (workload === undefined) throw new Error("There is no workload.");
-      const pod = workload.template.spec;
-      const [container] = pod.containers;
-      if (container === undefined) throw new Error("There is no container.");
-      const environment = Object.fromEntries(container.env.map((each) => [each.name, each.value]));
-      const config = configOf(environment);
-      const ports = container.ports.map((port) => port.name);
-      expect(container.ports).toEqual([
-        { name: "http", containerPort: config.listen.port },
-        { name: "operator", containerPort: config.operatorListen?.port ?? 0 },
-      ]);
-      expect([config.listen.host, config.operatorListen?.host]).toEqual(["0.0.0.0", "0.0.0.0"]);
-      expect(config.presetTokens.flatMap((preset) => preset.scopes)).toContain("operator");
-
-      const services = all.filter(({ kind }) => kind === "Service");
-      expect(services.map((service) => service.spec.ports?.map((port) => port.targetPort))).toEqual([
-        ["http"],
-        ["operator"],
-      ]);
-      for (const service of services)
-        expect(service.spec.selector).toEqual(workload.template.metadata.labels);
-      expect(config.operatorHosts).toContain(services[1]?.metadata.name ?? "");
-      if (workload.serviceName !== undefined)
-        expect(workload.serviceName).toBe(services[0]?.metadata.name ?? "");
-      for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"] as const)
-        expect(ports).toContain(container[probe]?.httpGet.port ?? "");
-      const admitted = all.find(({ kind }) => kind === "NetworkPolicy")?.spec.ingress ?? [];
-      expect(admitted.flatMap((rule) => rule.ports.map(({ port }) => port))).toEqual(ports);
-
-      const claims = (workload.volumeClaimTemplates ?? []).map(({ metadata }) => metadata.name);
-      const volumes = [...pod.volumes.map((volume) => volume.name), ...claims];
-      expect(container.volumeMounts.map((mount) => mount.name).sort()).toEqual(volumes.sort());
-      const secret = all.find(({ kind }) => kind === "Secret");
-      const mounted = pod.volumes.find((volume) => volume.secret?.secretName === secret?.metadata.name);
-      const path = container.volumeMounts.find((mount) => mount.name === mounted?.name)?.mountPath;
-      const files = Object.entries(environment).filter(([variable]) => variable.endsWith("_FILE"));
-      expect(files.map(([, file]) => file).sort()).toEqual(
-        Object.keys(secret?.stringData ?? {})
-          .map((key) => `${path}/${key}`)
-          .sort(),
-      );
-    });
-  }
-
-  test("the StatefulSet has one pod, and its data file is on the volume", () => {
-    const set = manifests("examples/kubernetes-sqlite.yaml").find(({ kind }) => kind === "StatefulSet")?.spec;
-    const [container] = set?.template.spec.containers ?? [];
-    const path = container?.env.find(({ name }) => name === "PLANT_STORE_DATABASE")?.value;
-    const mount = container?.volumeMounts.find(({ name }) => name === "data")?.mountPath;
-    expect([set?.replicas, path?.startsWith(`${mount}/`)]).toEqual([1, true]);
-  });
-
-  test("the monitor scrapes the operator listener, with a token from its secret", () => {
-    const [secret, monitor] = manifests("examples/kubernetes-monitor.yaml");
-    const [endpoint] = monitor?.spec.podMetricsEndpoints ?? [];
-    expect(endpoint?.port).toBe("operator");
-    expect(endpoint?.authorization.credentials.name).toBe(secret?.metadata.name ?? "");
-    expect(Object.keys(secret?.stringData ?? {})).toEqual([endpoint?.authorization.credentials.key ?? ""]);
-  });
-
-  test("the service and its backup have the same data file", () => {
-    const [, path = ""] = /PLANT_STORE_DATABASE=%S\/(\S+)/.exec(read("plant-store.service")) ?? [];
-    expect(read("plant-store-backup.service")).toContain(`PLANT_STORE_DATABASE=%S/${path}\n`);
-  });
-
-  test("the console makes backups in the folder of the nightly ones, which both units may write to", () => {
-    const [, backups = ""] = /ExecStart=\S+ backup %S\/(\S+)/.exec(read("plant-store-backup.service")) ?? [];
-    expect(read("plant-store.service")).toContain(`Environment=PLANT_STORE_BACKUP_FOLDER=%S/${backups}\n`);
-    for (const name of ["plant-store.service", "plant-store-backup.service"])
-      expect(/^StateDirectory=(.*)$/m.exec(read(name))?.[1]?.split(" ")).toContain(backups);
-  });
 });
 
-test("a unit that fails sends root a mail with the end of its journal", () => {
-  for (const name of ["plant-store.service", "plant-store-backup.service"])
-    expect(read(name)).toContain("\nOnFailure=plant-store-failed@%n.service\n");
+test("the examples say in their first line what was checked, and what was not", () => {
+  for (const name of examples)
+    expect(read(name)).toMatch(/^# Checked by test\/deploy\.test\.ts: .+\. Not checked: .+\.\n/);
+});
+
+test.each(examples.filter((name) => name.includes("compose")))(
+  "%s defines what it refers to, and its console can be signed in to",
+  (name) => {
+    const [{ services, ...defined } = {}] = parse(name);
+    // A path is a file beside this one, or a folder of the machine.
+    const volumes = all(services, "volumes").map((volume) => volume.split(":")[0] ?? "");
+    const before = all<unknown>(services, "depends_on").flatMap((one) =>
+      typeof one === "string" ? one : keys(one),
+    );
+    expect(keys(services)).toEqual(expect.arrayContaining(before));
+    expect(keys(defined["volumes"])).toEqual(
+      expect.arrayContaining(volumes.filter((one) => !/^[./]/.test(one))),
+    );
+    const builds = all<Record<string, string>>(services, "build").map(({ context = "", dockerfile = "" }) =>
+      join(context, dockerfile),
+    );
+    for (const file of [...builds, ...volumes.filter((one) => one.startsWith("."))])
+      expect([file, existsSync(join(folder, dirname(name), file))]).toEqual([file, true]);
+    for (const kind of ["networks", "secrets"])
+      expect(keys(defined[kind])).toEqual(expect.arrayContaining(all(services, kind)));
+    const ours = (
+      Object.values(services as Node) as { environment?: Record<string, string>; secrets?: string[] }[]
+    ).filter(({ environment = {} }) => "PLANT_STORE_DATABASE" in environment);
+    expect(ours.length).toBeGreaterThan(0);
+    for (const { environment = {}, secrets: given = [] } of ours) {
+      const { operatorListen, presetTokens } = configOf(environment);
+      expect(operatorListen).toEqual({ host: "0.0.0.0", port: 3001 });
+      expect(secretFiles(environment).sort()).toEqual(given.map((file) => `/run/secrets/${file}`).sort());
+      // With a preset token, no first token is created: then the console needs one of its own.
+      if (presetTokens.length > 0) expect(presetTokens.flatMap(({ scopes }) => scopes)).toContain("operator");
+    }
+  },
+);
+
+test.each(["examples/kubernetes.yaml", "examples/kubernetes-sqlite.yaml"])(
+  "%s defines what it refers to, and Prometheus and the console reach it",
+  (name) => {
+    const objects = parse(name);
+    const of = (...kinds: string[]) => objects.filter(({ kind }) => kinds.includes(String(kind)));
+    const workload = of("Deployment", "StatefulSet");
+    const env = all<{ name: string; value: string }>(workload, "env").map((one) => [one.name, one.value]);
+    const environment = Object.fromEntries(env) as Record<string, string>;
+    const { listen, operatorListen, operatorHosts, presetTokens } = configOf(environment);
+    expect([listen.host, operatorListen?.host]).toEqual(["0.0.0.0", "0.0.0.0"]);
+    expect(presetTokens.flatMap(({ scopes }) => scopes)).toContain("operator");
+    expect(all<Node>(workload, "ports")).toEqual([
+      { name: "http", containerPort: listen.port },
+      { name: "operator", containerPort: operatorListen?.port },
+    ]);
+    const services = of("Service");
+    expect(all(services, "targetPort")).toEqual(["http", "operator"]);
+    const [labels] = all<Node>(all(workload, "template"), "labels");
+    expect(all<unknown>(services, "selector")).toEqual([labels, labels]);
+    const serviceNames = services.map(({ metadata }) => String((metadata as Node)["name"]));
+    expect(operatorHosts).toContain(serviceNames[1] ?? "");
+    expect(serviceNames).toEqual(expect.arrayContaining(all(workload, "serviceName")));
+    expect(all(workload, "httpGet").length).toBe(3);
+    expect(["http", "operator"]).toEqual(expect.arrayContaining(all(all(workload, "httpGet"), "port")));
+    expect(all(of("NetworkPolicy"), "port")).toEqual(["http", "operator"]);
+
+    const claims = all<{ metadata: Node }>(workload, "volumeClaimTemplates").map(({ metadata }) => metadata);
+    const volumes = all(workload, "volumes");
+    const mounts = all<{ name: string; mountPath: string }>(workload, "volumeMounts");
+    expect(mounts.map((mount) => mount.name).sort()).toEqual(
+      [...all(volumes, "name"), ...all(claims, "name")].sort(),
+    );
+    const path = mounts.find((mount) => mount.name === "secrets")?.mountPath;
+    const given = keys(all<Node>(of("Secret"), "stringData")[0]).map((key) => `${path}/${key}`);
+    expect(secretFiles(environment).sort()).toEqual(given.sort());
+    if (name.includes("sqlite")) {
+      const data = mounts.find((mount) => mount.name === "data")?.mountPath;
+      expect(environment["PLANT_STORE_DATABASE"]).toStartWith(`${data}/`);
+      expect(all<unknown>(workload, "replicas")).toEqual([1]);
+    }
+  },
+);
+
+test("the monitor scrapes the operator listener, with a token from its secret", () => {
+  const [secret, monitor] = parse("examples/kubernetes-monitor.yaml");
+  expect(all(monitor, "podMetricsEndpoints")).toMatchObject([{ port: "operator" }]);
+  const key = keys(all<Node>(secret, "stringData")[0])[0] ?? "";
+  const [name = ""] = all(all(secret, "metadata"), "name");
+  expect(all<unknown>(monitor, "credentials")).toEqual([{ name, key }]);
+});
+
+test("no secret in a deploy file is valid as a token", () => {
+  const manifests = examples.filter((name) => name.includes("kubernetes"));
+  const placeholders = manifests
+    .flatMap((name) => all<Node>(parse(name), "stringData"))
+    .flatMap(Object.values);
+  expect(placeholders.length).toBeGreaterThan(1);
+  for (const text of placeholders)
+    for (const name of ["PLANT_STORE_ACCESS_TOKEN", "PLANT_STORE_OPERATOR_TOKEN"])
+      expect(() => configOf({ [`${name}_FILE`]: "secret" }, String(text))).toThrow(
+        `${name}_FILE must hold a token`,
+      );
+  // The others name files, and contain no secret.
+  for (const name of names.filter((one) => !manifests.includes(one)))
+    expect(read(name)).not.toMatch(/_(?:TOKEN|PASSWORD)[:=]/);
+});
+
+test("the units share the data file and the folder of backups, and send a mail when they fail", () => {
+  const [service, backup] = [read("plant-store.service"), read("plant-store-backup.service")];
+  const [database = ""] = /^Environment=PLANT_STORE_DATABASE=%S\/\S+$/m.exec(service) ?? [];
+  expect(backup).toContain(`${database}\n`);
+  const [, backups = ""] = /ExecStart=\S+ backup %S\/(\S+)/.exec(backup) ?? [];
+  expect(service).toContain(`Environment=PLANT_STORE_BACKUP_FOLDER=%S/${backups}\n`);
+  for (const unit of [service, backup]) {
+    expect(/^StateDirectory=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(backups);
+    expect(unit).toContain("\nOnFailure=plant-store-failed@%n.service\n");
+  }
   using bin = temporaryFolder();
   const write = (name: string, script: string) =>
     writeFileSync(join(bin.path, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   write("journalctl", '[ "$1" = --sync ] || echo "journal of $*: ü %s"');
   write("sendmail", `echo "$*"; cat`);
-  const [, quoted = ""] =
-    /^ExecStart=\/bin\/sh -c '([\s\S]*)'$/m.exec(read("plant-store-failed@.service")) ?? [];
+  const unit = read("plant-store-failed@.service");
   // As systemd reads it.
-  const script = quoted
+  const script = (/^ExecStart=\/bin\/sh -c '([\s\S]*)'$/m.exec(unit)?.[1] ?? "")
     .replaceAll("\\\n", " ")
     .replaceAll("\\\\", "\\")
     .replaceAll("%i", "backup.service")
     .replaceAll("%H", "host");
-  const { stdout, stderr } = Bun.spawnSync(["sh", "-c", script], {
-    env: { PATH: `${bin.path}:${process.env["PATH"]}` },
-  });
-  expect([stderr.toString(), stdout.toString().split("\n")]).toEqual([
-    "",
-    [
-      "-t -i",
-      "To: root",
-      "Subject: backup.service failed on host",
-      "Content-Type: text/plain; charset=utf-8",
-      "",
-      "journal of --unit=backup.service --lines=30 --no-pager: ü %s",
-      "",
-    ],
-  ]);
+  const env = { PATH: `${bin.path}:${process.env["PATH"]}` };
+  const { stdout, stderr } = Bun.spawnSync(["sh", "-c", script], { env });
+  const mail = `-t -i
+To: root
+Subject: backup.service failed on host
+Content-Type: text/plain; charset=utf-8
+
+journal of --unit=backup.service --lines=30 --no-pager: ü %s
+`;
+  expect([stderr.toString(), stdout.toString()]).toEqual(["", mail]);
 });
 
-describe("the Caddyfile", () => {
-  const noCaddy = Bun.which("caddy") === null;
-
-  test("forwards to the service, and closes idle connections before it does", () => {
-    const { host, port } = configOf({}).listen;
-    expect(read("Caddyfile")).toContain(`\nreverse_proxy ${host}:${port} {\n`);
-    expect(Number(/keepalive (\d+)s/.exec(read("Caddyfile"))?.[1])).toBeLessThan(75);
-  });
-
-  test.skipIf(noCaddy)(`is accepted by Caddy${noCaddy ? " (skipped: it is not installed)" : ""}`, () => {
-    const { exitCode } = Bun.spawnSync(["caddy", "validate", "--config", join(folder, "Caddyfile")]);
-    expect(exitCode).toBe(0);
-  });
+test("the Caddyfile forwards to the service, and closes idle connections before it does", () => {
+  const { host, port } = configOf({}).listen;
+  expect(read("Caddyfile")).toContain(`\nreverse_proxy ${host}:${port} {\n`);
+  expect(Number(/keepalive (\d+)s/.exec(read("Caddyfile"))?.[1])).toBeLessThan(75);
 });
 
-/** The flags of a command line that its command does not have. */
-function unknownFlags(line: string): string[] {
-  const [name, command] = Object.entries(commands).find(([each]) => `${line} `.startsWith(`${each} `)) ?? [];
-  if (command === undefined) return [line];
-  const flags = [
-    ...Object.keys(command.flags ?? {}),
-    ...(command.settings ?? []).map((setting) => settings[setting].flag),
-  ];
-  return [...line.matchAll(/ --([a-z-]+)/g)]
-    .map(([, flag = ""]) => flag)
-    .filter((flag) => !flags.includes(flag))
-    .map((flag) => `${name} --${flag}`);
-}
+test.skipIf(lacks("Caddy", Bun.which("caddy") === null))("the Caddyfile is accepted by Caddy", () => {
+  expect(Bun.spawnSync(["caddy", "validate", "--config", join(folder, "Caddyfile")]).exitCode).toBe(0);
+});
+
+// An image that was built from a context without a folder that it copies fails late, and elsewhere.
+test("the context of the image has what the Dockerfile copies, and no secret or data", () => {
+  const lines = read("../.dockerignore").split("\n");
+  const copied = [...read("Dockerfile").matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, list = ""]) =>
+    list.split(" "),
+  );
+  expect(lines).toContain("*");
+  expect(copied.map((path) => `!${path}`).sort()).toEqual(
+    lines.filter((line) => line.startsWith("!")).sort(),
+  );
+});
