@@ -1,5 +1,11 @@
 import * as bun from "bun:test";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Download,
+  type Page,
+} from "playwright-core";
 import { findChromium } from "../scripts/chromium.js";
 import { lacks } from "./lacks.ts";
 import { sharedServer } from "./shared-server.ts";
@@ -40,6 +46,11 @@ export function chromiumOptions(): { executablePath: string; args: string[] } {
     "--disable-sync",
   ];
   return { executablePath, args: quiet };
+}
+
+/** What the browser downloaded. It may run elsewhere, so its file has no path here. */
+export async function contentOf(download: Download): Promise<Buffer> {
+  return Buffer.concat(await Array.fromAsync(await download.createReadStream()));
 }
 
 /** How the field with that label treats its secret. A browser offers to save what is in a field of type password. */

@@ -1,7 +1,7 @@
 import { afterAll, expect } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, test } from "./browser.ts";
+import { contentOf, describe, test } from "./browser.ts";
 import { makeToken, useConsole } from "./console-session.ts";
 import { eventually, post, temporaryFolder } from "./harness.ts";
 
@@ -46,7 +46,7 @@ describe("the system page", () => {
     const waiting = page.waitForEvent("download");
     await page.getByRole("button", { name: "Download" }).click();
     const downloaded = await waiting;
-    expect(readFileSync(await downloaded.path())).toEqual(
+    expect(await contentOf(downloaded)).toEqual(
       readFileSync(join(backupFolder, downloaded.suggestedFilename())),
     );
   });

@@ -1,9 +1,9 @@
 import { afterAll, expect } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
-import { describe, test } from "./browser.ts";
+import { contentOf, describe, test } from "./browser.ts";
 import { chooseAction, makeToken, useConsole } from "./console-session.ts";
 import { eventually, post, storedPlants, temporaryFolder } from "./harness.ts";
 
@@ -97,7 +97,7 @@ describe("importing a file", () => {
   async function download(page: Page, button: string): Promise<string> {
     const waiting = page.waitForEvent("download");
     await page.getByRole("button", { name: button }).click();
-    return readFileSync(await (await waiting).path(), "utf8");
+    return (await contentOf(await waiting)).toString();
   }
 
   test(

@@ -1,9 +1,8 @@
 import { afterAll, expect } from "bun:test";
-import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
 import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
-import { describe, newPage, secretField, test } from "./browser.ts";
+import { contentOf, describe, newPage, secretField, test } from "./browser.ts";
 import { chooseAction, makeToken, useConsole } from "./console-session.ts";
 import { accessToken, eventually, post, startTestService, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
@@ -519,11 +518,7 @@ describe("the plants table", () => {
         const waiting = page.waitForEvent("download");
         await page.getByRole("button", { name: "Export", exact: true }).click();
         await page.getByRole("button", { name: `Plants that match as ${name}` }).click();
-        lines.push(
-          readFileSync(await (await waiting).path(), "utf8")
-            .trim()
-            .split(/\r?\n/),
-        );
+        lines.push((await contentOf(await waiting)).toString().trim().split(/\r?\n/));
       }
       const ferns = storedPlants(session.running.database).filter(({ tag }) => tag === "fern");
       expect(ferns.length).toBeGreaterThan(10);

@@ -22,8 +22,12 @@ const test = new Proxy(original.test, {
 });
 mock.module("bun:test", () => ({ ...original, mock, test, it: test }));
 
-function declare(test: Test, [name, body, ...options]: Parameters<Test>): unknown {
+// A test that times out takes its servers with it, so a machine must be very slow for one that works.
+const testMsMin = 120_000;
+
+function declare(test: Test, [name, body, ...given]: Parameters<Test>): unknown {
   if (body === undefined) return test(name);
+  const options = given.map((option) => (typeof option === "number" ? Math.max(option, testMsMin) : option));
   return test(
     name,
     async (...args) => {
