@@ -1,7 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { plantStore, serve, startPlantStore } from "./command.ts";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+import { serve, startPlantStore } from "./command.ts";
 import {
   accessToken,
   eventually,
@@ -10,330 +13,331 @@ import {
   storedPlants,
   temporaryFolder,
 } from "./harness.ts";
+import { runInProcess } from "./terminal.ts";
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+const service = await startTestService();
+const folder = temporaryFolder();
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
 
-/** A service, and functions to import files into it. */
-async function startImportTest(flags: Record<string, string> = {}) {
-  const folder = temporaryFolder();
-  const service = await startTestService(flags);
-  const path = (name: string) => join(folder.path, name);
-  return {
-    service,
-    path,
-    write: (name: string, text: string | Uint8Array) => writeFileSync(path(name), text),
-    read: (name: string) => readFileSync(path(name), "utf8"),
-    run: (args: readonly string[], more: { input?: string | Uint8Array } = {}) =>
-      plantStore(["import", ...args, "--url", service.url], { environment, folder: folder.path, ...more }),
-    stored: () =>
-      storedPlants(service.database).map(
-        ({ id, name, tag }) => [id, name, tag] as [bigint, string, string | null],
-      ),
-    async [Symbol.asyncDispose]() {
-      await service[Symbol.asyncDispose]();
-      folder[Symbol.dispose]();
-    },
-  };
+function write(name: string, content: string | Uint8Array): string {
+  const path = join(folder.path, name);
+  writeFileSync(path, content);
+  return path;
 }
 
-const ndjson = (count: number) =>
-  Array.from({ length: count }, (_, index) => `{"id":${index + 1},"name":"plant ${index + 1}"}\n`).join("");
+/** Imports a file with this content, and keeps its refused rows. */
+async function importText(name: string, content: string | Uint8Array, args: string[] = []) {
+  const refused = join(folder.path, "refused");
+  const words = [
+    "import",
+    write(name, content),
+    "--url",
+    service.url,
+    "--refused",
+    refused,
+    "--json",
+    ...args,
+  ];
+  const { code, out, err } = await runInProcess(words, { environment });
+  return { code, err, report: JSON.parse(out), refused: readFileSync(refused, "utf8") };
+}
+
+/** The plants with these ids, as they are stored. */
+function stored(ids: readonly bigint[]) {
+  return storedPlants(service.database)
+    .filter(({ id }) => ids.includes(id))
+    .map(({ id, name, tag }) => [id, name, tag] as const);
+}
 
 describe("import", () => {
-  test("reports invalid JSON by its line, and stores the rest", async () => {
-    await using plants = await startImportTest();
-    const lines = ndjson(5000).split("\n");
-    lines[4710] = '{"id":4711,"name":}';
-    plants.write("plants.ndjson", lines.join("\n"));
-    const first = await plants.run(["plants.ndjson", "--refused", "refused.ndjson"]);
-    expect(first.code).toBe(1);
-    expect(first.out).toBe("");
-    expect(first.err).toContain(
-      "line 4711: The row is not valid JSON: at column 19 of the row, expected a value but found }.",
-    );
-    expect(first.err).toContain("4,999 created, 0 replayed, 1 refused");
-    expect(plants.stored()).toHaveLength(4999);
-
-    expect(plants.read("refused.ndjson")).toBe('{"id":4711,"name":}\n');
-    plants.write("fixed.ndjson", plants.read("refused.ndjson").replace(":}", ':"fixed"}'));
-    expect(await plants.run(["fixed.ndjson"])).toMatchObject({ code: 0 });
-    expect(plants.stored()).toHaveLength(5000);
-  });
-
-  test("resumes when run again, and replays what is already stored", async () => {
-    await using plants = await startImportTest();
-    plants.write("plants.ndjson", ndjson(300));
-    expect((await plants.run(["plants.ndjson"])).err).toContain("300 created, 0 replayed, 0 refused");
-    plants.write("plants.ndjson", ndjson(400));
-    const { code, out, err } = await plants.run(["plants.ndjson", "--json"]);
-    expect(code).toBe(0);
-    expect(JSON.parse(out)).toMatchObject({ created: 100, replayed: 300, refused: 0, complete: true });
-    // Off a terminal there is neither a progress bar nor colour.
-    for (const character of ["\u001b", "\r"]) expect(err).not.toContain(character);
-  });
-
-  test("stores every id and text exactly, from all three formats", async () => {
-    await using plants = await startImportTest();
-    const rows: [bigint, string, string | null][] = [
+  test("stores every id and text exactly, from all three formats, and replays what is stored", async () => {
+    const rows = [
       [-9223372036854775808n, "least", null],
       [9007199254740993n, 'quotes " and, commas', ""],
       [9223372036854775807n, "two\nlines é 🌱", "t"],
-    ];
-    const text = (shift: bigint) =>
-      rows.map(
-        ([id, name, tag]) =>
-          `{"id":${BigInt.asIntN(64, id + shift)},${JSON.stringify({ name, tag: tag ?? undefined }).slice(1)}`,
-      );
-    plants.write("a.ndjson", text(0n).join("\n"));
-    plants.write("b.json", `[\n${text(10n).join(",\n")}\n]`);
+    ] as const;
+    const json = rows.map(
+      ([id, name, tag]) => `{"id":${id},${JSON.stringify({ name, tag: tag ?? undefined }).slice(1)}`,
+    );
     const quoted = (value: string) => `"${value.replaceAll('"', '""')}"`;
-    const csv = rows.map(
-      ([id, name, tag]) =>
-        `${tag === null ? "" : quoted(tag)},${quoted(name)},${BigInt.asIntN(64, id + 20n)}\r\n`,
-    );
-    plants.write("c.csv", `\ufefftag,name,id\r\n${csv.join("")}`);
-    for (const file of ["a.ndjson", "b.json", "c.csv"])
-      expect((await plants.run([file])).err).toContain("3 created");
-    const expected = [0n, 10n, 20n].flatMap((shift) =>
-      rows.map(([id, name, tag]) => [BigInt.asIntN(64, id + shift), name, tag]),
-    );
-    expect(plants.stored().map(String).sort()).toEqual(expected.map(String).sort());
+    const csv = rows.map(([id, name, tag]) => `${tag === null ? "" : quoted(tag)},${quoted(name)},${id}\r\n`);
+    const { err, report } = await importText("a.ndjson", json.join("\n"));
+    expect(report).toMatchObject({ created: 3, replayed: 0, refused: 0, complete: true, source: "NDJSON" });
+    // Off a terminal there is neither a progress line nor colour.
+    for (const character of ["\u001b", "\r"]) expect(err).not.toContain(character);
+    expect(stored(rows.map(([id]) => id))).toEqual([...rows]);
+    for (const [name, text] of [
+      ["b.json", `[\n${json.join(",\n")}\n]`],
+      ["c.csv", `\ufefftag,name,id\r\n${csv.join("")}`],
+    ] as const)
+      expect((await importText(name, text)).report).toMatchObject({ created: 0, replayed: 3, refused: 0 });
   });
 
-  const refused: [string, string, string][] = [
-    ["ndjson", '{"id":1,"name":"a"}\n{"id":1.5,"name":"b"}\n{"id":3}\n', '{"id":1.5,"name":"b"}\n{"id":3}\n'],
-    ["json", '[{"id":1,"name":"a"},\n{"id":1.5,\n"name":"b"}]', '[\n{"id":1.5,\n"name":"b"}\n]\n'],
-    ["csv", 'name,id\na,1\n"b,\nc",1.5\nd,x\ne\n', 'name,id\ne\n"b,\nc",1.5\nd,x\n'],
-  ];
-  for (const [format, text, expected] of refused) {
-    test(`writes refused ${format} rows unchanged, to be imported again`, async () => {
-      await using plants = await startImportTest();
-      plants.write("plants", text);
-      const args = ["plants", "--format", format, "--refused", "refused"];
-      expect((await plants.run(args)).code).toBe(1);
-      const lines = (value: string) => value.split("\n").sort();
-      expect(lines(plants.read("refused"))).toEqual(lines(expected));
-      const again = await plants.run(["refused", "--format", format, "--refused", "again"]);
-      expect(again.code).toBe(1);
-      expect(lines(plants.read("again"))).toEqual(lines(expected));
-      expect(plants.stored()).toEqual([[1n, "a", null]]);
-    });
-  }
+  test.each([
+    [
+      "ndjson",
+      '{"id":101,"name":"a"}\n{"id":1.5,"name":"b"}\n{"id":3}\n',
+      '{"id":1.5,"name":"b"}\n{"id":3}\n',
+    ],
+    ["json", '[{"id":102,"name":"a"},\n{"id":1.5,\n"name":"b"}]', '[\n{"id":1.5,\n"name":"b"}\n]\n'],
+    ["csv", 'name,id\na,103\n"b,\nc",1.5\nd,x\ne\n', 'name,id\n"b,\nc",1.5\nd,x\ne\n'],
+  ])(
+    "writes refused %s rows unchanged and in order, to be imported again",
+    async (format, text, expected) => {
+      const first = await importText("plants", text, ["--format", format]);
+      expect([first.code, first.report.created, first.refused]).toEqual([1, 1, expected]);
+      const again = await importText("plants", first.refused, ["--format", format]);
+      expect([again.code, again.report.created, again.refused]).toEqual([1, 0, expected]);
+    },
+  );
 
-  test("reports an id conflict, a row that is not UTF-8 and one that is too long", async () => {
-    await using plants = await startImportTest();
-    const bad = Buffer.concat([
-      Buffer.from('{"id":1,"name":"first"}\n{"id":2,"name":"'),
+  test("names the line and the reason of every refused row, up to twenty", async () => {
+    const long = `{"id":112,"name":"${"x".repeat(70_000)}"}`;
+    const bytes = [
+      '{"id":110,"name":"first"}\n{"id":111,"name":"',
+      `"}\n${long}\n{"id":110,"name":"other"}\n`,
+    ];
+    const text = Buffer.concat([
+      Buffer.from(bytes[0] ?? ""),
       Buffer.from([0xff]),
-      Buffer.from(`"}\n{"id":3,"name":"${"x".repeat(70_000)}"}\n{"id":4,"name":"last"}\n`),
+      Buffer.from(bytes[1] ?? ""),
     ]);
-    plants.write("plants.ndjson", bad);
-    const { err } = await plants.run(["plants.ndjson", "--refused", "refused"]);
-    expect(err).toContain("line 2: The row is not UTF-8");
-    expect(err).toContain("line 3: The row is longer than 65536 bytes");
-    expect(err).toContain("1 row is not in it: longer than --max-body-bytes");
-    plants.write("other.ndjson", '{"id":4,"name":"other"}');
-    const { out } = await plants.run(["other.ndjson", "--json"]);
-    expect(JSON.parse(out).refusals).toEqual([
-      { line: 1, error: 40020, message: expect.stringContaining("different name") },
+    const { err, report } = await importText("plants.ndjson", text);
+    expect(report.refusals).toMatchObject([
+      { line: 2, error: 40003, message: expect.stringContaining("The row is not UTF-8") },
+      { line: 3, message: expect.stringContaining("The row is longer than 65536 bytes") },
+      { line: 4, error: 40020, message: expect.stringContaining("different name") },
     ]);
-    expect(plants.stored().map(([id]) => id)).toEqual([1n, 4n]);
+    expect(err).toContain("Saved 2 refused rows to ");
+    expect(err).toContain("1 row is not in it: longer than --max-body-bytes.");
+
+    const many = await importText("plants.ndjson", "{}\n".repeat(50));
+    expect(many.report).toMatchObject({ refused: 50, moreRefusals: 30 });
+    expect(many.err).toContain("line 20: Field");
+    expect(many.err).not.toContain("line 21:");
+    expect(many.err).toContain("30 more rows were refused.");
   });
 
-  test("reports the position of an error in the file, even with line breaks inside the row", async () => {
-    await using plants = await startImportTest();
-    plants.write("plants.ndjson", '\n{"id":1,\r"name":}\n');
-    expect((await plants.run(["plants.ndjson"])).err).toContain(
-      "line 2: The row is not valid JSON: at line 2, expected",
-    );
-    plants.write("plants.json", '[{"id":1,"name":"a"},{"id":2}, {"id":3}]');
-    const { err } = await plants.run(["plants.json"]);
-    expect(err).toContain("line 1, element 2: Field");
-    expect(err).toContain("line 1, element 3: Field");
-  });
-
-  test("reports that the refused rows could not be written", async () => {
-    await using plants = await startImportTest();
-    plants.write("plants.ndjson", '{"id":1,"name":"a"}\n{"id":2}\n');
-    const { code, err } = await plants.run(["plants.ndjson", "--refused", "/dev/full"]);
-    expect(code).toBe(1);
-    expect(err).toContain("/dev/full cannot be written: the disk is full");
-    expect(err).toContain("1 created, 0 replayed, 1 refused");
-    expect(err).not.toContain("internal error");
-  });
-
-  test("counts refused rows beyond the first twenty", async () => {
-    await using plants = await startImportTest();
-    plants.write("plants.ndjson", "{}\n".repeat(50));
-    const { err } = await plants.run(["plants.ndjson"]);
-    expect(err).toContain("line 20: Field");
-    expect(err).not.toContain("line 21:");
-    expect(err).toContain("30 more rows were refused.");
-  });
+  test.each([
+    [
+      "p.ndjson",
+      '\n{"id":1,"name":}\n',
+      "line 2: The row is not valid JSON: at column 16 of the row, expected",
+    ],
+    ["p.ndjson", '\n{"id":1,\r"name":}\n', "line 2: The row is not valid JSON: at line 2, expected"],
+    ["p.json", '[{"id":120,"name":"a"},{"id":2}]', "line 1, element 2: Field"],
+  ])("reports where in %s %j is wrong", async (name, text, message) =>
+    expect((await importText(name, text)).err).toContain(message),
+  );
 
   test("reads standard input and detects its format", async () => {
-    await using plants = await startImportTest();
-    expect((await plants.run(["-"], { input: 'id,name\n1,"a"\n' })).code).toBe(0);
-    expect((await plants.run(["-"], { input: '\n[{"id":2,"name":"b"}]' })).code).toBe(0);
-    expect((await plants.run(["-"], { input: '{"id":3,"name":"c"}' })).code).toBe(0);
-    expect(plants.stored().map(([, name]) => name)).toEqual(["a", "b", "c"]);
+    const args = ["import", "-", "--url", service.url];
+    for (const input of ['id,name\n131,"a"\n', '\n[{"id":132,"name":"b"}]', '{"id":133,"name":"c"}'])
+      expect((await runInProcess(args, { environment, input })).code).toBe(0);
+    expect(stored([131n, 132n, 133n]).map(([, name]) => name)).toEqual(["a", "b", "c"]);
   });
 
   test("with --dry-run checks every row without sending it, and needs no token", async () => {
-    await using plants = await startImportTest();
-    plants.write("plants.ndjson", `${ndjson(30)}{"id":"x","name":"y"}\n`);
-    const { code, out, err } = await plantStore([
-      "import",
-      plants.path("plants.ndjson"),
-      "--dry-run",
-      "--json",
-    ]);
+    const file = write("plants.ndjson", '{"id":141,"name":"a"}\n{"id":"x","name":"y"}\n');
+    const { code, out, err } = await runInProcess(["import", file, "--dry-run", "--json"]);
+    expect([code, JSON.parse(out)]).toMatchObject([1, { valid: 1, refused: 1, created: 0 }]);
+    expect(err).toContain('line 2: Field "id" must be an integer, but is the string "x".');
+    expect(err).toEndWith("Dry run: no rows were sent.\n");
+    expect(stored([141n])).toEqual([]);
+  });
+
+  test("reports that the refused rows could not be written, and what was stored", async () => {
+    const file = write("plants.ndjson", '{"id":151,"name":"a"}\n{"id":2}\n');
+    const args = ["import", file, "--url", service.url, "--refused", "/dev/full"];
+    const { code, err } = await runInProcess(args, { environment });
     expect(code).toBe(1);
-    expect(err).toContain('line 31: Field "id" must be an integer, but is the string "x".');
-    expect(JSON.parse(out)).toMatchObject({ valid: 30, refused: 1, created: 0 });
-    expect(plants.stored()).toEqual([]);
+    expect(err).toContain("/dev/full cannot be written: the disk is full");
+    expect(err).toContain("1 created, 0 replayed, 1 refused");
   });
 
-  test("works with a path in the base URL", async () => {
-    // With a base URL the service does not report its port, so a free one is chosen for it.
-    const free = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    free.stop(true);
-    const listen = `127.0.0.1:${free.port}`;
-    await using plants = await startImportTest({ listen, "base-url": `http://${listen}/garden/v1` });
-    plants.write("plants.ndjson", ndjson(3));
-    const at = (path: string) =>
-      plantStore(
-        ["import", plants.path("plants.ndjson"), "--url", `http://127.0.0.1:${plants.service.port}${path}`],
-        { environment },
-      );
-    expect(await at("/garden/v2")).toMatchObject({ code: 1, err: expect.stringContaining("(40401)") });
-    expect(await at("/garden/v1/")).toMatchObject({ code: 0 });
+  test.each([
+    [
+      "p.csv",
+      'id,name\n161,a\n2\n3,5" pot\n4,b\n',
+      "The row that starts on line 4 has a quote inside a field",
+      "id,name\n2\n",
+    ],
+    [
+      "p.json",
+      '[{"id":161,"name":"a"},\n{"id":2},\n{"id":3,},\n{"id":4}]',
+      "Line 3, element 3: The row is",
+      '[\n{"id":2}\n]\n',
+    ],
+  ])(
+    "of the broken file %s stores what comes before, and says where it ends",
+    async (name, text, failure, left) => {
+      const { code, report, err, refused } = await importText(name, text);
+      expect([code, report]).toMatchObject([1, { refused: 1, complete: false }]);
+      expect(err).toContain(`The import stopped. ${failure}`);
+      expect(err).toContain("Fix that and run this again; it resumes.");
+      expect([stored([161n, 4n]).length, refused]).toEqual([1, left]);
+    },
+  );
+
+  test.each([
+    [40102, "a-token-that-nobody-knows"],
+    [40301, operatorToken],
+  ])("stops if the token is refused with %i, and says what to do", async (error, token) => {
+    const file = write("plants.ndjson", '{"id":171,"name":"a"}\n'.repeat(50));
+    const args = ["import", file, "--url", service.url];
+    const { code, err } = await runInProcess(args, { environment: { PLANT_STORE_ACCESS_TOKEN: token } });
+    const said = `The service rejected the token (${error}). Set PLANT_STORE_ACCESS_TOKEN`;
+    expect([code, err]).toEqual([1, expect.stringContaining(said)]);
   });
 
-  test("slows down for a rate limit instead of failing", async () => {
-    await using plants = await startImportTest({ "rate-limit": "50/s" });
-    plants.write("plants.ndjson", ndjson(120));
-    expect(await plants.run(["plants.ndjson"])).toMatchObject({ code: 0 });
-    expect(plants.stored()).toHaveLength(120);
-  }, 30_000);
+  test("stops if the service cannot be reached, or another program responds", async () => {
+    const file = write("plants.ndjson", '{"id":181,"name":"a"}\n'.repeat(50));
+    const run = (url: string) =>
+      runInProcess(["import", file, "--url", url, "--wait", "0s"], { environment });
+    const { code, err } = await run("http://127.0.0.1:1");
+    expect([code, err]).toEqual([1, expect.stringContaining("Run this again; it resumes.\n0 created")]);
+    expect(err.match(/could not be reached in 1 attempt/g)).toHaveLength(1);
+    expect((await run(`${service.url}/elsewhere`)).err).toContain("(40401) Fix that and run this again");
+  });
 });
 
-describe("an interrupted import", () => {
-  test("continues when the service is killed and restarted", async () => {
-    using folder = temporaryFolder();
-    const count = 20_000;
-    const file = join(folder.path, "plants.ndjson");
-    const database = join(folder.path, "p.db");
-    writeFileSync(file, ndjson(count));
-    const first = await serve(["--database", database], { environment });
-    const running = startPlantStore(["import", file, "--url", first.url, "--json"], { environment });
-    await eventually(() => storedPlants(database).length > 1000);
-    first.child.kill("SIGKILL");
-    await first.ended();
-    const { port } = new URL(first.url);
-    await using second = await serve(["--database", database, "--listen", `127.0.0.1:${port}`], {
-      environment,
-    });
-    const { code, out } = await running.ended;
-    const { created, replayed, refused } = JSON.parse(out);
-    expect([code, created + replayed, refused]).toEqual([0, count, 0]);
-    expect(second.url).toBe(first.url);
-    expect(storedPlants(database)).toHaveLength(count);
-  }, 60_000);
+test("an import waits while a rate limit refuses it, under the path of the base URL, on few connections", async () => {
+  let connections = 0;
+  let requests = 0;
+  await using server = createServer(async (request, response) => {
+    for await (const _ of request);
+    const isLimited = ++requests === 5;
+    response.writeHead(isLimited ? 429 : 200, { "Retry-After": "0" });
+    response.end(request.url === "/garden/v1/plants" && !isLimited ? '{"name":"a"}' : "{}");
+  }).on("connection", () => void connections++);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/garden/v1/`;
+  const file = write("p.ndjson", '{"id":1,"name":"a"}\n'.repeat(500));
+  const { code, err } = await runInProcess(["import", file, "--url", url], { environment });
+  expect([code, err]).toEqual([0, expect.stringContaining("500 created, 0 replayed, 0 refused")]);
+  expect(connections).toBeLessThanOrEqual(64);
+  server.closeAllConnections();
+});
 
-  test("reports in one sentence that the service is unreachable", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.ndjson");
-    writeFileSync(file, ndjson(500));
-    const { code, err } = await plantStore(["import", file, "--url", "http://127.0.0.1:1", "--wait", "0s"], {
-      environment,
-    });
-    expect(code).toBe(1);
-    expect(err.match(/could not be reached in 1 attempt/g)).toHaveLength(1);
-    expect(err).toContain("Run this again; it resumes.");
-    expect(err).toContain("0 created");
+describe("import detects", () => {
+  const csv = "id,name,tag\n9007199254740993,Árbol 🌲,x\n2,Moss,\n";
+  const dryRun = async (name: string, content: Uint8Array | string) => {
+    const file = write(name, content);
+    return { file, ...(await runInProcess(["import", file, "--dry-run", "--json"])) };
+  };
+
+  test.each<[name: string, content: Uint8Array | string, source: string]>([
+    ["plants.csv", csv, "CSV"],
+    ["plants.csv.gz", gzipSync(csv), "CSV, gzip"],
+    // Several members, as from parallel compressors.
+    ["plants", Buffer.concat([gzipSync(csv.slice(0, 20)), gzipSync(csv.slice(20))]), "CSV, gzip"],
+    ["plants.csv", csv.replaceAll(",", ";"), "CSV separated by semicolons"],
+    ["plants.tsv", csv.replaceAll(",", "\t"), "CSV separated by tabs"],
+    ["p.json", gzipSync('[{"id":1,"name":"a"},{"id":2,"name":"b"}]'), "JSON, gzip"],
+  ])("%s", async (name, content, source) => {
+    const { file, code, out, err } = await dryRun(name, content);
+    expect([code, JSON.parse(out)]).toMatchObject([0, { valid: 2, refused: 0, source }]);
+    expect(err).toStartWith(`Read ${file} as ${source}.\n`);
   });
 
-  for (const [token, message] of [
-    ["a-token-that-nobody-knows", "40102"],
-    [operatorToken, "40301"],
-  ]) {
-    test(`sends one request if the token is refused with ${message}`, async () => {
-      await using plants = await startImportTest();
-      plants.write("plants.ndjson", ndjson(5000));
-      const { code, err } = await plantStore(
-        ["import", plants.path("plants.ndjson"), "--url", plants.service.url],
-        { environment: { PLANT_STORE_ACCESS_TOKEN: token ?? "" } },
-      );
-      expect(code).toBe(1);
-      expect(err.match(/The service rejected the token .*/g)).toEqual([
-        expect.stringContaining(
-          `(${message}). Set PLANT_STORE_ACCESS_TOKEN to one that can create plants and run this again; it resumes.`,
-        ),
-      ]);
-      expect(plants.service.logged.filter((line) => line.includes('"refused"'))).toHaveLength(1);
-    });
-  }
+  test.each<[name: string, content: Uint8Array, reason: string]>([
+    ["plants.csv.zst", zstdCompressSync(csv), "is compressed with zstd. Decompress it first"],
+    ["excel.txt", Buffer.from(`\ufeff${csv}`, "utf16le"), "is in UTF-16. Convert it to UTF-8 first"],
+    ["plants.csv", Buffer.from(`\ufeff${csv}`, "utf16le").swap16(), "is in UTF-16"],
+    ["no-mark.csv", Buffer.from(csv, "utf16le"), "is in UTF-16"],
+    ["both.csv.gz", gzipSync(Buffer.from(csv, "utf16le")), "is in UTF-16"],
+  ])("that %s must be converted", async (name, content, reason) => {
+    const { code, out, err } = await dryRun(name, content);
+    expect([code, out, err]).toEqual([1, "", expect.stringContaining(`The file ${reason}`)]);
+    expect(err.trim().split("\n")).toHaveLength(1);
+  });
+
+  test("that a gzip file is truncated, and does not call it complete", async () => {
+    const rows = Array.from({ length: 5000 }, (_, id) => `{"id":${id},"name":"${(id * 7919) % 100_003}"}\n`);
+    const { code, out } = await dryRun("cut.gz", gzipSync(rows.join("")).subarray(0, -5));
+    expect([code, JSON.parse(out)]).toMatchObject([
+      1,
+      { complete: false, failure: expect.stringContaining("cannot be decompressed") },
+    ]);
+  });
+});
+
+describe("the process of an import", () => {
+  const ndjson = (count: number, from = 0) =>
+    Array.from({ length: count }, (_, index) => `{"id":${from + index},"name":"plant"}\n`).join("");
+
+  test("continues when the service is killed and restarted", async () => {
+    const count = 5000;
+    const database = join(folder.path, "killed.db");
+    const file = write("many.ndjson", ndjson(count));
+    const first = await serve(["--database", database], { environment });
+    const args = ["import", file, "--url", first.url, "--wait", "2m", "--json"];
+    const running = startPlantStore(args, { environment });
+    await eventually(() => storedPlants(database).length > 500);
+    first.child.kill("SIGKILL");
+    await first.ended();
+    const { host } = new URL(first.url);
+    await using second = await serve(["--database", database, "--listen", host], { environment });
+    const { code, out } = await running.ended;
+    const { created, replayed, refused } = JSON.parse(out);
+    expect([code, created + replayed, refused, second.url]).toEqual([0, count, 0, first.url]);
+    expect(storedPlants(database)).toHaveLength(count);
+  }, 120_000);
 
   test("on Ctrl-C finishes the requests in flight, reports its progress, and can be resumed", async () => {
-    await using plants = await startImportTest({ "rate-limit": "100/s" });
-    plants.write("plants.ndjson", ndjson(250));
-    const args = ["import", plants.path("plants.ndjson"), "--url", plants.service.url, "--concurrency", "4"];
+    await using limited = await startTestService({ "rate-limit": "100/s" });
+    const file = write("many.ndjson", ndjson(150));
+    const args = ["import", file, "--url", limited.url, "--concurrency", "4"];
     const running = startPlantStore(args, { environment, through: "launcher" });
-    await eventually(() => plants.stored().length > 50);
+    const count = () => storedPlants(limited.database).length;
+    await eventually(() => count() > 10);
     running.child.kill("SIGINT");
     const { code, err } = await running.ended;
-    expect(code).toBe(130);
-    const stored = plants.stored().length;
-    expect(stored).toBeLessThan(250);
-    expect(err).toContain(`Interrupted after line ${stored}. Run this again; it resumes.`);
-    expect(await plantStore(args, { environment })).toMatchObject({
-      code: 0,
-      err: expect.stringContaining(`${250 - stored} created, ${stored} replayed`),
-    });
-  }, 30_000);
+    const done = count();
+    expect([code, done < 150]).toEqual([130, true]);
+    expect(err).toContain(`Interrupted after line ${done}. Run this again; it resumes.`);
+    const again = await runInProcess(args, { environment });
+    expect([again.code, again.err]).toEqual([
+      0,
+      expect.stringContaining(`${150 - done} created, ${done} replayed`),
+    ]);
+  }, 60_000);
 
   test("ends on SIGTERM while it waits for standard input", async () => {
-    await using plants = await startImportTest();
-    const running = startPlantStore(["import", "-", "--url", plants.service.url], {
-      environment,
-      input: "open",
-    });
-    running.child.stdin?.write('{"id":1,"name":"a"}\n{"id":2,"na');
-    await eventually(() => plants.stored().length === 1);
+    const args = ["import", "-", "--url", service.url];
+    const running = startPlantStore(args, { environment, input: "open" });
+    running.child.stdin?.write('{"id":191,"name":"a"}\n{"id":192,"na');
+    await eventually(() => stored([191n]).length === 1);
     running.child.kill("SIGTERM");
     const { code, err } = await running.ended;
     expect([code, err]).toEqual([143, expect.stringContaining("Interrupted after line 1.")]);
   });
 });
 
-describe("an invalid import command", () => {
-  const invalid: [string[], number, string, Record<string, string>?][] = [
-    [["import"], 2, "usage: plant-store import FILE|-"],
-    [["import", "a", "b"], 2, 'unexpected argument "b"'],
-    [["import", "plants.csv"], 2, "Set PLANT_STORE_ACCESS_TOKEN", {}],
-    [["import", "plants.csv", "--format", "xml"], 2, "--format must be ndjson, json or csv"],
-    [["import", "plants.csv", "--concurrency", "0"], 2, "--concurrency must be"],
-    [["import", "plants.csv", "--url", "ftp://x"], 2, "--url must be"],
-    [["import", "plants.csv", "--refused", "./plants.csv"], 2, "--refused must not name"],
-    [["import", "nowhere.csv"], 1, "nowhere.csv cannot be read: no such file or directory."],
-    [
-      ["import", "plants.csv", "--refused", "no/such/folder"],
-      1,
-      "cannot be written: no such file or directory.",
-    ],
-    [["import", "plants.csv", "--format", "json"], 1, "does not start with ["],
-    [["import", "empty.csv"], 1, "needs a header"],
-  ];
-  for (const [args, code, message, variables = environment] of invalid) {
-    test(`${args.join(" ")}${variables === environment ? "" : " without a token"}`, async () => {
-      using folder = temporaryFolder();
-      writeFileSync(join(folder.path, "plants.csv"), "id,name\n1,a\n");
-      writeFileSync(join(folder.path, "empty.csv"), "");
-      const result = await plantStore(args, { environment: variables, folder: folder.path });
-      expect([result.code, result.out, result.err]).toEqual([code, "", expect.stringContaining(message)]);
-      expect(result.err.trim().split("\n")).toHaveLength(1);
-      expect(readFileSync(join(folder.path, "plants.csv"), "utf8")).toBe("id,name\n1,a\n");
-    });
-  }
+describe("an import command is refused", () => {
+  const file = write("refused.csv", "id,name\n1,a\n");
+  const empty = write("empty.csv", "");
+  test.each<[args: string[], code: number, message: string, variables?: Record<string, string>]>([
+    [[], 2, "usage: plant-store import FILE|-"],
+    [["a", "b"], 2, 'unexpected argument "b"'],
+    [[file], 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
+    [[file, "--format", "xml"], 2, "--format must be ndjson, json or csv"],
+    [[file, "--concurrency", "0"], 2, "--concurrency must be"],
+    [[file, "--wait", "2d"], 2, "at most 1d"],
+    [[file, "--url", "ftp://x"], 2, "--url must be"],
+    [[file, "--refused", file], 2, "--refused must not name"],
+    [["nowhere.csv"], 1, "nowhere.csv cannot be read: no such file or directory."],
+    [[file, "--refused", "no/such/folder"], 1, "cannot be written: no such file or directory."],
+    [[file, "--format", "json"], 1, "does not start with ["],
+    [[empty], 1, "needs a header"],
+  ])("%j", async (args, code, message, variables = environment) => {
+    const result = await runInProcess(["import", ...args], { environment: variables });
+    expect([result.code, result.out, result.err]).toEqual([code, "", expect.stringContaining(message)]);
+    expect(result.err.trim().split("\n")).toHaveLength(1);
+    expect(readFileSync(file, "utf8")).toBe("id,name\n1,a\n");
+  });
 });

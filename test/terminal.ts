@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { Readable } from "node:stream";
 import { runCommand } from "../src/cli/run.ts";
 import { bareEnvironment, executable, type Finished, plantStore } from "./command.ts";
 import { findSecrets } from "./harness.ts";
@@ -11,10 +12,17 @@ export async function runInProcess(
   args: readonly string[],
   {
     environment = {},
+    input,
     stopSignal = () => new Promise(() => {}),
-  }: { readonly environment?: Record<string, string>; readonly stopSignal?: () => Promise<string> } = {},
+  }: {
+    readonly environment?: Record<string, string>;
+    /** The content of standard input. */
+    readonly input?: string;
+    readonly stopSignal?: () => Promise<string>;
+  } = {},
 ): Promise<Finished> {
-  if (executable !== undefined) return plantStore(args, { environment });
+  if (executable !== undefined)
+    return plantStore(args, { environment, ...(input === undefined ? {} : { input }) });
   const written = { out: "", err: "" };
   const collect = (stream: "out" | "err") => (text: string) => {
     written[stream] += text;
@@ -25,7 +33,7 @@ export async function runInProcess(
   const code = await runCommand(args, {
     environment: { ...bareEnvironment, ...environment },
     readFile: (path) => readFileSync(path, "utf8"),
-    input: unused,
+    input: () => (input === undefined ? unused() : Readable.from([Buffer.from(input)])),
     out: collect("out"),
     outWithBackpressure: async (text) => {
       written.out += text;

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
-import { ServiceRefused } from "../client/plant-store-client.ts";
+import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
 import { FormatError, type InputRow } from "../files/input-row.ts";
-import { type RowOutcome, Tally } from "./import-report.ts";
-import { importRows } from "./import-rows.ts";
+import { progressLine, type RowOutcome, Tally } from "./import-report.ts";
+import { attemptsToLast, importRows } from "./import-rows.ts";
 
 const noStop = {
   requested: undefined,
@@ -11,16 +11,21 @@ const noStop = {
   abortSignal: new AbortController().signal,
 };
 
+type Result = "created" | "refused" | Error;
+
 /** An import of 20 rows, four at the same time. The test decides what becomes of each, and when. */
-function startImport() {
-  const sent: ((outcome: "created" | ServiceRefused) => Promise<void>)[] = [];
+function startImport(unsent: readonly number[] = []) {
+  const sent: ((result: Result) => Promise<void>)[] = [];
   async function* rows(): AsyncGenerator<InputRow> {
-    for (let line = 1; line <= 20; line++) yield { line, json: new Uint8Array() } as InputRow;
+    for (let line = 1; line <= 20; line++)
+      yield { line, json: new Uint8Array(), error: unsent.includes(line) ? "unsent" : undefined } as InputRow;
   }
   const create = (row: InputRow) => {
     const { promise, resolve } = Promise.withResolvers<RowOutcome>();
-    sent.push((outcome) => {
-      resolve(outcome === "created" ? { row, kind: outcome } : { row, kind: "failed", error: outcome });
+    sent.push((result) => {
+      if (result instanceof Error) resolve({ row, kind: "failed", error: result });
+      else if (result === "created") resolve({ row, kind: result });
+      else resolve({ row, kind: result, error: 40020, message: "sent" });
       return setImmediate();
     });
     return promise;
@@ -53,24 +58,67 @@ test("a refused token costs one request", async () => {
   expect([sent.length, tally.rows]).toEqual([1, 0]);
 });
 
-test("a token that is refused later starts no further request, and the rows in flight finish", async () => {
+test("a failure starts no further request, and the rows in flight finish", async () => {
   const { sent, ended, tally } = startImport();
   await setImmediate();
   await sent[0]?.("created");
-  await sent[4]?.(refusedToken);
+  await sent[4]?.(new ServiceUnreachable("http://x could not be reached in 1 attempt: gone.", 1));
   for (const index of [1, 2, 3]) await sent[index]?.("created");
-  expect(await ended).toStartWith("The service rejected the token (40102).");
+  expect(await ended).toBe(
+    "The import stopped. http://x could not be reached in 1 attempt: gone. Run this again; it resumes.",
+  );
   expect([sent.length, tally.created]).toEqual([5, 4]);
+});
+
+test("refused rows are reported in the order of the file, whatever the order of the responses", async () => {
+  const { sent, ended, tally } = startImport([3, 5]);
+  await setImmediate();
+  await sent[0]?.("created");
+  // Lines 2 and 4 are in flight, with 3 and 5 between and after them; the later response comes first.
+  await sent[2]?.("refused");
+  await sent[1]?.("refused");
+  for (let index = 3; index < 18; index++) await sent[index]?.("created");
+  expect(await ended).toBeUndefined();
+  expect(tally.listed.map(({ line, message }) => `${line} ${message}`)).toEqual([
+    "2 sent",
+    "3 unsent",
+    "4 sent",
+    "5 unsent",
+  ]);
+  expect([tally.created, tally.refused]).toEqual([16, 4]);
 });
 
 test("a request to stop is reported as such, even if the input that it ended is in no format", async () => {
   const next = () => Promise.reject(new FormatError("The file is empty; a CSV file needs a header."));
   const truncated = { [Symbol.asyncIterator]: () => ({ next }) };
   const stop = { ...noStop, requested: "SIGINT" };
-  const ended = importRows(truncated, never, { inFlightMax: 4, tally: new Tally(false, undefined), stop });
-  expect(await ended).toStartWith("Interrupted after line 0.");
+  const tally = new Tally(false, undefined);
+  const never = () => Promise.reject(new Error("no row is sent"));
+  const ended = await importRows(truncated, never, { inFlightMax: 4, tally, stop });
+  expect(ended).toBe("Interrupted after line 0. Run this again; it resumes.");
 });
 
-async function never(): Promise<RowOutcome> {
-  throw new Error("no row is sent");
-}
+test("--wait lasts at least that long, even if every delay is as short as it can be", () => {
+  const lastsMs = (attempts: number) =>
+    Array.from({ length: attempts - 1 }, (_, index) => Math.min(250 * 2 ** index, 4000) / 2).reduce(
+      (sum, delay) => sum + delay,
+      0,
+    );
+  for (const waitMs of [0, 1, 1000, 60_000, 3_600_000]) {
+    const attempts = attemptsToLast(waitMs);
+    expect(lastsMs(attempts)).toBeGreaterThanOrEqual(waitMs);
+    expect(attempts === 1 || lastsMs(attempts - 1) < waitMs).toBe(true);
+  }
+});
+
+test("the progress line has the share of the file, if its size is known, and refused rows, if there are any", () => {
+  const tally = { rows: 1_234_567, refused: 0, seconds: 61.5, rowsPerSecond: 20_239 } as Tally;
+  const half = progressLine({ sizeBytes: 1000, readBytes: 500 }, tally);
+  expect(half).toBe("50%  1,234,567 rows  20,239/s  61 s");
+  const pipe = progressLine({ sizeBytes: undefined, readBytes: 5 }, {
+    ...tally,
+    rows: 10,
+    refused: 3,
+  } as Tally);
+  expect(pipe).toBe("10 rows  3 refused  20,239/s  61 s");
+});
