@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ChunkedBody } from "./body.ts";
 import { WireFault } from "./fields.ts";
-import { type Head, parseHead } from "./head.ts";
+import { type Head, HeadReader, parseHead } from "./head.ts";
 
 const parse = (...lines: string[]) => {
   const text = lines.join("\r\n");
@@ -37,8 +37,19 @@ describe("a request's head", () => {
     expect(good("GET / HTTP/1.0").keepAlive).toBe(false);
   });
 
+  test.each(["", "a%20b.example", "h:", "127.0.0.1:80", "[::1]", "[::ffff:1.2.3.4]:3000"])(
+    "may have the host %j",
+    (host) => void good("GET / HTTP/1.1", `Host: ${host}`),
+  );
+
+  test.each(["a b@c", "x:80:80", "[", "x:abc", "%zz", "[::1", "::1", "[:::]", "a/b"])(
+    "may not have the host %j",
+    (host) => expect(parse("GET / HTTP/1.1", `Host: ${host}`)).toBeInstanceOf(WireFault),
+  );
+
   const refused: [string, ...string[]][] = [
     ["no version", "GET /"],
+    ["a target whose host is none", "GET http://x:abc/ HTTP/1.1", "Host: h"],
     ["HTTP/2", "GET / HTTP/2.0", "Host: h"],
     ["two spaces", "GET  / HTTP/1.1", "Host: h"],
     ["a control character in the target", "GET /\u0001 HTTP/1.1", "Host: h"],
@@ -70,11 +81,9 @@ describe("a request's head", () => {
     ["chunks in HTTP/1.0", "POST / HTTP/1.0", "Transfer-Encoding: chunked"],
     ["a hundred and one headers", "GET / HTTP/1.1", "Host: h", ...Array(100).fill("A: b")],
   ];
-  for (const [what, ...lines] of refused) {
-    test(`is refused for ${what}`, () => {
-      expect(parse(...lines)).toBeInstanceOf(WireFault);
-    });
-  }
+  test.each(refused)("is refused for %s", (_, ...lines) => {
+    expect(parse(...lines)).toBeInstanceOf(WireFault);
+  });
 });
 
 describe("a chunked body", () => {
@@ -99,6 +108,10 @@ describe("a chunked body", () => {
   });
 
   const refused = [
+    ...["5 ", "5;", "5;[", " 5", "5 ;x", "5; x", "5;x=", '5;x="', "000000005"].map((size) => `${size}\r\n`),
+    "0\r\nContent-Length: 5\r\n",
+    "0\r\nX: y\n\nGET /x HTTP/1.1\nHost: h\r\n",
+    `1;${"x".repeat(1000)}\r\na\r\n`.repeat(50),
     "x\r\n",
     "\r\n",
     "-1\r\n",
@@ -110,14 +123,75 @@ describe("a chunked body", () => {
     "4;\u0001\r\n",
     "1".repeat(2000),
   ];
-  for (const text of refused) {
-    test(`is refused for ${JSON.stringify(text.slice(0, 20))}`, () => {
-      expect(new ChunkedBody(1000).push(Buffer.from(text))).toBeInstanceOf(WireFault);
-    });
-  }
+  test.each(refused)("is refused for %j", (text) => {
+    expect(new ChunkedBody(1000).push(Buffer.from(text))).toBeInstanceOf(WireFault);
+  });
 
   test("may not have endless trailers", () => {
     const trailers = Array(2000).fill("Trailer: x").join("\r\n");
     expect(new ChunkedBody(1000).push(Buffer.from(`0\r\n${trailers}\r\n`))).toBeInstanceOf(WireFault);
+  });
+});
+
+const line = "POST /plants HTTP/1.1\r\nHost: h";
+const bytesOf = (text: string) => Buffer.from(`${text}\r\n\r\n`, "latin1");
+const read = (reader: HeadReader, text: string) => reader.read(bytesOf(text), 0, text.length) as Head;
+
+describe("the heads of one connection", () => {
+  test("are not parsed again if only the length differs", () => {
+    const reader = new HeadReader();
+    const first = read(reader, `${line}\r\nContent-Length: 9\r\nX-A: b`);
+    const second = read(reader, `${line}\r\nContent-Length: 10\r\nX-A: b`);
+    expect(second.line).toBe(first.line);
+    expect([first.contentLength, second.contentLength]).toEqual([9, 10]);
+  });
+
+  test("are parsed again if anything else differs", () => {
+    const reader = new HeadReader();
+    read(reader, `${line}\r\nAuthorization: Bearer a\r\nContent-Length: 9`);
+    const second = read(reader, `${line}\r\nAuthorization: Bearer b\r\nContent-Length: 9`);
+    expect(second.header("authorization")).toBe("Bearer b");
+  });
+
+  test("are remembered again once they no longer differ, after many that did", () => {
+    const reader = new HeadReader();
+    const head = (id: number, length: number) =>
+      `${line}\r\nX-Request-Id: ${id}\r\nContent-Length: ${length}`;
+    for (let id = 1000; id < 1050; id++)
+      expect(read(reader, head(id, id)).header("x-request-id")).toBe(String(id));
+    const heads = Array.from({ length: 70 }, () => read(reader, head(1, 9)));
+    expect(heads[69]).toBe(heads[68] as Head);
+    expect(read(reader, head(1, 10)).contentLength).toBe(10);
+  });
+
+  test("have each their own length, also where an earlier one comes again", () => {
+    const reader = new HeadReader();
+    const lengths = [9, 10, 9, 9, 11, 10, 9];
+    const heads = lengths.map((length) => read(reader, `${line}\r\nContent-Length: ${length}`));
+    expect(heads.map(({ contentLength }) => contentLength)).toEqual(lengths);
+  });
+
+  test("are never taken for another one, also where one of many that differed comes again", () => {
+    for (let again = 0; again < 10; again++)
+      for (const length of [9, 10]) {
+        const reader = new HeadReader();
+        const head = (id: number, length: number) =>
+          read(reader, `${line}\r\nX-Request-Id: ${id}\r\nContent-Length: ${length}`);
+        for (let id = 0; id < 10; id++) head(id, 9);
+        expect(head(again, length).header("x-request-id")).toBe(String(again));
+      }
+  });
+
+  test("are refused where a request line only starts like the one before", () => {
+    const reader = new HeadReader();
+    read(reader, line);
+    const text = line.replace("\r\n", "xx");
+    expect(reader.read(bytesOf(text), 0, text.length)).toBeInstanceOf(WireFault);
+  });
+
+  test.each(["", "\n", "\n9"])("are refused where they are %j, also after many that differed", (text) => {
+    const reader = new HeadReader();
+    for (let id = 0; id < 10; id++) read(reader, `${line}\r\nX-Request-Id: ${id}\r\nContent-Length: 9`);
+    expect(reader.read(bytesOf(text), 0, text.length)).toBeInstanceOf(WireFault);
   });
 });

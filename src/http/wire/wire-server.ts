@@ -39,7 +39,7 @@ const descriptorsReserved = 200;
 const descriptorsUsual = 1024;
 // More idle clients than anyone has; each costs a few kilobytes.
 const connectionsMax = 10_000;
-// A console and its event stream need a handful; 100 may watch, and exports and scrapes come on top.
+// A console needs a handful; exports and scrapes come on top.
 const operatorConnectionsMax = 500;
 
 const sweepEveryMs = 100;
@@ -83,7 +83,7 @@ export class WireServer implements CoarseClock {
     this.nowMs = this.#now();
     this.#handler = handler;
     this.#listener = this.#listen();
-    this.#sweeper = setInterval(() => this.#sweep(), sweepEveryMs);
+    this.#sweeper = setInterval(() => this.sweep(), sweepEveryMs);
   }
 
   get port(): number {
@@ -96,9 +96,9 @@ export class WireServer implements CoarseClock {
    */
   async drain(timeoutMs: number): Promise<boolean> {
     this.#listener.stop(false);
-    const startMs = performance.now();
+    const startMs = this.#now();
     for (const connection of this.#connections) connection.drain();
-    for (let passedMs = 0; passedMs < timeoutMs; passedMs = performance.now() - startMs) {
+    for (let passedMs = 0; passedMs < timeoutMs; passedMs = this.#now() - startMs) {
       const waiting = passedMs < idleGraceMs && this.#some(({ state }) => state.waiting);
       if (!waiting && !this.#some(({ state }) => state.busy)) break;
       await Bun.sleep(drainLookEveryMs);
@@ -107,6 +107,13 @@ export class WireServer implements CoarseClock {
     clearInterval(this.#sweeper);
     for (const connection of this.#connections) connection.close();
     return finished;
+  }
+
+  /** Ends what has outlived its deadline. */
+  sweep(): void {
+    this.nowMs = this.#now();
+    if (this.#connections.size < this.#options.connectionsMax) this.#idle = [];
+    for (const connection of this.#connections) connection.sweep();
   }
 
   #listen(): TCPSocketListener<Connection> {
@@ -172,12 +179,6 @@ export class WireServer implements CoarseClock {
   #some(is: (connection: Connection) => boolean): boolean {
     for (const connection of this.#connections) if (is(connection)) return true;
     return false;
-  }
-
-  #sweep(): void {
-    this.nowMs = this.#now();
-    if (this.#connections.size < this.#options.connectionsMax) this.#idle = [];
-    for (const connection of this.#connections) connection.sweep();
   }
 }
 

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { accessToken, eventually, operatorToken, post, temporaryFolder } from "./harness.ts";
+import { accessToken, eventually, operatorToken, post, temporaryFolder } from "../harness.ts";
 
-const main = join(import.meta.dir, "../src/main.ts");
+const main = join(import.meta.dir, "../../src/main.ts");
 const descriptors = 1024;
 const clients = 1100;
 

@@ -1,0 +1,319 @@
+import { describe, expect, spyOn, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { eventually } from "../../../test/harness.ts";
+import { emptyResponse, TestWire, type WireClient } from "../../../test/wire.ts";
+import { Connection } from "./connection.ts";
+import type { Head } from "./head.ts";
+
+const certificates = `${import.meta.dir}/../../../test/certificates`;
+const tls = {
+  cert: readFileSync(`${certificates}/localhost.pem`, "utf8"),
+  key: readFileSync(`${certificates}/localhost.key`, "utf8"),
+  clientCa: undefined,
+};
+const get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+const long = `HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 24}\r\n\r\n${"x".repeat(2 ** 24)}`;
+
+function respond(connection: Connection, { path }: Head): void {
+  const text = path === "/long" ? long : emptyResponse;
+  connection.send(text, text.length);
+}
+
+describe.each([
+  ["TCP", {}],
+  ["TLS", { tls }],
+])("over %s,", (_, options) => {
+  const answered = (client: WireClient) => eventually(() => client.received === emptyResponse);
+
+  test("a connection without a request is closed after 75 seconds", async () => {
+    await using wire = new TestWire(respond, options);
+    const client = await wire.connect();
+    client.send(get);
+    await answered(client);
+    wire.pass(74);
+    client.send(get);
+    await eventually(() => client.received === emptyResponse.repeat(2));
+    wire.pass(75);
+    // Over TLS it ends at the next sweep, since this client does not end its half.
+    wire.pass(0);
+    await eventually(() => !client.isOpen);
+  });
+
+  test("a connection whose head is not complete after 10 seconds is closed", async () => {
+    using received = spyOn(Connection.prototype, "receive");
+    await using wire = new TestWire(respond, options);
+    const client = await wire.connect();
+    client.send("GET / HTTP/1.1\r\nHost: h\r\n");
+    await eventually(() => received.mock.calls.length === 1);
+    wire.pass(9);
+    client.send("X: y\r\n");
+    await eventually(() => received.mock.calls.length === 2);
+    wire.pass(0.9);
+    expect(client.isOpen).toBe(true);
+    wire.pass(0.1);
+    await eventually(() => !client.isOpen);
+    expect(client.received).toBe("");
+  });
+
+  test("an empty line in two segments is not a request, and does not change the deadline", async () => {
+    using received = spyOn(Connection.prototype, "receive");
+    await using wire = new TestWire(respond, options);
+    const client = await wire.connect();
+    for (const [index, piece] of ["\r", "\n"].entries()) {
+      client.send(piece);
+      await eventually(() => received.mock.calls.length === index + 1);
+      wire.pass(30);
+    }
+    client.send(get);
+    await answered(client);
+  });
+
+  test("a client that does not read its response in 30 seconds is disconnected, one that reads late gets all of it", async () => {
+    await using wire = new TestWire(respond, options);
+    for (const [seconds, isComplete] of [
+      [29, true],
+      [30, false],
+    ] as const) {
+      const client = await wire.connect();
+      client.socket.pause();
+      using sent = spyOn(Connection.prototype, "send");
+      client.send("GET /long HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+      await eventually(() => sent.mock.calls.length === 1);
+      wire.pass(seconds);
+      client.socket.resume();
+      await eventually(() => !client.isOpen);
+      expect(client.received.length === long.length).toBe(isComplete);
+    }
+  });
+});
+
+describe("pipelined requests", () => {
+  test("by the thousand are handled without recursion, also after their client has closed its half", async () => {
+    await using wire = new TestWire(respond);
+    const client = await wire.connect();
+    const requests = get.repeat(20_000);
+    // What the kernel does not accept at once is sent when it does.
+    for (let at = 0; at < requests.length; await new Promise((turn) => setImmediate(turn)))
+      at += Math.max(0, client.socket.write(requests.slice(at)));
+    client.socket.shutdown();
+    await eventually(() => !client.isOpen);
+    expect(client.received.length).toBe(20_000 * emptyResponse.length);
+  });
+
+  test("do not delay other connections", async () => {
+    const order: string[] = [];
+    await using wire = new TestWire((connection, head) => {
+      order.push(head.path);
+      respond(connection, head);
+    });
+    const [flood, other] = [await wire.connect(), await wire.connect()];
+    flood.send("GET /flood HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000));
+    // On the server's own thread: it reads neither before both are written.
+    other.send("GET /other HTTP/1.1\r\nHost: h\r\n\r\n");
+    await eventually(() => order.length === 1001);
+    // A turn of the event loop handles 64 of one connection.
+    expect(order.indexOf("/other")).toBeLessThan(200);
+  });
+});
+
+test("a TLS handshake that does not start is aborted after 10 seconds", async () => {
+  await using wire = new TestWire(respond, { tls });
+  const client = await wire.connect(false);
+  wire.pass(9.9);
+  expect(client.isOpen).toBe(true);
+  wire.pass(0.1);
+  await eventually(() => !client.isOpen);
+});
+
+describe("a body", () => {
+  const sized = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc";
+  const chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+
+  /** A server that has got this request, and reads its body when told to. */
+  async function started(request: string) {
+    const handling = Promise.withResolvers<Connection>();
+    const wire = new TestWire(handling.resolve);
+    const client = await wire.connect();
+    client.send(request);
+    const connection = await handling.promise;
+    const outcomes: string[] = [];
+    const read = () =>
+      connection.readBody({
+        bodyReceived: (body) => outcomes.push(body.toString()),
+        bodyNotReceived(fault) {
+          outcomes.push(fault?.kind ?? "gone");
+          if (fault !== undefined) connection.send(emptyResponse, emptyResponse.length);
+        },
+      });
+    return { wire, client, connection, outcomes, read };
+  }
+  type Started = Awaited<ReturnType<typeof started>>;
+
+  test.each<[string, string, (ends: Started) => unknown, string]>([
+    ["whose client closes the connection", sized, ({ client }) => client.socket.end(), "gone"],
+    ["whose client closes its half", sized, ({ client }) => client.socket.shutdown(), "gone"],
+    ["whose client resets the connection", chunked, ({ client }) => client.socket.terminate(), "gone"],
+    ["whose connection the service closes", chunked, ({ connection }) => connection.close(), "gone"],
+    ["in progress when the drain times out", sized, ({ wire }) => wire.server.drain(0), "gone"],
+    ["that stalls", sized, ({ wire }) => wire.pass(5), "body-too-slow"],
+    ["that grows too large", chunked, ({ client }) => client.send("ffff\r\n"), "body-too-large"],
+    ["with an invalid chunk", chunked, ({ client }) => client.send("x\r\n"), "not-http"],
+  ])("%s fails once, and never arrives", async (_, request, interrupt, outcome) => {
+    const { wire, outcomes, read, ...ends } = await started(request);
+    await using _wire = wire;
+    read();
+    interrupt({ wire, outcomes, read, ...ends });
+    await eventually(() => outcomes.length > 0);
+    await wire.server.drain(0);
+    expect(outcomes).toEqual([outcome]);
+  });
+
+  test("that trickles has one deadline for all of it", async () => {
+    using received = spyOn(Connection.prototype, "receive");
+    const { wire, client, outcomes, read } = await started(sized);
+    await using _wire = wire;
+    read();
+    wire.pass(4.9);
+    client.send("d");
+    await eventually(() => received.mock.calls.length === 2);
+    wire.pass(0.1);
+    expect(outcomes).toEqual(["body-too-slow"]);
+  });
+
+  test("that is over the limit by its length fails at once", async () => {
+    const { wire, outcomes, read } = await started(sized.replace("10", "1001"));
+    await using _wire = wire;
+    read();
+    expect(outcomes).toEqual(["body-too-large"]);
+  });
+
+  test("that is asked for after its client has gone away fails", async () => {
+    const { wire, connection, outcomes, read } = await started(sized);
+    await using _wire = wire;
+    connection.close();
+    await eventually(() => wire.open === 0);
+    read();
+    expect(outcomes).toEqual(["gone"]);
+  });
+
+  test("that arrives does not fail when its client goes away later", async () => {
+    const { wire, client, outcomes, read } = await started(sized);
+    await using _wire = wire;
+    read();
+    client.send("defghij");
+    await eventually(() => outcomes.length > 0);
+    await wire.server.drain(0);
+    expect(outcomes).toEqual(["abcdefghij"]);
+  });
+});
+
+describe("a drain", () => {
+  test("waits a second for a request that may be on its way, and no longer", async () => {
+    await using wire = new TestWire(respond);
+    const [idle, half] = [await wire.connect(), await wire.connect()];
+    half.send("GET /li");
+    let drained: boolean | undefined;
+    const draining = wire.server.drain(10_000).then((finished) => {
+      drained = finished;
+    });
+    wire.clockMs = 999;
+    idle.send(get);
+    await eventually(() => !idle.isOpen);
+    expect([idle.received, drained]).toEqual([emptyResponse, undefined]);
+    wire.clockMs = 1000;
+    await draining;
+    expect(drained).toBe(true);
+    await eventually(() => !half.isOpen);
+  });
+
+  test("closes what is left after its timeout, which also bounds the second for idle connections", async () => {
+    const handled: Connection[] = [];
+    await using wire = new TestWire((connection) => handled.push(connection));
+    const client = await wire.connect();
+    const idle = wire.server.drain(100);
+    wire.clockMs = 100;
+    expect(await idle).toBe(true);
+
+    await using busy = new TestWire((connection) => handled.push(connection));
+    (await busy.connect()).send(get);
+    await eventually(() => handled.length === 1);
+    const draining = busy.server.drain(10_000);
+    busy.clockMs = 10_000;
+    expect(await draining).toBe(false);
+    await eventually(() => !client.isOpen && busy.open === 0);
+  });
+
+  test("answers all pipelined requests; the last response says close", async () => {
+    const closing: boolean[] = [];
+    await using wire = new TestWire((connection, head) => {
+      closing.push(connection.closing);
+      respond(connection, head);
+    });
+    const client = await wire.connect();
+    const draining = wire.server.drain(10_000);
+    client.send(get.repeat(20));
+    expect(await draining).toBe(true);
+    await eventually(() => client.received === emptyResponse.repeat(20));
+    expect(closing).toEqual([...Array(19).fill(false), true]);
+  });
+
+  test("does not handle a request that arrives during a stream that said close", async () => {
+    const handled: Connection[] = [];
+    await using wire = new TestWire((connection) => handled.push(connection));
+    using received = spyOn(Connection.prototype, "receive");
+    const client = await wire.connect();
+    client.send(get);
+    await eventually(() => handled.length > 0);
+    const draining = wire.server.drain(600_000);
+    const [connection] = handled;
+    expect(connection?.closing).toBe(true);
+    connection?.stream("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", { drained() {}, closed() {} });
+    client.send(get);
+    await eventually(() => received.mock.calls.length === 2);
+    connection?.finish();
+    await eventually(() => !client.isOpen || handled.length > 1);
+    expect(handled).toHaveLength(1);
+    expect(await draining).toBe(true);
+  });
+});
+
+describe("a connection that its client resets is released at once", () => {
+  // Client and server share a thread here: the reset arrives after the request was read and before its response is written.
+  test("between request and response", async () => {
+    let client: WireClient | undefined;
+    let handled = 0;
+    let closedForAnother = 0;
+    await using wire = new TestWire(
+      (connection, head) => {
+        handled++;
+        client?.socket.terminate();
+        respond(connection, head);
+      },
+      { connectionsMax: 4, onLimitReached: () => closedForAnother++ },
+    );
+    for (let count = 1; count <= 12; count++) {
+      client = await wire.connect();
+      client.send(get.repeat(5));
+      await eventually(() => handled >= count || closedForAnother > 0);
+    }
+    // The rest of the pipelined requests has nobody to be answered to.
+    expect([handled, closedForAnother]).toEqual([12, 0]);
+    // A dead connection would count as busy.
+    expect(await wire.server.drain(1)).toBe(true);
+  });
+
+  test("while it reads a long response", async () => {
+    let client: WireClient | undefined;
+    const { drained } = Connection.prototype;
+    using spy = spyOn(Connection.prototype, "drained").mockImplementation(function (this: Connection) {
+      client?.socket.terminate();
+      drained.call(this);
+    });
+    await using wire = new TestWire(respond);
+    client = await wire.connect();
+    client.socket.pause();
+    client.send("GET /long HTTP/1.1\r\nHost: h\r\n\r\n");
+    client.socket.resume();
+    await eventually(() => spy.mock.calls.length > 0 && wire.open === 0);
+  });
+});
