@@ -4,11 +4,12 @@ import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, 
 import type { JWKS, Provider } from "oidc-provider";
 import { scopes as known } from "../src/access/scopes.ts";
 
-type PrivateKey = Awaited<ReturnType<typeof generateKeyPair>>["privateKey"];
+type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
+type PrivateKey = KeyPair["privateKey"];
 
 export interface TestProvider extends AsyncDisposable {
   readonly issuer: string;
-  readonly privateKey: PrivateKey;
+  readonly keyPair: KeyPair;
   /** The flags of a service that accepts its tokens. */
   readonly flags: Record<string, string>;
   /** An access token by the client credentials grant. */
@@ -38,7 +39,8 @@ const scopes = known.join(" ");
 
 /** The package oidc-provider, a certified implementation, on a free port of loopback. */
 export async function startProvider(accessTokenSeconds = 600): Promise<TestProvider> {
-  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
+  const keyPair = await generateKeyPair("RS256", { extractable: true });
+  const { privateKey } = keyPair;
   const jwks = { keys: [{ ...(await exportJWK(privateKey)), kid: keyId, alg: "RS256", use: "sig" }] };
   let handle: RequestListener = () => {};
   const server = createServer((request, response) => handle(request, response));
@@ -50,7 +52,7 @@ export async function startProvider(accessTokenSeconds = 600): Promise<TestProvi
   registerConsole("http://127.0.0.1/");
   return {
     issuer,
-    privateKey,
+    keyPair,
     flags: { "oidc-issuer": issuer, "oidc-audience": audience },
     registerConsole,
     async token(scope) {

@@ -37,7 +37,7 @@ let running: TestService;
 beforeAll(async () => {
   mkdirSync(backupFolder);
   running = await startTestService({ "backup-folder": backupFolder });
-  for (let id = 0; id < 50; id++) await post(running.url, `{"id":${id},"name":"Fern"}`);
+  for (let id = 0; id < 3; id++) await post(running.url, `{"id":${id},"name":"Fern"}`);
 });
 afterAll(async () => {
   await running[Symbol.asyncDispose]();
@@ -65,6 +65,7 @@ async function audited(): Promise<string[][]> {
 
 describe("backups through the operator listener", () => {
   test("are made, listed, downloaded once, and restored by the command line", async () => {
+    const startedMs = Date.now();
     expect(await call("")).toMatchObject({ folder: backupFolder, backups: [] });
     expect((await call("", "POST")).status).toBe(202);
     const { backups, last } = await finished();
@@ -73,7 +74,7 @@ describe("backups through the operator listener", () => {
     expect(backups).toHaveLength(1);
     expect(last).toMatchObject({ kind: "create", name });
     expect(last?.problem).toBeUndefined();
-    expect(Math.abs(Date.parse(backup?.at ?? "") - Date.now())).toBeLessThan(60_000);
+    expect(Date.parse(backup?.at ?? "")).toBeGreaterThanOrEqual(startedMs);
 
     const { url } = await call(`/${name}/link`, "POST");
     const first = await fetch(running.operatorUrl + url);
@@ -84,7 +85,7 @@ describe("backups through the operator listener", () => {
     const copy = join(folder.path, "copy.db");
     writeFileSync(copy, bytes);
     const restored = join(folder.path, "restored.db");
-    expect((await plantStore(["restore", copy, "--database", restored])).err).toContain("50 plants");
+    expect((await plantStore(["restore", copy, "--database", restored])).err).toContain("3 plants");
 
     expect(await audited()).toEqual([
       ["backup.downloaded", name],
@@ -169,7 +170,7 @@ test.skipIf(process.platform !== "linux")("a backup that nobody reads is not ope
   };
   // Long enough for the first to be opened as well.
   for await (const piece of backups.read(name) ?? []) expect(piece.length).toBeGreaterThan(0);
-  await eventually(() => opened() === 0, 60_000);
+  await eventually(() => opened() === 0);
 });
 
 test("a backup that fails is logged with the request that asked for it", async () => {

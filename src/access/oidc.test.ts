@@ -3,7 +3,7 @@ import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "
 import { eventually } from "../../test/harness.ts";
 import { Gate } from "./gate.ts";
 import { callerOf, JwtVerifier, type OidcSettings } from "./jwt-verifier.ts";
-import { type Fetch, isTrustedUrl, ProviderKeys } from "./provider-keys.ts";
+import { type Fetch, isTrustedUrl, type JwtCaller, ProviderKeys } from "./provider-keys.ts";
 
 const settings: OidcSettings = {
   issuer: "https://id.example.org",
@@ -20,6 +20,7 @@ async function createKey(kid: string, alg = "ES256") {
   return { privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg } as JWK, kid, alg };
 }
 type Key = Awaited<ReturnType<typeof createKey>>;
+const [one, two, three] = [await createKey("one"), await createKey("two"), await createKey("three")];
 
 function sign({ privateKey, kid, alg }: Key, claims: object = {}): Promise<string> {
   const all = {
@@ -94,28 +95,25 @@ describe("keys of an issuer", () => {
   });
 
   test("a withdrawn key ends the tokens that were admitted before, and streams that they opened", async () => {
-    const [one, two] = [await createKey("one"), await createKey("two")];
     const { state, gate, admit, pass } = await start([one.jwk, two.jwk]);
     const [ended, alive] = [await sign(one), await sign(two)];
-    expect(await admit(ended)).toMatchObject(alice);
-    expect(await admit(alive)).toMatchObject(alice);
-    const [mayEnded, mayAlive] = [
-      gate.watch(`Bearer ${ended}`, "operator"),
-      gate.watch(`Bearer ${alive}`, "operator"),
-    ];
-    expect([mayEnded(), mayAlive()]).toEqual([true, true]);
+    expect([await admit(ended), await admit(alive)]).toMatchObject([alice, alice]);
+    const [mayEnded, mayAlive] = [ended, alive].map((jwt) => gate.watch(`Bearer ${jwt}`, "operator"));
+    expect([mayEnded?.(), mayAlive?.()]).toEqual([true, true]);
     state.keys = [two.jwk];
     await pass(5 * minuteMs);
-    await eventually(() => !mayEnded());
+    await eventually(() => mayEnded?.() === false);
     expect(await admit(ended)).toBe("bad-credentials");
     // All are forgotten; this one is verified again and goes on.
-    expect(mayAlive()).toBe(true);
+    expect(mayAlive?.()).toBe(true);
     await eventually(() => typeof gate.admit(`Bearer ${alive}`, "operator", Date.now()) !== "string");
-    expect(mayAlive()).toBe(true);
+    expect(mayAlive?.()).toBe(true);
+    state.keys = [{ ...three.jwk, kid: "two" }];
+    await pass(5 * minuteMs);
+    expect(await admit(alive)).toBe("bad-credentials");
   });
 
   test("that stay the same, in whatever order, forget no token", async () => {
-    const [one, two] = [await createKey("one"), await createKey("two")];
     const { state, gate, admit, pass } = await start([one.jwk, two.jwk]);
     const jwt = await sign(one);
     await admit(jwt);
@@ -123,60 +121,45 @@ describe("keys of an issuer", () => {
     await pass(5 * minuteMs);
     expect(state.asked).toBe(2);
     expect(gate.admit(`Bearer ${jwt}`, "operator", Date.now())).toMatchObject(alice);
-    state.keys = [two.jwk, one.jwk, (await createKey("three")).jwk];
+    state.keys = [two.jwk, one.jwk, three.jwk];
     await pass(5 * minuteMs);
     expect(gate.admit(`Bearer ${jwt}`, "operator", Date.now())).toBe("unverified");
     expect(await admit(jwt)).toMatchObject(alice);
   });
 
   test("that change while a token is being verified do not refuse it, unless its key is gone", async () => {
-    const [one, two] = [await createKey("one"), await createKey("two")];
     const { state, gate, pass } = await start([one.jwk]);
-    const [first, second] = [await sign(one), await sign(one)];
-    const early = gate.verify(`Bearer ${first}`, "operator", always);
-    state.keys = [one.jwk, two.jwk];
-    await pass(5 * minuteMs);
-    expect(await early).toMatchObject(alice);
-    const late = gate.verify(`Bearer ${second}`, "operator", always);
-    state.keys = [two.jwk];
-    await pass(5 * minuteMs);
-    expect(await late).toBe("bad-credentials");
-  });
-
-  test("a key that changes under the same id ends its tokens too", async () => {
-    const old = await createKey("one");
-    const { state, admit, pass } = await start([old.jwk]);
-    const jwt = await sign(old);
-    expect(await admit(jwt)).toMatchObject(alice);
-    state.keys = [(await createKey("one")).jwk];
-    await pass(5 * minuteMs);
-    expect(await admit(jwt)).toBe("bad-credentials");
+    for (const [keys, expected] of [
+      [[one.jwk, two.jwk], expect.objectContaining(alice)],
+      [[two.jwk], "bad-credentials"],
+    ] as const) {
+      const verifying = gate.verify(`Bearer ${await sign(one)}`, "operator", always);
+      state.keys = keys;
+      await pass(5 * minuteMs);
+      expect(await verifying).toEqual(expected);
+    }
   });
 
   test("a new key is found when a token names it, but that makes it ask once in 30 seconds only", async () => {
-    const [one, two] = [await createKey("one"), await createKey("two")];
     const { state, admit, pass } = await start([one.jwk]);
     state.keys = [one.jwk, two.jwk];
     expect(await admit(await sign(two))).toMatchObject(alice);
-    const strangers = await Promise.all(Array.from({ length: 20 }, (_, index) => createKey(`no-${index}`)));
-    for (const stranger of strangers) expect(await admit(await sign(stranger))).toBe("bad-credentials");
+    for (const kid of ["no-1", "no-2", "no-3"])
+      expect(await admit(await sign({ ...one, kid }))).toBe("bad-credentials");
     expect(state.asked).toBe(2);
     await pass(30_000);
-    const three = await createKey("three");
     state.keys = [one.jwk, three.jwk];
     expect(await admit(await sign(three))).toMatchObject(alice);
     expect(state.asked).toBe(3);
   });
 
   test("an unreachable issuer locks out nobody whose key is known, until the keys are an hour old", async () => {
-    const key = await createKey("one");
-    const { state, admit, pass, log } = await start([key.jwk]);
-    const before = await sign(key);
+    const { state, admit, pass, log } = await start([one.jwk]);
+    const before = await sign(one);
     expect(await admit(before)).toMatchObject(alice);
     state.up = false;
     for (let minute = 0; minute < 59; minute++) await pass(minuteMs);
-    expect(await admit(before)).toMatchObject(alice);
-    expect(await admit(await sign(key))).toMatchObject(alice);
+    expect([await admit(before), await admit(await sign(one))]).toMatchObject([alice, alice]);
     await pass(minuteMs);
     expect(await admit(before)).toBe("issuer-unavailable");
     state.up = true;
@@ -185,21 +168,33 @@ describe("keys of an issuer", () => {
     expect(log).toEqual([expect.stringContaining("the response is 500"), "available"]);
   });
 
-  const bad: [string, () => Response, string][] = [
-    ["too many bytes", () => new Response("x".repeat(600_000)), "over the limit"],
-    ["no JSON", () => new Response("<html>"), "not JSON"],
-    ["no list", () => Response.json({ keys: {} }), "not a list"],
-    ["a list of something else", () => Response.json({ keys: ["a key"] }), "malformed"],
-    ["null", () => Response.json(null), "not a list"],
+  const otherwise: [string, () => Response, object, string][] = [
+    ["too many bytes", () => new Response("x".repeat(600_000)), {}, "over the limit"],
+    ["no JSON", () => new Response("<html>"), {}, "not JSON"],
+    ["no list", () => Response.json({ keys: {} }), {}, "not a list"],
+    ["a list of something else", () => Response.json({ keys: ["a key"] }), {}, "malformed"],
+    ["null", () => Response.json(null), {}, "not a list"],
+    [
+      "an issuer of another name",
+      Response.error,
+      { issuer: `${settings.issuer}/` },
+      "names an issuer other than",
+    ],
+    [
+      "a URL without https",
+      Response.error,
+      { jwks_uri: "http://id.example.org/jwks" },
+      "is not an https URL",
+    ],
   ];
-  for (const [what, respond, reason] of bad) {
+  for (const [what, respond, metadata, reason] of otherwise) {
     test(`are not read from ${what}`, async () => {
-      const { state, admit, pass, log } = await start();
+      const { state, admit, pass, log } = await start([one.jwk]);
       state.respond = respond;
+      state.metadata = { ...state.metadata, ...metadata };
       await pass(5 * minuteMs);
       expect(log).toEqual([expect.stringContaining(reason)]);
-      state.respond = undefined;
-      expect(await admit(await sign(await createKey("one")))).toBe("bad-credentials");
+      expect(await admit(await sign(one))).toMatchObject(alice);
     });
   }
 
@@ -210,81 +205,73 @@ describe("keys of an issuer", () => {
       fetch: ({ url }) =>
         url.endsWith("/moved")
           ? Response.redirect("/never")
-          : new Response(new ReadableStream({ pull: () => Bun.sleep(60_000) })),
+          : new Response(new ReadableStream({ pull: () => new Promise(() => {}) })),
     });
-    const { inits, keys, log } = await start();
     const reasonOf = async (path: string) => {
-      const events = { providerUnavailable: (reason: string) => log.push(reason), providerAvailable() {} };
+      const { promise, resolve: providerUnavailable } = Promise.withResolvers<string>();
+      const events = { providerUnavailable, providerAvailable() {}, keysChanged() {} };
       const provide: Fetch = (_url, init) => fetch(new URL(path, stuck.url), init);
-      using tried = new ProviderKeys(settings.issuer, { ...events, keysChanged() {} }, provide);
+      using tried = new ProviderKeys(settings.issuer, events, provide);
       await tried.fetchUnknown();
-      return log.pop();
+      return promise;
     };
     expect(await reasonOf("/moved")).toMatch(/redirect/i);
     const timeout = AbortSignal.timeout.bind(AbortSignal);
     using _ = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms / 100));
     expect(await reasonOf("/never")).toMatch(/timed out/);
-    expect(inits.map(({ redirect }) => redirect)).toEqual(["error", "error"]);
-    expect(keys.current).toBeDefined();
   });
 
-  test("are not read from an issuer that calls itself by another name, or that names a URL without https", async () => {
-    const { state, pass, log } = await start();
-    state.metadata = { issuer: `${settings.issuer}/`, jwks_uri: `${settings.issuer}/jwks` };
-    await pass(5 * minuteMs);
-    expect(log).toEqual([expect.stringContaining("names an issuer other than")]);
-    state.metadata = { issuer: settings.issuer, jwks_uri: "http://id.example.org/jwks" };
-    await pass(10_000);
-    expect(state.asked).toBe(1);
-  });
-
+  const trusted: [url: string, issuer: string, isTrusted: boolean][] = [
+    ["https://keys.example.org/jwks", "https://id.example.org", true],
+    ["http://keys.example.org/jwks", "https://id.example.org", false],
+    ["http://127.0.0.1/jwks", "https://id.example.org", false],
+    ["http://127.0.0.1:8080/jwks", "http://localhost:8080", true],
+    ["http://127.0.0.1.example.org/jwks", "http://localhost:8080", false],
+    ["file:///etc/passwd", "http://localhost:8080", false],
+    ["/jwks", "http://localhost:8080", false],
+  ];
   test("come over https, or from loopback if the issuer is there", () => {
-    const trusted = (url: string, issuer: string) => isTrustedUrl(url, issuer);
-    expect(trusted("https://keys.example.org/jwks", "https://id.example.org")).toBe(true);
-    expect(trusted("http://keys.example.org/jwks", "https://id.example.org")).toBe(false);
-    expect(trusted("http://127.0.0.1/jwks", "https://id.example.org")).toBe(false);
-    expect(trusted("http://127.0.0.1:8080/jwks", "http://localhost:8080")).toBe(true);
-    expect(trusted("http://127.0.0.1.example.org/jwks", "http://localhost:8080")).toBe(false);
-    expect(trusted("file:///etc/passwd", "http://localhost:8080")).toBe(false);
-    expect(trusted("/jwks", "http://localhost:8080")).toBe(false);
+    expect(trusted.map(([url, issuer]) => [url, issuer, isTrustedUrl(url, issuer)])).toEqual(
+      trusted as never,
+    );
   });
 });
 
 describe("a verified token", () => {
-  for (const alg of ["RS256", "PS512", "ES256", "ES384", "ES512", "EdDSA"]) {
-    test(`may be signed with ${alg}`, async () => {
-      const key = await createKey("one", alg);
-      const { admit } = await start([key.jwk]);
-      expect(await admit(await sign(key))).toMatchObject(alice);
-    });
-  }
+  test("may be signed with any of the usual algorithms", async () => {
+    const keys = await Promise.all(
+      ["PS512", "ES256", "ES384", "ES512", "EdDSA"].map((alg) => createKey(alg, alg)),
+    );
+    const { admit } = await start(keys.map(({ jwk }) => jwk));
+    for (const key of keys) expect(await admit(await sign(key))).toMatchObject(alice);
+  });
 
   test("is remembered: the second request waits for nothing", async () => {
-    const key = await createKey("one");
-    const { gate, admit } = await start([key.jwk]);
-    const header = `Bearer ${await sign(key)}`;
-    expect(gate.admit(header, "operator", Date.now())).toBe("unverified");
-    await admit(header.slice("Bearer ".length));
-    expect(gate.admit(header, "operator", Date.now())).toMatchObject(alice);
+    const { gate, admit } = await start([one.jwk]);
+    const jwt = await sign(one);
+    const again = (nowMs = Date.now()) => gate.admit(`Bearer ${jwt}`, "operator", nowMs);
+    expect(again()).toBe("unverified");
+    await admit(jwt);
+    expect(again()).toMatchObject(alice);
     gate.update([]);
-    expect(gate.admit(header, "operator", Date.now())).toMatchObject(alice);
-    expect(gate.admit(header, "operator", soon() * 1000)).toBe("bad-credentials");
+    expect(again()).toMatchObject(alice);
+    expect(again(soon() * 1000)).toBe("bad-credentials");
   });
 
   test("is remembered with 10,000 others; then the one that passed first is verified again", async () => {
-    const key = await createKey("one");
-    const { keys, gate, admit } = await start([key.jwk]);
-    const header = `Bearer ${await sign(key)}`;
-    await admit(header.slice("Bearer ".length));
-    const accepted = keys.current?.accepted;
-    const caller = accepted?.values().next().value;
-    if (accepted === undefined || caller === undefined) throw new Error("nothing is remembered");
+    const { keys, gate, admit } = await start([one.jwk]);
+    const jwt = await sign(one);
+    const caller = (await admit(jwt)) as JwtCaller;
+    const accepted = keys.current?.accepted as Map<string, JwtCaller>;
     for (let other = 1; other < 10_000; other++) accepted.set(String(other), caller);
     gate.update([]);
-    expect(gate.admit(header, "operator", Date.now())).toMatchObject(alice);
-    await admit(await sign(key));
+    expect(gate.admit(`Bearer ${jwt}`, "operator", Date.now())).toMatchObject(alice);
+    await admit(await sign(one));
     gate.update([]);
-    expect([accepted.size, gate.admit(header, "operator", Date.now())]).toEqual([10_000, "unverified"]);
+    expect([accepted.size, gate.admit(`Bearer ${jwt}`, "operator", Date.now())]).toEqual([
+      10_000,
+      "unverified",
+    ]);
   });
 
   const names: [JWTPayload, string | undefined][] = [
@@ -300,11 +287,10 @@ describe("a verified token", () => {
     [{ client_id: 7 }, undefined],
     [{}, undefined],
   ];
-  for (const [claims, name] of names) {
-    test(`with ${JSON.stringify(claims)} is ${name ?? "nobody's"}`, () => {
-      expect(callerOf(claims, settings)?.name).toBe(name as string);
-    });
-  }
+  test("is its client's, or the person's who signed in to the console", () => {
+    for (const [claims, name] of names)
+      expect([claims, callerOf(claims, settings)?.name]).toEqual([claims, name]);
+  });
 
   test("has a bounded, printable and distinct name, whatever its claims", () => {
     const claims = [
@@ -331,11 +317,10 @@ describe("a verified token", () => {
     [{ scope: { operator: true } }, []],
     [{}, []],
   ];
-  for (const [claims, known] of scopes) {
-    test(`with ${JSON.stringify(claims)} may ${known.join(" and ") || "do nothing"}`, () => {
-      expect(callerOf({ sub: "x", ...claims }, settings)?.scopes).toEqual(known as never);
-    });
-  }
+  test("has the scopes that exist", () => {
+    for (const [claims, known] of scopes)
+      expect([claims, callerOf({ sub: "x", ...claims }, settings)?.scopes]).toEqual([claims, known as never]);
+  });
 
   test("has a time that a Date can hold", () => {
     expect(new Date(callerOf({ sub: "x", exp: 1e300 }, settings)?.expiresAtMs ?? 0).getTime()).toBe(8.64e15);
@@ -373,14 +358,14 @@ describe("verifications", () => {
 
   test("run four at a time; the others wait in order, and none is refused for waiting", async () => {
     const { checking, ended, verify } = startLine();
-    const all = Array.from({ length: 50 }, (_, index) => verify(String(index)));
-    for (let checked = 0; checked < 50; checked++) {
+    const all = Array.from({ length: 12 }, (_, index) => verify(String(index)));
+    for (let checked = 0; checked < 12; checked++) {
       await eventually(() => checking.length > checked);
       expect(checking.length - checked).toBeLessThanOrEqual(4);
       checking[checked]?.();
     }
     await Promise.all(all);
-    expect(ended).toEqual(Array.from({ length: 50 }, (_, index) => String(index)));
+    expect(ended).toEqual(Array.from({ length: 12 }, (_, index) => String(index)));
   });
 
   test("wait for no fetch: a token with an unknown key does that outside the line", async () => {
