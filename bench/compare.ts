@@ -1,67 +1,54 @@
-// npm run bench:compare -- CHECKOUT [ROUNDS] [CASE…]
-// Durable creates of this version against another checkout of the project, in interleaved pairs of new processes: the rate, and the
-// CPU time of the server for each create. The cases are own-disk, free (the fsync costs nothing), differing (the same with headers
-// that differ in each request), 0.5ms and 2ms (what an fsync takes; these need a C compiler).
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { measureFreshPair, medianWithInterval } from "./pairs.ts";
-import {
-  type LoadOptions,
-  memoryFolder,
-  oursCommand,
-  type Server,
-  start,
-  temporaryFolder,
-} from "./servers.ts";
+import { CaseServers, caseNames, casesNamed, measurePair, ownDisk } from "./cases.ts";
+import { type Bench, MisusedError } from "./options.ts";
+import { memoryMb } from "./servers.ts";
+import { median, medianWithInterval } from "./statistics.ts";
 
-interface Case {
-  /** Undefined for this machine's own disk. */
-  readonly syncUs?: number;
-  readonly load: Pick<LoadOptions, "connections" | "headers">;
-}
+const idleMs = 3000;
 
-const cases: Readonly<Record<string, Case>> = {
-  "own-disk": { load: { connections: 64, headers: "equal" } },
-  free: { syncUs: 0, load: { connections: 64, headers: "equal" } },
-  differing: { syncUs: 0, load: { connections: 64, headers: "differing" } },
-  "0.5ms": { syncUs: 500, load: { connections: 64, headers: "equal" } },
-  "2ms": { syncUs: 2000, load: { connections: 512, headers: "equal" } },
+/** Two checkouts of this project against each other, in interleaved pairs of new processes. */
+export const compare: Bench = {
+  usage: `CHECKOUT [${[...caseNames, "start"].join("|")}]…`,
+  summary: "this checkout against another: rate and CPU time of creates, time to start, idle memory",
+  rounds: 20,
+  async run({ positional: [checkout, ...names], rounds, quick }) {
+    const chosen = names.length > 0 ? names : [...caseNames, "start"];
+    const cases = casesNamed(chosen.filter((name) => name !== "start"));
+    if (checkout === undefined) throw new MisusedError("Name the folder of the other checkout.");
+    await using servers = new CaseServers();
+    for (const one of cases) {
+      const starts = { ours: () => servers.start(one), other: () => servers.start(one, checkout) };
+      const { rates, costs } = await measurePair(one, starts, { rounds, seconds: quick ? 0.5 : 2 });
+      console.log(
+        `${one.name}: rate ${medianWithInterval(rates)}; CPU for each create ${medianWithInterval(costs)} of the other checkout`,
+      );
+    }
+    if (chosen.includes("start")) await compareStarts(servers, checkout, rounds);
+  },
 };
 
-const [checkout, count = "20", ...named] = process.argv.slice(2);
-const unknown = named.find((name) => cases[name] === undefined);
-if (checkout === undefined || unknown !== undefined) {
-  console.error(`The usage is npm run bench:compare -- CHECKOUT [ROUNDS] [${Object.keys(cases).join("|")}]…`);
-  process.exit(2);
-}
-const folder = temporaryFolder();
-const memory = memoryFolder();
-await using folders = new AsyncDisposableStack();
-for (const used of [memory, folder]) folders.defer(() => rmSync(used, { recursive: true, force: true }));
-const shim = join(folder, "slow-sync.so");
-spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", shim, join(import.meta.dir, "slow-sync.c")], {
-  stdio: "inherit",
-});
-
-for (const name of named.length > 0 ? named : ["own-disk"]) {
-  const one = cases[name] as Case;
-  const starts = { server: () => ours(one, join(import.meta.dir, "..")), other: () => ours(one, checkout) };
-  const { rates, costs } = await measureFreshPair(name, starts, {
-    rounds: Number(count),
-    seconds: 2,
-    load: one.load,
-  });
-  console.log(
-    `${name}: rate ${medianWithInterval(rates)}; CPU for each create ${medianWithInterval(costs)} of the other checkout`,
-  );
-}
-
-function ours({ syncUs }: Case, version: string): Promise<Server> {
-  const data = mkdtempSync(join(syncUs === undefined ? folder : memory, "data-"));
-  const environment = syncUs === undefined ? {} : { LD_PRELOAD: shim, SYNC_US: String(syncUs) };
-  return start("plant-store", {
-    command: (port) => oursCommand(port, join(data, "plants.db"), [], resolve(version)),
-    environment,
-  });
+/** How long the first 200 takes from the start of the process, and the memory of a service that then has nothing to do. */
+async function compareStarts(servers: CaseServers, checkout: string, rounds: number): Promise<void> {
+  const ours = { firstAnswerMs: [] as number[], idleMb: [] as number[] };
+  const other = { firstAnswerMs: [] as number[], idleMb: [] as number[] };
+  for (let round = 1; round <= rounds; round++) {
+    // One at a time, and the first alternates: each has the machine to itself.
+    const order = [
+      [ours, undefined],
+      [other, checkout],
+    ] as const;
+    for (const [measured, from] of round % 2 === 0 ? order : order.toReversed()) {
+      await using server = await servers.start(ownDisk, from);
+      measured.firstAnswerMs.push(server.firstAnswerMs);
+      await Bun.sleep(idleMs);
+      measured.idleMb.push(await memoryMb(server.pid));
+    }
+    console.error(`start, round ${round} of ${rounds}`);
+  }
+  const line = (what: string, pick: (measured: typeof ours) => number[], unit: string): void => {
+    const ratios = pick(ours).map((value, round) => value / (pick(other)[round] ?? 1));
+    const [own, theirs] = [ours, other].map((measured) => median(pick(measured)).toFixed(1));
+    console.log(`${what}: ${own} ${unit} against ${theirs} ${unit}, ratio ${medianWithInterval(ratios)}`);
+  };
+  line("start to the first 200", ({ firstAnswerMs }) => firstAnswerMs, "ms");
+  line(`memory ${idleMs / 1000} s later, idle`, ({ idleMb }) => idleMb, "MB");
 }

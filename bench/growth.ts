@@ -1,81 +1,144 @@
-// npm run bench:growth [-- MILLIONS …] [--quick] [--write]
-// Creates, latency, memory and file size on stores that already hold that many million plants (0, 1 and 10 by default).
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { BlockSummaries } from "../src/storage/sqlite/block-summaries.ts";
 import { openDatabase } from "../src/storage/sqlite/writing/open-writer.ts";
-import { ownOptions } from "./options.ts";
-import type { GrowthPoint } from "./report.ts";
-import { saveResults } from "./results.ts";
-import { type Load, load, median, memoryMb, type Server, startOursOn, temporaryFolder } from "./servers.ts";
+import { lineChart } from "./charts.ts";
+import { type Load, load } from "./load.ts";
+import { operatorQueries } from "./operator-queries.ts";
+import type { Bench } from "./options.ts";
+import { table, writeChart, writeSection } from "./page.ts";
+import { memoryMb, type Server, startOurs, temporaryFolder } from "./servers.ts";
+import { median } from "./statistics.ts";
 
-interface Measure {
-  readonly rounds: number;
-  readonly seconds: number;
-}
+type Order = "sequential" | "random";
 
 interface Store {
   readonly database: string;
-  readonly millions: number;
+  readonly plants: number;
   readonly server: Server;
-  readonly bytesPerPlant: number;
-  readonly results: Load[];
+  readonly bytes: number;
+  readonly loads: Load[];
+}
+
+interface Point {
+  readonly order: Order;
+  readonly millions: number;
+  readonly rate: number;
+  readonly cells: readonly string[];
 }
 
 const tags = ["indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"];
 
-/** Stores of all these sizes at once, loaded in interleaved rounds, so that a slow minute of the machine affects all. */
-async function measureGrowth(
-  sizes: readonly number[],
-  order: "sequential" | "random",
-  { rounds, seconds }: Measure,
-): Promise<readonly GrowthPoint[]> {
-  const folder = temporaryFolder();
-  await using stack = new AsyncDisposableStack();
-  stack.defer(() => rmSync(folder, { recursive: true, force: true }));
-  const stores: Store[] = [];
-  for (const millions of sizes) {
-    const database = join(folder, `${millions}.db`);
-    const plants = millions * 1_000_000;
-    console.error(`${order} ids: filling a store with ${millions} million plants`);
-    fill(database, plants, order);
-    const bytes = statSync(database).size;
-    const server = stack.use(await startOursOn(database));
-    stores.push({
-      database,
-      millions,
-      server,
-      bytesPerPlant: plants === 0 ? 0 : bytes / plants,
-      results: [],
-    });
-  }
-  // Filling a large one evicts the others from the page cache, and the first rounds would only measure that.
-  for (const { database } of stores) for await (const _ of Bun.file(database).stream());
-  const nextIds = sizes.map((millions) => millions * 1_000_000 + 1);
-  for (let round = 0; round <= rounds; round++) {
-    console.error(`${order} ids: ${round === 0 ? "warming up" : `round ${round} of ${rounds}`}`);
-    for (const [index, { server, results }] of stores.entries()) {
-      const result = await load(server, { connections: 64, seconds, firstId: nextIds[index] ?? 1, order });
-      nextIds[index] = result.nextId;
-      if (round > 0) results.push(result);
+/** Creates on stores that already hold plants, and the operator's queries on the largest of them. */
+export const growth: Bench = {
+  usage: "[MILLIONS…]",
+  summary:
+    "creates, latency, memory and file size on stores of that many million plants (0, 1 and 10), and the operator's queries on the largest",
+  rounds: 5,
+  async run({ positional, rounds, quick, write }) {
+    const sizes = positional.length > 0 ? positional.map(Number) : quick ? [0, 0.1] : [0, 1, 10];
+    const points: Point[] = [];
+    let queries = "";
+    for (const order of ["sequential", "random"] as const) {
+      await using stores = await Stores.fill(sizes, order);
+      points.push(...(await stores.measure(rounds, quick ? 0.5 : 4)));
+      if (order === "random") queries = await operatorQueries(stores.largest.server, stores.largest.plants);
     }
+    const columns = [
+      "ids",
+      "#millions stored",
+      "#creates/s",
+      "#p50 µs",
+      "#p99 µs",
+      "#MB",
+      "#bytes per plant",
+    ];
+    const text = table(
+      [...columns, "#start to first 200, ms"],
+      points.map(({ cells }) => cells),
+    );
+    console.log(`${text}\n\n${queries}`);
+    if (!write) return;
+    writeSection("benchmarks.md", "growth", text);
+    writeSection("benchmarks.md", "operator", `With ${Math.max(...sizes)} million plants.\n\n${queries}`);
+    const line = (order: Order) => ({
+      label: `${order} ids`,
+      points: points
+        .filter((point) => point.order === order)
+        .map(({ millions, rate }) => ({ x: millions, y: rate })),
+    });
+    const chart = lineChart("Creates per second, by millions of plants stored", [
+      line("sequential"),
+      line("random"),
+    ]);
+    writeChart("growth.svg", chart);
+  },
+};
+
+/** Stores of all the sizes at once, loaded in interleaved rounds, so that a slow minute of the machine affects all. */
+class Stores implements AsyncDisposable {
+  readonly #order: Order;
+  readonly #stores: Store[] = [];
+  readonly #stack = new AsyncDisposableStack();
+
+  private constructor(order: Order) {
+    this.#order = order;
   }
-  return Promise.all(
-    stores.map(async ({ millions, server, bytesPerPlant, results }) => ({
-      millions,
-      order,
-      rate: median(results.map(({ rate }) => rate)),
-      p50Us: median(results.map(({ p50Us }) => p50Us)),
-      p99Us: median(results.map(({ p99Us }) => p99Us)),
-      memoryMb: await memoryMb(server.pid),
-      bytesPerPlant,
-      startMs: server.firstAnswerMs,
-    })),
-  );
+
+  static async fill(sizes: readonly number[], order: Order): Promise<Stores> {
+    const stores = new Stores(order);
+    const folder = temporaryFolder();
+    stores.#stack.defer(() => rmSync(folder, { recursive: true, force: true }));
+    for (const millions of sizes) {
+      const database = join(folder, `${millions}.db`);
+      const plants = millions * 1_000_000;
+      console.error(`${order} ids: filling a store with ${millions} million plants`);
+      fill(database, plants, order);
+      const bytes = statSync(database).size;
+      const server = stores.#stack.use(await startOurs({ database }));
+      stores.#stores.push({ database, plants, server, bytes, loads: [] });
+    }
+    return stores;
+  }
+
+  get largest(): Store {
+    return this.#stores.reduce((most, store) => (store.plants > most.plants ? store : most));
+  }
+
+  async measure(rounds: number, seconds: number): Promise<Point[]> {
+    // Filling a large one evicts the others from the page cache, and the first rounds would only measure that.
+    for (const { database } of this.#stores) for await (const _ of Bun.file(database).stream());
+    const nextIds = this.#stores.map(({ plants }) => plants + 1);
+    for (let round = 0; round <= rounds; round++) {
+      console.error(`${this.#order} ids: ${round === 0 ? "warming up" : `round ${round} of ${rounds}`}`);
+      for (const [index, { server, loads }] of this.#stores.entries()) {
+        const options = { connections: 64, seconds, firstId: nextIds[index] ?? 1, order: this.#order };
+        const result = await load(server, options);
+        nextIds[index] = result.nextId;
+        if (round > 0) loads.push(result);
+      }
+    }
+    return Promise.all(this.#stores.map((store) => this.#pointOf(store)));
+  }
+
+  async #pointOf({ plants, server, bytes, loads }: Store): Promise<Point> {
+    const millions = plants / 1_000_000;
+    const [rate, p50Us, p99Us] = (["rate", "p50Us", "p99Us"] as const).map((of) =>
+      median(loads.map((one) => one[of])),
+    );
+    const whole = [rate, p50Us, p99Us, await memoryMb(server.pid)].map((value = 0) => value.toFixed(0));
+    const perPlant = plants === 0 ? "" : (bytes / plants).toFixed(1);
+    const cells = [this.#order, String(millions), ...whole, perPlant, server.firstAnswerMs.toFixed(0)];
+    return { order: this.#order, millions, rate: rate ?? 0, cells };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
 }
 
 /** Plants as the service itself would have stored them, written in bulk. */
-export function fill(path: string, count: number, order: "sequential" | "random"): void {
+function fill(path: string, count: number, order: "sequential" | "random"): void {
   const database = openDatabase(path, { create: true, migrate: true });
   database.run("PRAGMA synchronous = OFF");
   database.run("PRAGMA cache_size = -200000");
@@ -110,21 +173,4 @@ function* sequential(count: number): Iterable<bigint> {
 /** The same distribution as the load's. */
 function spread(number: number): bigint {
   return BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n);
-}
-
-if (import.meta.main) {
-  const options = ownOptions();
-  const sizes =
-    options.positional.length > 0 ? options.positional.map(Number) : options.quick ? [0, 0.1] : [0, 1, 10];
-  const measure = options.quick ? { rounds: 1, seconds: 0.5 } : { rounds: 5, seconds: 4 };
-  const growth: GrowthPoint[] = [];
-  for (const order of ["sequential", "random"] as const) {
-    for (const point of await measureGrowth(sizes, order, measure)) {
-      growth.push(point);
-      console.log(
-        `${order} ids, ${point.millions} million: ${Math.round(point.rate)}/s, p99 ${point.p99Us} µs, ${point.memoryMb.toFixed(0)} MB`,
-      );
-    }
-  }
-  saveResults({ growth }, options);
 }

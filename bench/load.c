@@ -1,6 +1,6 @@
-// The inner loop of load.ts: POST /plants over keep-alive connections, each after its last answer and no more often than it should, compiled by Bun's own C compiler, so that it
-// needs none on the machine. In TypeScript it used 0.7 of a core, which on two cores the server lost. Linux only, and without
-// headers, since those need not be installed either.
+// The inner loop of load-process.ts: POST /plants over keep-alive connections, each after its last answer and no more often than it
+// should, compiled by Bun's own C compiler, so that it needs none on the machine. In TypeScript it used 0.7 of a core, which on two
+// cores the server lost. Linux only, and without headers, since those need not be installed either.
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -31,7 +31,7 @@ void *memmem(const void *, unsigned long, const void *, unsigned long);
 unsigned long strlen(const char *);
 int memcmp(const void *, const void *, unsigned long);
 
-enum { responseBytesMax = 16384, eventsMax = 256, bucketUs = 10, bucketsMax = 200000, drainUsMax = 60000000, silencesMax = 4000, silenceUsMin = 5000 };
+enum { responseBytesMax = 16384, eventsMax = 256, bucketUs = 10, bucketsMax = 200000, drainUsMax = 60000000 };
 typedef struct { int socket; u32 received; u64 sentUs, dueUs; char response[responseBytesMax]; } Client;
 
 static const char *tags[] = {"indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"};
@@ -137,13 +137,15 @@ void closeLoad(Load *load) {
   free(load);
 }
 
-// Ends when everything sent is answered. `open`: the body up to the id. `pauseUs`: between the requests of a connection, or 0. `result`: answered, refused, next id, elapsed, p50, p99, p99.9, maximum and the number of silences, the times in µs. `silences`: the start and the length of each that was long enough, and only the first of them where there are too many. Returns 0, or what failed.
-int run(Load *load, double seconds, const char *head, const char *open, i64 nextId, int isRandom, int differing, double pauseUs, double *result, double *silences) {
+// Ends when everything sent is answered. `open`: the body up to the id. `pauseUs`: between the requests of a connection, or 0.
+// `result`: answered, refused, next id, elapsed, p50, p99, p99.9 and the longest time without any answer, the times in µs.
+// Returns 0, or what failed.
+int run(Load *load, double seconds, const char *head, const char *open, i64 nextId, int isRandom, int differing, double pauseUs, double *result) {
   Client *clients = load->clients;
   u32 *buckets = calloc(bucketsMax, sizeof(u32));
   Event events[eventsMax];
-  int failed = 0, connections = load->connections, waiting = 0, silent = 0;
-  u64 startUs = nowUs(), endUs = startUs + (u64)(seconds * 1e6), lastUs = startUs, maxUs = 0, answered = 0, refused = 0, atUs = startUs;
+  int failed = 0, connections = load->connections, waiting = 0;
+  u64 startUs = nowUs(), endUs = startUs + (u64)(seconds * 1e6), lastUs = startUs, silenceUs = 0, answered = 0, refused = 0, atUs = startUs;
   for (int at = 0; at < connections && !failed; at++) {
     clients[at].dueUs = startUs + (u64)(pauseUs * at / connections);
     if (pauseUs > 0) continue;
@@ -166,11 +168,7 @@ int run(Load *load, double seconds, const char *head, const char *open, i64 next
       waiting--;
       u64 tookUs = atUs - client->sentUs, bucket = tookUs / bucketUs;
       buckets[bucket < bucketsMax ? bucket : bucketsMax - 1]++;
-      if (tookUs > maxUs) maxUs = tookUs;
-      if (atUs - lastUs > silenceUsMin && silent < silencesMax) {
-        silences[2 * silent] = lastUs;
-        silences[2 * silent++ + 1] = atUs - lastUs;
-      }
+      if (atUs - lastUs > silenceUs) silenceUs = atUs - lastUs;
       lastUs = atUs;
       client->dueUs = client->sentUs + (u64)pauseUs;
       if (pauseUs > 0 || atUs >= endUs) continue;
@@ -185,7 +183,7 @@ int run(Load *load, double seconds, const char *head, const char *open, i64 next
     }
   }
   u64 all = answered + refused;
-  double values[] = {answered, refused, nextId, atUs - startUs, quantileUs(buckets, all, 0.5), quantileUs(buckets, all, 0.99), quantileUs(buckets, all, 0.999), maxUs, silent};
+  double values[] = {answered, refused, nextId, atUs - startUs, quantileUs(buckets, all, 0.5), quantileUs(buckets, all, 0.99), quantileUs(buckets, all, 0.999), silenceUs};
   memcpy(result, values, sizeof values);
   free(buckets);
   return failed;

@@ -1,4 +1,16 @@
+import { parseArgs } from "node:util";
+
+export interface Bench {
+  /** Its arguments. */
+  readonly usage: string;
+  readonly summary: string;
+  /** By default. */
+  readonly rounds: number;
+  readonly run: (options: BenchOptions) => Promise<void>;
+}
+
 export interface BenchOptions {
+  readonly rounds: number;
   /** Whether docs/benchmarks.md and its charts are changed. */
   readonly write: boolean;
   /** One short round, to check that everything works; its numbers mean nothing. */
@@ -6,23 +18,31 @@ export interface BenchOptions {
   readonly positional: readonly string[];
 }
 
-/** The options of all benchmarks; the rest are specific to one. */
-export function benchOptions(args: readonly string[]): BenchOptions {
-  const flags = args.filter((argument) => argument.startsWith("--"));
-  const unknown = flags.find((flag) => flag !== "--write" && flag !== "--quick");
-  if (unknown !== undefined)
-    throw new Error(`There is no option ${unknown}. The options are --quick and --write.`);
-  const [write, quick] = [flags.includes("--write"), flags.includes("--quick")];
-  if (write && quick) throw new Error("A quick run is too short to be written: use --quick or --write.");
-  return { write, quick, positional: args.filter((argument) => !argument.startsWith("--")) };
+/** The arguments are wrong; the message says how. */
+export class MisusedError extends Error {}
+
+export function benchOptions(args: readonly string[], defaultRounds: number): BenchOptions {
+  const { values, positionals } = parse(args);
+  const { quick, write } = values;
+  if (write && quick)
+    throw new MisusedError("A quick run is too short to be written: use --quick or --write.");
+  const rounds = Number(values.rounds ?? (quick ? 1 : defaultRounds));
+  if (!Number.isInteger(rounds) || rounds < 1) throw new MisusedError("--rounds needs a number from 1.");
+  return { rounds, quick, write, positional: positionals };
 }
 
-/** Those of this process. Exits with 2 if they are invalid. */
-export function ownOptions(): BenchOptions {
+function parse(args: readonly string[]) {
   try {
-    return benchOptions(process.argv.slice(2));
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        rounds: { type: "string" },
+        quick: { type: "boolean", default: false },
+        write: { type: "boolean", default: false },
+      },
+    });
   } catch (error) {
-    console.error((error as Error).message);
-    return process.exit(2);
+    throw new MisusedError((error as Error).message);
   }
 }

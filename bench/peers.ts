@@ -2,9 +2,9 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import contract from "../src/public/openapi.json" with { type: "json" };
 import type { PostgresServer } from "../test/postgres.ts";
-import { databaseOfPlants, startBunOnPostgres, startFastifyOnPostgres } from "./on-postgres.ts";
+import { databaseOfPlants } from "./on-postgres.ts";
 import { hasPocketBase, startPocketBase } from "./pocketbase.ts";
-import { type Server, start, startBare, startOurs, startOursOn, token } from "./servers.ts";
+import { type Server, start, startBare, startOurs, startPeer } from "./servers.ts";
 
 export interface Contender {
   readonly name: string;
@@ -19,12 +19,14 @@ const here = import.meta.dir;
 const nginx = ["/usr/sbin/nginx", "/usr/bin/nginx"].find((path) => existsSync(path));
 
 export const ours: Contender = { name: "plant-store", durability: "fsynced", start: () => startOurs() };
-export const bare: Contender = {
-  name: "bare Bun.serve",
-  durability: "nothing stored",
-  start: () => startBare(),
-};
+export const bare: Contender = { name: "bare Bun.serve", durability: "nothing stored", start: startBare };
+
 export function peers(): Contender[] {
+  const sqlite = (name: string, runtime: string, file: string): Contender => ({
+    name: `${name} + SQLite`,
+    durability: "fsynced, each by itself",
+    start: () => startPeer(name, runtime, file),
+  });
   return [
     ...(nginx === undefined
       ? []
@@ -36,26 +38,10 @@ export function peers(): Contender[] {
             sharesWork: true,
           },
         ]),
-    {
-      name: "Hono on Bun + SQLite",
-      durability: "fsynced, each by itself",
-      start: () => script("Hono", process.execPath, "hono.js"),
-    },
-    {
-      name: "Fastify + SQLite",
-      durability: "fsynced, each by itself",
-      start: () => script("Fastify", "node", "fastify.js"),
-    },
-    {
-      name: "Express + SQLite",
-      durability: "fsynced, each by itself",
-      start: () => script("Express", "node", "express.js"),
-    },
-    {
-      name: "NestJS + SQLite",
-      durability: "fsynced, each by itself",
-      start: () => script("NestJS", "node", "nest.js"),
-    },
+    sqlite("Hono on Bun", process.execPath, "hono.js"),
+    sqlite("Fastify", "node", "fastify.js"),
+    sqlite("Express", "node", "express.js"),
+    sqlite("NestJS", "node", "nest.js"),
     ...(hasPocketBase()
       ? [{ name: "PocketBase", durability: "committed, not fsynced", start: startPocketBase }]
       : []),
@@ -64,27 +50,23 @@ export function peers(): Contender[] {
   ];
 }
 
-/** Ours on PostgreSQL, and the common alternatives there. */
+/** Ours on PostgreSQL, and the common alternatives there: the usual code, one INSERT per plant. */
 export function peersOn(postgres: PostgresServer): Contender[] {
+  const other = (name: string, runtime: string, file: string): Contender => ({
+    name: `${name} + PostgreSQL`,
+    durability: "fsynced, each by itself",
+    start: async () => startPeer(name, runtime, file, await databaseOfPlants(postgres)),
+    sharesWork: true,
+  });
   return [
     {
       name: "plant-store on PostgreSQL",
       durability: "fsynced by PostgreSQL",
-      start: async () => startOursOn(await databaseOfPlants(postgres)),
+      start: async () => startOurs({ database: await postgres.newDatabase() }),
       sharesWork: true,
     },
-    {
-      name: "Bun.serve + PostgreSQL",
-      durability: "fsynced, each by itself",
-      start: async () => startBunOnPostgres(await databaseOfPlants(postgres)),
-      sharesWork: true,
-    },
-    {
-      name: "Fastify + PostgreSQL",
-      durability: "fsynced, each by itself",
-      start: async () => startFastifyOnPostgres(await databaseOfPlants(postgres)),
-      sharesWork: true,
-    },
+    other("Bun.serve", process.execPath, "bun-postgres.js"),
+    other("Fastify", "node", "fastify-postgres.js"),
   ];
 }
 
@@ -100,13 +82,6 @@ export function installPeers(): void {
     stderr: "inherit",
   });
   if (ran.exitCode !== 0) throw new Error("npm ci in bench/ failed");
-}
-
-function script(name: string, runtime: string, file: string): Promise<Server> {
-  return start(name, {
-    command: (port) => [runtime, join(here, "peers", file), String(port), token],
-    environment: { NODE_ENV: "production" },
-  });
 }
 
 function startNginx(binary: string): Promise<Server> {
@@ -130,16 +105,8 @@ function startJsonServer(): Promise<Server> {
     command: (port, folder) => {
       writeFileSync(join(folder, "db.json"), '{"plants":[]}');
       const binary = join(here, "node_modules/json-server/lib/cli/bin.js");
-      return [
-        "node",
-        binary,
-        "--quiet",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        String(port),
-        join(folder, "db.json"),
-      ];
+      const listen = ["--host", "127.0.0.1", "--port", String(port)];
+      return ["node", binary, "--quiet", ...listen, join(folder, "db.json")];
     },
   });
 }
@@ -150,18 +117,8 @@ function startPrism(): Promise<Server> {
       const servers = [{ url: `http://127.0.0.1:${port}` }];
       writeFileSync(join(folder, "openapi.json"), JSON.stringify({ ...contract, servers }));
       const binary = join(here, "node_modules/@stoplight/prism-cli/dist/index.js");
-      return [
-        "node",
-        binary,
-        "mock",
-        "--verboseLevel",
-        "silent",
-        "-h",
-        "127.0.0.1",
-        "-p",
-        String(port),
-        join(folder, "openapi.json"),
-      ];
+      const listen = ["-h", "127.0.0.1", "-p", String(port)];
+      return ["node", binary, "mock", "--verboseLevel", "silent", ...listen, join(folder, "openapi.json")];
     },
   });
 }

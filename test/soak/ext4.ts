@@ -1,0 +1,104 @@
+import { dlopen, FFIType } from "bun:ffi";
+import { spawnSync } from "node:child_process";
+import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { eventually, temporaryFolder } from "../harness.ts";
+
+const tmpfsBytes = 700 * 1024 * 1024;
+const imageBytes = 600 * 1024 * 1024;
+// _IOR('X', 125, __u32), and the flag that leaves the journal unwritten.
+const ext4Shutdown = 0x8004587d;
+const withoutJournal = 2;
+
+/** Why there can be no real ext4 here; undefined if there can. */
+export function whyNoExt4(): string | undefined {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return "it needs root on Linux";
+  try {
+    new Ext4().unmount();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** A real ext4 in an image on a loop device, whose own disk is a tmpfs. */
+export class Ext4 {
+  readonly #folder = temporaryFolder();
+  readonly #memory = join(this.#folder.path, "memory");
+  readonly #image = join(this.#memory, "image");
+  readonly path = join(this.#folder.path, "disk");
+
+  constructor() {
+    mkdirSync(this.#memory);
+    mkdirSync(this.path);
+    run("mount", "-t", "tmpfs", "-o", `size=${tmpfsBytes}`, "none", this.#memory);
+    try {
+      const file = openSync(this.#image, "w");
+      ftruncateSync(file, imageBytes);
+      closeSync(file);
+      // A journal that is soon written in full: writes to what has its pages in the tmpfs do not fail, so that of most rounds the data
+      // does, and not the journal, after which ext4 would be read-only.
+      run("mkfs.ext4", "-q", "-J", "size=4", this.#image);
+      this.#mount();
+    } catch (error) {
+      this.unmount();
+      throw error;
+    }
+  }
+
+  /** Shuts the file system down without writing the page cache, like a power loss. */
+  losePower(): void {
+    const { symbols } = dlopen("libc.so.6", {
+      ioctl: { args: [FFIType.i32, FFIType.u64, FFIType.ptr], returns: FFIType.i32 },
+    });
+    const handle = openSync(this.path, "r");
+    const status = symbols.ioctl(handle, BigInt(ext4Shutdown), new Uint32Array([withoutJournal]));
+    closeSync(handle);
+    if (status !== 0) throw new Error("the file system could not be shut down");
+  }
+
+  /** Fills the tmpfs below the loop device, so that the kernel's write-back fails until it is freed. */
+  failWrites(): void {
+    const { bavail, bsize } = statfsSync(this.#memory);
+    const filler = openSync(join(this.#memory, "filler"), "w");
+    const chunk = Buffer.alloc(1024 * 1024);
+    try {
+      for (let left = bavail * bsize; left > 0; left -= chunk.length) writeSync(filler, chunk);
+    } catch {
+      // Full, as intended.
+    }
+    closeSync(filler);
+  }
+
+  allowWrites(): void {
+    rmSync(join(this.#memory, "filler"), { force: true });
+  }
+
+  /** Only what is really on the disk remains. */
+  async remount(): Promise<void> {
+    // A process that was just killed may take a moment to close its files.
+    await eventually(() => spawnSync("umount", [this.path]).status === 0, "umount");
+    // Or another process made a mount namespace of its own meanwhile, in which it is still mounted.
+    const loops = () => spawnSync("losetup", ["-j", this.#image], { encoding: "utf8" }).stdout;
+    await eventually(() => loops() === "", "the loop device to be gone");
+    // Exit code 1 means that errors were corrected.
+    const { status, stdout } = spawnSync("e2fsck", ["-fy", this.#image], { encoding: "utf8" });
+    if ((status ?? 8) > 1) throw new Error(stdout);
+    this.#mount();
+  }
+
+  unmount(): void {
+    // Lazily, since a process that was just killed may still have a file open there.
+    for (const mounted of [this.path, this.#memory]) spawnSync("umount", ["-l", mounted]);
+    this.#folder[Symbol.dispose]();
+  }
+
+  #mount(): void {
+    run("mount", "-o", "loop", this.#image, this.path);
+  }
+}
+
+function run(command: string, ...args: string[]): void {
+  const { status, stderr, error } = spawnSync(command, args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} failed: ${error?.message ?? stderr.trim()}`);
+}
