@@ -1,44 +1,47 @@
 import { connect, createServer, type Socket } from "node:net";
 
 /**
- * A TCP proxy to a local server, for example between a standby and its primary. It can drop all bytes without closing a
- * connection, and limit the rate towards the server. A function for the port allows the server to move.
+ * A TCP proxy to a local server, for example between a node and its database. It can drop all bytes without closing a connection,
+ * close every connection, and lose the answers to some messages. A function for the port allows the server to move.
  */
-export async function startTcpProxy(to: number | (() => number), bytesPerSecond = Number.POSITIVE_INFINITY) {
+export async function startTcpProxy(to: number | (() => number)) {
   let isCut = false;
   let isRefusing = false;
+  let refused = 0;
+  let lost = 0;
+  let text: string | undefined;
   const ends = new Set<Socket>();
   const server = createServer((near) => {
-    if (isRefusing) return void near.destroy();
+    if (isRefusing) {
+      refused++;
+      return void near.destroy();
+    }
     const far = connect(typeof to === "number" ? to : to(), "127.0.0.1");
+    let isLosing = false;
     const pass = (from: Socket, into: Socket) => {
       ends.add(from);
-      from.on("data", (bytes) => void (isCut || into.write(bytes)));
+      from.on("data", (bytes) => {
+        if (from === near) isLosing ||= text !== undefined && bytes.includes(text);
+        else if (isLosing) {
+          lost++;
+          return void near.destroy();
+        }
+        if (!isCut) into.write(bytes);
+      });
       from.on("close", () => {
         ends.delete(from);
         into.destroy();
       });
       from.on("error", () => {});
     };
-    if (bytesPerSecond === Number.POSITIVE_INFINITY) pass(near, far);
-    else {
-      let dueMs = 0;
-      ends.add(near);
-      near.on("error", () => {});
-      near.on("close", () => far.destroy());
-      near.on("data", async (bytes: Buffer) => {
-        near.pause();
-        // By the clock, which makes up for late timers.
-        dueMs = Math.max(dueMs, performance.now() - 200) + (bytes.length / bytesPerSecond) * 1000;
-        if (dueMs > performance.now()) await Bun.sleep(dueMs - performance.now());
-        far.write(bytes);
-        near.resume();
-      });
-    }
+    pass(near, far);
     pass(far, near);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
+  const closeAll = () => {
+    for (const end of ends) end.destroy();
+  };
   return {
     port,
     cut() {
@@ -47,18 +50,26 @@ export async function startTcpProxy(to: number | (() => number), bytesPerSecond 
     /** Open connections have lost bytes, so both ends must reconnect. */
     restore() {
       isCut = false;
-      for (const end of ends) end.destroy();
+      closeAll();
     },
     /** Closes every connection, as if the server were not running. */
     refuse() {
       isRefusing = true;
-      for (const end of ends) end.destroy();
+      closeAll();
     },
     accept() {
       isRefusing = false;
     },
+    /** How many connections were refused so far. */
+    refused: () => refused,
+    /** From now on closes a connection instead of passing on the response to a message with that text; undefined ends this. */
+    loseResponsesTo(message: string | undefined) {
+      text = message;
+    },
+    /** How many responses were lost so far. */
+    lost: () => lost,
     [Symbol.dispose]() {
-      for (const end of ends) end.destroy();
+      closeAll();
       server.close();
     },
   };

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
 import { runCommand } from "../src/cli/run.ts";
 import { bareEnvironment, executable, type Finished, plantStore } from "./command.ts";
-import { findSecrets } from "./harness.ts";
+import { eventually, findSecrets } from "./harness.ts";
 
 /**
  * Runs a command in this process, which takes a tenth of the time of a separate one. For what a command does and prints; for
@@ -14,16 +14,18 @@ export async function runInProcess(
     environment = {},
     input,
     stopSignal = () => new Promise(() => {}),
+    written = { out: "", err: "" },
   }: {
     readonly environment?: Record<string, string>;
     /** The content of standard input. */
     readonly input?: string;
     readonly stopSignal?: () => Promise<string>;
+    /** What it has written so far. */
+    readonly written?: { out: string; err: string };
   } = {},
 ): Promise<Finished> {
   if (executable !== undefined)
     return plantStore(args, { environment, ...(input === undefined ? {} : { input }) });
-  const written = { out: "", err: "" };
   const collect = (stream: "out" | "err") => (text: string) => {
     written[stream] += text;
   };
@@ -54,4 +56,29 @@ export async function runInProcess(
   // Secrets are data, for standard output.
   if (findSecrets(written.err).length > 0) throw new Error("A secret was written to standard error.");
   return { code, ...written };
+}
+
+/** Runs `serve` in this process, and returns once it listens. */
+export async function serveInProcess(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<
+  AsyncDisposable & { readonly url: string; out(): string; err(): string; readonly ended: Promise<Finished> }
+> {
+  const written = { out: "", err: "" };
+  const stop = Promise.withResolvers<string>();
+  const options = { environment, written, stopSignal: () => stop.promise };
+  const ended = runInProcess(["serve", "--drain-timeout", "0s", ...args], options);
+  const url = () => /"message":"listening","url\.full":"([^"]+)"/.exec(written.err)?.[1];
+  await Promise.race([ended, eventually(() => url() !== undefined, "serve to listen")]);
+  return {
+    url: url() ?? "",
+    out: () => written.out,
+    err: () => written.err,
+    ended,
+    async [Symbol.asyncDispose]() {
+      stop.resolve("SIGTERM");
+      await ended;
+    },
+  };
 }

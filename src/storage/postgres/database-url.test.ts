@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DatabaseProblem, isDatabaseUrl, parseDatabaseUrl } from "./database-url.ts";
+import { DatabaseProblem, isDatabaseUrl, isLocal, parseDatabaseUrl } from "./database-url.ts";
 
 describe("a database URL", () => {
   test("is distinguished from a path", () => {
@@ -128,4 +128,9 @@ describe("a database URL", () => {
       expect(() => parseDatabaseUrl(url)).not.toThrow(/se%?cret/);
     });
   }
+});
+
+test("an address is local if it is loopback", () => {
+  const peers = ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "::2", "1127.0.0.1", ""];
+  expect(peers.filter(isLocal)).toEqual(peers.slice(0, 4));
 });

@@ -1,0 +1,130 @@
+import { afterEach, beforeEach, describe, expect, type Mock, spyOn, test } from "bun:test";
+import { eventually, kindsOf } from "../../../test/harness.ts";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
+import type { Row, Statement } from "./connection.ts";
+import type { Connections, Run } from "./connections.ts";
+import { ConnectionLost, mayRetry, StatementTimeout } from "./faults.ts";
+import { PostgresPlants } from "./postgres-plants.ts";
+
+// The clock of these tests: it moves only when a statement takes time.
+let clockMs: number;
+let clock: Mock<() => number>;
+beforeEach(() => {
+  clockMs = 0;
+  clock = spyOn(performance, "now").mockImplementation(() => clockMs);
+});
+afterEach(() => clock.mockRestore());
+
+const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
+const arrivals = (ids: readonly number[]) =>
+  ids.map((id) => ({ plant: { id: BigInt(id), name: "fern", tag: undefined }, createdBy: "t" }));
+const fromServer = (code: string) => Object.assign(new Error("it said so"), { severity: "ERROR", code });
+const lockTimeout = () => {
+  clockMs += 100;
+  throw fromServer("55P03");
+};
+
+/** A server that judges each INSERT of these ids by `insert`, which throws, and moves the clock. */
+function storeOn(insert: (ids: readonly number[]) => void) {
+  const stored = new Set<string>();
+  const sizes: number[] = [];
+  const run: Run = async ({ name }: Statement, values: readonly unknown[]): Promise<readonly Row[]> => {
+    const ids = ((values[0] ?? []) as readonly bigint[]).toString().split(",");
+    if (name === "read-plants") return ids.map((id) => [id, "fern", null]);
+    if (name !== "insert-plants") insert([]);
+    else {
+      sizes.push(ids.length);
+      insert(ids.map(Number));
+    }
+    const fresh = name === "insert-plants" ? ids.filter((id) => !stored.has(id)) : [];
+    for (const id of fresh) stored.add(id);
+    return fresh.map((id) => [id]);
+  };
+  const connections: Pick<Connections, "use"> = {
+    async use(timeoutMs, work) {
+      for (const deadlineMs = clockMs + timeoutMs; ; clockMs += 20)
+        try {
+          return await work(run, false);
+        } catch (error) {
+          if (!mayRetry(error) || clockMs + 20 >= deadlineMs) throw error;
+        }
+    },
+  };
+  return { plants: new PostgresPlants(connections as Connections, 4), sizes };
+}
+
+describe("a row that the database rejects", () => {
+  const weeds = [7, 8, 500];
+  test("fails alone, and is found by halving, not row by row", async () => {
+    const { plants, sizes } = storeOn((ids) => {
+      if (ids.some((id) => weeds.includes(id))) throw fromServer("23514");
+    });
+    const kinds = kindsOf(await plants.create(arrivals(upTo(1000)), 1));
+    expect(kinds).toEqual(upTo(1000).map((id) => (weeds.includes(id) ? "failed" : "created")));
+    expect(sizes.length).toBeLessThan(60);
+  });
+
+  test("makes others unavailable only if there is no time left, and keeps the store open", async () => {
+    const { plants } = storeOn((ids) => {
+      clockMs += 100;
+      if (ids.some((id) => id > 1 && id < 126)) throw fromServer("P0001");
+    });
+    const kinds = kindsOf(await plants.create(arrivals(upTo(128)), 1));
+    const rest = kinds.indexOf("store-unavailable");
+    expect(rest).toBeGreaterThan(3);
+    expect(kinds.slice(0, rest)).toEqual(["created", "created", ...Array(rest - 2).fill("failed")]);
+    expect(kinds.slice(rest)).toEqual(Array(128 - rest).fill("store-unavailable"));
+    expect(kindsOf(await plants.create(arrivals([0, 127]), 1))).toEqual(["replayed", "created"]);
+  });
+});
+
+describe("a lock", () => {
+  test("on a row makes only its plant unavailable, and the others in its batch are stored in time", async () => {
+    const { plants } = storeOn((ids) => {
+      if (ids.includes(7)) lockTimeout();
+    });
+    const kinds = kindsOf(await plants.create(arrivals(upTo(1000)), 1));
+    expect(kinds).toEqual(upTo(1000).map((id) => (id === 7 ? "store-unavailable" : "created")));
+    expect(clockMs).toBeLessThan(5000);
+    expect(kindsOf(await plants.create(arrivals([2000]), 1))).toEqual(["created"]);
+  });
+
+  test("on the table that is short only makes the batch wait", async () => {
+    const { plants, sizes } = storeOn(() => {
+      if (clockMs < 1000) lockTimeout();
+    });
+    expect(kindsOf(await plants.create(arrivals(upTo(20)), 1))).toEqual(Array(20).fill("created"));
+    expect(new Set(sizes)).toEqual(new Set([20]));
+  });
+});
+
+test("a server too slow for a full batch in one statement stores it in smaller ones", async () => {
+  let msPerRow = 10;
+  const { plants, sizes } = storeOn((ids) => {
+    clockMs += Math.min(3000, ids.length * msPerRow);
+    if (ids.length * msPerRow > 3000) throw new StatementTimeout("not answered in time");
+  });
+  expect(kindsOf(await plants.create(arrivals(upTo(1000)), 1))).toEqual(Array(1000).fill("created"));
+  expect(sizes.slice(0, 3)).toEqual([1000, 125, 125]);
+  // And in larger ones once it is fast again.
+  msPerRow = 0.1;
+  for (const _ of upTo(2)) await plants.create(arrivals(upTo(1000)), 2);
+  expect(sizes.at(-1)).toBeGreaterThan(125);
+});
+
+test("while the server is unreachable plants are refused at once, until a write in the background succeeds", async () => {
+  let isReachable = false;
+  const { plants, sizes } = storeOn(() => {
+    clockMs += 1000;
+    if (!isReachable) throw new ConnectionLost("away");
+  });
+  const creating = () => plants.create(arrivals([1]), 1);
+  await expect(creating()).rejects.toThrow(StoreUnavailable);
+  const sent = sizes.length;
+  for (const _ of upTo(3)) await expect(creating()).rejects.toThrow("away");
+  expect(sizes.length).toBe(sent);
+  await expect(plants.probe()).rejects.toThrow(StoreUnavailable);
+  isReachable = true;
+  clock.mockRestore();
+  await eventually(async () => kindsOf(await creating())[0] === "created");
+});

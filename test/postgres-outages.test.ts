@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { eventually, operatorToken, post, startTestService, temporaryFolder } from "./harness.ts";
+import { type Databases, usePostgres } from "./postgres.ts";
+import { startSharingPooler } from "./sharing-pooler.ts";
+import { startTcpProxy } from "./tcp-proxy.ts";
+import { runInProcess, serveInProcess } from "./terminal.ts";
+
+let server: Databases & AsyncDisposable;
+let database: string;
+// Started first and awaited last, since it retries for ten seconds.
+let toNowhere: ReturnType<typeof runInProcess>;
+beforeAll(async () => {
+  toNowhere = runInProcess(["token", "list"], {
+    environment: { PLANT_STORE_DATABASE: "postgres://me:secret@127.0.0.1:1/plants" },
+  });
+  server = await usePostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  database = await server.newDatabase();
+});
+
+interface Running {
+  readonly url: string;
+}
+
+const create = ({ url }: Running, id: number, headers = {}) =>
+  post(url, `{"id":${id},"name":"plant ${id}"}`, headers);
+const status = async ({ url }: Running, path: string) => (await fetch(`${url}${path}`)).status;
+const bearer = (secret: string) => ({ Authorization: `Bearer ${secret}` });
+const throughPort = (port: number) => database.replace(/:\d+\//, `:${port}/`);
+const proxied = () => startTcpProxy(Number(new URL(database).port));
+const createToken = async () =>
+  (await runInProcess(["token", "create", "--name", "x", "--database", database])).out.trim();
+
+async function expectUnavailable(running: Running, id: number, headers = {}): Promise<void> {
+  const response = await create(running, id, headers);
+  expect([response.status, await response.json()]).toMatchObject([503, { error: 50302 }]);
+  expect(response.headers.get("retry-after")).toBe("1");
+}
+
+async function expectBack(running: Running, id: number): Promise<void> {
+  await eventually(async () => (await status(running, "/readyz")) === 200, "the service to be ready again");
+  expect((await create(running, id)).status).toBe(200);
+}
+
+describe("a database that cannot be reached", () => {
+  test("makes the service unready, before a client sends a plant and after, until it can", async () => {
+    using proxy = await proxied();
+    await using running = await startTestService({}, throughPort(proxy.port));
+    expect(await status(running, "/readyz")).toBe(200);
+    proxy.refuse();
+    await eventually(async () => (await status(running, "/readyz")) === 503, "an idle service to notice");
+    await expectUnavailable(running, 1);
+    expect([await status(running, "/readyz"), await status(running, "/livez")]).toEqual([503, 200]);
+    proxy.accept();
+    await expectBack(running, 1);
+  });
+
+  test("only delays the plants that wait, if it can be reached again soon", async () => {
+    using proxy = await proxied();
+    await using running = await startTestService({}, throughPort(proxy.port));
+    expect((await create(running, 1)).status).toBe(200);
+    proxy.refuse();
+    const waiting = create(running, 2);
+    await eventually(() => proxy.refused() > 0, "the service to try again");
+    proxy.accept();
+    expect((await waiting).status).toBe(200);
+    expect(running.logged.join("")).not.toContain("accepts no writes");
+  });
+
+  test("because it hangs is abandoned, with a bounded queue, and used again when it continues", async () => {
+    using proxy = await proxied();
+    await using running = await startTestService({ "max-pending": "4" }, throughPort(proxy.port));
+    expect((await create(running, 1)).status).toBe(200);
+    proxy.cut();
+    const responses = await Promise.all(Array.from({ length: 20 }, (_, id) => create(running, id + 10)));
+    const bodies = await Promise.all(
+      responses.map((response) => response.json() as Promise<{ error: number }>),
+    );
+    const errors = bodies.map(({ error }) => error);
+    expect(errors.filter((error) => error === 50302)).toHaveLength(4);
+    expect(errors.filter((error) => error === 50301)).toHaveLength(16);
+    expect(await status(running, "/readyz")).toBe(503);
+    proxy.restore();
+    await expectBack(running, 2);
+  });
+
+  test("just after it was opened does not stop the service", async () => {
+    const secret = await createToken();
+    using proxy = await proxied();
+    proxy.loseResponsesTo("FROM tokens");
+    await using running = await startTestService({}, throughPort(proxy.port));
+    expect(running.logged.join("")).toContain("database unavailable, retrying");
+    expect((await create(running, 1, bearer(secret))).status).toBe(503);
+    proxy.loseResponsesTo(undefined);
+    await running.service.opened;
+    expect((await create(running, 1, bearer(secret))).status).toBe(200);
+  });
+
+  test("fails a command after several attempts, in one sentence", async () => {
+    const { code, err } = await toNowhere;
+    expect([code, err]).toEqual([1, expect.stringContaining("The database cannot be used")]);
+    expect(err.trim().split("\n")).toHaveLength(1);
+    expect(err).not.toContain("secret");
+  });
+
+  test("on one of its hosts is used on another", async () => {
+    await using running = await startTestService({}, database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"));
+    expect((await create(running, 1)).status).toBe(200);
+  });
+});
+
+describe("a database that is unreachable at the start", () => {
+  test("is retried: the service listens, unready, and creates the first token once it connects", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "first-token");
+    using proxy = await proxied();
+    proxy.refuse();
+    await using service = await serveInProcess([
+      ...["--database", throughPort(proxy.port).replace("postgres@", "postgres:hidden-password@")],
+      ...["--token-folder", folder.path],
+    ]);
+    expect(service.out()).toContain("The database is not available yet");
+    expect(service.out()).toContain("postgres://postgres:***@127.0.0.1");
+    expect(service.err()).toContain("every user of this machine can read the password in --database");
+    expect(existsSync(file)).toBe(false);
+    expect([await status(service, "/livez"), await status(service, "/readyz")]).toEqual([200, 503]);
+    // It is not known yet whether such a token is stored.
+    await expectUnavailable(service, 1, bearer("some-token-of-an-earlier-run"));
+    expect((await post(service.url, "{}", { Authorization: "" })).status).toBe(401);
+    // It is created even if the responses to its INSERT are lost.
+    proxy.loseResponsesTo("INSERT INTO tokens");
+    proxy.accept();
+    await eventually(() => proxy.lost() > 0, "the first token to be inserted");
+    proxy.loseResponsesTo(undefined);
+    await eventually(() => service.out().includes(file), "the first token to be delivered");
+    const secret = readFileSync(file, "utf8").trim();
+    expect((await create(service, 1, bearer(secret))).status).toBe(200);
+    expect((await post(service.url, "{}", bearer("some-token-of-an-earlier-run"))).status).toBe(401);
+    expect(await server.run("SELECT name FROM tokens", database)).toEqual([{ name: "first" }]);
+    expect(await server.run("SELECT action FROM audit_trail", database)).toEqual([
+      { action: "token.created" },
+    ]);
+    expect(service.out() + service.err()).not.toContain("hidden-password");
+  });
+
+  test("is used once it is reachable, and its tokens are known then", async () => {
+    const secret = await createToken();
+    using proxy = await proxied();
+    proxy.refuse();
+    await using service = await serveInProcess(["--database", throughPort(proxy.port)]);
+    await expectUnavailable(service, 1, bearer(secret));
+    await eventually(() => proxy.refused() > 10, "several attempts");
+    expect(service.err().match(/database unavailable, retrying/g)?.length).toBeLessThan(5);
+    proxy.accept();
+    await eventually(() => service.out().includes("The database is available now"), "it to be open");
+    expect(service.out()).not.toContain("first token");
+    expect((await create(service, 1, bearer(secret))).status).toBe(200);
+  });
+
+  test("stops the service with one sentence if it turns out to be unusable", async () => {
+    using proxy = await proxied();
+    proxy.refuse();
+    const address = throughPort(proxy.port).replace("postgres@", "nobody:wrong-and-secret@");
+    const service = await serveInProcess(["--database", address]);
+    proxy.accept();
+    const { code, err } = await service.ended;
+    expect(code).toBe(2);
+    expect(err.trim().split("\n").at(-1)).toMatch(/^plant-store: The database cannot be used: role "nobody"/);
+    expect(err).not.toContain("wrong-and-secret");
+  });
+});
+
+describe("the first token", () => {
+  test("is created by one of two nodes that start together on an empty database", async () => {
+    using one = temporaryFolder();
+    using other = temporaryFolder();
+    const folders = [one, other].map(({ path }) => path);
+    const nodes = await Promise.all(
+      folders.map((folder) => serveInProcess(["--database", database, "--token-folder", folder])),
+    );
+    // A service may listen before its database is open. Whoever is second removes its file again.
+    for (const node of nodes) await eventually(async () => (await status(node, "/readyz")) === 200);
+    const created = () => folders.filter((folder) => existsSync(join(folder, "first-token")));
+    await eventually(() => created().length === 1);
+    await eventually(() => nodes.some((node) => node.out().includes("first token")));
+    expect(nodes.filter((node) => node.out().includes("first token"))).toHaveLength(1);
+    const secret = readFileSync(join(created()[0] ?? "", "first-token"), "utf8").trim();
+    for (const node of nodes)
+      await eventually(async () => (await create(node, 1, bearer(secret))).status === 200);
+    for (const node of nodes) await node[Symbol.asyncDispose]();
+  });
+
+  test("is not created if it could not be saved, and the service says how to create one", async () => {
+    await using service = await serveInProcess(["--database", database]);
+    // It may listen before its database is open.
+    const message = "There is no token yet, and no --token-folder to write one to.";
+    await eventually(() => [service.out(), service.err()].every((text) => text.includes(message)));
+    expect(service.out()).toContain("plant-store token create --name NAME");
+    expect(await server.run("SELECT name FROM tokens", database)).toEqual([]);
+  });
+});
+
+describe("a database that accepts no writes", () => {
+  test("because its sessions are read-only is used again once they are not", async () => {
+    await using running = await startTestService({}, database);
+    expect((await create(running, 1)).status).toBe(200);
+    const configure = (setting: string) =>
+      server.run(
+        `ALTER DATABASE ${new URL(database).pathname.slice(1)} ${setting};
+         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = '${new URL(database).pathname.slice(1)}'`,
+      );
+    await configure("SET default_transaction_read_only = on");
+    await expectUnavailable(running, 2);
+    expect(await status(running, "/readyz")).toBe(503);
+    expect(running.logged.join("")).toContain("default_transaction_read_only is on");
+    expect(running.logged.join("")).not.toContain("standby");
+    await configure("RESET default_transaction_read_only");
+    await expectBack(running, 2);
+  });
+
+  test("because someone has locked the table makes the service unready until it is released", async () => {
+    await using running = await startTestService({}, database);
+    expect(await status(running, "/readyz")).toBe(200);
+    const locking = new pg.Client({ connectionString: database });
+    await locking.connect();
+    await locking.query("BEGIN; LOCK TABLE plants");
+    await eventually(async () => (await status(running, "/readyz")) === 503, "the lock to be noticed");
+    for (const path of ["/api/overview", "/api/plants", "/api/plants/1"]) {
+      const response = await fetch(`${running.operatorUrl}${path}`, { headers: bearer(operatorToken) });
+      expect([path, await response.json()]).toMatchObject([path, { error: 50302 }]);
+    }
+    expect(await status(running, "/readyz")).toBe(503);
+    await locking.end();
+    await expectBack(running, 1);
+  });
+});
+
+describe("refused at the start, in one sentence,", () => {
+  const refuse = async (url: string, says: string) => {
+    const { code, err } = await runInProcess(["serve", "--database", url]);
+    expect([code, err]).toEqual([2, expect.stringContaining(says)]);
+    expect(err.trim().split("\n")).toHaveLength(1);
+  };
+
+  test("is an encoding that cannot represent every text", async () => {
+    const name = `${new URL(database).pathname.slice(1)}_latin`;
+    const encoding = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    await server.run(`CREATE DATABASE ${name} ${encoding}`);
+    await refuse(`${database}_latin`, "has the encoding LATIN1");
+  });
+
+  test("is a role without a privilege, which is named with its table", async () => {
+    const role = `helper_${crypto.randomUUID().slice(0, 8)}`;
+    await server.run(`CREATE ROLE ${role} LOGIN`);
+    const asHelper = database.replace("postgres@", `${role}@`);
+    await refuse(asHelper, "permission denied for schema public");
+    await createToken();
+    await server.run(
+      `GRANT SELECT ON plant_store_schema TO ${role}; GRANT SELECT, INSERT, UPDATE ON plants TO ${role};
+       GRANT SELECT, INSERT ON tokens TO ${role}; GRANT ALL ON plant_store_nodes, audit_trail TO ${role}`,
+      database,
+    );
+    await refuse(asHelper, `role ${role} lacks UPDATE on the table tokens`);
+    await server.run(`GRANT UPDATE ON tokens TO ${role}`, database);
+    await using running = await startTestService({}, asHelper);
+    for (const _ of ["create", "replay"]) expect((await create(running, 1)).status).toBe(200);
+  });
+
+  test("is a server without TLS, if the URL asks for it", async () => {
+    await refuse(`${database}?sslmode=require`, "does not support SSL connections; turn on ssl there, or");
+  });
+
+  test("is a URL whose options make sessions read-only", async () => {
+    const options = "options=-c%20default_transaction_read_only%3Don";
+    await refuse(`${database}?${options}`, "options set default_transaction_read_only=on");
+  });
+
+  test("is a pooler that shares sessions", async () => {
+    using pooler = await startSharingPooler(Number(new URL(database).port));
+    await refuse(throughPort(pooler.port), "a pooler shares the database's sessions");
+  });
+});

@@ -1,0 +1,308 @@
+// What needs a server of its own: its TLS, its passwords, its settings, its end.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { chmodSync, writeFileSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { openStore } from "../src/storage/open-store.ts";
+import { Server } from "../src/storage/postgres/connection.ts";
+import { DatabaseMisuse } from "../src/storage/postgres/database-url.ts";
+import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
+import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { runInProcess, serveInProcess } from "./terminal.ts";
+
+const password = "pass@word/with:signs";
+let server: PostgresServer;
+let database: string;
+beforeAll(async () => {
+  server = await startPostgres({
+    tls: true,
+    access: [
+      "local all plain password",
+      "host all plain 127.0.0.1/32 password",
+      "hostssl all gardener 127.0.0.1/32 scram-sha-256",
+      "host all gardener 127.0.0.1/32 reject",
+      "hostssl all all 127.0.0.1/32 trust",
+    ],
+  });
+  await server.run(
+    `CREATE ROLE gardener LOGIN SUPERUSER PASSWORD '${password}'; CREATE ROLE plain LOGIN PASSWORD 'right'`,
+  );
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  database = await server.newDatabase();
+});
+
+const options = { databasePassword: undefined, allowUnsafeDatabase: false };
+const create = ({ url }: { readonly url: string }, id: number) =>
+  post(url, `{"id":${id},"name":"plant ${id}"}`);
+const status = async ({ url }: { readonly url: string }, path: string) => (await fetch(url + path)).status;
+const address = (host: string, login: string, query: string) =>
+  `postgres://${login}@${host}:${server.port}${new URL(database).pathname}?${query}`;
+const login = `gardener:${encodeURIComponent(password)}`;
+const authority = `sslrootcert=${join(import.meta.dir, "certificates/ca.pem")}`;
+
+describe("connecting", () => {
+  test("by password and TLS, with anyone, with a known authority, and with the right name", async () => {
+    for (const [host, query] of [
+      ["127.0.0.1", "sslmode=require"],
+      ["127.0.0.1", `sslmode=verify-ca&${authority}`],
+      ["localhost", `sslmode=verify-full&${authority}`],
+    ] as const) {
+      const connection = await new Server(address(host, login, query), options).open();
+      const sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+      expect(await connection.run({ text: sql })).toEqual([["t"]]);
+      connection.destroy();
+    }
+  });
+
+  test("is refused in one sentence, without the password", async () => {
+    const wrong: [host: string, login: string, query: string, says: string][] = [
+      ["127.0.0.1", "gardener:not-it-at-all", "sslmode=require", "password authentication failed"],
+      ["127.0.0.1", login, "", "rejects connection"],
+      ["localhost", login, "sslmode=verify-full", "set sslrootcert"],
+      ["127.0.0.1", login, `sslmode=verify-full&${authority}`, "name the host"],
+      ["127.0.0.1", login, "sslmode=require&options=-c%20no_such=1", "no_such"],
+      ["127.0.0.1", "postgres", "channel_binding=require", "channel_binding"],
+    ];
+    for (const [host, by, query, says] of wrong) {
+      const { code, err } = await runInProcess(["serve", "--database", address(host, by, query)]);
+      expect([code, err]).toEqual([2, expect.stringContaining(says)]);
+      expect(err.trim().split("\n")).toHaveLength(1);
+      expect(err).not.toMatch(/pass@word|pass%40|not-it-at-all/);
+    }
+  });
+
+  test("with all options that managed providers put into their URLs, and a warning for those without effect", async () => {
+    await server.run("CREATE SCHEMA garden", database);
+    const query = [
+      "sslmode=require&channel_binding=require&application_name=my%20garden&connect_timeout=10",
+      "options=-c%20search_path%3Dgarden&target_session_attrs=prefer-standby&gssencmode=disable",
+    ];
+    await using running = await startTestService({}, address("127.0.0.1", login, query.join("&")));
+    expect((await create(running, 1)).status).toBe(200);
+    expect(await server.run("SELECT id FROM garden.plants", database)).toEqual([{ id: "1" }]);
+    const sessions = "SELECT pid FROM pg_stat_activity WHERE application_name = 'my garden'";
+    expect((await server.run(sessions)).length).toBeGreaterThan(0);
+    const warnings = running.logged.filter((line) => line.includes('"level":"warn"'));
+    expect(warnings).toEqual([
+      expect.stringContaining("gssencmode"),
+      expect.stringContaining("target_session_attrs=prefer-standby"),
+    ]);
+  });
+
+  test("with a password from the environment, from a file, and from PGPASSWORD and PGPASSFILE", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "password");
+    writeFileSync(file, `${password}\n`);
+    const passFile = join(folder.path, "pgpass");
+    writeFileSync(passFile, `*:*:*:gardener:${password.replace(":", "\\:")}\n`);
+    chmodSync(passFile, 0o600);
+    const url = address("127.0.0.1", "gardener", "sslmode=require");
+    for (const environment of [
+      { PLANT_STORE_DATABASE_PASSWORD: password },
+      { PLANT_STORE_DATABASE_PASSWORD_FILE: file },
+      { PGPASSWORD: password },
+      { PGPASSFILE: passFile },
+    ]) {
+      const names = Object.keys(environment).filter((name) => name.startsWith("PG"));
+      // pg reads these from the process.
+      Object.assign(process.env, Object.fromEntries(names.map((name) => [name, environment[name as never]])));
+      const listed = await runInProcess(["token", "list", "--database", url], { environment });
+      for (const name of names) delete process.env[name];
+      // It is connected, and finds that no service has run on this database.
+      expect(listed).toEqual({ code: 1, out: "", err: expect.stringContaining("no plant-store tables yet") });
+    }
+  });
+
+  test("with a password that is wrong in its file reads it again, but not one in the URL or the environment", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "password");
+    writeFileSync(file, "wrong");
+    const url = address("127.0.0.1", "gardener", "sslmode=require");
+    const wrong = { environment: { PLANT_STORE_DATABASE_PASSWORD: "wrong" } };
+    expect((await runInProcess(["serve", "--database", url], wrong)).code).toBe(2);
+    await using service = await serveInProcess(["--database", url], {
+      PLANT_STORE_ACCESS_TOKEN: accessToken,
+      PLANT_STORE_DATABASE_PASSWORD_FILE: file,
+    });
+    expect((await create(service, 1)).status).toBe(503);
+    writeFileSync(file, `${password}\n`);
+    await eventually(async () => (await status(service, "/readyz")) === 200, "the password to be read again");
+    expect((await create(service, 1)).status).toBe(200);
+  });
+
+  test("to config shows the URL without the password", async () => {
+    const { out, err } = await runInProcess(["config", "--database", address("127.0.0.1", login, "")]);
+    expect(out).toContain("postgres://gardener:***@127.0.0.1");
+    expect(out + err).not.toMatch(/pass@word|pass%40/);
+  });
+});
+
+describe("a server that asks for the password in clear text", () => {
+  const sslRequestBytes = 8;
+  const clearTextRequest = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]);
+  // An address of this machine that is not loopback: what is sent to it never leaves the machine.
+  const ownAddress = Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one?.family === "IPv4" && !one.internal)?.address;
+
+  /** Speaks PostgreSQL up to the password, and records everything that it receives until the client closes. */
+  async function startImpostor(host: string) {
+    const received = Promise.withResolvers<string>();
+    let text = "";
+    const impostor = createServer((socket: Socket) => {
+      socket.on("error", () => {});
+      socket.on("close", () => received.resolve(text));
+      socket.on("data", (bytes) => {
+        text += bytes.toString("latin1");
+        if (bytes.length === sslRequestBytes) socket.write("N");
+        else if (bytes.includes("user")) socket.write(clearTextRequest);
+      });
+    });
+    await new Promise<void>((resolve) => impostor.listen(0, host, resolve));
+    const { port } = impostor.address() as { port: number };
+    return { port, received: received.promise, [Symbol.dispose]: () => void impostor.close() };
+  }
+
+  // An impostor who answers in place of the real server would read it.
+  test.skipIf(ownAddress === undefined)("does not get it without a verified certificate", async () => {
+    using impostor = await startImpostor(ownAddress ?? "");
+    const url = `postgres://gardener:hidden-password@${ownAddress}:${impostor.port}/plants?sslmode=disable`;
+    const opened = new Server(url, options).open();
+    await expect(opened).rejects.toThrow(DatabaseMisuse);
+    await expect(opened).rejects.toThrow("asks for the password in clear text");
+    await expect(opened).rejects.not.toThrow("hidden-password");
+    expect(await impostor.received).toContain("gardener");
+    expect(await impostor.received).not.toContain("hidden-password");
+  });
+
+  test("gets it on loopback and on a socket", async () => {
+    for (const host of ["127.0.0.1", encodeURIComponent(server.folder)])
+      (await new Server(address(host, "plain:right", ""), options).open()).destroy();
+  });
+});
+
+/** Changes a setting of the server, or resets it, and waits until new sessions have it. */
+async function configure(name: string, value?: string): Promise<void> {
+  await server.run(`ALTER SYSTEM ${value === undefined ? `RESET ${name}` : `SET ${name} = ${value}`}`);
+  await server.run("SELECT pg_reload_conf()");
+  const current = async () =>
+    (await server.run<{ value: string }>(`SELECT current_setting('${name}') AS value`))[0];
+  if (value !== undefined)
+    await eventually(async () => (await current())?.value === value, `${name} = ${value}`);
+}
+
+describe("a server that can lose acknowledged writes", () => {
+  test("is refused at the start, unless the operator allows it", async () => {
+    for (const setting of ["synchronous_commit", "fsync"]) {
+      await configure(setting, "off");
+      const refused = await runInProcess(["serve", "--database", database]);
+      expect([refused.code, refused.err]).toEqual([2, expect.stringContaining(`has ${setting}=off`)]);
+      await (await openStore({ ...options, allowUnsafeDatabase: true, database }))[Symbol.asyncDispose]();
+      await configure(setting);
+    }
+  });
+
+  test("is refused on each new connection, while open connections keep the setting that was checked", async () => {
+    await using running = await startTestService({}, database);
+    expect((await create(running, 1)).status).toBe(200);
+    await configure("synchronous_commit", "off");
+    expect((await create(running, 2)).status).toBe(200);
+    await server.run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'",
+    );
+    expect((await create(running, 3)).status).toBe(503);
+    expect(running.logged.join("")).toContain("synchronous_commit=off");
+    await configure("synchronous_commit");
+    await eventually(async () => (await create(running, 3)).status === 200, "the service to recover");
+  });
+});
+
+describe("a standby that does not confirm", () => {
+  const cancelWaits = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+  const waiting = async () =>
+    (await server.run<{ pid: number }>("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'")).map(
+      ({ pid }) => pid,
+    );
+
+  /** Makes every commit wait for a standby that does not exist. */
+  async function waitForStandby(): Promise<void> {
+    await configure("synchronous_standby_names", "nobody");
+    // The server applies the setting shortly after the reload, so the test waits until one of its own writes hangs.
+    for (let waits = false; !waits; ) {
+      let ended = false;
+      const write = "CREATE TABLE IF NOT EXISTS standby_test (n INT); INSERT INTO standby_test VALUES (1)";
+      const writing = server.run(write).finally(() => {
+        ended = true;
+      });
+      while (!ended && !waits) waits = (await server.run(cancelWaits)).length > 0;
+      await writing;
+    }
+  }
+
+  // A server with this setting gets the statements for Citus, which PostgreSQL also accepts. The role hides warnings.
+  const forms = { PostgreSQL: "", Citus: "?options=-c%20citus.shard_count%3D8" };
+  test.each(Object.entries(forms))(
+    "makes a cancelled wait a failure, and a retry waits for it again (%s)",
+    async (form, query) => {
+      await server.run(`CREATE ROLE deaf_${form} LOGIN SUPERUSER`);
+      await server.run(`ALTER ROLE deaf_${form} SET client_min_messages = error`);
+      const url = database.replace("postgres@", `deaf_${form.toLowerCase()}@`);
+      await using running = await startTestService({}, `${url}${query}`);
+      expect((await create(running, 1)).status).toBe(200);
+      await waitForStandby();
+      const refusing = create(running, 2);
+      await eventually(async () => (await server.run(cancelWaits)).length > 0, "the commit to wait");
+      const refused = await refusing;
+      expect([refused.status, await refused.json()]).toMatchObject([503, { error: 50302 }]);
+      expect(running.logged.join("")).toContain("canceling wait for synchronous replication");
+      // It is visible on the primary now, but the standby may not have it.
+      expect((await server.stored(database)).map(({ id }) => id)).toEqual([1n, 2n]);
+      const again = create(running, 2);
+      await eventually(async () => (await waiting()).length > 0, "the retry to wait");
+      await configure("synchronous_standby_names");
+      expect((await again).headers.get("idempotent-replayed")).toBe("true");
+    },
+  );
+
+  test("does not use up the server's connections", async () => {
+    await using running = await startTestService({}, database);
+    await waitForStandby();
+    const refusing = create(running, 1);
+    await eventually(async () => (await waiting()).length > 0, "the commit to wait");
+    const [abandoned = 0] = await waiting();
+    expect((await refusing).status).toBe(503);
+    // It does not notice that its client is gone, so the next connection cancels it.
+    await eventually(async () => !(await waiting()).includes(abandoned), "it to be cancelled");
+    await configure("synchronous_standby_names");
+    await eventually(async () => (await create(running, 1)).status === 200, "the service to recover");
+  });
+});
+
+test("a server that ends at once under load loses nothing acknowledged, and is used again", async () => {
+  await using running = await startTestService({}, database);
+  const acknowledged: number[] = [];
+  const strange: number[] = [];
+  let isStopped = false;
+  const clients = Array.from({ length: 8 }, async (_, client) => {
+    for (let id = client; !isStopped; id += 8) {
+      const response = await create(running, id);
+      if (response.status === 200) acknowledged.push(id);
+      else if (response.status !== 503) strange.push(response.status);
+      else await Bun.sleep(20);
+    }
+  });
+  await eventually(() => acknowledged.length > 100, "plants to be created");
+  await server.stop("immediate");
+  await eventually(async () => (await status(running, "/readyz")) === 503, "the end to be noticed");
+  const before = acknowledged.length;
+  await server.start();
+  await eventually(() => acknowledged.length > before + 50, "plants to be created again");
+  isStopped = true;
+  await Promise.all(clients);
+  expect(strange).toEqual([]);
+  const stored = new Set((await server.stored(database)).map(({ id }) => Number(id)));
+  expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
+});
