@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { join } from "node:path";
 import pg from "pg";
 import { creationEntry, mintToken } from "../src/access/tokens.ts";
+import { beginning, type PlantFilter } from "../src/plants/plant-archive.ts";
 import { openStore } from "../src/storage/open-store.ts";
 import { type Connection, Server } from "../src/storage/postgres/connection.ts";
 import { migrate, migrations } from "../src/storage/postgres/prepare.ts";
@@ -206,6 +207,55 @@ describe("several nodes on one database", () => {
     await using _lock = await openTransaction("UPDATE plant_store_nodes SET seen_at_ms = 1");
     await using other = await open();
     await other.plants.probe();
+  });
+});
+
+describe("a client that follows the store", () => {
+  const insert = (id: number, name: string, atMs: number) =>
+    `INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (${id}, '${name}', 'tree', ${atMs}, 't')`;
+  const after = async (store: Store, cursor: string, filter: PlantFilter = {}, limit = 100) => {
+    const request = { after: cursor, filter, limit, searchMsMax: 5000 };
+    const { plants, next, newest } = await store.archive.pageAfter(request);
+    return { ids: plants.map(({ id }) => Number(id)), next, newest };
+  };
+
+  test("does not miss what another node commits late", async () => {
+    await using store = await open();
+    const { next: start } = await after(store, beginning);
+    const other = new pg.Client({ connectionString: database });
+    await other.connect();
+    await other.query(`BEGIN; ${insert(1, "late", Date.now())}`);
+    await store.plants.create(arrivals([2, 3, 4], "later"), Date.now());
+    const filters = [{}, { tag: "tree" }, { namePart: "late" }];
+    const cursors = await Promise.all(
+      filters.map(async (filter) => {
+        const { ids, next } = await after(store, start, filter);
+        expect(ids).not.toContain(1);
+        return next;
+      }),
+    );
+    await other.query("COMMIT");
+    await other.end();
+    for (const [index, cursor] of cursors.entries())
+      expect((await after(store, cursor, filters[index])).ids).toContain(1);
+  });
+
+  test("gets plants again until they are seven seconds old, and none of those twice", async () => {
+    await using store = await open();
+    const nowMs = Date.now();
+    await server.run(insert(1, "settled", nowMs - 60_000), database);
+    await server.run(insert(2, "settled, at the same time", nowMs - 60_000), database);
+    await server.run(insert(3, "newer", nowMs + 600_000), database);
+    const first = await after(store, beginning, {}, 1);
+    const second = await after(store, first.next, {}, 1);
+    const third = await after(store, second.next);
+    expect([first.ids, second.ids, third.ids]).toEqual([[1], [2], [3]]);
+    expect(third.next).toBe(third.newest);
+    expect((await after(store, third.next)).ids).toEqual([3]);
+    // A cursor from a later time, as of a server whose clock was ahead, brings nothing, and the next one is in the past again.
+    const ahead = await after(store, `${nowMs + 900_000}.0`);
+    expect([ahead.ids, ahead.next]).toEqual([[], ahead.newest]);
+    expect((await after(store, ahead.next)).ids).toEqual([3]);
   });
 });
 
