@@ -21,21 +21,45 @@ const settingOf = (database: string) => ({
 });
 const open = (database: string): Promise<Store> => openStore(settingOf(database));
 
-/** Fills the audit trail with that many entries. */
-function fillAuditTrail(engine: Engine["name"], count: number, action = "'console.signed-in'"): string {
+/** Fills the audit trail with entries of these numbers. */
+function fillAuditTrail(
+  engine: Engine["name"],
+  from: number,
+  to: number,
+  action: AuditEntry["action"],
+): string {
   const [column, value] = engine === "sqlite" ? ["seq", "n"] : ["id", "lpad(to_hex(n), 32, '0')"];
-  return `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
+  return `WITH RECURSIVE numbers (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${to})
     INSERT INTO audit_trail (${column}, at_ms, actor, action, subject, detail)
-    SELECT ${value}, n, 'test', ${action}, '', '' FROM numbers`;
+    SELECT ${value}, n, 'test', '${action}', '', '' FROM numbers`;
 }
+
+const request = (more: Partial<PageRequest>): PageRequest => ({
+  filter: {},
+  order: "newest-first",
+  cursor: undefined,
+  limit: 10,
+  searchMsMax: 60_000,
+  ...more,
+});
 
 // The contract of the ports, for every engine.
 onEveryEngine((engine) => {
   const openNew = async () => open(await engine.newDatabase());
 
   describe("plants", () => {
+    let store: Store;
+    beforeAll(async () => {
+      store = await openNew();
+    });
+    afterAll(() => store[Symbol.asyncDispose]());
+
+    test("are not changed by a probe", async () => {
+      await store.plants.probe();
+      expect(await store.archive.total()).toBe(0);
+    });
+
     test("in one batch are processed in order: the first with an id wins", async () => {
-      await using store = await openNew();
       const batch = [arrival(2, "a"), arrival(1, "b", "t"), arrival(2, "a"), arrival(2, "c", "t")];
       expect(await store.plants.create(batch, 1)).toEqual([
         { kind: "created" },
@@ -50,98 +74,57 @@ onEveryEngine((engine) => {
         arrival(3, "d"),
         arrival(2, "a"),
       ];
-      expect(kindsOf(await store.plants.create(again, 2))).toEqual([
-        "conflict",
-        "created",
-        "replayed",
-        "replayed",
-        "replayed",
-      ]);
+      const kinds = ["conflict", "created", "replayed", "replayed", "replayed"];
+      expect(kindsOf(await store.plants.create(again, 2))).toEqual(kinds);
       expect((await store.archive.find(2n))?.name).toBe("a");
     });
 
-    test("are found with everything that was stored", async () => {
-      await using store = await openNew();
-      await store.plants.create(
-        [arrival(-(2n ** 63n), "NULL", "", "who"), arrival(2n ** 63n - 1n, "")],
-        1234,
-      );
-      expect(await store.archive.find(-(2n ** 63n))).toEqual({
-        id: -(2n ** 63n),
-        name: "NULL",
-        tag: "",
-        createdAtMs: 1234,
-        createdBy: "who",
-      });
-      expect(await store.archive.find(2n ** 63n - 1n)).toMatchObject({ name: "", tag: undefined });
-      expect(await store.archive.find(0n)).toBeUndefined();
+    test("are found with everything that was stored, whatever their id", async () => {
+      const ids = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, 2n ** 53n + 1n];
+      const batch = ids.map((id) => arrival(id, `name of ${id}`, id < 0n ? "" : undefined, "who"));
+      await store.plants.create(batch, 1234);
+      for (const { plant } of batch)
+        expect(await store.archive.find(plant.id)).toEqual({ ...plant, createdAtMs: 1234, createdBy: "who" });
+      expect(await store.archive.find(77n)).toBeUndefined();
+      expect(await store.archive.findAll([...ids, 77n])).toHaveLength(4);
     });
 
-    // Texts that are special in PostgreSQL's arrays.
-    const awkward = [
-      "null",
-      "{}",
-      '{"a"}',
-      '"',
-      "\\",
-      '\\"',
-      "a,b",
-      " ",
-      "\n\r\t",
-      "'",
-      "\\N",
-      "🌱é\u{10ffff}",
-      "%_$1",
-    ];
     test("keep every text unchanged", async () => {
-      await using store = await openNew();
-      const batch = awkward.flatMap((text, index) => [
-        arrival(index * 2, text, `x${text}`),
-        arrival(index * 2 + 1, `x${text}`, text),
+      // Texts that are special in PostgreSQL's arrays.
+      const awkward = ["null", "NULL", "", "{}", '{"a"}', '"', "\\", '\\"', "a,b", " ", "\n\r\t", "'", "\\N"];
+      const texts = [...awkward, "🌱é\u{10ffff}", "%_$1"];
+      const batch = texts.flatMap((text, index) => [
+        arrival(100 + index * 2, text, `x${text}`),
+        arrival(101 + index * 2, `x${text}`, text),
       ]);
       await store.plants.create(batch, 1);
       for (const { plant } of batch) expect(await store.archive.find(plant.id)).toMatchObject(plant);
       expect(new Set(kindsOf(await store.plants.create(batch, 2)))).toEqual(new Set(["replayed"]));
     });
 
-    test("as large as a body may be are stored in any number, in order", async () => {
-      await using store = await openNew();
+    test("as large as a body may be are stored in any number, in order, and found by their tag", async () => {
       const large = (id: number) => arrival(id, `${id} ${"x".repeat(60_000)}`);
-      const batch = [...Array.from({ length: 300 }, (_, id) => large(id)), large(0), arrival(299, "other")];
+      const batch = [
+        ...Array.from({ length: 80 }, (_, id) => large(1000 + id)),
+        large(1000),
+        arrival(1079, "other"),
+      ];
       const kinds = kindsOf(await store.plants.create(batch, 1));
-      expect(kinds).toEqual([...Array(300).fill("created"), "replayed", "conflict"]);
-      expect((await store.archive.find(299n))?.name.length).toBe(60_004);
-    });
-
-    test("with the largest name and tag that a body allows are stored and found by their tag", async () => {
-      await using store = await openNew();
+      expect(kinds).toEqual([...Array(80).fill("created"), "replayed", "conflict"]);
+      expect((await store.archive.find(1079n))?.name.length).toBe(60_005);
       // Random, so that no engine can compress it below one of its limits.
       const text = (bytes: number) => randomBytes(bytes / 2).toString("hex");
       const plants = [
-        arrival(1, "a", text(65_000)),
-        arrival(2, text(65_000), "b"),
-        arrival(3, "c", text(2700)),
-        arrival(4, "d", "🌱".repeat(16_000)),
+        arrival(2001, "a", text(65_000)),
+        arrival(2002, text(65_000), text(10)),
+        arrival(2003, "c", text(2700)),
+        arrival(2004, "d", "🌱".repeat(16_000)),
       ];
-      const kinds = kindsOf(await store.plants.create(plants, 1));
-      expect(kinds).toEqual(Array(4).fill("created"));
+      expect(kindsOf(await store.plants.create(plants, 1))).toEqual(Array(4).fill("created"));
       for (const { plant } of plants) {
-        expect(await store.archive.find(plant.id)).toMatchObject(plant);
-        const page = await store.archive.page({
-          filter: { tag: plant.tag },
-          order: "newest-first",
-          cursor: undefined,
-          limit: 10,
-          searchMsMax: 5000,
-        });
-        expect(page.plants.map(({ id }) => id)).toEqual([plant.id]);
+        const page = await store.archive.page(request({ filter: { tag: plant.tag } }));
+        expect(page.plants).toMatchObject([plant]);
       }
-    });
-
-    test("a probe changes nothing", async () => {
-      await using store = await openNew();
-      await store.plants.probe();
-      expect(await store.archive.total()).toBe(0);
     });
   });
 
@@ -223,7 +206,7 @@ onEveryEngine((engine) => {
       const database = await engine.newDatabase();
       await using store = await open(database);
       const by = { actor: "test", address: undefined };
-      const all = Array.from({ length: 20 }, (_, index) => token(`${index + 10}`));
+      const all = Array.from({ length: 8 }, (_, index) => token(`${index + 10}`));
       for (const one of all) await store.tokens.add(one, entry("token.created"));
       for (const { name } of all) {
         const outcomes = await Promise.allSettled([
@@ -324,32 +307,34 @@ onEveryEngine((engine) => {
       expect(await engine.run(database, "SELECT action, subject FROM audit_trail")).toEqual([
         { action: "token.created", subject: "old" },
       ]);
-    }, 30_000);
+    });
 
     test("keeps the newest 100,000 changes of tokens, and the newest 100,000 other entries", async () => {
       const database = await engine.newDatabase();
       await using store = await open(database);
-      const action = "CASE WHEN n <= 100010 THEN 'token.created' ELSE 'console.signed-in' END";
-      await engine.run(database, fillAuditTrail(engine.name, 200_030, action));
+      // On SQLite alone more tokens than are kept, since filling the trail takes PostgreSQL seconds.
+      const tokens = engine.name === "sqlite" ? 100_010 : 5;
+      await engine.run(database, fillAuditTrail(engine.name, 1, tokens, "token.created"));
+      await engine.run(
+        database,
+        fillAuditTrail(engine.name, tokens + 1, tokens + 100_010, "console.signed-in"),
+      );
       const kept = async (kind: string) => {
-        const [row] = await engine.run(
-          database,
-          `SELECT count(*) AS count, min(at_ms) AS oldest FROM audit_trail WHERE action ${kind}`,
-        );
-        return { count: Number(row?.["count"]), oldest: Number(row?.["oldest"]) };
+        const sql = `SELECT count(*) AS count, min(at_ms) AS oldest FROM audit_trail WHERE action ${kind}`;
+        const [row] = await engine.run(database, sql);
+        return [Number(row?.["count"]), Number(row?.["oldest"])];
       };
       const signIn = (atMs: number) => store.audit.record(entry("console.signed-in", { atMs }));
-      await signIn(200_031);
-      expect(await kept("LIKE 'token.%'")).toEqual({ count: 100_000, oldest: 11 });
-      expect(await kept("NOT LIKE 'token.%'")).toEqual({ count: 100_000, oldest: 100_032 });
+      const newest = tokens + 100_011;
+      await signIn(newest);
+      expect(await kept("LIKE 'token.%'")).toEqual([Math.min(tokens, 100_000), Math.max(1, tokens - 99_999)]);
+      expect(await kept("NOT LIKE 'token.%'")).toEqual([100_000, newest - 99_999]);
+      if (engine.name !== "sqlite") return;
       // A process that runs for long removes the oldest again, and no flood of sign-ins reaches the changes of tokens.
-      for (let atMs = 200_032; atMs < 201_032; atMs += 20)
-        await Promise.all(Array.from({ length: 20 }, (_, index) => signIn(atMs + index)));
-      expect(await kept("LIKE 'token.%'")).toEqual({ count: 100_000, oldest: 11 });
-      expect(await kept("NOT LIKE 'token.%'")).toEqual({ count: 100_000, oldest: 101_032 });
-      await store.tokens.add(token("aaa"), entry("token.created", { atMs: 300_000 }));
-      expect((await store.audit.page(1, undefined)).entries).toMatchObject([{ action: "token.created" }]);
-    }, 60_000);
+      await Promise.all(Array.from({ length: 1000 }, (_, index) => signIn(newest + 1 + index)));
+      expect(await kept("LIKE 'token.%'")).toEqual([100_000, 11]);
+      expect(await kept("NOT LIKE 'token.%'")).toEqual([100_000, newest + 1000 - 99_999]);
+    });
   });
 
   describe("reading the store", () => {
@@ -374,14 +359,6 @@ onEveryEngine((engine) => {
     });
     afterAll(() => store[Symbol.asyncDispose]());
 
-    const request = (more: Partial<PageRequest>): PageRequest => ({
-      filter: {},
-      order: "newest-first",
-      cursor: undefined,
-      limit: 10,
-      searchMsMax: 5000,
-      ...more,
-    });
     const allPages = async (first: Partial<PageRequest>) => {
       const plants = [];
       for (let cursor: string | undefined, pages = 0; ; pages++) {
@@ -394,7 +371,7 @@ onEveryEngine((engine) => {
     };
 
     test("pages follow each other without gap or repetition, in both orders", async () => {
-      for (const limit of [1, 7, 25, 26]) {
+      for (const limit of [1, 7, 25]) {
         const newest = await allPages({ limit });
         expect(newest.map(({ id }) => id).sort((a, b) => Number(a - b))).toEqual(
           Array.from({ length: 25 }, (_, id) => BigInt(id)),
@@ -404,11 +381,8 @@ onEveryEngine((engine) => {
         const oldest = await allPages({ limit, order: "oldest-first" });
         expect(oldest).toEqual(newest.toReversed());
       }
-    });
-
-    test("the last page says that it is the last", async () => {
-      const page = await store.archive.page(request({ limit: 25 }));
-      expect([page.plants.length, page.next]).toEqual([25, undefined]);
+      const last = await store.archive.page(request({ limit: 25 }));
+      expect([last.plants.length, last.next]).toEqual([25, undefined]);
     });
 
     const filters: [string, PageRequest["filter"], number][] = [
@@ -423,15 +397,13 @@ onEveryEngine((engine) => {
       ["until", { untilMs: startMs + minuteMs }, 5],
       ["all together", { tag: "tree", namePart: "plant", createdBy: "by-0", untilMs: startMs + 1 }, 2],
     ];
-    for (const [what, filter, count] of filters) {
-      test(`a filter by ${what}`, async () => {
-        for (const limit of [2, 100]) expect(await allPages({ filter, limit })).toHaveLength(count);
-        expect(await store.archive.count(filter, undefined, 1000)).toEqual({
-          plants: count,
-          next: undefined,
-        });
+    test.each(filters)("a filter by %s finds and counts its plants", async (_, filter, count) => {
+      for (const limit of [2, 100]) expect(await allPages({ filter, limit })).toHaveLength(count);
+      expect(await store.archive.count(filter, undefined, 60_000)).toEqual({
+        plants: count,
+        next: undefined,
       });
-    }
+    });
 
     test("a cursor that no page returned is refused", async () => {
       for (const cursor of ["x", "1.2.3", "", "9".repeat(40), "1;DROP TABLE plants"])
@@ -494,7 +466,7 @@ onEveryEngine((engine) => {
     });
 
     /** All plants from the beginning, as a client that follows the store gets them, until it has caught up. */
-    const followed = async (filter: PageRequest["filter"], limit: number, searchMsMax = 5000) => {
+    const followed = async (filter: PageRequest["filter"], limit: number, searchMsMax = 60_000) => {
       const plants = [];
       for (let after = beginning, pages = 0; ; pages++) {
         const page = await store.archive.pageAfter({ after, filter, limit, searchMsMax });
@@ -508,7 +480,7 @@ onEveryEngine((engine) => {
     test("from the beginning, a follower gets what the list has, oldest first, page by page and filtered", async () => {
       for (const filter of [{}, ...filters.map(([, one]) => one)]) {
         const listed = await allPages({ filter, order: "oldest-first" });
-        for (const limit of [1, 7, 25, 26]) expect(await followed(filter, limit)).toEqual(listed);
+        for (const limit of [1, 26]) expect(await followed(filter, limit)).toEqual(listed);
         // A search that has no time left returns a cursor to go on with, and progresses.
         expect(await followed(filter, 7, 0)).toEqual(listed);
       }
