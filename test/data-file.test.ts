@@ -16,8 +16,8 @@ import { backupRecordFile } from "../src/storage/sqlite/maintenance/backup.ts";
 import { ServiceBackups } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import { checksum } from "../src/storage/sqlite/maintenance/checksum.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
-import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { plantStore } from "./command.ts";
+import { crashedStore } from "./crashed-store.ts";
 import { storedPlants, temporaryFolder } from "./harness.ts";
 import { idOf, seedStore } from "./seeded-store.ts";
 import { runInProcess } from "./terminal.ts";
@@ -130,7 +130,7 @@ describe("verify", () => {
       ["page size", (copy) => copy.fill(0x7f, 16, 18)],
       ["schema", (copy) => copy.fill(0xff, 100, 2000)],
     ];
-    for (let page = 1; page < pages; page += Math.ceil(pages / 40)) {
+    for (let page = 1; page < pages; page += Math.ceil(pages / 12)) {
       const at = page * pageBytes;
       harm.push([
         `page ${page}`,
@@ -210,29 +210,17 @@ describe("on read-only media", () => {
     const media = join(folder.path, "media-with-wal");
     mkdirSync(media);
     const file = join(media, "plants.db");
-    await leaveWal(join(folder.path, "written.db"), file);
+    await crashedStore(file, { plants: 1 });
     const { code, err } = onReadOnly(media, "list", "--database", file);
     expect([code, err]).toEqual([1, expect.stringContaining("copy both files into another folder")]);
     expect(err.trimEnd().split("\n")).toHaveLength(1);
   });
 });
 
-/** Creates a data file as a crash leaves it: its last plants are in an intact WAL. */
-async function leaveWal(from: string, to: string, names: readonly string[] = ["in the WAL"]): Promise<void> {
-  await using store = new SqliteStore(from);
-  const arrivals = names.map((name, index) => ({
-    plant: { id: BigInt(index), name, tag: undefined },
-    createdBy: "crashed",
-  }));
-  await store.plants.create(arrivals, Date.now());
-  copyFileSync(from, to);
-  copyFileSync(`${from}-wal`, `${to}-wal`);
-}
-
 describe("commands that only read", () => {
   test("leave the WAL of a crashed service unchanged", async () => {
     const file = join(folder.path, "crashed.db");
-    await leaveWal(join(folder.path, "crashing.db"), file);
+    await crashedStore(file, { plants: 1, nameOf: () => "in the WAL" });
     const wal = readFileSync(`${file}-wal`);
     expect((await runInProcess(["list", "--database", file])).out).toContain("in the WAL");
     expect((await runInProcess(["verify", "--database", file])).err).toContain("is intact: 1 plant,");
@@ -252,8 +240,6 @@ describe("commands that only read", () => {
 describe("a data file from before 1.0.0", () => {
   const sentence = (file: string) =>
     `plant-store: ${file} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.\n`;
-  const byId = `CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT,
-     created_at_ms INTEGER NOT NULL, created_by TEXT NOT NULL) STRICT`;
   const inOrder = `CREATE TABLE plants (seq INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE, name TEXT NOT NULL, tag TEXT,
        created_at_ms INTEGER NOT NULL, created_by TEXT NOT NULL) STRICT;
      CREATE TABLE tokens (id TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL,
@@ -263,11 +249,9 @@ describe("a data file from before 1.0.0", () => {
     const rows = database.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE sql <> ''").all();
     return rows.map(({ sql }) => sql).join(";");
   };
+  // By the number in its header, whatever its tables are; and with the number of today and other tables.
   const schemas: [number: number, sql: () => string][] = [
-    [1, () => byId],
     [2, () => inOrder],
-    [3, () => `${inOrder}; CREATE TABLE block_times (block INTEGER PRIMARY KEY, min_ms INTEGER) STRICT`],
-    [4, () => `${inOrder}; ALTER TABLE tokens ADD COLUMN created_by TEXT`],
     [5, today],
     [6, () => inOrder],
   ];
@@ -302,19 +286,19 @@ describe("a data file from before 1.0.0", () => {
       test(`(${number}, ${left}) is refused in one sentence by every command, and stays as it is`, async () => {
         const file = earlyFile(number, sql(), left);
         const before = bytesOf(dirname(file));
-        for (const command of [["list"], ["export"], ["verify"], ["backup", never], ["token", "list"]])
-          expect(await runInProcess([...command, "--database", file])).toMatchObject({
-            code: 1,
-            err: sentence(file),
-          });
-        // These may hold the file open until their process ends, so that its WAL stays.
+        // Such a WAL is left by a process that ends without closing the file.
+        const run = number === 6 && left === "WAL" ? plantStore : runInProcess;
         for (const command of [
+          ["list", "--database", file],
+          ["verify", "--database", file],
+          ["backup", never, "--database", file],
+          ["token", "list", "--database", file],
           ["restore", file, "--database", never],
           ["copy", "--from", sound, "--to", file],
           ["token", "create", "--name", "x", "--database", file],
           ["serve", "--database", file],
         ])
-          expect(await plantStore(command)).toMatchObject({ code: 1, err: sentence(file) });
+          expect(await run(command)).toMatchObject({ code: 1, err: sentence(file) });
         // By its number it is recognised before a lock file or a -shm file is created beside it.
         if (number === 6) expect(bytesOf(dirname(file))).toMatchObject(before);
         else expect(bytesOf(dirname(file))).toEqual(before);
@@ -376,11 +360,12 @@ describe("backup and restore", () => {
 
   test("a file that is restored with its WAL beside it gets the plants in both", async () => {
     const crashed = join(folder.path, "crashed-and-moved.db");
-    await leaveWal(join(folder.path, "served.db"), crashed, ["in the WAL 1", "in the WAL 2"]);
+    const nameOf = (id: number) => (id === 1 ? "in the data file" : "in the WAL");
+    await crashedStore(crashed, { plants: 2, checkpointed: 1, nameOf });
     const restored = join(folder.path, "restored-with-wal.db");
     expect((await runInProcess(["restore", crashed, "--database", restored])).code).toBe(0);
     expect(existsSync(`${restored}-wal`)).toBe(false);
-    expect(storedPlants(restored).map(({ name }) => name)).toEqual(["in the WAL 1", "in the WAL 2"]);
+    expect(storedPlants(restored).map(({ name }) => name)).toEqual(["in the data file", "in the WAL"]);
   });
 
   test("a rollback journal that an interrupted copy left does not empty a restored file", async () => {
@@ -399,7 +384,7 @@ describe("backup and restore", () => {
 
   test("a restored file does not get plants from a WAL that another file left", async () => {
     const target = join(folder.path, "target.db");
-    await leaveWal(join(folder.path, "lost.db"), target, ["lost 1", "lost 2"]);
+    await crashedStore(target, { plants: 2 });
     rmSync(target);
     const wal = readFileSync(`${target}-wal`);
     const backup = join(folder.path, "before-the-loss.db");

@@ -10,42 +10,26 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { crashedStore } from "../../../../test/crashed-store.ts";
 import { storedPlants, temporaryFolder } from "../../../../test/harness.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { type Failure, markerFile, writeMarker } from "../failure-marker.ts";
 import { copyInto } from "../maintenance/copy.ts";
 import { verify } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
-import { SqliteStore } from "../sqlite-store.ts";
 import { openBeside, openWriter } from "./open-writer.ts";
 
-const plants = 300;
+const plants = 60;
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
 let images = 0;
-/** A data file and its WAL, as a kill leaves them: some plants are in the data file, the rest only in the WAL. */
+/** A data file and its WAL as a kill leaves them, and the marker of a failure. */
 async function crashed(failure?: Failure["reason"]): Promise<string> {
-  const path = join(folder.path, `${++images}`);
-  mkdirSync(path);
-  const [running, file] = [join(path, "running.db"), join(path, "plants.db")];
-  await using store = new SqliteStore(running);
-  const create = (from: number, to: number) =>
-    store.plants.create(
-      Array.from({ length: to - from }, (_, index) => ({
-        plant: { id: BigInt(from + index), name: `${from + index} ${"x".repeat(1500)}`, tag: undefined },
-        createdBy: "test",
-      })),
-      1,
-    );
-  await create(0, 200);
-  {
-    using other = new Database(running);
-    other.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
-  }
-  await create(200, plants);
-  for (const end of ["", "-wal"]) copyFileSync(running + end, file + end);
+  const file = join(folder.path, `${++images}`, "plants.db");
+  mkdirSync(dirname(file));
+  await crashedStore(file, { plants, checkpointed: 40, nameOf: (id) => `${id} ${"x".repeat(1500)}` });
   if (failure !== undefined) writeMarker(file, { reason: failure });
   return file;
 }
@@ -117,11 +101,21 @@ describe("the start after a failed fsync", () => {
   test("refuses a file with damage that no other start looks for, and changes nothing", async () => {
     const file = await crashed("sync-failed");
     const bytes = readFileSync(file);
-    const page = Math.floor(bytes.indexOf("100 xxx") / 4096) * 4096;
+    const page = Math.floor(bytes.indexOf("20 xxx") / 4096) * 4096;
     writeFileSync(file, bytes.fill(0, page, page + 4096));
     expect(() => openWriter(file)).toThrow(/is damaged .*; restore it from a backup\.$/);
     expect(readFileSync(file).equals(bytes)).toBe(true);
     expect([existsSync(`${file}.rebuilt`), existsSync(markerFile(file))]).toEqual([false, true]);
+  });
+
+  test("is refused while another process has the file open, whose cache cannot be trusted", async () => {
+    const file = await crashed("sync-failed");
+    using reader = new Database(file);
+    reader.query("SELECT count(*) FROM plants").get();
+    expect(() => openWriter(file)).toThrow(/after a failed fsync, but another process has it open/);
+    reader.close();
+    open(file);
+    await expectWhole(file);
   });
 
   test("ignores the failure if the data file no longer exists", async () => {
@@ -130,6 +124,15 @@ describe("the start after a failed fsync", () => {
     open(file);
     expect([storedPlants(file), existsSync(markerFile(file))]).toEqual([[], false]);
   });
+});
+
+test("a file that replaced a lost one is used once the old WAL and then the marker are gone", async () => {
+  const file = await crashed("replaced");
+  expect(() => openWriter(file)).toThrow(/first move .*plants\.db-wal and .* away, and only then delete/);
+  rmSync(`${file}-wal`);
+  rmSync(markerFile(file));
+  open(file);
+  expect(storedPlants(file)).toHaveLength(40);
 });
 
 describe("a rollback journal beside the data file", () => {

@@ -1,15 +1,15 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
-import { plantStore, serve } from "./command.ts";
-import { accessToken, eventually, post, storedPlants, temporaryFolder } from "./harness.ts";
+import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { plantStore, serve } from "../command.ts";
+import { accessToken, eventually, post, storedPlants, temporaryFolder } from "../harness.ts";
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 // Past the 4000 frames at which the service checkpoints too. Long names fill them with few plants.
 const framesMax = "5000";
 const name = "Fern ".repeat(8000);
-const other = join(import.meta.dir, "fixtures/checkpointing-reader.ts");
+const other = join(import.meta.dir, "../fixtures/checkpointing-reader.ts");
 
 test("nothing is lost while another process holds a read transaction and checkpoints, through load, a kill and a stop", async () => {
   using folder = temporaryFolder();
