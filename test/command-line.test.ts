@@ -1,76 +1,74 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
-import { executable, plantStore, serve, startPlantStore } from "./command.ts";
+import { executable, launcher, plantStore, startPlantStore } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
-import {
-  accessToken,
-  eventually,
-  operatorToken,
-  post,
-  startTestService,
-  temporaryFolder,
-} from "./harness.ts";
+import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
-const authorization = (secret: string) => ({ Authorization: `Bearer ${secret}` });
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+let files = 0;
+/** A data file that does not exist yet, as a flag. */
+const newDatabase = () => ["--database", join(folder.path, `${++files}.db`)];
+const run = (line: string, database: readonly string[]) => runInProcess([...line.split(" "), ...database]);
 
 onEveryEngine((engine) => {
-  describe("tokens on the command line", () => {
-    test("are created, reach a running service, and are rotated and revoked", async () => {
-      const path = await engine.newDatabase();
-      const database = ["--database", path];
-      await using service = await serve(database);
+  test("tokens are created, reach a running service, and are rotated, listed and revoked", async () => {
+    const path = await engine.newDatabase();
+    const database = ["--database", path];
+    const created = await run("token create --name greenhouse", database);
+    const secret = created.out.trim();
+    expect([created.code, secret]).toEqual([0, expect.stringMatching(/^pst_[0-9A-Za-z]{49}$/)]);
+    await run("token create --name unused", database);
+    {
+      await using service = await startTestService({}, path);
       let id = 1;
-      const status = async (secret: string) =>
-        (await post(service.url, `{"id":${id++},"name":"a"}`, authorization(secret))).status;
-
-      const created = await plantStore(["token", "create", "--name", "greenhouse", ...database]);
-      expect(created.code).toBe(0);
-      const secret = created.out.trim();
-      expect(secret).toMatch(/^pst_[0-9A-Za-z]{49}$/);
-      expect(created.err).not.toContain(secret);
-      await eventually(async () => (await status(secret)) === 200, 1000);
-
-      const rotated = await runInProcess(["token", "rotate", "greenhouse", "--overlap", "4s", ...database]);
-      const next = rotated.out.trim();
-      await eventually(async () => (await status(next)) === 200, 1000);
+      const status = async (token: string) =>
+        (await post(service.url, `{"id":${id++},"name":"a"}`, { Authorization: `Bearer ${token}` })).status;
       expect(await status(secret)).toBe(200);
-      await eventually(async () => (await status(secret)) === 401, 5500);
-      expect(await status(next)).toBe(200);
+      const rotated = await run("token rotate greenhouse", database);
+      const next = rotated.out.trim();
+      await eventually(async () => (await status(next)) === 200);
+      expect(await status(secret)).toBe(200);
+      expect((await run("token revoke greenhouse", database)).code).toBe(0);
+      await eventually(async () => (await status(next)) === 401);
+      expect(await status(secret)).toBe(401);
+    }
+    expect((await engine.stored(path)).every((plant) => plant.created_by === "greenhouse")).toBe(true);
+    const listed = JSON.parse((await run("token list --json", database)).out);
+    expect(listed).toMatchObject([
+      { name: "greenhouse", state: "revoked", lastUsedAt: expect.any(String) },
+      { name: "unused", state: "live", lastUsedAt: null },
+      { name: "greenhouse", state: "revoked" },
+    ]);
+    expect((await run("list --limit 1", database)).out).toContain("greenhouse");
+    expect((await run("show 1 --json", database)).code).toBe(0);
+    expect((await run("export", database)).out).toStartWith('{"id":1,"name":"a"');
+    expect(JSON.parse((await run("audit --json --limit 2", database)).out)).toMatchObject([
+      { action: "token.revoked", subject: "greenhouse", address: null, actor: expect.stringMatching(/^os:/) },
+      { action: "token.rotated", at: expect.stringMatching(/^\d{4}-.*Z$/) },
+    ]);
+  });
+});
 
-      expect((await runInProcess(["token", "revoke", "greenhouse", ...database])).code).toBe(0);
-      await eventually(async () => (await status(next)) === 401, 1000);
-      const stored = await engine.stored(path);
-      expect(stored.every((plant) => plant.created_by === "greenhouse")).toBe(true);
-    }, 20_000);
-
-    test("are listed without secrets or digests, as a table and as JSON", async () => {
-      const database = ["--database", await engine.newDatabase()];
-      const { out: secret } = await runInProcess([
-        "token",
-        "create",
-        "--name",
-        "ops",
-        "--scope",
-        "operator",
-        "--expires",
-        "90d",
-        "--rate-limit",
-        "9/m",
-        ...database,
-      ]);
-      const { out: table } = await runInProcess(["token", "list", ...database]);
-      expect(table).toMatch(
-        /^ID +NAME +SCOPES +CREATED +CREATED BY +LAST USED +RATE LIMIT +STATE\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +9\/m +live until/,
-      );
-      const { out } = await runInProcess(["token", "list", "--json", ...database]);
-      const [listed] = JSON.parse(out);
-      expect(listed).toEqual({
+describe("tokens on the command line", () => {
+  test("are listed, and traced, without secrets or digests, as a table and as JSON", async () => {
+    const database = newDatabase();
+    const create = "token create --name ops --scope operator --expires 90d --rate-limit 9/m";
+    const secret = (await run(create, database)).out.trim();
+    const { out: table } = await run("token list", database);
+    expect(table).toMatch(
+      /^ID +NAME +SCOPES +CREATED +CREATED BY +LAST USED +RATE LIMIT +STATE\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +9\/m +live until/,
+    );
+    const { out } = await run("token list --json", database);
+    expect(JSON.parse(out)).toEqual([
+      {
         id: expect.any(String),
         name: "ops",
         scopes: ["operator"],
@@ -81,118 +79,39 @@ onEveryEngine((engine) => {
         lastUsedAt: null,
         rateLimit: "9/m",
         state: "live",
-      });
-      for (const text of [table, out]) expect(text).not.toContain(secret.trim());
-    });
+      },
+    ]);
+    const { out: trail } = await run("audit", database);
+    expect(trail).toMatch(/^AT +ACTOR +ACTION +SUBJECT +ADDRESS +DETAIL\n/);
+    for (const text of [table, out, trail]) expect(text).not.toContain(secret);
+  });
 
-    for (const verb of ["revoke", "rotate"]) {
-      test(`${verb} refuses an unknown name`, async () => {
-        const database = ["--database", await engine.newDatabase()];
-        await runInProcess(["token", "create", "--name", "somebody", ...database]);
-        const { code, err } = await runInProcess(["token", verb, "nobody", ...database]);
-        expect([code, err]).toEqual([1, expect.stringContaining('No live token is called "nobody"')]);
-      });
+  test("are not extended by a rotation beyond their own expiry", async () => {
+    const database = newDatabase();
+    await run("token create --name short --expires 10m", database);
+    const list = async () => JSON.parse((await run("token list --json", database)).out);
+    const [{ expiresAt }] = await list();
+    const { err } = await run("token rotate short --overlap 24h", database);
+    expect(err).toContain(`The old secret is valid until ${expiresAt}.`);
+    expect(await list()).toMatchObject([{ expiresAt }, { state: "live" }]);
+  });
+
+  test("revoke and rotate warn if the secret is also preset and stays valid", async () => {
+    const database = newDatabase();
+    const secret = (await run("token create --name both --scope operator", database)).out.trim();
+    const environment = { PLANT_STORE_ACCESS_TOKEN: secret };
+    for (const verb of ["rotate", "revoke"]) {
+      const { err } = await runInProcess(["token", verb, "both", ...database], { environment });
+      expect(err).toContain("The secret is also preset as preset-access and still allows plants:create");
     }
-
-    test("rotate does not extend a secret that expires before the overlap ends", async () => {
-      const database = ["--database", await engine.newDatabase()];
-      await runInProcess(["token", "create", "--name", "short", "--expires", "10m", ...database]);
-      const list = async () => JSON.parse((await runInProcess(["token", "list", "--json", ...database])).out);
-      const [{ expiresAt }] = await list();
-      const { err } = await runInProcess(["token", "rotate", "short", "--overlap", "24h", ...database]);
-      expect(err).toContain(`The old secret is valid until ${expiresAt}.`);
-      expect(await list()).toMatchObject([{ expiresAt }, { state: "live" }]);
-    });
-
-    test("revoke and rotate warn if the secret is also preset and stays valid", async () => {
-      const database = ["--database", await engine.newDatabase()];
-      const { out } = await runInProcess([
-        "token",
-        "create",
-        "--name",
-        "both",
-        "--scope",
-        "operator",
-        ...database,
-      ]);
-      const environment = { PLANT_STORE_ACCESS_TOKEN: out.trim() };
-      for (const verb of ["rotate", "revoke"]) {
-        const { err } = await runInProcess(["token", verb, "both", ...database], { environment });
-        expect(err).toContain("The secret is also preset as preset-access and still allows plants:create");
-        expect(err).not.toContain(out.trim());
-      }
-      await runInProcess(["token", "create", "--name", "other", ...database]);
-      const { err } = await runInProcess(["token", "revoke", "other", ...database], { environment });
-      expect(err).toMatch(/^Revoked other \(\w{8}\)\.\n$/);
-    });
-
-    test("and their uses reach the list once the service has written them", async () => {
-      const database = ["--database", await engine.newDatabase()];
-      const secret = (await runInProcess(["token", "create", "--name", "used", ...database])).out.trim();
-      await runInProcess(["token", "create", "--name", "unused", ...database]);
-      const sinceMs = Date.now();
-      const service = await serve(database);
-      expect((await post(service.url, '{"id":1,"name":"a"}', authorization(secret))).status).toBe(200);
-      service.child.kill("SIGTERM");
-      expect((await service.ended()).code).toBe(0);
-      const [used, unused] = JSON.parse((await runInProcess(["token", "list", "--json", ...database])).out);
-      expect(Date.parse(used.lastUsedAt)).toBeGreaterThan(sinceMs - 1000);
-      expect(unused.lastUsedAt).toBeNull();
-    }, 30_000);
-
-    test("leave a trail, which audit prints as a table and as JSON", async () => {
-      const database = ["--database", await engine.newDatabase()];
-      const { out } = await runInProcess(["token", "create", "--name", "traced", ...database]);
-      await runInProcess(["token", "rotate", "traced", ...database]);
-      await runInProcess(["token", "revoke", "traced", ...database]);
-      const { out: table } = await runInProcess(["audit", ...database]);
-      expect(table.split("\n")[0]).toMatch(/^AT +ACTOR +ACTION +SUBJECT +ADDRESS +DETAIL$/);
-      const { out: json } = await runInProcess(["audit", "--json", "--limit", "2", ...database]);
-      expect(JSON.parse(json)).toMatchObject([
-        { action: "token.revoked", subject: "traced", address: null, actor: expect.stringMatching(/^os:/) },
-        { action: "token.rotated", at: expect.stringMatching(/^\d{4}-.*Z$/) },
-      ]);
-      for (const text of [table, json]) expect(text).not.toContain(out.trim());
-    });
-
-    test("create refuses a name that is in use", async () => {
-      const args = ["token", "create", "--name", "x", "--database", await engine.newDatabase()];
-      expect((await runInProcess(args)).code).toBe(0);
-      expect((await runInProcess(args)).err).toContain("rotate or revoke");
-    });
+    await run("token create --name other", database);
+    const { err } = await runInProcess(["token", "revoke", "other", ...database], { environment });
+    expect(err).toMatch(/^Revoked other \(\w{8}\)\.\n$/);
   });
 });
 
-describe("invalid token commands", () => {
-  const invalid: [string[], number, string][] = [
-    [["token"], 2, "token needs create, list, rotate or revoke"],
-    [["token", "create"], 2, "usage: plant-store token create --name NAME"],
-    [["token", "create", "--name", "x", "--scope", "all"], 2, '"all"'],
-    [["token", "create", "--name", "x", "--expires", "soon"], 2, "--expires must be"],
-    [["token", "create", "--name", "x", "--rate-limit", "none"], 2, "--rate-limit must be a count"],
-    [["token", "create", "--name", "preset-access"], 1, "is reserved"],
-    [["audit"], 1, "does not exist"],
-    [["audit", "--limit", "0"], 2, "--limit must be"],
-    [["token", "create", "--name", " x"], 1, "Use single spaces"],
-    [["token", "create", "--name", "green\u2028house"], 1, "The name contains U+2028."],
-    [["token", "revoke"], 2, "usage: plant-store token revoke NAME|ID"],
-    [["token", "revoke", "nobody"], 1, "does not exist"],
-    [["token", "list"], 1, "does not exist"],
-  ];
-  for (const [args, code, message] of invalid) {
-    test(`${args.join(" ")} is refused`, async () => {
-      using folder = temporaryFolder();
-      const result = await runInProcess(
-        args[0] === "token" && args.length === 1 ? args : [...args, "--database", join(folder.path, "p.db")],
-      );
-      expect([result.code, result.err]).toEqual([code, expect.stringContaining(message)]);
-      expect(result.out).toBe("");
-    });
-  }
-});
-
-describe("the other commands", () => {
-  test("--help opens with examples and has one line for each command, on one screen", async () => {
+describe("help", () => {
+  test("opens with examples and has one line for each command, on one screen", async () => {
     const { code, out, err } = await runInProcess(["--help"]);
     expect([code, err]).toEqual([0, ""]);
     expect(out.indexOf("Examples")).toBeLessThan(out.indexOf("Commands"));
@@ -205,69 +124,241 @@ describe("the other commands", () => {
     expect(lines.length).toBeLessThanOrEqual(24);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
     expect(out).not.toContain("\u001b");
+    expect(await runInProcess([])).toEqual({ code: 2, out: "", err: out });
   });
 
-  test("without a command it prints the help and exits with 2", async () => {
-    const { code, out, err } = await plantStore([]);
-    expect([code, out, err]).toEqual([2, "", (await runInProcess(["--help"])).out]);
-  });
-
-  for (const name of Object.keys(commands)) {
-    test(`${name} --help`, async () => {
+  test("explains every command, with examples, its secrets, and only databases that it accepts", async () => {
+    for (const name of Object.keys(commands)) {
       const { code, out } = await runInProcess([...name.split(" "), "--help"]);
-      expect([code, out]).toEqual([0, expect.stringContaining("Examples")]);
-    });
-  }
-
-  for (const args of [
-    ["token", "--help"],
-    ["help", "token"],
-  ]) {
-    test(`${args.join(" ")} explains all token commands`, async () => {
-      const { code, out } = await runInProcess(args);
-      expect(code).toBe(0);
-      for (const verb of ["create", "list", "rotate", "revoke"])
-        expect(out).toContain(`plant-store token ${verb}`);
-      expect(out).not.toContain("plant-store import");
-    });
-  }
-
-  for (const name of ["backup", "restore", "verify"]) {
-    test(`${name} --help does not offer a PostgreSQL URL, which it would refuse`, async () => {
-      const { out } = await runInProcess([name, "--help"]);
-      expect(out).toContain("--database PATH ");
-      expect(out).not.toContain("postgres://");
-    });
-  }
-
-  test("config lists each effective setting and its source, without secrets", async () => {
-    const environment = {
-      PLANT_STORE_MAX_PENDING: "77",
-      PLANT_STORE_ACCESS_TOKEN: "a-secret-of-twenty-letters",
-    };
-    const { out } = await runInProcess(["config", "--listen", "[::1]:1", "--json"], { environment });
-    const settings = JSON.parse(out) as { name: string; value: string; source: string }[];
-    const find = (name: string) => settings.find((setting) => setting.name === name);
-    expect(find("listen")).toEqual({ name: "listen", value: "[::1]:1", source: "flag" });
-    expect(find("max-pending")).toEqual({ name: "max-pending", value: "77", source: "environment" });
-    expect(find("log-level")?.source).toBe("default");
-    expect(find("PLANT_STORE_ACCESS_TOKEN")?.value).toBe("(set, not shown)");
-    expect(out).not.toContain(environment.PLANT_STORE_ACCESS_TOKEN);
+      expect([name, code, out]).toEqual([name, 0, expect.stringContaining("Examples")]);
+      const isServe = name === "serve";
+      expect([name, out.includes("--quiet")]).toEqual([name, !isServe]);
+      expect([name, out.includes("  PLANT_STORE_ACCESS_TOKEN")]).toEqual([
+        name,
+        isServe || name === "import",
+      ]);
+      if (["backup", "restore", "verify"].includes(name)) expect(out).not.toContain("postgres://");
+    }
   });
 
-  test("a password in a flag causes a warning, one in a variable does not", async () => {
-    const url = "postgres://me:hidden@127.0.0.1:1/plants";
-    const inFlag = await runInProcess(["config", "--database", url]);
-    expect(inFlag.code).toBe(0);
-    expect(inFlag.err).toBe(
-      "plant-store: every user of this machine can read the password in --database; use PLANT_STORE_DATABASE_PASSWORD_FILE.\n",
+  test.each([["token --help"], ["help token"]])("%s explains all token commands", async (line) => {
+    const { code, out } = await runInProcess(line.split(" "));
+    expect(code).toBe(0);
+    const verbs = [...out.matchAll(/^plant-store (\w+ \w+)/gm)].map(([, verb]) => verb);
+    expect(verbs).toEqual(["token create", "token list", "token rotate", "token revoke"]);
+  });
+});
+
+describe("a command that is misused", () => {
+  const [database = ""] = newDatabase().slice(1);
+  test.each<[line: string, said: string, code?: number]>([
+    ["imprt plants.csv", 'unknown command "imprt"; did you mean import? See plant-store --help.'],
+    ["sevre", 'unknown command "sevre"; did you mean serve?'],
+    ["tokne list", 'unknown command "tokne"; did you mean token?'],
+    ["photosynthesis", 'unknown command "photosynthesis". See plant-store --help.'],
+    ["token", "token needs create, list, rotate or revoke. See plant-store token --help."],
+    ["token creat --name a", "token needs create, list, rotate or revoke; did you mean create?"],
+    ["token xyz", "token needs create, list, rotate or revoke. See plant-store token --help."],
+    ["list --databse a.db", "unknown flag --databse; did you mean --database? See plant-store list --help."],
+    ["token create --nme=a", "unknown flag --nme; did you mean --name? See plant-store token create --help."],
+    ["list --format csv", "unknown flag --format. See plant-store list --help."],
+    ["list --photosynthesis=secret", "unknown flag --photosynthesis. See plant-store list --help."],
+    ["list --constructor", "unknown flag --constructor. See plant-store list --help."],
+    ["serve --quiet", "unknown flag --quiet. See plant-store serve --help."],
+    ["serve --port 8080", "unknown flag --port; did you mean --listen? See plant-store serve --help."],
+    ["list --db a.db", "unknown flag --db; did you mean --database? See plant-store list --help."],
+    ["backup b.db --port 1", "unknown flag --port. See plant-store backup --help."],
+    [
+      "import a.csv --token secret",
+      "unknown flag --token; set the environment variable PLANT_STORE_ACCESS_TOKEN. See",
+    ],
+    ["list -x", "unknown flag -x. See plant-store list --help."],
+    ["list --limit", "--limit needs a value. See plant-store list --help."],
+    ["list --limit --json", "--limit needs a value."],
+    [
+      "list --limit -5",
+      '--limit must be an integer from 1 to 100000; it is "-5". See plant-store list --help.',
+    ],
+    ["list --limit 0", "--limit must be an integer"],
+    ["list --json=yes", "--json takes no value. See plant-store list --help."],
+    ["list --since soon", "--since must be a time"],
+    ["list x", 'unexpected argument "x"'],
+    ["show", "usage: plant-store show ID. See plant-store show --help."],
+    ["show 1.5", "the id must be an integer"],
+    ["export --format xml", "--format must be ndjson, json, csv or csv-safe"],
+    ["token create", "usage: plant-store token create --name NAME"],
+    ["token create --name x --scope all", '"all"'],
+    ["token create --name x --expires soon", "--expires must be"],
+    ["token create --name x --rate-limit none", "--rate-limit must be a count"],
+    ["token create --name preset-access", "is reserved", 1],
+    ["token create --name=green\u2028house", "The name contains U+2028.", 1],
+    ["token revoke", "usage: plant-store token revoke NAME|ID"],
+    [`token revoke nobody --database ${database}`, "does not exist", 1],
+    [`token list --database ${database}`, "does not exist", 1],
+    [`audit --database ${database}`, "does not exist", 1],
+    ["audit --limit 0", "--limit must be"],
+    ["ready --url ftp://example.org", "--url must be an http or https URL"],
+  ])("%s", async (line, said, code = 2) => {
+    const result = await runInProcess(line.split(" "));
+    expect([result.code, result.out, result.err]).toEqual([code, "", expect.stringContaining(said)]);
+    expect(result.err).toStartWith("plant-store: ");
+    expect(result.err).not.toContain("secret");
+  });
+
+  test("names a token that does not exist, and one whose name is in use", async () => {
+    const own = newDatabase();
+    await run("token create --name somebody", own);
+    for (const verb of ["revoke", "rotate"])
+      expect(await run(`token ${verb} nobody`, own)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('No live token is called "nobody"'),
+      });
+    expect((await run("token create --name somebody", own)).err).toContain("rotate or revoke");
+    expect((await runInProcess(["token", "create", "--name", " x", ...own])).err).toContain(
+      "Use single spaces",
     );
-    const inVariable = await runInProcess(["config"], { environment: { PLANT_STORE_DATABASE: url } });
-    expect([inVariable.code, inVariable.err]).toEqual([0, ""]);
-    expect(inFlag.out + inVariable.out).not.toContain("hidden");
   });
 
-  test("a command that Ctrl-C interrupts exits with 130", async () => {
+  for (const line of ["serve", "token create --name a", "list", "verify"])
+    test(`${line} refuses a folder as the data file, and leaves no file`, async () => {
+      const data = join(folder.path, `data-${line.length}`);
+      mkdirSync(data);
+      const { code, out, err } = await run(line, ["--database", data]);
+      const said = `plant-store: ${data} is a folder; name a file in it, such as ${data}/plant-store.db.\n`;
+      expect([code, out, err]).toEqual([1, "", said]);
+      expect(readdirSync(data)).toEqual([]);
+    });
+
+  test("as serve on an address of another machine says which addresses there are", async () => {
+    // Reserved for documentation, so that no machine has it.
+    const { code, err } = await run("serve --listen 192.0.2.1:3000 --operator-listen off", newDatabase());
+    expect([code, err]).toEqual([1, expect.stringContaining("The host must be an address of this machine")]);
+  });
+
+  for (const line of ["ready --url", "import plants.csv --url"])
+    test(`${line} accepts no URL with a password, and prints none`, async () => {
+      const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+      for (const login of ["me:hidden", ":hidden", "me:hidden@hidden"]) {
+        const args = [...line.split(" "), `http://${login}@127.0.0.1:1`];
+        const { code, out, err } = await runInProcess(args, { environment });
+        expect([code, out, err]).toEqual([2, "", expect.stringContaining("must be an http or https URL")]);
+        expect(err).not.toContain("hidden");
+      }
+    });
+});
+
+test("--quiet leaves the data and the exit code, and prints only errors", async () => {
+  const database = newDatabase();
+  const created = await run("token create --name a --quiet", database);
+  expect(created).toEqual({ code: 0, out: expect.stringMatching(/^pst_\w{49}\n$/), err: "" });
+  for (const line of ["token revoke a", "list", "verify", `backup ${join(folder.path, "quiet.db")}`])
+    expect(await run(`${line} --quiet`, database)).toEqual({ code: 0, out: "", err: "" });
+  expect((await run("verify", database)).err).toContain("is intact");
+  const missing = await run("show 5 --quiet", database);
+  expect(missing).toEqual({ code: 1, out: "", err: "plant-store: no plant has the id 5.\n" });
+});
+
+test("config lists each setting, its source and unknown variables, without secrets", async () => {
+  const url = "postgres://me:hidden@127.0.0.1:1/plants";
+  const environment = {
+    PLANT_STORE_MAX_PENDING: "77",
+    PLANT_STORE_ACCESS_TOKEN: "a-secret-of-twenty-letters",
+    PLANT_STORE_DATABSE: "x",
+  };
+  const { out, err } = await runInProcess(["config", "--listen", "[::1]:1", "--json"], { environment });
+  const settings = JSON.parse(out) as { name: string }[];
+  const find = (name: string) => settings.find((setting) => setting.name === name);
+  expect(find("listen")).toEqual({ name: "listen", value: "[::1]:1", source: "flag" } as never);
+  expect(find("max-pending")).toMatchObject({ value: "77", source: "environment" } as never);
+  expect(find("log-level")).toMatchObject({ source: "default" } as never);
+  expect(find("PLANT_STORE_ACCESS_TOKEN")).toMatchObject({ value: "(set, not shown)" } as never);
+  expect([out.includes("a-secret"), err]).toEqual([
+    false,
+    "plant-store: unknown variable PLANT_STORE_DATABSE.\n",
+  ]);
+
+  const inFlag = await runInProcess(["config", "--database", url]);
+  expect([inFlag.code, inFlag.err]).toEqual([
+    0,
+    "plant-store: every user of this machine can read the password in --database; use PLANT_STORE_DATABASE_PASSWORD_FILE.\n",
+  ]);
+  const inVariable = await runInProcess(["config"], { environment: { PLANT_STORE_DATABASE: url } });
+  expect([inVariable.code, inVariable.err]).toEqual([0, ""]);
+  expect(inFlag.out + inVariable.out).not.toContain("hidden");
+});
+
+test.skipIf(process.platform === "win32")(
+  "a token file that other users can read causes a warning",
+  async () => {
+    using open = temporaryFolder();
+    chmodSync(open.path, 0o755);
+    const [token, plants] = [join(open.path, "token"), join(open.path, "plants.ndjson")];
+    writeFileSync(token, "a-token-of-twenty-characters\n", { mode: 0o644 });
+    writeFileSync(plants, "");
+    const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
+    const warning = `plant-store: other users can read or write ${token}, which has mode 644; run chmod 600 on it.\n`;
+    expect((await runInProcess(["import", plants], { environment })).err).toContain(warning);
+    expect((await runInProcess(["config"], { environment })).err).toBe("");
+    chmodSync(token, 0o600);
+    expect((await runInProcess(["import", plants], { environment })).err).not.toContain("chmod");
+  },
+);
+
+describe("ready", () => {
+  test("asks the operator listener, the public one if that is off, or the URL that is given", async () => {
+    const baseUrl = "https://plants.example.org/garden/v1";
+    await using running = await startTestService({ "base-url": baseUrl });
+    const [listen = "", operatorListen = ""] = running.service.addresses;
+    const environment = {
+      PLANT_STORE_LISTEN: listen,
+      PLANT_STORE_OPERATOR_LISTEN: operatorListen,
+      PLANT_STORE_BASE_URL: baseUrl,
+    };
+    const said = (url: string) => ({ code: 0, out: "", err: `${url} is ready.\n` });
+    expect(await runInProcess(["ready"], { environment })).toEqual(said(`http://${operatorListen}`));
+    const publicUrl = `http://${listen}/garden/v1`;
+    const off = { ...environment, PLANT_STORE_OPERATOR_LISTEN: "off" };
+    expect(await runInProcess(["ready"], { environment: off })).toEqual(said(publicUrl));
+    expect(await runInProcess(["ready", "--url", publicUrl])).toEqual(said(publicUrl));
+    await running.service.close("test", 0);
+    const gone = await runInProcess(["ready", "--url", publicUrl]);
+    expect([gone.code, gone.err]).toEqual([1, `${publicUrl} is not ready: no response (ECONNREFUSED).\n`]);
+  });
+
+  test.each([
+    [502, "<h1>502 Bad Gateway</h1>"],
+    [502, '{"error":"upstream"}'],
+    [200, "OK"],
+    [200, "null"],
+  ])("does not take another program's %i with %s for the service", async (status, body) => {
+    await using other = createServer((_, response) => response.writeHead(status).end(body));
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const { code, err } = await runInProcess(["ready", "--url", url]);
+    const reason = `something else responded, with status ${status}. Check the URL, and that the service is running.`;
+    expect([code, err]).toEqual([1, `${url} is not ready: ${reason}\n`]);
+  });
+});
+
+test.each(["version", "--version", "-v"])("%s prints the version", async (argument) => {
+  const { code, out } = await runInProcess([argument]);
+  expect([code, out]).toEqual([0, `${packageFile.version}\n`]);
+});
+
+describe("the process", () => {
+  test("writes data to standard output and messages to standard error, and has an exit code", async () => {
+    const created = await plantStore(["token", "create", "--name", "a", ...newDatabase()]);
+    expect(created).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^pst_\w{49}\n$/),
+      err: expect.stringMatching(
+        /^Token a \(\w{8}\) allows plants:create\.\nSave the secret now; it is not shown again:\n$/,
+      ),
+    });
+    expect(await plantStore(["sevre"])).toMatchObject({ code: 2, out: "" });
+  });
+
+  test("that Ctrl-C interrupts exits with 130", async () => {
     const connected = Promise.withResolvers<void>();
     const silent = createServer(() => connected.resolve()).listen(0, "127.0.0.1");
     await once(silent, "listening");
@@ -282,91 +373,9 @@ describe("the other commands", () => {
     expect([code ?? running.child.signalCode, err]).toEqual([executable === undefined ? 130 : "SIGINT", ""]);
   });
 
-  test("a pipe that is closed early is not an error", () => {
-    const ran = Bun.spawnSync([
-      "sh",
-      "-c",
-      `node ${join(import.meta.dir, "../bin/plant-store.js")} serve --help | head -1`,
-    ]);
-    expect([ran.stdout.toString(), ran.stderr.toString()]).toEqual([
-      "plant-store serve: run the service\n",
-      "",
-    ]);
+  test("does not mind a pipe that is closed early", () => {
+    const ran = Bun.spawnSync(["sh", "-c", `node ${launcher} serve --help | head -1`]);
+    const said = [ran.stdout.toString(), ran.stderr.toString()];
+    expect(said).toEqual(["plant-store serve: run the service\n", ""]);
   });
-});
-
-describe("plant-store ready", () => {
-  test("exits 0 for a service that can store plants, and 1 for none", async () => {
-    await using running = await startTestService();
-    const ready = await runInProcess(["ready", "--url", running.url]);
-    expect([ready.code, ready.out, ready.err]).toEqual([0, "", `${running.url} is ready.\n`]);
-    await running.service.close("test", 0);
-    const gone = await runInProcess(["ready", "--url", running.url]);
-    expect([gone.code, gone.err]).toEqual([1, `${running.url} is not ready: no response (ECONNREFUSED).\n`]);
-    expect((await runInProcess(["ready", "--url", "ftp://example.org"])).code).toBe(2);
-  });
-
-  test.each([
-    ["a proxy without a service behind it", 502, "<h1>502 Bad Gateway</h1>"],
-    ["a proxy that explains it in JSON", 502, '{"error":"upstream"}'],
-    ["another program that is ready", 200, "OK"],
-    ["another program whose JSON is no object", 200, "null"],
-  ])("does not take %s for the service", async (_, status, body) => {
-    await using other = createServer((_request, response) => response.writeHead(status).end(body));
-    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-    const { code, err } = await runInProcess(["ready", "--url", url]);
-    const reason = `something else responded, with status ${status}`;
-    expect([code, err]).toEqual([
-      1,
-      `${url} is not ready: ${reason}. Check the URL, and that the service is running.\n`,
-    ]);
-  });
-
-  test("asks the operator listener of a service that is configured like itself", async () => {
-    await using running = await startTestService({ "base-url": "https://plants.example.org/garden/v1" });
-    const [, operatorListen = ""] = running.service.addresses;
-    const environment = {
-      PLANT_STORE_OPERATOR_LISTEN: operatorListen,
-      PLANT_STORE_BASE_URL: "https://plants.example.org/garden/v1",
-    };
-    const ready = await runInProcess(["ready"], { environment });
-    expect([ready.code, ready.err]).toEqual([0, `http://${operatorListen} is ready.\n`]);
-  });
-
-  test("asks the public listener, under the path of the base URL, if there is no operator listener", async () => {
-    const baseUrl = "https://plants.example.org/garden/v1";
-    await using running = await startTestService({ "base-url": baseUrl, "operator-listen": "off" });
-    const [listen = ""] = running.service.addresses;
-    const environment = {
-      PLANT_STORE_LISTEN: listen,
-      PLANT_STORE_OPERATOR_LISTEN: "off",
-      PLANT_STORE_BASE_URL: baseUrl,
-    };
-    const ready = await runInProcess(["ready"], { environment });
-    expect([ready.code, ready.err]).toEqual([0, `http://${listen}/garden/v1 is ready.\n`]);
-  });
-});
-
-for (const args of [
-  ["ready", "--url"],
-  ["import", "plants.csv", "--url"],
-])
-  test(`plant-store ${args[0]} accepts no URL with a password, and prints none`, async () => {
-    const environment = {
-      PLANT_STORE_OPERATOR_TOKEN: operatorToken,
-      PLANT_STORE_ACCESS_TOKEN: accessToken,
-    };
-    for (const login of ["me:hidden", ":hidden", "me:hidden@hidden"]) {
-      const { code, out, err } = await runInProcess([...args, `http://${login}@127.0.0.1:1`], {
-        environment,
-      });
-      expect([code, out, err]).toEqual([2, "", expect.stringContaining("must be an http or https URL")]);
-      expect(err).not.toContain("hidden");
-    }
-  });
-
-test.each(["version", "--version", "-v"])("plant-store %s prints the version", async (argument) => {
-  const { code, out } = await runInProcess([argument]);
-  expect([code, out]).toEqual([0, `${packageFile.version}\n`]);
 });
