@@ -173,3 +173,9 @@ describe.each(["plain text", "TLS"])("in %s,", (transport) => {
     expect((await sendRaw(target, [request])).text).toContain("Idempotent-Replayed: true");
   });
 });
+
+test("a body that does not arrive in time is refused, and the connection is closed", async () => {
+  await using running = await startTestService({ "body-timeout": "100ms" });
+  const answer = await sendRaw(running.port, [`${head}Content-Length: 30\r\n\r\nx`]);
+  expect([errors(answer.text), answer.closed]).toEqual([[40801], true]);
+});

@@ -2,8 +2,6 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { int64Max, int64Min, parseInt64 } from "./int64.ts";
 
-const brief = (text: string) => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
-
 describe("an id's source text", () => {
   const integers: [string, bigint][] = [
     ["0", 0n],
@@ -24,11 +22,7 @@ describe("an id's source text", () => {
     [`1${"0".repeat(60_000)}e-60000`, 1n],
     [`0.${"0".repeat(59_999)}1e60000`, 1n],
   ];
-  for (const [source, expected] of integers) {
-    test(`${brief(source)} is an integer`, () => {
-      expect(parseInt64(source)).toBe(expected);
-    });
-  }
+  test.each(integers)("%p is an integer", (source, expected) => expect(parseInt64(source)).toBe(expected));
 
   const others = [
     "1.5",
@@ -43,12 +37,11 @@ describe("an id's source text", () => {
     "-1e99999999999999999999",
     "9".repeat(60_000),
     `0.${"0".repeat(60_000)}1`,
+    `1e${"9".repeat(60_000)}`,
   ];
-  for (const source of others) {
-    test(`${brief(source)} is not an integer, or outside int64`, () => {
-      expect(parseInt64(source)).toBeUndefined();
-    });
-  }
+  test.each(others)("%p is not an integer, or outside int64", (source) => {
+    expect(parseInt64(source)).toBeUndefined();
+  });
 
   test("every int64 is parsed exactly, however it is written", () => {
     fc.assert(
@@ -63,22 +56,5 @@ describe("an id's source text", () => {
   test("no integer outside int64 is accepted", () => {
     const outside = fc.oneof(fc.bigInt({ min: int64Max + 1n }), fc.bigInt({ max: int64Min - 1n }));
     fc.assert(fc.property(outside, (id) => parseInt64(String(id)) === undefined));
-  });
-
-  test("a hostile number costs no more than reading it", () => {
-    const hostile = [
-      "9".repeat(65_000),
-      `1e${"9".repeat(65_000)}`,
-      `0.${"0".repeat(65_000)}1`,
-      `1${"0".repeat(65_000)}`,
-    ];
-    // The fastest of them: other tests share the machine.
-    let fastestMs = Number.POSITIVE_INFINITY;
-    for (let round = 0; round < 20; round++) {
-      const startMs = performance.now();
-      for (const source of hostile) parseInt64(source);
-      fastestMs = Math.min(fastestMs, performance.now() - startMs);
-    }
-    expect(fastestMs).toBeLessThan(20);
   });
 });
