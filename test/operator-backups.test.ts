@@ -1,15 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readlinkSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { BackupFolder, ServiceBackups } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import { plantStore } from "./command.ts";
@@ -44,20 +36,20 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
+const headers = { Authorization: `Bearer ${operatorToken}` };
+
 async function call(path: string, method = "GET", operatorUrl = running.operatorUrl) {
-  const headers = { Authorization: `Bearer ${operatorToken}` };
   const response = await fetch(`${operatorUrl}/api/backups${path}`, { method, headers });
   const body = (await response.json()) as Listed & { url: string; error?: number; message?: string };
   return { status: response.status, ...body };
 }
 
-async function finished(): Promise<Listed> {
-  await eventually(async () => (await call("")).task === undefined);
-  return call("");
+async function finished(operatorUrl = running.operatorUrl): Promise<Listed> {
+  await eventually(async () => (await call("", "GET", operatorUrl)).task === undefined);
+  return call("", "GET", operatorUrl);
 }
 
 async function audited(): Promise<string[][]> {
-  const headers = { Authorization: `Bearer ${operatorToken}` };
   const response = await fetch(`${running.operatorUrl}/api/audit`, { headers });
   const { entries } = (await response.json()) as { entries: { action: string; subject: string }[] };
   return entries.map(({ action, subject }) => [action, subject]);
@@ -104,7 +96,6 @@ describe("backups through the operator listener", () => {
     await call("", "POST");
     const [newest] = (await finished()).backups;
     expect(existsSync(leftover)).toBe(false);
-    const headers = { Authorization: `Bearer ${operatorToken}` };
     const overview = await fetch(`${running.operatorUrl}/api/overview`, { headers });
     const { store } = (await overview.json()) as { store: { lastBackupAt: string } };
     expect(store.lastBackupAt).toBe(newest?.at ?? "");
@@ -141,8 +132,7 @@ test("without an entry in the audit trail, no backup is made, verified or downlo
   await using service = await startTestService({ "backup-folder": own });
   const at = service.operatorUrl;
   await call("", "POST", at);
-  await eventually(async () => (await call("", "GET", at)).task === undefined);
-  const { backups, last } = await call("", "GET", at);
+  const { backups, last } = await finished(at);
   const [{ name } = { name: "" }] = backups;
   const { url } = await call(`/${name}/link`, "POST", at);
   using database = new Database(service.database);
@@ -158,19 +148,16 @@ test.skipIf(process.platform !== "linux")("a backup that nobody reads is not ope
   const backups = new ServiceBackups(running.database, backupFolder);
   const [{ name } = { name: "" }] = backups.list();
   expect(backups.read(name)).toBeDefined();
-  const opened = () => {
-    const links = readdirSync("/proc/self/fd").map((descriptor) => {
-      try {
-        return readlinkSync(`/proc/self/fd/${descriptor}`);
-      } catch {
-        return "";
-      }
-    });
-    return links.filter((link) => link === join(backupFolder, name)).length;
+  const opened = async () => {
+    const descriptors = await readdir("/proc/self/fd");
+    const links = await Promise.all(
+      descriptors.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => "")),
+    );
+    return links.includes(join(backupFolder, name));
   };
   // Long enough for the first to be opened as well.
   for await (const piece of backups.read(name) ?? []) expect(piece.length).toBeGreaterThan(0);
-  await eventually(() => opened() === 0);
+  await eventually(async () => !(await opened()));
 });
 
 test("a backup that fails is logged with the request that asked for it", async () => {
@@ -181,7 +168,7 @@ test("a backup that fails is logged with the request that asked for it", async (
   const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
   await fetch(`${service.operatorUrl}/api/backups`, {
     method: "POST",
-    headers: { Authorization: `Bearer ${operatorToken}`, traceparent: `00-${trace_id}-00f067aa0ba902b7-01` },
+    headers: { ...headers, traceparent: `00-${trace_id}-00f067aa0ba902b7-01` },
   });
   await eventually(() => service.logged.join("").includes("internal error"));
   const lines = service.logged.map((line) => JSON.parse(line));

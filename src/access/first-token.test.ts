@@ -1,15 +1,14 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryFolder } from "../../test/harness.ts";
 import { issueFirstToken, mintFirstToken } from "./token-upkeep.ts";
 import type { Token, TokenStore } from "./tokens.ts";
 
 const writeNew = (file: string, text: string) => writeFileSync(file, text, { flag: "wx" });
 
 test("after an unknown outcome the same token is issued, and one that another node was faster with is withdrawn", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "first-token-"));
-  using _ = { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+  using folder = temporaryFolder();
   for (const winner of ["us", "another node"]) {
     const stored: Pick<Token, "digest">[] = [];
     const addFirst = async (token: Token) => {
@@ -18,7 +17,7 @@ test("after an unknown outcome the same token is issued, and one that another no
     };
     const tokens = { all: async () => stored, addFirst } as unknown as TokenStore;
     const minted = mintFirstToken();
-    const delivery = { file: join(folder, winner) };
+    const delivery = { file: join(folder.path, winner) };
     const issue = () => issueFirstToken({ tokens, delivery, writeNew }, minted);
     await expect(issue()).rejects.toThrow("no response");
     expect(await issue()).toEqual(winner === "us" ? delivery : undefined);
@@ -27,8 +26,7 @@ test("after an unknown outcome the same token is issued, and one that another no
 });
 
 test("after a failure before the token was stored, the file is used again, and the file of someone else is left", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "first-token-"));
-  using _ = { [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+  using folder = temporaryFolder();
   const stored: Token[] = [];
   const outcomes = [new Error("unavailable"), undefined];
   const addFirst = async (token: Token) => {
@@ -38,7 +36,7 @@ test("after a failure before the token was stored, the file is used again, and t
   };
   const tokens = { all: async () => stored, addFirst } as unknown as TokenStore;
   const minted = mintFirstToken();
-  const delivery = { file: join(folder, "first-token") };
+  const delivery = { file: join(folder.path, "first-token") };
   await expect(issueFirstToken({ tokens, delivery, writeNew }, minted)).rejects.toThrow("unavailable");
   expect(await issueFirstToken({ tokens, delivery, writeNew }, minted)).toEqual(delivery);
   expect(await issueFirstToken({ tokens, delivery, writeNew }, mintFirstToken())).toBeUndefined();
@@ -46,8 +44,8 @@ test("after a failure before the token was stored, the file is used again, and t
 });
 
 test("a file that cannot be written is removed, so that the next start can create it", () => {
-  const folder = mkdtempSync(join(tmpdir(), "first-token-"));
-  const file = join(folder, "first-token");
+  using folder = temporaryFolder();
+  const file = join(folder.path, "first-token");
   const script = `
     import { issueFirstToken, mintFirstToken } from ${JSON.stringify(join(import.meta.dir, "token-upkeep.ts"))};
     import { writeNew } from ${JSON.stringify(join(import.meta.dir, "../storage/sqlite/durable-files.ts"))};
@@ -60,12 +58,8 @@ test("a file that cannot be written is removed, so that the next start can creat
     const { stdout } = Bun.spawnSync(["sh", "-c", command, process.execPath, script]);
     return JSON.parse(stdout.toString());
   };
-  try {
-    expect(issue("0")).toEqual({ problem: expect.stringContaining("EFBIG") });
-    expect(existsSync(file)).toBe(false);
-    expect(issue("unlimited")).toEqual({ file });
-    expect(readFileSync(file, "utf8")).toMatch(/^pst_\w{49}\n$/);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  expect(issue("0")).toEqual({ problem: expect.stringContaining("EFBIG") });
+  expect(existsSync(file)).toBe(false);
+  expect(issue("unlimited")).toEqual({ file });
+  expect(readFileSync(file, "utf8")).toMatch(/^pst_\w{49}\n$/);
 });

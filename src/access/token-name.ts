@@ -1,6 +1,6 @@
 const charactersMax = 64;
-// The ISO 15924 codes of all scripts that have letters, as of Unicode 17.
-const scripts = [
+/** The ISO 15924 codes of all scripts that have letters, as of Unicode 17. */
+export const scriptCodes = [
   "Adlm Aghb Ahom Arab Armi Armn Avst Bali Bamu Bass Batk Beng Berf Bhks Bopo Brah Bugi Buhd Cakm Cans Cari Cham Cher Chrs Copt",
   "Cpmn Cprt Cyrl Deva Diak Dogr Dsrt Dupl Egyp Elba Elym Ethi Gara Geor Glag Gong Gonm Goth Gran Grek Gujr Gukh Guru Hang Hani",
   "Hano Hatr Hebr Hira Hluw Hmng Hmnp Hung Ital Java Kali Kana Kawi Khar Khmr Khoj Kits Knda Krai Kthi Lana Laoo Latn Lepc Limb",
@@ -8,7 +8,7 @@ const scripts = [
   "Newa Nkoo Nshu Ogam Olck Onao Orkh Orya Osge Osma Ougr Palm Pauc Perm Phag Phli Phlp Phnx Plrd Prti Rjng Rohg Runr Samr Sarb",
   "Saur Shaw Shrd Sidd Sidt Sind Sinh Sogd Sogo Sora Soyo Sund Sunu Sylo Syrc Tagb Takr Tale Talu Taml Tang Tavt Tayo Telu Tfng",
   "Tglg Thaa Thai Tibt Tirh Tnsa Todr Tols Toto Tutg Ugar Vaii Vith Wara Wcho Xpeo Xsux Yezi Yiii Zanb",
-].flatMap((line) => line.split(" ").map((code) => [code]));
+].flatMap((line) => line.split(" "));
 const japanese = ["Hani", "Hira", "Kana"];
 const korean = ["Hani", "Hang"];
 
@@ -52,7 +52,7 @@ function findTextProblem(name: string): string | undefined {
 }
 
 function findMixedLetter(name: string): string | undefined {
-  let candidates = [...scripts, japanese, korean];
+  let candidates = [...scriptCodes.map((code) => [code]), japanese, korean];
   return name.match(/\p{L}/gu)?.find((letter) => {
     candidates = candidates.filter((codes) => isInScripts(letter, codes));
     return candidates.length === 0;

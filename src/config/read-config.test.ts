@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mintSecret } from "../access/tokens.ts";
 import { effectiveSettings, readConfig, unknownVariables } from "./read-config.ts";
-import { ConfigProblem, withoutPassword } from "./values.ts";
+import { withoutPassword } from "./values.ts";
 
 const read = (
   flags: Record<string, string> = {},
@@ -114,8 +114,11 @@ describe("settings", () => {
   ];
   for (const [flags, environment, message] of wrong) {
     test(`${JSON.stringify({ ...flags, ...environment })} is refused`, () => {
-      expect(() => read(flags, environment)).toThrow(ConfigProblem);
-      expect(() => read(flags, environment)).toThrow(message);
+      const problem = expect.objectContaining({
+        name: "ConfigProblem",
+        message: expect.stringContaining(message),
+      });
+      expect(() => read(flags, environment)).toThrow(problem);
     });
   }
 });
@@ -182,14 +185,6 @@ describe("preset tokens", () => {
     const [fromFile] = read({}, { PLANT_STORE_ACCESS_TOKEN_FILE: "f" }, { f: `${secret}\n` }).presetTokens;
     expect(fromVariable).toEqual(fromFile as typeof fromVariable);
     expect(fromVariable).toMatchObject({ name: "preset-access", scopes: ["plants:create"] });
-  });
-
-  test("are not in the form of a JWT if there is an identity provider", () => {
-    const flags = { "oidc-issuer": "https://id.example.org", "oidc-audience": "plants" };
-    const files = { f: "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl" };
-    expect(() => read(flags, { PLANT_STORE_OPERATOR_TOKEN_FILE: "f" }, files)).toThrow(
-      "holds a token in three parts",
-    );
   });
 
   test("have one scope each", () => {

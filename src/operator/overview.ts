@@ -36,7 +36,7 @@ const recountMinutesAfterMs = 600_000;
 export function overviewRoute(parts: OverviewParts): Route {
   const overview = new Overview(parts);
   return route("GET", "/api/overview", "operator:read", async (exchange) =>
-    exchange.json(await overview.read()),
+    exchange.json(await overview.read(Date.now())),
   );
 }
 
@@ -53,9 +53,8 @@ export class Overview {
     this.#hours = new HourCounts(parts.archive);
   }
 
-  async read() {
+  async read(nowMs: number) {
     const { archive, intake, engine, lastBackup, startedAtMs, counters, events } = this.#parts;
-    const nowMs = Date.now();
     const [total, perMinute, ratePerSecond, diskUsage, lastBackupAt, ready, perHour] = await Promise.all([
       this.#figure("total", archive.total().then(String)),
       this.#figure("perMinute", this.#minutes.at(nowMs)),
