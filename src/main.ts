@@ -3,10 +3,9 @@ import { fstatSync, readFileSync } from "node:fs";
 import { cannotBe } from "./cli/local-files.ts";
 import { errorReport, runCommand } from "./cli/run.ts";
 import { interruptedCode, type Terminal } from "./cli/terminal.ts";
-import { exitWithoutClosing } from "./storage/sqlite/failure-marker.ts";
 
-// glibc, musl, macOS. Windows writes no core files.
-const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib"];
+// glibc, musl, macOS, Windows.
+const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib", "ucrtbase.dll"];
 // The same number on Linux and macOS.
 const rlimitCore = 4;
 
@@ -77,9 +76,18 @@ async function outFlushed(): Promise<boolean> {
   return !error;
 }
 
-/** As a crash would: whatever is open stays as it is, for recovery at the next start. */
+/**
+ * Ends the process as a crash would, with the system's _exit: whatever is open stays as it is, for recovery at the next start. Bun's
+ * exit closes every database: that syncs, checkpoints and deletes the WAL, which after a failed sync is the only sound copy.
+ */
 function end(code: number): never {
-  exitWithoutClosing(code);
+  for (const library of libraries) {
+    try {
+      dlopen(library, { _exit: { args: [FFIType.i32], returns: FFIType.void } }).symbols._exit(code);
+    } catch {
+      // Not this platform's.
+    }
+  }
   process.kill(process.pid, "SIGKILL");
   throw new Error("the process is being killed");
 }
@@ -113,7 +121,7 @@ function writeNoCoreFile(): void {
       dlopen(library, { setrlimit }).symbols.setrlimit(rlimitCore, none);
       return;
     } catch {
-      // Not this platform's.
+      // Not this platform's, or Windows, which writes no core files.
     }
   }
 }

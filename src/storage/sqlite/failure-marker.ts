@@ -1,4 +1,3 @@
-import { dlopen, FFIType } from "bun:ffi";
 import type { Database } from "bun:sqlite";
 import { closeSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -91,21 +90,4 @@ export function refuseReplaced(path: string, failure: Failure | undefined): void
   throw new DataFileProblem(
     `${path} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore\` with the copy that its log says how to make, or with a backup; or, to use the file that is there now, first move ${path}-wal and ${path}-shm away, and only then delete ${markerFile(path)}.`,
   );
-}
-
-// glibc, musl, macOS, Windows.
-const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib", "ucrtbase.dll"];
-
-/**
- * Ends the process immediately, with the system's _exit. Bun's exit closes every database: that syncs, checkpoints and
- * deletes the WAL, which after a failed sync is the only sound copy. Returns only if no such function was found.
- */
-export function exitWithoutClosing(code: number): void {
-  for (const library of libraries) {
-    try {
-      dlopen(library, { _exit: { args: [FFIType.i32], returns: FFIType.void } }).symbols._exit(code);
-    } catch {
-      // Not this platform's; the caller has another way.
-    }
-  }
 }

@@ -68,15 +68,6 @@ export function schemaVersion(database: Database, path: string, migrations = lan
   return version;
 }
 
-/**
- * The same from the header alone, for a connection that has no lock.
- * @throws DataFileProblem the file was written before 1.0.0.
- */
-export function refuseEarlyHeader(database: Database, path: string): void {
-  const isOurs = readPragma(database, "application_id") === BigInt(applicationId);
-  if (isOurs && isEarly(Number(readPragma(database, "user_version")), landed)) throw earlyProblem(path);
-}
-
 /** @throws DataFileProblem the file is new, or older and `older` does not allow that. */
 export function refuseUnmigrated(
   version: number,

@@ -8,7 +8,7 @@ import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
 import { readMarker, refuseReplaced } from "../failure-marker.ts";
 import { refuseDamagedUnlessServed, refuseMalformed, refuseShort } from "../inspect-files.ts";
-import { checkOwner, refuseEarlyHeader, refuseUnmigrated, schemaVersion } from "../migrate.ts";
+import { checkOwner, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { tryShared } from "../writer-lock.ts";
 
 /**
@@ -17,7 +17,6 @@ import { tryShared } from "../writer-lock.ts";
  */
 export function openReadOnly(named: string, { older = false } = {}): Database {
   const path = realDataFile(named);
-  refuseEarly(path);
   refuseDamagedUnlessServed(path);
   requireDataFile(path);
   try {
@@ -29,21 +28,6 @@ export function openReadOnly(named: string, { older = false } = {}): Database {
     });
   } catch (error) {
     throw asDataFileProblem(error, path);
-  }
-}
-
-/**
- * Refuses a file from before 1.0.0 by its header, before a lock file or a -shm file is created beside it.
- * @throws DataFileProblem
- */
-export function refuseEarly(path: string): void {
-  try {
-    if (fileSize(path) === 0) return;
-    using database = new ImmutableDatabase(path);
-    refuseEarlyHeader(database, path);
-  } catch (error) {
-    // Anything else that is wrong with the file is described where it is opened.
-    if (error instanceof DataFileProblem) throw error;
   }
 }
 

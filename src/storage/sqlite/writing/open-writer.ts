@@ -17,7 +17,6 @@ import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure 
 import { refuseDamaged, refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
 import { finishRebuild, rebuild } from "../maintenance/rebuild.ts";
 import { checkOwner, migrate, refuseUnmigrated, schemaVersion } from "../migrate.ts";
-import { refuseEarly } from "../reading/open-read-only.ts";
 import { inspectWal } from "../wal-file.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
 
@@ -79,7 +78,6 @@ function open<Lock extends WriterLock | undefined>(
   events: StoreEvents,
 ): OpenedWriter<Lock> {
   const path = realDataFile(named);
-  refuseEarly(path);
   const folders = create ? makeDirectory(dirname(path)) : [];
   refuseUnwritable(path);
   refuseFolder(path);
