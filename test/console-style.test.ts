@@ -5,10 +5,10 @@ import { join } from "node:path";
 // The console's design scale, as an ordinary test: what is not named in tokens.css is not used.
 const root = join(import.meta.dir, "..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
-const folder = "src/console/style";
-const tokens = read(`${folder}/tokens.css`);
-const sheets = readdirSync(join(root, folder))
-  .filter((name) => name.endsWith(".css") && name !== "tokens.css")
+const folder = "src/console";
+const tokens = read(`${folder}/style/tokens.css`);
+const sheets = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".css") && name !== "style/tokens.css")
   .map((name) => ({ name, text: read(`${folder}/${name}`) }));
 
 /** The declarations of a property whose value does not match, as "file: value". */

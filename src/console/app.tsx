@@ -4,22 +4,19 @@ import type { Me, MintedToken } from "./api-shapes.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
 import { Connection } from "./connection.ts";
 import { Frame } from "./frame.tsx";
-import type { SignInResponse } from "./identity-provider.ts";
 import { ImportPage } from "./import/import-page.tsx";
 import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
-import { CrashBoundary } from "./parts/crash-boundary.tsx";
-import { discardDrafts, hasDraft } from "./parts/draft.ts";
-import { Link } from "./parts/link.tsx";
-import { EmptyState, MissingScope } from "./parts/notice.tsx";
-import { PageHead } from "./parts/page-head.tsx";
+import { discardDrafts, hasDraft } from "./parts/dialog.tsx";
+import { CrashBoundary, EmptyState, MissingScope, PageHead } from "./parts/page.tsx";
 import { AddPlant, addPlantDraft } from "./plants/add-plant.tsx";
 import { PlantsPage, plantIdOf } from "./plants/plants-page.tsx";
-import { RouterContext, useBrowserLocation, useRouter } from "./router.ts";
+import { Link, RouterContext, useBrowserLocation, useRouter } from "./router.tsx";
 import { createScope, hasScope, type Session, SessionContext, useSession } from "./session.ts";
-import { SignIn } from "./sign-in.tsx";
+import type { SignInResponse } from "./sign-in/identity-provider.ts";
+import { SignIn } from "./sign-in/sign-in.tsx";
 import { SystemPage } from "./system/system-page.tsx";
-import { SecretOnce } from "./tokens/secret-once.tsx";
+import { SecretOnce } from "./tokens/token-dialogs.tsx";
 import { TokensPage } from "./tokens/tokens-page.tsx";
 
 const pathCharactersMax = 60;
@@ -126,17 +123,22 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   );
 }
 
+/** The pages that need more than the scope to read. */
+const pages = [
+  { href: "/import", name: "Import", scope: createScope, Page: ImportPage },
+  { href: "/tokens", name: "Tokens", scope: "operator", Page: TokensPage },
+  { href: "/audit", name: "Audit", scope: "operator", Page: AuditPage },
+  { href: "/system", name: "System", scope: "operator", Page: SystemPage },
+] as const;
+
 function Page() {
   const { path } = useRouter();
   const { me } = useSession();
-  const isOperator = hasScope(me, "operator");
   if (path === "/") return <OverviewPage />;
   if (path === "/plants" || plantIdOf(path) !== undefined) return <PlantsPage />;
-  if (path === "/import")
-    return hasScope(me, createScope) ? <ImportPage /> : <MissingScope title="Import" scope={createScope} />;
-  if (path === "/tokens") return isOperator ? <TokensPage /> : <MissingScope title="Tokens" />;
-  if (path === "/audit") return isOperator ? <AuditPage /> : <MissingScope title="Audit" />;
-  if (path === "/system") return isOperator ? <SystemPage /> : <MissingScope title="System" />;
+  const page = pages.find(({ href }) => href === path);
+  if (page !== undefined)
+    return hasScope(me, page.scope) ? <page.Page /> : <MissingScope title={page.name} scope={page.scope} />;
   return (
     <>
       <PageHead title="Page not found" />

@@ -1,11 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatClock } from "./format.ts";
-import { ImportIndicator } from "./import/import-indicator.tsx";
+import { ImportIndicator } from "./import/import-page.tsx";
+import { Button } from "./parts/controls.tsx";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
-import { Link } from "./parts/link.tsx";
-import { ThemeButton } from "./parts/theme.tsx";
-import { useRouter } from "./router.ts";
+import { Link, useRouter } from "./router.tsx";
 import { createScope, hasScope, useConnection, useSession } from "./session.ts";
 
 interface PageLink {
@@ -28,14 +27,13 @@ const pages: readonly PageLink[] = [
 // A restart of the service is shorter than this.
 const offlineAfterMs = 1500;
 
-/** The header of every page: navigation, the account, and whether the service responds. */
-export function Frame({
-  onSignOut,
-  children,
-}: {
+interface FrameProps {
   readonly onSignOut: () => void;
-  children: ComponentChildren;
-}) {
+  readonly children: ComponentChildren;
+}
+
+/** The header of every page: navigation, the account, and whether the service responds. */
+export function Frame({ onSignOut, children }: FrameProps) {
   const { me } = useSession();
   const { path } = useRouter();
   return (
@@ -52,12 +50,7 @@ export function Frame({
             if (scope !== undefined && !hasScope(me, scope)) return undefined;
             const isCurrent = href === "/" ? path === "/" : path.startsWith(href);
             return (
-              <Link
-                key={href}
-                href={href}
-                title={name}
-                {...(isCurrent ? { "aria-current": "page" as const } : {})}
-              >
+              <Link key={href} href={href} title={name} aria-current={isCurrent ? "page" : undefined}>
                 <Icon name={icon} /> <span class="label">{name}</span>
               </Link>
             );
@@ -74,14 +67,15 @@ export function Frame({
 }
 
 /** Who is signed in, and whether the service responds. */
-function Account({ onSignOut }: { readonly onSignOut: () => void }) {
+function Account({ onSignOut }: Pick<FrameProps, "onSignOut">) {
   const { me } = useSession();
   const { isLost } = useConnection();
   return (
     <div class="account">
       <ImportIndicator />
       <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
-        <span class="visually-hidden">Signed in as</span> {me.name}
+        <span class="visually-hidden">Signed in as </span>
+        {me.name}
       </p>
       <p
         class={isLost ? "light lost" : "light"}
@@ -90,9 +84,9 @@ function Account({ onSignOut }: { readonly onSignOut: () => void }) {
         <span class="label">{isLost ? "No response" : "Connected"}</span>
       </p>
       <ThemeButton />
-      <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
+      <Button class="bare" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
         <Icon name="leave" />
-      </button>
+      </Button>
     </div>
   );
 }
@@ -118,4 +112,37 @@ function OfflineNotice() {
       )}
     </div>
   );
+}
+
+const themes = ["auto", "light", "dark"] as const;
+type Theme = (typeof themes)[number];
+
+const themeIcons: Record<Theme, IconName> = { auto: "auto", light: "sun", dark: "moon" };
+const themeKey = "plant-store-theme";
+
+/** Switches between the system, light and dark themes. */
+function ThemeButton() {
+  const [theme, setTheme] = useState(applyTheme);
+  const next = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "auto";
+  return (
+    <Button
+      class="bare"
+      aria-label={`Theme: ${theme}. Switch to ${next}.`}
+      title={`Theme: ${theme}`}
+      onClick={() => {
+        localStorage.setItem(themeKey, next);
+        setTheme(applyTheme());
+      }}
+    >
+      <Icon name={themeIcons[theme]} />
+    </Button>
+  );
+}
+
+/** The theme that was chosen in this browser, which the page then has. */
+export function applyTheme(): Theme {
+  const stored = localStorage.getItem(themeKey);
+  const theme = themes.find((theme) => theme === stored) ?? "auto";
+  document.documentElement.dataset["theme"] = theme;
+  return theme;
 }

@@ -1,18 +1,16 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
-import { takeSignInResponse } from "./identity-provider.ts";
-import { CrashBoundary } from "./parts/crash-boundary.tsx";
-import { applyTheme } from "./parts/theme.tsx";
+import { applyTheme } from "./frame.tsx";
+import { CrashBoundary } from "./parts/page.tsx";
+import { takeSignInResponse } from "./sign-in/identity-provider.ts";
 import "./style/tokens.css";
 import "./style/base.css";
-import "./style/controls.css";
-import "./style/frame.css";
-import "./style/overview.css";
-import "./style/plants.css";
-import "./style/detail.css";
-import "./style/tables.css";
-import "./style/work.css";
-import "./style/operate.css";
+import "./frame.css";
+import "./overview/overview.css";
+import "./plants/plants.css";
+import "./import/import.css";
+import "./tokens/tokens.css";
+import "./system/system.css";
 
 applyTheme();
 const root = document.getElementById("console");

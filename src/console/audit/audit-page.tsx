@@ -1,11 +1,10 @@
-import { useCallback, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { AuditEntry, AuditPage as Page } from "../api-shapes.ts";
-import { formatRelativeTime, formatTime } from "../format.ts";
-import { EmptyState, ErrorNotice } from "../parts/notice.tsx";
-import { PageHead } from "../parts/page-head.tsx";
-import { Skeleton } from "../parts/panel.tsx";
+import { Button } from "../parts/controls.tsx";
+import { useLoad } from "../parts/hooks.ts";
+import { EmptyState, ErrorNotice, LoadingCard, PageHead } from "../parts/page.tsx";
+import { Time } from "../parts/plant-text.tsx";
 import { useSession } from "../session.ts";
-import { useLoad } from "../use-load.ts";
 
 const actionLabels: Readonly<Record<string, string>> = {
   "token.created": "Created a token",
@@ -24,8 +23,7 @@ const actionLabels: Readonly<Record<string, string>> = {
 /** Who did what, newest first. */
 export function AuditPage() {
   const { api } = useSession();
-  const fetchNewest = useCallback((signal: AbortSignal) => api.get<Page>("/api/audit", signal), [api]);
-  const { value: newest, error: loadError, reload } = useLoad(fetchNewest);
+  const { value: newest, error: loadError, reload } = useLoad<Page>("/api/audit");
   const [older, setOlder] = useState<readonly Page[]>([]);
   const [olderError, setOlderError] = useState<unknown>();
   const pages = newest === undefined ? [] : [newest, ...older];
@@ -47,12 +45,8 @@ export function AuditPage() {
         title="Audit"
         lead="Who changed tokens, signed in, imported or exported plants, or used backups. Entries cannot be edited. The newest 100,000 changes of tokens are kept, and the newest 100,000 other entries."
       />
-      {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
-      {entries === undefined && error === undefined && (
-        <div class="card" aria-busy="true">
-          <Skeleton lines={6} />
-        </div>
-      )}
+      <ErrorNotice error={error} onRetry={reload} />
+      {entries === undefined && error === undefined && <LoadingCard lines={6} />}
       {entries?.length === 0 && (
         <EmptyState title="No entries yet">
           <p>The next sign-in, export or token change will be here.</p>
@@ -60,27 +54,27 @@ export function AuditPage() {
       )}
       {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}
       {next !== undefined && (
-        <p class="actions">
-          <button type="button" class="quiet" onClick={() => void loadOlder(next)}>
-            Show older entries
-          </button>
+        <p class="line">
+          <Button onClick={() => void loadOlder(next)}>Show older entries</Button>
         </p>
       )}
     </>
   );
 }
 
+const columns = ["Action", "By", "When", "From", "Detail"];
+
 function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }) {
   return (
     <div class="card">
-      <table class="tokens audit">
+      <table class="listed audit">
         <thead>
           <tr>
-            <th scope="col">Action</th>
-            <th scope="col">By</th>
-            <th scope="col">When</th>
-            <th scope="col">From</th>
-            <th scope="col">Detail</th>
+            {columns.map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -91,9 +85,7 @@ function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }) {
               </th>
               <td>{actor}</td>
               <td>
-                <time dateTime={at} title={formatTime(at)}>
-                  {formatRelativeTime(at)}
-                </time>
+                <Time at={at} />
               </td>
               <td>{address ?? "command line"}</td>
               <td class="note">{detail}</td>

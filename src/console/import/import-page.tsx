@@ -1,33 +1,34 @@
-import { useEffect, useReducer, useRef, useState } from "preact/hooks";
-import { formatBytes } from "../format.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { errorMessage } from "../api.ts";
+import { formatBytes, formatCount, formatDuration, formatPlural } from "../format.ts";
+import { Button, download } from "../parts/controls.tsx";
+import { useRedraw } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { PageHead } from "../parts/page-head.tsx";
-import { Panel } from "../parts/panel.tsx";
+import { ErrorNotice, PageHead, Panel } from "../parts/page.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
+import { Link, useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
-import { ImportProgress } from "./import-progress.tsx";
+import { type ImportReport, refusedListedMax } from "./import-report.ts";
 import { ImportRun } from "./import-run.ts";
 
-const redrawMs = 120;
+const redrawMs = 200;
+// The browser needs the URL until it starts to save the file.
+const urlLifetimeMs = 60_000;
+const reasonCharactersMax = 1000;
+const titles = { running: "Importing", done: "Done", stopped: "Stopped", failed: "Failed" } as const;
+const examples = {
+  "NDJSON: one plant per line":
+    '{"id": 1, "name": "Fern", "tag": "indoor"}\n{"id": 9007199254740993, "name": "Oak"}',
+  "A JSON array": '[{"id": 1, "name": "Fern"},\n {"id": 2, "name": "Oak", "tag": "tree"}]',
+  "CSV: the first line names the columns": "id,name,tag\n1,Fern,indoor\n2,Oak,",
+};
 
 /** Imports a file of plants, which the browser sends in slices. */
 export function ImportPage() {
   const { api, importRef } = useSession();
   const [chosen, setChosen] = useState<File>();
-  const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
-  const run = importRef.current;
-  // The import also runs while other pages are open, so this page polls it.
+  const run = useImportRun();
   const running = run?.state === "running";
-  useEffect(() => {
-    if (!running) return;
-    const timer = setInterval(() => redraw(undefined), redrawMs);
-    return () => clearInterval(timer);
-  }, [running]);
-  const start = (file: File): void => {
-    importRef.current = new ImportRun(file, api);
-    setChosen(undefined);
-    redraw(undefined);
-  };
   return (
     <>
       <PageHead
@@ -36,19 +37,58 @@ export function ImportPage() {
       />
       <div class="stack">
         {run !== undefined && (running || chosen === undefined) && (
-          <ImportProgress
-            run={run}
-            onResume={() => {
-              run.resume(api);
-              redraw(undefined);
+          <ImportProgress run={run} onResume={() => run.resume(api)} />
+        )}
+        {!running && (
+          <FilePicker
+            chosen={chosen}
+            onChoose={setChosen}
+            onStart={(file) => {
+              importRef.current = new ImportRun(file, api);
+              setChosen(undefined);
             }}
           />
         )}
-        {!running && <FilePicker chosen={chosen} onChoose={setChosen} onStart={start} />}
-        <Formats />
+        <Panel id="formats-title" title="File formats">
+          <div class="format-examples">
+            {Object.entries(examples).map(([name, text]) => (
+              <figure key={name}>
+                <figcaption>{name}</figcaption>
+                <pre class="code">{text}</pre>
+              </figure>
+            ))}
+          </div>
+        </Panel>
       </div>
     </>
   );
+}
+
+/** On every page but its own: whether an import is running or needs attention. */
+export function ImportIndicator() {
+  const { path } = useRouter();
+  const run = useImportRun();
+  const state = run?.state === "running" && run.waiting ? "waiting" : run?.state;
+  if (run === undefined || path === "/import") return null;
+  if (state !== "running" && state !== "waiting" && state !== "failed") return null;
+  const label = state === "running" ? "Importing" : `Import ${state}`;
+  return (
+    <Link href="/import" class={`import-indicator ${state}`} title={label}>
+      <Icon name="import" /> <span class="label">{label}</span>{" "}
+      {state !== "failed" && <span class="import-share">{Math.floor(run.share * 100)}%</span>}
+    </Link>
+  );
+}
+
+/** The import of this tab. It runs whichever page is open, so it is looked at again and again. */
+function useImportRun(): ImportRun | undefined {
+  const { importRef } = useSession();
+  const redraw = useRedraw();
+  useEffect(() => {
+    const timer = setInterval(() => importRef.current && redraw(), redrawMs);
+    return () => clearInterval(timer);
+  }, [importRef]);
+  return importRef.current;
 }
 
 interface FilePickerProps {
@@ -60,12 +100,12 @@ interface FilePickerProps {
 function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
   const [dragging, setDragging] = useState(false);
   const input = useRef<HTMLInputElement>(null);
-  const startButton = useRef<HTMLButtonElement>(null);
-  useEffect(() => startButton.current?.focus(), [chosen]);
+  const startButton = useRef<HTMLDivElement>(null);
+  useEffect(() => startButton.current?.querySelector("button")?.focus(), [chosen]);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: dropping needs a mouse; the button does the same by keyboard
     <div
-      class={dragging ? "drop over" : "drop"}
+      class={dragging ? "drop wrap over" : "drop wrap"}
       onDragOver={(event) => {
         event.preventDefault();
         setDragging(true);
@@ -96,9 +136,9 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
           <p>
             <strong>Drop a file here</strong>
           </p>
-          <button type="button" class="primary" onClick={() => input.current?.click()}>
+          <Button class="primary" onClick={() => input.current?.click()}>
             Choose a file
-          </button>
+          </Button>
           <p class="note">NDJSON, JSON or CSV in UTF-8, any size. Gzip works too.</p>
         </>
       ) : (
@@ -109,13 +149,11 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
             </strong>{" "}
             <span class="note">{formatBytes(chosen.size)}</span>
           </p>
-          <div class="actions">
-            <button ref={startButton} type="button" class="primary" onClick={() => onStart(chosen)}>
+          <div class="line" ref={startButton}>
+            <Button class="primary" onClick={() => onStart(chosen)}>
               Start import
-            </button>
-            <button type="button" class="quiet" onClick={() => onChoose(undefined)}>
-              Choose another file
-            </button>
+            </Button>
+            <Button onClick={() => onChoose(undefined)}>Choose another file</Button>
           </div>
         </>
       )}
@@ -123,25 +161,123 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
   );
 }
 
-function Formats() {
+interface ImportProgressProps {
+  readonly run: ImportRun;
+  readonly onResume: () => void;
+}
+
+/** The progress of the import and the outcomes of its rows. */
+function ImportProgress({ run, onResume }: ImportProgressProps) {
+  const { report, seconds, secondsLeft, share } = run;
+  const running = run.state === "running";
+  const source = run.text && report.sourceOf(run.text.gzip);
   return (
-    <Panel id="formats-title" title="File formats">
-      <div class="format-examples">
-        <figure>
-          <figcaption>NDJSON: one plant per line</figcaption>
-          <pre class="code">
-            {'{"id": 1, "name": "Fern", "tag": "indoor"}\n{"id": 9007199254740993, "name": "Oak"}'}
-          </pre>
-        </figure>
-        <figure>
-          <figcaption>A JSON array</figcaption>
-          <pre class="code">{'[{"id": 1, "name": "Fern"},\n {"id": 2, "name": "Oak", "tag": "tree"}]'}</pre>
-        </figure>
-        <figure>
-          <figcaption>CSV: the first line names the columns</figcaption>
-          <pre class="code">{"id,name,tag\n1,Fern,indoor\n2,Oak,"}</pre>
-        </figure>
+    <section class="card panel stack wrap import-run" aria-labelledby="run-title">
+      <div class="card-head">
+        <h2 id="run-title">
+          {titles[run.state]}: <PlantText text={run.file.name} />
+        </h2>
+        {running && <Button onClick={() => run.stop()}>Stop</Button>}
       </div>
-    </Panel>
+      <progress aria-label="Progress" max={1} value={share} />
+      <p class="note">
+        {formatBytes(run.state === "done" ? run.size : run.bytesRead)} of {formatBytes(run.size)},{" "}
+        {formatPlural(report.rows, "row")}, {formatCount(report.rows / Math.max(seconds, 0.001))} per second
+        {running && secondsLeft !== undefined && `, about ${formatDuration(secondsLeft)} left`}
+        {!running && `, ${formatDuration(seconds)} in total`}
+      </p>
+      {source && <p class="note">Read as {source}.</p>}
+      {running && run.text === undefined && <p class="note">Reading the file…</p>}
+      <dl class="tally">
+        <Count name="Created" value={report.created} kind="good" />
+        <Count name="Already stored" value={report.replayed} kind="even" />
+        <Count name="Refused" value={report.refused} kind={report.refused > 0 ? "bad" : "even"} />
+      </dl>
+      <p class="visually-hidden" role="status">
+        {!running &&
+          `${titles[run.state]}: ${formatCount(report.created)} created, ${formatCount(report.replayed)} already stored, ${formatCount(report.refused)} refused.`}
+      </p>
+      <ErrorNotice error={problemOf(run)} />
+      {run.canResume && (
+        <div class="line">
+          <Button class="primary" onClick={onResume}>
+            Resume
+          </Button>
+        </div>
+      )}
+      {!running && report.rows > 0 && (
+        <div class="line">
+          {report.refused > 0 && (
+            <Button onClick={() => save(report.refusedFile())}>Download refused rows</Button>
+          )}
+          <Button onClick={() => save(report.reportFile())}>Download report</Button>
+        </div>
+      )}
+      {report.refused > 0 && <Refused report={report} />}
+    </section>
   );
+}
+
+function problemOf({ state, waiting, error, text }: ImportRun): string | undefined {
+  if (waiting) return `${errorMessage(error)} The import waits, and continues by itself.`;
+  if (state !== "failed") return undefined;
+  const safe = text === undefined ? "" : " Rows that are already stored are not stored twice.";
+  return errorMessage(error) + safe;
+}
+
+interface CountProps {
+  readonly name: string;
+  readonly value: number;
+  readonly kind: "good" | "even" | "bad";
+}
+
+function Count({ name, value, kind }: CountProps) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class={kind}>{formatCount(value)}</dd>
+    </div>
+  );
+}
+
+function Refused({ report }: { readonly report: ImportReport }) {
+  return (
+    <>
+      <h3>{formatPlural(report.refused, "refused row")}</h3>
+      {report.refused > refusedListedMax && <p class="note">The first {refusedListedMax} are listed here.</p>}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
+      <section class="scroll-box" tabIndex={0} aria-label="Refused rows">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{report.positionUnit === "line" ? "Line" : "Element"}</th>
+              <th scope="col">Reason</th>
+              <th scope="col">Row</th>
+            </tr>
+          </thead>
+          <tbody>
+            {report.listed.map(({ position, reason, excerpt }) => (
+              <tr key={position}>
+                <th scope="row">{formatCount(position)}</th>
+                <td>
+                  <PlantText text={reason} charactersMax={reasonCharactersMax} />
+                </td>
+                <td>
+                  <code>
+                    <PlantText text={excerpt} empty="" />
+                  </code>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </>
+  );
+}
+
+function save({ name, blob }: { readonly name: string; readonly blob: Blob }): void {
+  const url = URL.createObjectURL(blob);
+  download(url, name);
+  setTimeout(() => URL.revokeObjectURL(url), urlLifetimeMs);
 }

@@ -1,6 +1,5 @@
 import { describeSource } from "../../files/detect-source.ts";
 import type { ImportedSlice, RowOutcome } from "../api-shapes.ts";
-import { BlobBuilder } from "./blob-builder.ts";
 
 export interface RefusedRow {
   /** Its line, or its element in a JSON array. */
@@ -9,8 +8,12 @@ export interface RefusedRow {
   readonly excerpt: string;
 }
 
+interface ReportFile {
+  readonly name: string;
+  readonly blob: Blob;
+}
+
 const excerptBytesMax = 160;
-const linesPerEntry = 5000;
 // The page lists this many; the downloads have all.
 export const refusedListedMax = 500;
 
@@ -25,11 +28,11 @@ export class ImportReport {
   /** Of a CSV file, without its line break. */
   header: Uint8Array<ArrayBuffer> | undefined;
   readonly #name: string;
-  readonly #refusedRows = new BlobBuilder();
-  readonly #lines = new BlobBuilder();
-  #format: ImportedSlice["format"] = "ndjson";
+  // Blobs, which the browser may keep on disk.
+  #lines = new Blob();
+  #refusedRows = new Blob();
+  #format: ImportedSlice["format"] | undefined;
   #separator: string | undefined;
-  #slices = 0;
 
   constructor(fileName: string) {
     this.#name = fileName.replace(/\.gz$/i, "").replace(/\.\w+$/, "");
@@ -41,7 +44,7 @@ export class ImportReport {
 
   /** What the file was detected as; undefined before the first answer. */
   sourceOf(gzip: boolean): string | undefined {
-    return this.#slices === 0 ? undefined : describeSource(this.#format, gzip, this.#separator);
+    return this.#format && describeSource(this.#format, gzip, this.#separator);
   }
 
   /** How the position of a row is counted: a JSON array may be on one line. */
@@ -50,53 +53,52 @@ export class ImportReport {
   }
 
   add({ format, separator, header, outcomes }: ImportedSlice): void {
-    this.#slices++;
     this.#format = format;
     this.#separator = separator;
     if (header !== undefined) this.header = fromBase64(header);
+    const lines: string[] = [];
     for (const outcome of outcomes) {
-      if (outcome.result === "refused") this.#refuse(outcome);
-      else this.#count(outcome);
+      if (outcome.result === "refused") lines.push(this.#refuse(outcome));
+      else {
+        const { result, first, last } = outcome;
+        this[result] += last - first + 1;
+        for (let row = first; row <= last; row++) lines.push(`${row},${result},,\r\n`);
+      }
     }
+    this.#lines = new Blob([this.#lines, ...lines]);
   }
 
   /** The refused rows in their original format, to be fixed and imported again. */
-  refusedFile(): { readonly name: string; readonly blob: Blob } {
-    const name = `${this.#name}-refused.${this.#format}`;
-    const type = mediaTypes[this.#format];
-    if (this.#format === "json") return { name, blob: this.#refusedRows.blob(type, "[\n", "\n]\n") };
-    const header = this.header === undefined ? "" : `${new TextDecoder().decode(this.header)}\n`;
-    return { name, blob: this.#refusedRows.blob(type, header) };
+  refusedFile(): ReportFile {
+    const format = this.#format ?? "ndjson";
+    const [before, after] =
+      format === "json" ? ["[\n", "\n]\n"] : [this.header === undefined ? "" : [this.header, "\n"], ""];
+    const parts = [before, this.#refusedRows, after].flat();
+    const blob = new Blob(parts, { type: mediaTypes[format] });
+    return { name: `${this.#name}-refused.${format}`, blob };
   }
 
   /** The outcome of every row. */
-  reportFile(): { readonly name: string; readonly blob: Blob } {
+  reportFile(): ReportFile {
     const head = `${this.positionUnit},result,error,message\r\n`;
-    return { name: `${this.#name}-report.csv`, blob: this.#lines.blob("text/csv", head) };
+    return { name: `${this.#name}-report.csv`, blob: new Blob([head, this.#lines], { type: "text/csv" }) };
   }
 
-  #count({ result, first, last }: Exclude<RowOutcome, { result: "refused" }>): void {
-    this[result] += last - first + 1;
-    for (let from = first; from <= last; from += linesPerEntry) {
-      let lines = "";
-      for (let row = from; row <= Math.min(last, from + linesPerEntry - 1); row++)
-        lines += `${row},${result},,\r\n`;
-      this.#lines.add(lines);
-    }
-  }
-
-  #refuse({ line, element, error, message, row }: Extract<RowOutcome, { result: "refused" }>): void {
+  /** Returns its line in the report. */
+  #refuse({ line, element, error, message, row }: Extract<RowOutcome, { result: "refused" }>): string {
     const position = element ?? line;
     const source = row === undefined ? undefined : fromBase64(row);
     this.refused++;
-    this.#lines.add(`${position},refused,${error ?? ""},"${message.replaceAll('"', '""')}"\r\n`);
     if (source !== undefined) {
-      if (this.#format === "json" && this.#refusedRows.entries > 0) this.#refusedRows.add(",\n", source);
-      else this.#refusedRows.add(source, this.#format === "json" ? "" : "\n");
+      const between = this.#refusedRows.size > 0 ? ",\n" : "";
+      const parts = this.#format === "json" ? [between, source] : [source, "\n"];
+      this.#refusedRows = new Blob([this.#refusedRows, ...parts]);
     }
-    if (this.listed.length >= refusedListedMax) return;
-    const excerpt = source === undefined ? "" : new TextDecoder().decode(source.subarray(0, excerptBytesMax));
-    this.listed.push({ position, reason: message, excerpt });
+    if (this.listed.length < refusedListedMax) {
+      const excerpt = new TextDecoder().decode(source?.subarray(0, excerptBytesMax));
+      this.listed.push({ position, reason: message, excerpt });
+    }
+    return `${position},refused,${error ?? ""},"${message.replaceAll('"', '""')}"\r\n`;
   }
 }
 

@@ -1,16 +1,14 @@
+import { isGzip } from "../../files/detect-source.ts";
 import { ApiError, type OperatorApi } from "../api.ts";
 import type { ImportedSlice } from "../api-shapes.ts";
 import { ImportReport } from "./import-report.ts";
-import { type PlainText, readBytes, readPlainText } from "./plain-text.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
 
-const sliceBytesStart = 256 * 1024;
 const sliceBytesMin = 64 * 1024;
-// The service accepts twice as much. Larger slices are no faster, and report less often.
-const sliceBytesMax = 4 * 1024 * 1024;
-const quickMs = 400;
-const slowMs = 3000;
+const sliceBytesStart = 256 * 1024;
+// The service accepts more. Larger slices are no faster, report less often, and take long on a slow network.
+const sliceBytesMax = 1024 * 1024;
 const retryMsMin = 500;
 const retryMsMax = 8000;
 // A restart of the service, or an outage of a minute, does not end an import.
@@ -20,6 +18,7 @@ const temporaryErrors: readonly number[] = [0, 40801, 42901, 50301, 50302, 50303
 const bodyTooLarge = 41301;
 // The file cannot be read, or not from here on; or not even the shortest slice of it is accepted.
 const lastingErrors: readonly number[] = [40031, bodyTooLarge];
+const openingBytes = 4;
 
 /** The import of one file, slice by slice. The service reads the rows, and returns the outcome of each. */
 export class ImportRun {
@@ -106,7 +105,6 @@ export class ImportRun {
 
   /** Whether that was the end of the file. */
   async #sendNext(api: OperatorApi, text: Blob): Promise<boolean> {
-    const startedMs = performance.now();
     const { answer, bytes } = await this.#sendUntilAnswered(api, text);
     this.report.add(answer);
     if (answer.done) return true;
@@ -114,8 +112,14 @@ export class ImportRun {
       this.#cursor = answer.cursor;
       this.bytesRead += answer.consumed;
       this.#tooShortBytes = 0;
-      this.#resize(answer.consumed, bytes, performance.now() - startedMs);
-    } else this.#sendLonger(bytes);
+      // The service reads less of a slice if it may not, or cannot, store that many rows in its time.
+      this.#sliceBytes = Math.max(sliceBytesMin, Math.min(2 * answer.consumed, sliceBytesMax));
+    } else {
+      // The next row is longer. Each slice is longer than the one before, so the import cannot repeat forever.
+      if (this.bytesRead + bytes >= this.size) throw this.#rowTooLong();
+      this.#tooShortBytes = bytes;
+      this.#sliceBytes = 2 * bytes;
+    }
     return false;
   }
 
@@ -157,23 +161,39 @@ export class ImportRun {
     return (await (await api.fetch(`/api/imports?${query}`, init)).json()) as ImportedSlice;
   }
 
-  /** The next row is longer than what was sent. Each slice is longer than the one before, so the import cannot repeat forever. */
-  #sendLonger(sent: number): void {
-    if (this.bytesRead + sent >= this.size) throw this.#rowTooLong();
-    this.#tooShortBytes = sent;
-    this.#sliceBytes = 2 * sent;
-  }
-
   #rowTooLong(): Error {
     const row = this.report.rows + 1;
     return new Error(`Row ${row} is longer than the service accepts. Shorten it, and import the file again.`);
   }
+}
 
-  #resize(consumed: number, sent: number, tookMs: number): void {
-    if (tookMs > slowMs || consumed < sent / 2)
-      this.#sliceBytes = Math.max(sliceBytesMin, Math.min(consumed, Math.floor(sent / 2)));
-    else if (tookMs < quickMs)
-      this.#sliceBytes = Math.min(2 * this.#sliceBytes, Math.max(sliceBytesMax, consumed));
+/** A file as the service reads it. */
+interface PlainText {
+  readonly blob: Blob;
+  readonly gzip: boolean;
+}
+
+/**
+ * Decompresses the file, if its first bytes are those of gzip. The result is complete before the first slice is sent, so that an
+ * import can resume anywhere in it; the browser keeps a large one on disk.
+ */
+async function readPlainText(file: File, signal: AbortSignal): Promise<PlainText> {
+  const opening = new Uint8Array(await readBytes(file.name, file.slice(0, openingBytes)));
+  if (!isGzip(opening)) return { blob: file, gzip: false };
+  try {
+    const plain = file.stream().pipeThrough(new DecompressionStream("gzip"), { signal });
+    return { blob: await new Response(plain).blob(), gzip: true };
+  } catch (reason) {
+    throw signal.aborted ? reason : new Error(`${file.name} cannot be decompressed.`);
+  }
+}
+
+/** @throws Error if the browser can no longer read the file, which it allows only while the file is unchanged. */
+async function readBytes(name: string, part: Blob): Promise<ArrayBuffer> {
+  try {
+    return await part.arrayBuffer();
+  } catch {
+    throw new Error(`${name} was changed or removed after you chose it. Choose it again.`);
   }
 }
 

@@ -2,8 +2,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
 import { formatBytes, formatCount, formatRate, formatShare } from "../format.ts";
-import { type ChartRange, type Count, peak, startedWithin, sum } from "./chart-ranges.ts";
-import { Trend } from "./trend.tsx";
+import { type ChartRange, type Count, peak, startedWithin, sum } from "./chart-data.ts";
+import { Area } from "./rate-chart.tsx";
 
 const countUpMs = 450;
 
@@ -16,16 +16,15 @@ interface KeyNumbersProps {
 /** The large numbers, each with its trend. */
 export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
   const { total, ratePerSecond, store, startedAt } = overview;
-  const added = sum(recent?.creates ?? []);
   return (
     <div class="card kpis">
       <Kpi
         id="total"
         title="Plants stored"
         value={total === undefined ? undefined : <LiveTotal total={Number(total)} />}
-        note={recent && `+${formatCount(added)} in ${recent.label}`}
+        note={recent && `+${formatCount(sum(recent.creates))} in ${recent.label}`}
       >
-        {recent && <Trend values={running(recent.creates)} fromZero={false} />}
+        {recent && <Trend values={running(recent.creates)} />}
       </Kpi>
       <Kpi
         id="rate"
@@ -35,32 +34,22 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
       >
         {recent && <Trend values={recent.drawn} />}
       </Kpi>
-      {recent && <Refused recent={recent} startedAt={startedAt} />}
+      {recent && (
+        <Kpi
+          id="refused"
+          title="Refused per minute"
+          value={formatCount(recent.refusals.at(-1) ?? 0)}
+          note={`${formatCount(sum(recent.refusals))} ${startedWithin(recent, startedAt) ? "since the start" : `in ${recent.label}`}`}
+        >
+          <Trend values={recent.refusals} kind="refused" />
+        </Kpi>
+      )}
       {store.diskFreeBytes !== undefined && (
         <Kpi id="disk" title="Disk space free" value={formatBytes(store.diskFreeBytes)}>
           <DiskMeter bytes={(store.bytes ?? 0) + (store.walBytes ?? 0)} free={store.diskFreeBytes} />
         </Kpi>
       )}
     </div>
-  );
-}
-
-interface RefusedProps {
-  readonly recent: ChartRange;
-  readonly startedAt: string;
-}
-
-function Refused({ recent, startedAt }: RefusedProps) {
-  const period = startedWithin(recent, startedAt) ? "since the start" : `in ${recent.label}`;
-  return (
-    <Kpi
-      id="refused"
-      title="Refused per minute"
-      value={formatCount(recent.refusals.at(-1) ?? 0)}
-      note={`${formatCount(sum(recent.refusals))} ${period}`}
-    >
-      <Trend values={recent.refusals} kind="refused" />
-    </Kpi>
   );
 }
 
@@ -76,12 +65,14 @@ interface KpiProps {
 function Kpi({ id, title, value, note, children }: KpiProps) {
   return (
     <section class={`kpi kpi-${id}`} aria-labelledby={`${id}-title`}>
-      <h2 id={`${id}-title`}>{title}</h2>
+      <h2 id={`${id}-title`} class="note">
+        {title}
+      </h2>
       {value === undefined ? (
         <p class="note">Currently unavailable. See the service's log for the reason.</p>
       ) : (
         <p class="number">
-          <span>{value}</span> {note && <small>{note}</small>}
+          <span>{value}</span> {note && <small class="note">{note}</small>}
         </p>
       )}
       {children}
@@ -114,6 +105,25 @@ function useCountUp(target: number): number {
     return () => cancelAnimationFrame(frame);
   }, [target]);
   return value;
+}
+
+interface TrendProps {
+  readonly values: readonly Count[];
+  readonly kind?: "created" | "refused";
+}
+
+/** A line that shows the trend of the number next to it. */
+function Trend({ values, kind = "created" }: TrendProps) {
+  return (
+    <svg
+      class={`trend ${kind}`}
+      viewBox={`0 0 ${values.length - 1} 1`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      <Area counts={values} top={peak(values) || 1} />
+    </svg>
+  );
 }
 
 function DiskMeter({ bytes, free }: { readonly bytes: number; readonly free: number }) {

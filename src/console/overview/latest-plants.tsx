@@ -1,12 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Plant, PlantPage } from "../api-shapes.ts";
 import { pollMs, responseMsMax } from "../connection.ts";
-import { formatShortTime, formatTime } from "../format.ts";
-import { Link } from "../parts/link.tsx";
-import { Panel } from "../parts/panel.tsx";
-import { PlantText } from "../parts/plant-text.tsx";
-import { Tag } from "../parts/tag.tsx";
-import { useReading } from "../parts/use-reading.ts";
+import { formatShortTime } from "../format.ts";
+import { useReading, useResize } from "../parts/hooks.ts";
+import { Panel } from "../parts/page.tsx";
+import { PlantText, Tag, Time } from "../parts/plant-text.tsx";
+import { Link } from "../router.tsx";
 import { useSession } from "../session.ts";
 
 const plantsMax = 40;
@@ -25,7 +24,13 @@ export function LatestPlants({ staleSince, onNew }: LatestPlantsProps) {
   const [plants, setPlants] = useState<readonly Plant[]>();
   const box = useRef<HTMLDivElement>(null);
   const isReading = useReading(box);
-  const rows = useRowsThatFit(box, plants === undefined);
+  // The panel is as high as the one beside it, and reaches the end of the window.
+  const [rows, setRows] = useState(rowsMin);
+  useResize(
+    box,
+    ({ clientHeight }) => setRows(Math.max(rowsMin, Math.floor(clientHeight / rowPx))),
+    plants !== undefined,
+  );
   useEffect(() => {
     let newest: string | undefined;
     const poll = connection.poll(async (signal) => {
@@ -65,30 +70,13 @@ export function LatestPlants({ staleSince, onNew }: LatestPlantsProps) {
                 <PlantText text={plant.name} empty="(empty name)" />
               </Link>
               <span>{plant.tag !== undefined && <Tag tag={plant.tag} />}</span>
-              <span class="id">{plant.id}</span>
-              <span class="by">{plant.createdBy}</span>
-              <time dateTime={plant.createdAt} title={formatTime(plant.createdAt)}>
-                {formatShortTime(plant.createdAt)}
-              </time>
+              <span class="cell-id">{plant.id}</span>
+              <span class="cell-by">{plant.createdBy}</span>
+              <Time at={plant.createdAt} format={formatShortTime} />
             </li>
           ))}
         </ul>
       </div>
     </Panel>
   );
-}
-
-/** The panel is as high as the one beside it, and reaches the end of the window. */
-function useRowsThatFit(box: { readonly current: HTMLElement | null }, loading: boolean): number {
-  const [rows, setRows] = useState(rowsMin);
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const observer = new ResizeObserver(() =>
-      setRows(Math.max(rowsMin, Math.floor(element.clientHeight / rowPx))),
-    );
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [loading]);
-  return rows;
 }

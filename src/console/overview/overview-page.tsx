@@ -1,26 +1,25 @@
 import { useState } from "preact/hooks";
 import { isNoResponse } from "../api.ts";
 import type { Overview } from "../api-shapes.ts";
-import { AddPlantButton } from "../parts/add-plant-button.tsx";
-import { FirstPlant } from "../parts/first-plant.tsx";
-import { Link } from "../parts/link.tsx";
-import { ErrorNotice } from "../parts/notice.tsx";
-import { PageHead } from "../parts/page-head.tsx";
-import { Panel, Skeleton } from "../parts/panel.tsx";
+import { formatBytes, formatCount, formatShare, formatShortTime } from "../format.ts";
+import { AddPlantButton, ErrorNotice, FirstPlant, LoadingCard, PageHead, Panel } from "../parts/page.tsx";
+import { Time } from "../parts/plant-text.tsx";
+import { Link } from "../router.tsx";
 import { createScope, hasScope, useSession } from "../session.ts";
-import { chartRanges } from "./chart-ranges.ts";
+import { chartRanges } from "./chart-data.ts";
 import { KeyNumbers } from "./key-numbers.tsx";
 import { LatestPlants } from "./latest-plants.tsx";
 import { RateChart } from "./rate-chart.tsx";
-import { Refusals } from "./refusals.tsx";
-import { StatusStrip } from "./status-strip.tsx";
 import { useOverview } from "./use-overview.ts";
 
 const defaultRange = "3 h";
+const serverErrorsFrom = 50_000;
 
 export function OverviewPage() {
   const { me } = useSession();
   const { overview, staleSince, error, refresh } = useOverview();
+  // The frame says that there is no connection, and the figures say when they were read.
+  const isNews = overview === undefined || !isNoResponse(error);
   return (
     <div class="overview">
       <PageHead title="Overview">
@@ -31,14 +30,16 @@ export function OverviewPage() {
         )}
         <AddPlantButton />
       </PageHead>
-      {/* The frame says that there is no connection, and the figures say when they were read. */}
-      {error !== undefined && (overview === undefined || !isNoResponse(error)) && (
-        <ErrorNotice error={error} onRetry={refresh} />
-      )}
-      {overview === undefined ? (
-        error === undefined && <Loading />
-      ) : (
+      {isNews && <ErrorNotice error={error} onRetry={refresh} />}
+      {overview !== undefined && (
         <Figures overview={overview} staleSince={staleSince} onNewPlants={refresh} />
+      )}
+      {overview === undefined && error === undefined && (
+        <div class="stack">
+          <LoadingCard lines={1} />
+          <LoadingCard lines={4} />
+          <LoadingCard lines={8} />
+        </div>
       )}
     </div>
   );
@@ -54,7 +55,6 @@ function Figures({ overview, staleSince, onNewPlants }: FiguresProps) {
   const ranges = chartRanges(overview);
   const [label, setLabel] = useState(defaultRange);
   const range = ranges.find((one) => one.label === label) ?? ranges.at(-1);
-  const recent = ranges.findLast(({ unit }) => unit === "minute");
   const refusals = <Refusals overview={overview} staleSince={staleSince} />;
   if (overview.total === "0")
     return (
@@ -67,7 +67,7 @@ function Figures({ overview, staleSince, onNewPlants }: FiguresProps) {
   return (
     <>
       {staleSince === undefined && <StatusStrip overview={overview} />}
-      <KeyNumbers overview={overview} recent={recent} />
+      <KeyNumbers overview={overview} recent={ranges.findLast(({ unit }) => unit === "minute")} />
       <Panel
         id="chart-title"
         title={`Plants per ${range?.unit ?? "minute"}`}
@@ -101,18 +101,72 @@ function Figures({ overview, staleSince, onNewPlants }: FiguresProps) {
   );
 }
 
-function Loading() {
+/** Whether plants can be stored, and are, on one quiet line. */
+function StatusStrip({ overview: { total, store, version, startedAt } }: Pick<FiguresProps, "overview">) {
+  const { ready, bytes, walBytes = 0, lastBackupAt } = store;
+  const stored = total === "0" ? "Ready for the first plant" : "All plants are on disk";
   return (
-    <div class="stack" aria-busy="true">
-      <div class="card panel">
-        <Skeleton lines={1} />
-      </div>
-      <div class="card panel">
-        <Skeleton lines={4} />
-      </div>
-      <div class="card panel">
-        <Skeleton lines={8} />
-      </div>
+    <div class={ready ? "card strip" : "card strip bad"}>
+      <span>
+        <span class={ready ? "dot" : "dot bad"} aria-hidden="true" />
+        <b>{ready ? stored : "Plants cannot be stored"}</b>
+      </span>
+      {!ready && <span>See the service's log for the reason.</span>}
+      {bytes === undefined ? (
+        <span>In PostgreSQL</span>
+      ) : (
+        <span>
+          Store <b>{formatBytes(bytes + walBytes)}</b>
+        </span>
+      )}
+      {/* Undefined on PostgreSQL, which has its own backups. */}
+      {lastBackupAt === null && <span>No backup yet</span>}
+      {lastBackupAt && (
+        <span>
+          Last backup{" "}
+          <b>
+            <Time at={lastBackupAt} />
+          </b>
+        </span>
+      )}
+      <span>
+        Version <b>{version}</b>, started <Time at={startedAt} />
+      </span>
     </div>
+  );
+}
+
+/** What was refused since the service started, by reason, the most frequent first. A bar is as long as its share. */
+function Refusals({
+  overview: { refusals, startedAt },
+  staleSince,
+}: Pick<FiguresProps, "overview" | "staleSince">) {
+  const whole = refusals.reduce((sum, { count }) => sum + count, 0);
+  return (
+    <Panel
+      id="refusals-title"
+      title="Refused"
+      staleSince={staleSince}
+      aside={<p class="note">since the start, {formatShortTime(startedAt)}</p>}
+    >
+      {whole === 0 ? (
+        <p class="note">Nothing was refused. Requests with an error appear here, with their reason.</p>
+      ) : (
+        <ol class="bars">
+          {refusals.map(({ error, reason, count }) => (
+            <li key={error}>
+              <span class="bar-name">
+                {error} {reason.replaceAll("`", "")}
+              </span>
+              <span class={error >= serverErrorsFrom ? "meter bad" : "meter"}>
+                <span style={{ width: `${(count / whole) * 100}%` }} />
+              </span>
+              <span class="note">{formatCount(count)}</span>
+              <span class="note">{formatShare(count / whole)}</span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Panel>
   );
 }

@@ -1,8 +1,18 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { formatAxis, formatCount, formatPlural } from "../format.ts";
-import { formatStep, type Scale, scaleOf, timeTicks } from "./chart-axes.ts";
-import { type ChartRange, type Count, peak, startedWithin, sum } from "./chart-ranges.ts";
+import { useResize } from "../parts/hooks.ts";
+import {
+  type ChartRange,
+  type Count,
+  formatStep,
+  peak,
+  type Scale,
+  scaleOf,
+  startedWithin,
+  sum,
+  timeTicks,
+} from "./chart-data.ts";
 
 interface RateChartProps {
   readonly range: ChartRange;
@@ -21,7 +31,8 @@ const labelEdgePx = 24;
 /** Plants created over time, and what was refused, in a band of its own with its own scale. */
 export function RateChart({ range, startedAt }: RateChartProps) {
   const plot = useRef<HTMLDivElement>(null);
-  const widthPx = useWidth(plot);
+  const [widthPx, setWidthPx] = useState(0);
+  useResize(plot, ({ clientWidth }) => setWidthPx(clientWidth));
   const [hovered, setHovered] = useState<number>();
   const { times, creates, drawn, refusals, unit } = range;
   const last = Math.max(times.length - 1, 1);
@@ -29,7 +40,7 @@ export function RateChart({ range, startedAt }: RateChartProps) {
   const most = formatCount(peak(creates));
   const barPx = Math.min(barPxMax, Math.max(barPxMin, (widthPx / last) * barShare));
   return (
-    <figure class="chart">
+    <figure>
       <div
         ref={plot}
         class="plot"
@@ -42,10 +53,10 @@ export function RateChart({ range, startedAt }: RateChartProps) {
         onPointerLeave={() => setHovered(undefined)}
       >
         <Band kind="created" scale={scaleOf(drawn, createdLines)} last={last}>
-          {(yOf) => <Area counts={drawn} yOf={yOf} />}
+          {(top) => <Area counts={drawn} top={top} />}
         </Band>
         <Band kind="refused" scale={peak(refusals) === 0 ? noScale : scaleOf(refusals, 1)} last={last}>
-          {(yOf) => <Bars counts={refusals} yOf={yOf} widthPx={barPx} />}
+          {(top) => <Bars counts={refusals} top={top} widthPx={barPx} />}
         </Band>
         <div class="ticks">
           {timeTicks(times, widthPx).map(({ at, label, isDay }) => (
@@ -79,10 +90,10 @@ interface BandProps {
   readonly scale: Scale;
   /** The index of the last step. */
   readonly last: number;
-  readonly children: (yOf: (count: number) => number) => ComponentChildren;
+  readonly children: (top: number) => ComponentChildren;
 }
 
-/** A plot in the coordinates of its steps and of its scale, with a grid. */
+/** A plot with a grid, as wide as its steps, and 1 high. */
 function Band({ kind, scale, last, children }: BandProps) {
   const top = scale.at(-1) || 1;
   const labels = formatAxis(scale);
@@ -96,7 +107,7 @@ function Band({ kind, scale, last, children }: BandProps) {
         </span>
       ))}
       <svg viewBox={`0 0 ${last} 1`} preserveAspectRatio="none" aria-hidden="true">
-        {children((count) => 1 - count / top)}
+        {children(top)}
       </svg>
     </div>
   );
@@ -104,12 +115,13 @@ function Band({ kind, scale, last, children }: BandProps) {
 
 interface CountsProps {
   readonly counts: readonly Count[];
-  readonly yOf: (count: number) => number;
+  /** The count at the top of the plot. */
+  readonly top: number;
 }
 
 /** A line with the area under it, where counts are known. */
-function Area({ counts, yOf }: CountsProps) {
-  const points = counts.flatMap((count, step) => (count === undefined ? [] : [`${step} ${yOf(count)}`]));
+export function Area({ counts, top }: CountsProps) {
+  const points = counts.flatMap((count, step) => (count === undefined ? [] : [`${step} ${1 - count / top}`]));
   if (points.length === 0) return null;
   const line = `M${points.join("L")}`;
   return (
@@ -121,8 +133,8 @@ function Area({ counts, yOf }: CountsProps) {
 }
 
 /** A bar for each count, on a base line that begins where counts are known. */
-function Bars({ counts, yOf, widthPx }: CountsProps & { readonly widthPx: number }) {
-  const bars = counts.map((count, step) => (count ? `M${step} 1V${yOf(count)}` : "")).join("");
+function Bars({ counts, top, widthPx }: CountsProps & { readonly widthPx: number }) {
+  const bars = counts.map((count, step) => (count ? `M${step} 1V${1 - count / top}` : "")).join("");
   return (
     <>
       <path d={`M${firstKnown(counts)} 1H${counts.length - 1}`} />
@@ -168,14 +180,4 @@ function firstKnown(counts: readonly Count[]): number {
 function shift(xPx: number, widthPx: number): string {
   if (xPx < labelEdgePx) return "0";
   return xPx > widthPx - labelEdgePx ? "-100%" : "-50%";
-}
-
-function useWidth(element: { readonly current: HTMLElement | null }): number {
-  const [widthPx, setWidthPx] = useState(0);
-  useEffect(() => {
-    const observer = new ResizeObserver(() => setWidthPx(element.current?.clientWidth ?? 0));
-    if (element.current !== null) observer.observe(element.current);
-    return () => observer.disconnect();
-  }, []);
-  return widthPx;
 }

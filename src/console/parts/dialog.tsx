@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Button, FieldError } from "./controls.tsx";
 import { Icon } from "./icons.tsx";
 
 interface DialogProps {
@@ -20,7 +21,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     element?.showModal();
     // The browser would focus the close button.
     const first = element?.querySelector<HTMLElement>("[data-focus]");
-    (first ?? element?.querySelector<HTMLElement>("form input, form select"))?.focus();
+    (first ?? element?.querySelector<HTMLElement>("form :is(input, select)"))?.focus();
     return () => {
       element?.close();
       if (previous instanceof HTMLElement && previous.isConnected) previous.focus();
@@ -49,11 +50,103 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     >
       <header class="dialog-head">
         <h2 id={titleId}>{title}</h2>
-        <button type="button" class="bare" aria-label="Close" onClick={onClose}>
+        <Button class="bare" aria-label="Close" onClick={onClose}>
           <Icon name="close" />
-        </button>
+        </Button>
       </header>
       {children}
     </dialog>
   );
+}
+
+interface FormDialogProps extends DialogProps {
+  /** The text of the button that submits the form. */
+  readonly submit: string;
+  readonly cancel?: string;
+  /** Whether it destroys something. */
+  readonly danger?: boolean;
+  readonly busy: boolean;
+  /** An error that belongs to no field. */
+  readonly error?: string | undefined;
+  /** A further button. */
+  readonly action?: ComponentChildren;
+  readonly onSubmit: () => Promise<void>;
+}
+
+/** A dialog with a form, its error, and the buttons to cancel and to submit it. */
+export function FormDialog(props: FormDialogProps) {
+  const {
+    title,
+    submit,
+    cancel = "Cancel",
+    danger,
+    busy,
+    error,
+    action,
+    onSubmit,
+    onClose,
+    children,
+  } = props;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void onSubmit();
+        }}
+      >
+        {children}
+        <FieldError error={error} />
+        <footer class="dialog-foot">
+          <Button onClick={onClose}>{cancel}</Button>
+          {action}
+          <Button type="submit" class={danger ? "primary danger" : "primary"} disabled={busy}>
+            {submit}
+          </Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Focuses the field with that name in the open dialog. */
+export function focusField(name: string): void {
+  document.querySelector<HTMLInputElement>(`dialog [name=${name}]`)?.focus();
+}
+
+// Like the token, a draft is discarded with the tab.
+const draftPrefix = "plant-store-draft-";
+
+export interface Draft<Value> {
+  readonly value: Value;
+  set(value: Value): void;
+  discard(): void;
+}
+
+/** What is typed into a dialog. It survives a lost session, even if signing in again leaves the page, until it is discarded. */
+export function useDraft<Value extends object>(name: string, initial: Value): Draft<Value> {
+  const key = draftPrefix + name;
+  const [value, setValue] = useState<Value>(() => ({
+    ...initial,
+    ...(JSON.parse(sessionStorage.getItem(key) ?? "{}") as Partial<Value>),
+  }));
+  return {
+    value,
+    set(value) {
+      sessionStorage.setItem(key, JSON.stringify(value));
+      setValue(value);
+    },
+    discard: () => sessionStorage.removeItem(key),
+  };
+}
+
+/** Whether the dialog was open with something typed when its session was lost. */
+export function hasDraft(name: string): boolean {
+  return sessionStorage.getItem(draftPrefix + name) !== null;
+}
+
+export function discardDrafts(): void {
+  for (const key of Object.keys(sessionStorage))
+    if (key.startsWith(draftPrefix)) sessionStorage.removeItem(key);
 }

@@ -1,4 +1,6 @@
 import { visibleParts } from "../../files/visible-text.ts";
+import { formatRelativeTime, formatTime } from "../format.ts";
+import { Link } from "../router.tsx";
 
 interface PlantTextProps {
   readonly text: string;
@@ -13,12 +15,8 @@ interface PlantTextProps {
 const lineCharactersMax = 200;
 
 /** Text that someone sent, exactly: what cannot be seen has a mark, and its direction does not affect its surroundings. */
-export function PlantText({
-  text,
-  empty = "(empty)",
-  lines = false,
-  charactersMax = lineCharactersMax,
-}: PlantTextProps) {
+export function PlantText(props: PlantTextProps) {
+  const { text, empty = "(empty)", lines = false, charactersMax = lineCharactersMax } = props;
   if (text === "") return <span class="none">{empty}</span>;
   return (
     <bdi class={lines ? "text lines" : "text"}>
@@ -26,5 +24,49 @@ export function PlantText({
         isMark ? <span class="mark">{text}</span> : text,
       )}
     </bdi>
+  );
+}
+
+interface TagProps {
+  readonly tag: string;
+  /** The address of its plants, if it is a link. */
+  readonly href?: string;
+}
+
+const degrees = 360;
+const hashedCharactersMax = 64;
+
+/** A tag, in its own muted hue. */
+export function Tag({ tag, href }: TagProps) {
+  const look = { class: "tag", style: { "--hue": String(hueOf(tag)) } };
+  const text = <PlantText text={tag} />;
+  if (href === undefined) return <span {...look}>{text}</span>;
+  return (
+    <Link href={href} {...look}>
+      {text}
+    </Link>
+  );
+}
+
+/** The same hue for the same text, anywhere. */
+function hueOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < Math.min(text.length, hashedCharactersMax); at++) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  }
+  return (hash >>> 8) % degrees;
+}
+
+interface TimeProps {
+  readonly at: string;
+  readonly format?: (at: string) => string;
+}
+
+/** A time, relative to now unless it has another format; pointing at it shows all of it. */
+export function Time({ at, format = formatRelativeTime }: TimeProps) {
+  return (
+    <time dateTime={at} title={formatTime(at)}>
+      {format(at)}
+    </time>
   );
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Button } from "./controls.tsx";
 
 interface PopoverProps {
   /** What is on the button. */
@@ -17,16 +18,16 @@ export function Popover(props: PopoverProps) {
   const { label, buttonClass, class: name = "", panelClass = "", after, children } = props;
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLSpanElement>(null);
-  const button = useRef<HTMLButtonElement>(null);
   const panelId = useId();
+  const find = (selector: string) => root.current?.querySelector<HTMLElement>(selector);
   const close = (): void => {
     setOpen(false);
-    button.current?.focus();
+    find("button")?.focus();
   };
-  const wrongField = () => root.current?.querySelector<HTMLElement>(".popover-panel input:invalid");
+  const wrongField = () => find(".popover-panel input:invalid");
   useEffect(() => {
     if (!open) return;
-    root.current?.querySelector<HTMLElement>(".popover-panel :is(input, button)")?.focus();
+    find(".popover-panel :is(input, button)")?.focus();
     const onPointer = (event: Event): void => {
       if (root.current?.contains(event.target as Node)) return;
       enterField();
@@ -58,16 +59,9 @@ export function Popover(props: PopoverProps) {
         if (open && isOutside && wrongField() === null) setOpen(false);
       }}
     >
-      <button
-        ref={button}
-        type="button"
-        class={buttonClass}
-        aria-expanded={open}
-        aria-controls={panelId}
-        onClick={() => setOpen(!open)}
-      >
+      <Button class={buttonClass} aria-expanded={open} aria-controls={panelId} onClick={() => setOpen(!open)}>
         {label}
-      </button>
+      </Button>
       {after}
       <span id={panelId}>{open && <div class={`popover-panel ${panelClass}`}>{children(close)}</div>}</span>
     </span>
@@ -77,4 +71,49 @@ export function Popover(props: PopoverProps) {
 /** A field reports what was typed when it loses the focus. */
 function enterField(): void {
   if (document.activeElement instanceof HTMLInputElement) document.activeElement.blur();
+}
+
+interface MenuProps extends Pick<PopoverProps, "label" | "buttonClass"> {
+  readonly title?: string;
+  /** For screen readers, before and after the name of each item. */
+  readonly before?: string;
+  readonly after?: string;
+  readonly items: readonly MenuItem[];
+}
+
+interface MenuItem {
+  readonly name: string;
+  readonly note: string;
+  readonly danger?: boolean;
+  readonly onChoose: () => void;
+}
+
+/** A button that opens a menu of actions. */
+export function Menu({ label, buttonClass, title, before, after, items }: MenuProps) {
+  return (
+    <Popover class="end" buttonClass={buttonClass} panelClass="menu" label={label}>
+      {(close) => (
+        <>
+          {title && <p class="note">{title}</p>}
+          {items.map(({ name, note, danger, onChoose }) => (
+            <Button
+              key={name}
+              class="item"
+              onClick={() => {
+                close();
+                onChoose();
+              }}
+            >
+              <span class={danger ? "danger" : ""}>
+                <span class="visually-hidden">{before} </span>
+                {name}
+                <span class="visually-hidden"> {after}</span>
+              </span>{" "}
+              <span class="note">{note}</span>
+            </Button>
+          ))}
+        </>
+      )}
+    </Popover>
+  );
 }

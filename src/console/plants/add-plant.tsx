@@ -1,9 +1,8 @@
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { ApiError, errorMessage } from "../api.ts";
-import { Dialog } from "../parts/dialog.tsx";
-import { useDraft } from "../parts/draft.ts";
-import { Field } from "../parts/field.tsx";
-import { Link } from "../parts/link.tsx";
+import { Button, Field, type InputChange } from "../parts/controls.tsx";
+import { FormDialog, focusField, useDraft } from "../parts/dialog.tsx";
+import { Link } from "../router.tsx";
 import { useSession } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
@@ -31,19 +30,16 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const [stored, setStored] = useState<Stored>();
   const [busy, setBusy] = useState(false);
   const [asksForName, setAsksForName] = useState(false);
-  const form = useRef<HTMLFormElement>(null);
 
   const close = (): void => {
     discard();
     onClose();
   };
-  const focus = (name: FieldName): void =>
-    form.current?.querySelector<HTMLInputElement>(`[name=${name}]`)?.focus();
   const send = async ({ emptyName = false } = {}): Promise<void> => {
     if (plant.id.trim() !== "" && plant.name === "" && !emptyName) {
       setAsksForName(true);
       setErrors({ name: noName });
-      return focus("name");
+      return focusField("name");
     }
     setAsksForName(false);
     setBusy(true);
@@ -60,12 +56,12 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       setPlant({ id: "", name: "", tag: plant.tag });
       // Nothing is typed that could be lost, so the dialog need not open again after a reload.
       discard();
-      focus("id");
+      focusField("id");
     } catch (reason) {
       const found = fieldErrors(reason);
       setErrors(found);
       const first = (["id", "name", "tag"] as const).find((name) => found[name] !== undefined);
-      if (first !== undefined) focus(first);
+      if (first !== undefined) focusField(first);
     } finally {
       setBusy(false);
     }
@@ -74,69 +70,49 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
     name,
     value: plant[name],
     error: errors[name],
-    autocomplete: "off",
-    onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
+    onInput: (event: InputChange) => {
       setPlant({ ...plant, [name]: event.currentTarget.value });
       setErrors({ ...errors, [name]: undefined });
       if (name === "name") setAsksForName(false);
     },
   });
   return (
-    <Dialog title="Add a plant" onClose={close}>
-      <form
-        ref={form}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send();
-        }}
-      >
-        <Field
-          {...field("id")}
-          label="Id"
-          inputMode="numeric"
-          hint="An integer of your choice, from −2⁶³ to 2⁶³−1."
-          after={
-            <button
-              type="button"
-              class="quiet"
-              onClick={() => {
-                setPlant({ ...plant, id: randomId() });
-                setErrors({ ...errors, id: undefined });
-              }}
-            >
-              Generate
-            </button>
-          }
-        />
-        <Field {...field("name")} label="Name" />
-        <Field {...field("tag")} label="Tag" optional hint="The type of the plant, such as “indoor”." />
-        {errors.form !== undefined && (
-          <p class="field-error" role="alert">
-            {errors.form}
-          </p>
-        )}
-        <Outcome stored={stored} onClose={close} />
-        <footer class="dialog-foot">
-          <button type="button" class="quiet" onClick={close}>
-            Close
-          </button>
-          {asksForName && (
-            <button
-              type="button"
-              class="quiet"
-              disabled={busy}
-              onClick={() => void send({ emptyName: true })}
-            >
-              Store with an empty name
-            </button>
-          )}
-          <button type="submit" class="primary" disabled={busy}>
-            Add plant
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Add a plant"
+      submit="Add plant"
+      cancel="Close"
+      busy={busy}
+      error={errors.form}
+      action={
+        asksForName && (
+          <Button disabled={busy} onClick={() => void send({ emptyName: true })}>
+            Store with an empty name
+          </Button>
+        )
+      }
+      onSubmit={send}
+      onClose={close}
+    >
+      <Field
+        {...field("id")}
+        label="Id"
+        inputMode="numeric"
+        hint="An integer of your choice, from −2⁶³ to 2⁶³−1."
+        after={
+          <Button
+            onClick={() => {
+              setPlant({ ...plant, id: randomId() });
+              setErrors({ ...errors, id: undefined });
+            }}
+          >
+            Generate
+          </Button>
+        }
+      />
+      <Field {...field("name")} label="Name" />
+      <Field {...field("tag")} label="Tag" optional hint="The type of the plant, such as “indoor”." />
+      <Outcome stored={stored} onClose={close} />
+    </FormDialog>
   );
 }
 

@@ -1,8 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { errorMessage } from "../api.ts";
 import { formatCount, formatPlural } from "../format.ts";
+import { Button } from "../parts/controls.tsx";
+import type { PlantCount } from "./plant-count.ts";
 import type { PlantList } from "./plant-list.ts";
-import type { PlantCount } from "./use-plant-count.ts";
 
 interface ListProgressProps {
   readonly list: PlantList;
@@ -12,71 +13,59 @@ interface ListProgressProps {
   readonly reloading: boolean;
   /** A search scans the store, so its progress is shown. */
   readonly searching: boolean;
-  readonly onContinue: () => void;
-  readonly onReload: () => void;
+  /** Loads the list again, from the top or from a cursor. */
+  readonly onReload: (from?: string) => void;
 }
 
 // More often, a screen reader would read nothing else.
 const announceEveryMs = 3000;
 
-/** How many plants there are, or what is going on, below the table, with buttons to stop, continue and retry. */
+/** How many plants there are, or what is going on, below the table, with a button to stop, continue or retry. */
 export function ListProgress(props: ListProgressProps) {
-  const { list, count, reloading, searching, onContinue, onReload } = props;
+  const { list, count, reloading } = props;
   const status = statusText(props);
   const announced = useThrottled(status, announceEveryMs);
-  const loading = reloading || list.state === "loading";
-  const isPartial = count.counted?.done === false && !count.counting;
+  const action = actionOf(props);
   return (
     <div class="progress-line">
       <p aria-hidden="true">
-        {(loading || count.counting) && <span class="spinner" />}
+        {(reloading || list.state === "loading" || count.counting) && <span class="spinner" />}
         {status}
       </p>
       <p class="visually-hidden" role="status">
         {announced}
       </p>
-      {loading && searching && !reloading && (
-        <button type="button" class="quiet" onClick={() => list.stop()}>
-          Stop
-        </button>
-      )}
-      {list.state === "stopped" && (
-        <button type="button" class="quiet" onClick={() => void list.loadMore()}>
-          Continue
-        </button>
-      )}
-      {list.state === "failed" && (
-        <button
-          type="button"
-          class="quiet"
-          onClick={list.length === 0 ? onReload : () => void list.loadMore()}
-        >
-          Retry
-        </button>
-      )}
-      {list.state === "full" && (
-        <button type="button" class="quiet" onClick={onContinue}>
-          Continue from here
-        </button>
-      )}
-      {list.state === "idle" && isPartial && (
-        <button type="button" class="quiet" onClick={count.countAll}>
-          Count all
-        </button>
-      )}
+      {action && <Button onClick={action.run}>{action.name}</Button>}
     </div>
   );
 }
 
+function actionOf({ list, count, reloading, searching, onReload }: ListProgressProps) {
+  const loadMore = (): void => void list.loadMore();
+  switch (list.state) {
+    case "loading":
+      return searching && !reloading ? { name: "Stop", run: () => list.stop() } : undefined;
+    case "stopped":
+      return { name: "Continue", run: loadMore };
+    case "failed":
+      return { name: "Retry", run: list.rows.length === 0 ? () => onReload() : loadMore };
+    case "full":
+      return { name: "Continue from here", run: () => onReload(list.nextCursor) };
+    case "idle":
+      return count.counted?.done === false && !count.counting
+        ? { name: "Count all", run: count.countAll }
+        : undefined;
+  }
+}
+
 function statusText({ list, count, filtered, reloading, searching }: ListProgressProps): string {
-  const searched = formatPlural(list.searched, "plant");
+  const searched = `Searched ${formatPlural(list.searched, "plant")}, found ${formatCount(list.rows.length)}`;
   if (reloading) return "Loading…";
   if (list.state === "failed") return errorMessage(list.error);
   if (list.state === "full")
-    return `${formatPlural(list.length, "plant")} loaded, the maximum for one table.`;
-  if (searching && list.state === "loading")
-    return `Searched ${searched}, found ${formatCount(list.length)}…`;
-  if (list.state === "stopped") return `Stopped. Searched ${searched}, found ${formatCount(list.length)}.`;
+    return `${formatPlural(list.rows.length, "plant")} loaded, the maximum for one table.`;
+  if (searching && list.state === "loading") return `${searched}…`;
+  if (list.state === "stopped") return `Stopped. ${searched}.`;
   return countText(count, filtered) ?? (list.state === "loading" ? "Loading…" : "Counting…");
 }
 

@@ -1,18 +1,14 @@
-import { useCallback, useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { visibleParts } from "../../files/visible-text.ts";
 import { ApiError } from "../api.ts";
 import type { Plant } from "../api-shapes.ts";
 import { formatRelativeTime, formatTime } from "../format.ts";
-import { CopyButton } from "../parts/copy-button.tsx";
+import { Button, CopyButton } from "../parts/controls.tsx";
+import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { Link } from "../parts/link.tsx";
-import { ErrorNotice } from "../parts/notice.tsx";
-import { nameTab } from "../parts/page-head.tsx";
-import { Skeleton } from "../parts/panel.tsx";
-import { PlantText } from "../parts/plant-text.tsx";
-import { Tag } from "../parts/tag.tsx";
-import { useSession } from "../session.ts";
-import { useLoad } from "../use-load.ts";
+import { ErrorNotice, nameTab, Skeleton } from "../parts/page.tsx";
+import { PlantText, Tag } from "../parts/plant-text.tsx";
+import { Link } from "../router.tsx";
 import { newPlantBody } from "./new-plant-body.ts";
 
 const noSuchPlant = 40402;
@@ -25,13 +21,8 @@ const scrollsFrom = 150;
 
 /** All fields of one plant, next to the table. Escape closes it. */
 export function PlantDetail({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
-  const { api } = useSession();
   const heading = useRef<HTMLHeadingElement>(null);
-  const load = useCallback(
-    (signal: AbortSignal) => api.get<Plant>(`/api/plants/${encodeURIComponent(id)}`, signal),
-    [api, id],
-  );
-  const { value: plant, error, reload } = useLoad(load);
+  const { value: plant, error, reload } = useLoad<Plant>(`/api/plants/${encodeURIComponent(id)}`);
   const loaded = plant !== undefined || error !== undefined;
   useEffect(() => {
     if (loaded) heading.current?.focus();
@@ -54,21 +45,16 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
       <header class="dialog-head">
         <h2 id="detail-title" ref={heading} tabIndex={-1}>
           {plant === undefined ? (
-            missing ? (
-              "Plant not found"
-            ) : (
-              `Plant ${id}`
-            )
+            tab
           ) : (
             <PlantText text={plant.name} empty="(empty name)" charactersMax={headingCharactersMax} />
           )}
         </h2>
-        <button type="button" class="bare" aria-label="Close details" onClick={onClose}>
+        <Button class="bare" aria-label="Close details" onClick={onClose}>
           <Icon name="close" />
-        </button>
+        </Button>
       </header>
-      {missing && <p>No plant has the id {id}.</p>}
-      {error !== undefined && !missing && <ErrorNotice error={error} onRetry={reload} />}
+      {missing ? <p>No plant has the id {id}.</p> : <ErrorNotice error={error} onRetry={reload} />}
       {!loaded && <Skeleton lines={6} />}
       {plant !== undefined && <Fields plant={plant} />}
     </aside>
@@ -83,7 +69,9 @@ function Fields({ plant }: { readonly plant: Plant }) {
         <dt>Id</dt>
         <dd class="exact">{plant.id}</dd>
         <dt>Name</dt>
-        <Long text={plant.name} />
+        <dd class="clamped" {...scrollable(plant.name)}>
+          <PlantText text={plant.name} lines charactersMax={textCharactersMax} />
+        </dd>
         <dt>Tag</dt>
         <dd>
           {plant.tag === undefined ? (
@@ -109,20 +97,11 @@ function Fields({ plant }: { readonly plant: Plant }) {
       <pre class="code clamped" {...scrollable(json)}>
         <PlantText text={json} lines charactersMax={jsonCharactersMax} />
       </pre>
-      <div class="actions">
+      <div class="line">
         <CopyButton text={plant.id} label="Copy id" />
         <CopyButton text={json} label="Copy JSON" />
       </div>
     </>
-  );
-}
-
-/** A text of any length, in a box that scrolls. */
-function Long({ text }: { readonly text: string }) {
-  return (
-    <dd class="clamped" {...scrollable(text)}>
-      <PlantText text={text} lines charactersMax={textCharactersMax} />
-    </dd>
   );
 }
 
@@ -132,7 +111,7 @@ function visibleText(name: string): string {
   return parts.map(({ text }) => text).join("");
 }
 
-// A box that scrolls must be reachable by keyboard.
+// A text of any length is in a box that scrolls, which must be reachable by keyboard.
 function scrollable(text: string): { readonly tabIndex?: number } {
   return text.length > scrollsFrom || text.includes("\n") ? { tabIndex: 0 } : {};
 }

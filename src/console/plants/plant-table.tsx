@@ -1,48 +1,57 @@
-// biome-ignore-all lint/a11y/useSemanticElements: virtual rows cannot be a table element, so they have roles
-// biome-ignore-all lint/a11y/useFocusableInteractive: column headers need no focus
+// biome-ignore-all lint/a11y/useSemanticElements: rows that are not in the document cannot be in a table element
+// biome-ignore-all lint/a11y/useFocusableInteractive: column headers need no focus, and the link in a row has it
+// biome-ignore-all lint/a11y/useKeyWithClickEvents: the link in a row handles the keyboard
 // biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are handled for the links inside
-import type { Ref } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Plant } from "../api-shapes.ts";
+import { formatShortTime } from "../format.ts";
+import { Button } from "../parts/controls.tsx";
+import { useRedraw, useResize } from "../parts/hooks.ts";
+import { PlantText, Tag, Time } from "../parts/plant-text.tsx";
+import { Link } from "../router.tsx";
 import type { PlantList } from "./plant-list.ts";
-import { PlantRow } from "./plant-row.tsx";
-import type { TableSize } from "./use-table-size.ts";
-import { useVirtualRows } from "./use-virtual-rows.ts";
 
 interface PlantTableProps {
   readonly list: PlantList;
-  readonly size: TableSize;
   readonly busy: boolean;
   readonly selectedId: string | undefined;
   readonly order: "newest" | "oldest";
-  readonly scroller: { current: HTMLDivElement | null };
-  readonly onScroll: (px: number) => void;
-  /** The index of the row that the arrow keys start from. */
-  readonly active: number;
-  readonly onActive: (index: number) => void;
+  readonly scroller: RefObject<HTMLDivElement | null>;
   readonly onOrder: () => void;
   readonly hrefOf: (id: string) => string;
   readonly onOpen: (id: string) => void;
 }
 
+// Rows rendered above and below the visible ones, so that fast scrolling shows no gaps.
+const overscanRows = 12;
 // Rows this close to the visible ones are loaded.
 const prefetchRows = 120;
 
-/** A virtual table: only the rows near the visible ones exist. */
+/** A virtual table: only the rows near the visible ones exist, all of one height, which the style sheet decides. */
 export function PlantTable(props: PlantTableProps) {
-  const { list, size, busy, selectedId, order, scroller, onScroll } = props;
-  const { active, onActive, onOrder, hrefOf, onOpen } = props;
-  const { rowPx } = size;
-  const { items, first, last, totalPx, scrollTo } = useVirtualRows(
-    () => scroller.current,
-    list.length,
-    rowPx,
-    active,
-  );
+  const { list, busy, selectedId, order, scroller, onOrder, hrefOf, onOpen } = props;
+  const { active } = list;
+  const { length } = list.rows;
+  const redraw = useRedraw();
+  const [view, setView] = useState({ first: 0, last: 0 });
   const mustFocus = useRef(false);
 
+  const rowPx = () => (scroller.current?.firstElementChild?.clientHeight ?? 0) / length;
+  const look = (): void => {
+    const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
+    const first = Math.floor(scrollTop / rowPx()) || 0;
+    const last = Math.ceil((scrollTop + clientHeight) / rowPx()) || 0;
+    setView((before) => (before.first === first && before.last === last ? before : { first, last }));
+  };
+  useLayoutEffect(() => {
+    if (scroller.current !== null) scroller.current.scrollTop = list.scrollPx;
+  }, [list]);
+  // There may be more rows.
+  useLayoutEffect(look);
+  useResize(scroller, look);
   useEffect(() => {
-    list.showRange(first - prefetchRows, last + prefetchRows);
-    if (list.state === "idle" && last > list.length - prefetchRows) void list.loadMore();
+    if (list.state === "idle" && view.last > length - prefetchRows) void list.loadMore();
   });
   // In a layout effect, so that the next key already starts from this row.
   useLayoutEffect(() => {
@@ -51,21 +60,28 @@ export function PlantTable(props: PlantTableProps) {
     scroller.current?.querySelector<HTMLElement>(`[aria-rowindex="${active + 2}"] a`)?.focus();
   });
 
+  const activate = (row: number): void => {
+    list.active = row;
+    redraw();
+  };
   const moveTo = (row: number): void => {
-    const index = Math.max(0, Math.min(row, list.length - 1));
+    const body = scroller.current;
+    if (body === null) return;
+    const index = Math.max(0, Math.min(row, length - 1));
+    const topPx = index * rowPx();
+    body.scrollTop = Math.min(topPx, Math.max(body.scrollTop, topPx + rowPx() - body.clientHeight));
     mustFocus.current = true;
-    onActive(index);
-    scrollTo(index);
+    activate(index);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const step = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / rowPx) - 2);
+    const step = Math.max(1, view.last - view.first - 2);
     const targets: Record<string, number> = {
       ArrowDown: active + 1,
       ArrowUp: active - 1,
       PageDown: active + step,
       PageUp: active - step,
       Home: 0,
-      End: list.length - 1,
+      End: length - 1,
     };
     const target = targets[event.key];
     if (target === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -75,10 +91,10 @@ export function PlantTable(props: PlantTableProps) {
 
   return (
     <div
-      class={`table ${size.width}`}
+      class="table"
       role="table"
       aria-label="Plants"
-      aria-rowcount={list.state === "ended" ? list.length + 1 : -1}
+      aria-rowcount={list.state === "ended" ? length + 1 : -1}
       aria-busy={busy}
     >
       <div class="table-head" role="rowgroup">
@@ -88,39 +104,94 @@ export function PlantTable(props: PlantTableProps) {
           <span role="columnheader">Id</span>
           <span role="columnheader">Created by</span>
           <span role="columnheader" aria-sort={order === "newest" ? "descending" : "ascending"}>
-            <button type="button" class="sort" onClick={onOrder}>
+            <Button class="sort" onClick={onOrder}>
               Created <span aria-hidden="true">{order === "newest" ? "↓" : "↑"}</span>
               <span class="visually-hidden">, {order} first; reverse the order</span>
-            </button>
+            </Button>
           </span>
         </div>
       </div>
       <div
         class="table-body"
-        ref={scroller as Ref<HTMLDivElement>}
+        ref={scroller}
         role="presentation"
-        // Whole rows only, and no empty space under the last one.
-        style={{ height: `${Math.min(list.length, size.rowsMax) * rowPx}px` }}
-        onScroll={(event) => onScroll(event.currentTarget.scrollTop)}
+        style={{ "--rows": String(length) }}
+        onScroll={(event) => {
+          list.scrollPx = event.currentTarget.scrollTop;
+          look();
+        }}
         onKeyDown={onKeyDown}
       >
-        <div class="rows" role="rowgroup" style={{ height: `${totalPx}px` }}>
-          {items.map(({ index, start }) => (
-            <PlantRow
-              key={list.at(index)?.id ?? `blank ${index}`}
-              plant={list.at(index)}
-              index={index}
-              startPx={start}
-              rowPx={rowPx}
-              active={index === active}
-              selected={list.at(index)?.id === selectedId && selectedId !== undefined}
-              hrefOf={hrefOf}
-              onOpen={onOpen}
-              onActive={onActive}
-            />
-          ))}
+        <div class="rows" role="rowgroup">
+          {rowsAround(view.first, view.last, active, length).map((index) => {
+            const plant = list.rows[index];
+            if (plant === undefined) return null;
+            return (
+              <PlantRow
+                key={plant.id}
+                plant={plant}
+                index={index}
+                tabIndex={index === active ? 0 : -1}
+                selected={plant.id === selectedId}
+                href={hrefOf(plant.id)}
+                onOpen={() => onOpen(plant.id)}
+                onFocus={() => activate(index)}
+              />
+            );
+          })}
         </div>
       </div>
+    </div>
+  );
+}
+
+/** The rows to render: those near the visible ones, and the active one, because a row with the focus must stay in the document. */
+function rowsAround(first: number, last: number, active: number, count: number): readonly number[] {
+  const from = Math.max(first - overscanRows, 0);
+  const until = Math.min(last + overscanRows, count);
+  const rows = Array.from({ length: Math.max(until - from, 0) }, (_, row) => from + row);
+  return active >= from && active < until ? rows : [active, ...rows];
+}
+
+interface PlantRowProps {
+  readonly plant: Plant;
+  readonly index: number;
+  readonly tabIndex: number;
+  readonly selected: boolean;
+  readonly href: string;
+  readonly onOpen: () => void;
+  readonly onFocus: () => void;
+}
+
+function PlantRow({ plant, index, tabIndex, selected, href, onOpen, onFocus }: PlantRowProps) {
+  return (
+    // The keyboard uses the link; for the mouse the row is a larger target.
+    <div
+      class={selected ? "row selected" : "row"}
+      role="row"
+      aria-rowindex={index + 2}
+      style={{ "--index": String(index) }}
+      onClick={() => {
+        if (getSelection()?.isCollapsed !== false) onOpen();
+      }}
+    >
+      <span role="cell" class="cell-name">
+        <Link href={href} tabIndex={tabIndex} onFocus={onFocus} aria-current={selected ? "true" : undefined}>
+          <PlantText text={plant.name} empty="(empty name)" />
+        </Link>
+      </span>
+      <span role="cell" class="cell-tag">
+        {plant.tag !== undefined && <Tag tag={plant.tag} />}
+      </span>
+      <span role="cell" class="cell-id">
+        {plant.id}
+      </span>
+      <span role="cell" class="cell-by">
+        {plant.createdBy}
+      </span>
+      <span role="cell" class="cell-time">
+        <Time at={plant.createdAt} format={formatShortTime} />
+      </span>
     </div>
   );
 }

@@ -1,69 +1,39 @@
-import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { formatCount, formatPlural } from "../format.ts";
-import { AddPlantButton } from "../parts/add-plant-button.tsx";
+import { Button, download, FieldError } from "../parts/controls.tsx";
+import { useAttempt } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { ErrorNotice } from "../parts/notice.tsx";
-import { PageHead } from "../parts/page-head.tsx";
-import { Skeleton } from "../parts/panel.tsx";
-import { useReading } from "../parts/use-reading.ts";
-import { useRouter, withQuery } from "../router.ts";
-import { EmptyPlants } from "./empty-plants.tsx";
-import { ExportButtons } from "./export-buttons.tsx";
+import { AddPlantButton, EmptyState, ErrorNotice, FirstPlant, PageHead, Skeleton } from "../parts/page.tsx";
+import { Menu } from "../parts/popover.tsx";
+import { useRouter, withQuery } from "../router.tsx";
+import { useSession } from "../session.ts";
 import { Filters } from "./filters.tsx";
 import { ListProgress } from "./list-progress.tsx";
+import { usePlantCount } from "./plant-count.ts";
 import { PlantDetail } from "./plant-detail.tsx";
-import { filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
-import type { TablePosition, Waiting } from "./plant-list.ts";
+import { apiFilter, filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
+import type { PlantList } from "./plant-list.ts";
 import { PlantTable } from "./plant-table.tsx";
-import { usePlantCount } from "./use-plant-count.ts";
-import { topOfTable, usePlantList } from "./use-plant-list.ts";
-import { useTableSize } from "./use-table-size.ts";
+import { usePlantList } from "./use-plant-list.ts";
 
 const tablePath = "/plants";
-// The table counts as not scrolled within this distance of its top.
-const atTopPx = 4;
 
 export function PlantsPage() {
-  const router = useRouter();
-  const filter = readFilter(router.query);
-  const selectedId = plantIdOf(router.path);
-  const slot = useRef<HTMLDivElement>(null);
-  const size = useTableSize(slot);
+  const { path, query, navigate } = useRouter();
+  const filter = readFilter(query);
+  const selectedId = plantIdOf(path);
   const scroller = useRef<HTMLDivElement>(null);
-  // The table may be gone when its position is saved.
-  const scrolledPx = useRef(0);
-  const [active, setActive] = useState(0);
+  const { list, reloading, error, showWaiting, reload } = usePlantList(filter, scroller);
+  const count = usePlantCount(filter, list);
   // After the details are closed, their row gets the focus.
   const mustFocusRow = useRef(false);
-  const isReading = useReading(scroller);
-  const moveTo = (position: TablePosition): void => {
-    setActive(position.active);
-    if (scroller.current !== null) scroller.current.scrollTop = position.scrollPx;
-  };
-  const { list, reloading, waiting, error, showWaiting, reload } = usePlantList(filter, {
-    isFree: () => (scroller.current?.scrollTop ?? 0) < atTopPx && !isReading(),
-    // A focused row keeps the focus; otherwise the arrow keys start at the top.
-    onPrepend: (rows) =>
-      setActive((previous) =>
-        previous === 0 && !scroller.current?.contains(document.activeElement) ? 0 : previous + rows,
-      ),
-    position: () => ({ scrollPx: scrolledPx.current, active }),
-    moveTo,
-  });
 
-  const change = (part: Partial<PlantFilter>, replace = false): void => {
-    router.navigate(withQuery(router.path, filterQuery({ ...filter, ...part })), { replace });
-  };
-  const count = usePlantCount(filter, list, waiting);
-  const queryText = filterQuery(filter).toString();
-  const hrefOf = useCallback(
-    (id: string) => withQuery(`${tablePath}/${id}`, new URLSearchParams(queryText)),
-    [queryText],
-  );
-  const { navigate } = router;
-  const open = useCallback((id: string) => navigate(hrefOf(id)), [hrefOf]);
+  const change = (part: Partial<PlantFilter>, replace = false): void =>
+    navigate(withQuery(path, filterQuery({ ...filter, ...part })), { replace });
+  const search = withQuery("", filterQuery(filter));
+  const hrefOf = (id: string): string => `${tablePath}/${id}${search}`;
   const closeDetail = (): void => {
-    navigate(withQuery(tablePath, filterQuery(filter)));
+    navigate(tablePath + search);
     mustFocusRow.current = true;
   };
   useLayoutEffect(() => {
@@ -72,68 +42,59 @@ export function PlantsPage() {
     scroller.current?.querySelector<HTMLElement>('.row a[tabindex="0"]')?.focus();
   });
 
-  const empty =
-    list !== undefined && list.length === 0 && list.state !== "loading" && list.state !== "failed";
+  const empty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
   return (
     <div class={`plants ${selectedId === undefined ? "" : "with-detail"} ${empty ? "is-empty" : ""}`}>
       <PageHead title="Plants">
-        <ExportButtons filter={filter} />
+        <Export filter={filter} />
         <AddPlantButton />
       </PageHead>
-      {error !== undefined && <ErrorNotice error={error} onRetry={() => reload()} />}
+      <ErrorNotice error={error} onRetry={() => reload()} />
       <Filters filter={filter} onChange={change} />
-      <div class="table-slot" ref={slot}>
-        <div class={empty ? "" : "table-card card"}>
-          {(waiting.plants.length > 0 || waiting.more) && (
-            <button
-              type="button"
-              class="pill"
-              onClick={() => {
-                showWaiting();
-                moveTo(topOfTable);
-              }}
-            >
-              <Icon name="up" /> {waitingText(waiting)}
-            </button>
-          )}
-          {list === undefined ? (
-            <Skeleton lines={6} class="table-skeleton" />
-          ) : empty ? (
-            <EmptyPlants filter={filter} list={list} onClear={() => navigate(tablePath)} />
-          ) : (
-            <PlantTable
-              list={list}
-              size={size}
-              busy={reloading || list.state === "loading"}
-              selectedId={selectedId}
-              order={filter.order}
-              scroller={scroller}
-              onScroll={(px) => {
-                scrolledPx.current = px;
-              }}
-              active={active}
-              onActive={setActive}
-              onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
-              hrefOf={hrefOf}
-              onOpen={open}
-            />
-          )}
-          {list !== undefined && !empty && (
-            <ListProgress
-              list={list}
-              count={count}
-              filtered={isFiltered(filter)}
-              reloading={reloading}
-              searching={filter.name !== "" || filter.token !== ""}
-              onContinue={() => {
-                reload(list.nextCursor);
-                moveTo(topOfTable);
-              }}
-              onReload={() => reload()}
-            />
-          )}
+      {empty ? (
+        <EmptyPlants filter={filter} list={list} onClear={() => navigate(tablePath)} />
+      ) : (
+        <div class="table-slot">
+          <div class="table-card card">
+            {list !== undefined && (list.waiting.length > 0 || list.isOutdated) && (
+              <Button
+                class="pill"
+                onClick={() => {
+                  showWaiting();
+                  list.active = 0;
+                  scroller.current?.scrollTo(0, 0);
+                }}
+              >
+                <Icon name="up" /> {waitingText(list)}
+              </Button>
+            )}
+            {list === undefined ? (
+              <Skeleton lines={6} />
+            ) : (
+              <>
+                <PlantTable
+                  list={list}
+                  busy={reloading || list.state === "loading"}
+                  selectedId={selectedId}
+                  order={filter.order}
+                  scroller={scroller}
+                  onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
+                  hrefOf={hrefOf}
+                  onOpen={(id) => navigate(hrefOf(id))}
+                />
+                <ListProgress
+                  list={list}
+                  count={count}
+                  filtered={isFiltered(filter)}
+                  reloading={reloading}
+                  searching={filter.name !== "" || filter.token !== ""}
+                  onReload={reload}
+                />
+              </>
+            )}
+          </div>
         </div>
-      </div>
+      )}
       {selectedId !== undefined && <PlantDetail key={selectedId} id={selectedId} onClose={closeDetail} />}
     </div>
   );
@@ -148,7 +109,67 @@ export function plantIdOf(path: string): string | undefined {
   }
 }
 
-function waitingText({ plants, more }: Waiting): string {
-  if (!more) return formatPlural(plants.length, "new plant");
-  return plants.length === 0 ? "New plants" : `${formatCount(plants.length)}+ new plants`;
+function waitingText({ waiting, isOutdated }: PlantList): string {
+  if (!isOutdated) return formatPlural(waiting.length, "new plant");
+  return waiting.length === 0 ? "New plants" : `${formatCount(waiting.length)}+ new plants`;
+}
+
+interface EmptyPlantsProps {
+  readonly filter: PlantFilter;
+  readonly list: PlantList;
+  readonly onClear: () => void;
+}
+
+/** Shown if no plant matches the filter, or the store is empty. */
+function EmptyPlants({ filter, list, onClear }: EmptyPlantsProps) {
+  if (!isFiltered(filter)) return <FirstPlant />;
+  const stopped = list.state === "stopped";
+  return (
+    <EmptyState title={stopped ? "No matches so far" : "No plants match"}>
+      <p>
+        {list.searched > 0 && `Searched ${formatPlural(list.searched, "plant")}. `}
+        The search finds any part of a name and ignores case. Tag, id and token must match exactly.
+      </p>
+      <div class="line">
+        {stopped && <Button onClick={() => void list.loadMore()}>Continue</Button>}
+        <Button onClick={onClear}>Clear filters</Button>
+      </div>
+    </EmptyState>
+  );
+}
+
+const formats = [
+  { format: "ndjson", name: "NDJSON", note: "One JSON object per line, exact." },
+  // Most people open an exported CSV in a spreadsheet, which would run a plant's name as a formula.
+  { format: "csv-safe", name: "CSV", note: "For spreadsheets; runs no formula." },
+] as const;
+
+/** Exports the plants that match the filter. The browser streams the file to disk. */
+function Export({ filter }: { readonly filter: PlantFilter }) {
+  const { api, announce } = useSession();
+  const { error, attempt } = useAttempt();
+  const start = (format: string) =>
+    attempt(async () => {
+      const request = { format, ...apiFilter(filter, Date.now()) };
+      const { url } = await api.post<{ url: string }>("/api/exports", request);
+      announce("The download has started.");
+      download(url);
+    });
+  const scope = isFiltered(filter) ? "Plants that match" : "All plants";
+  return (
+    <>
+      <FieldError error={error} />
+      <Menu
+        buttonClass="quiet"
+        label={
+          <>
+            <Icon name="export" /> Export
+          </>
+        }
+        title={scope}
+        before={`${scope} as`}
+        items={formats.map(({ format, name, note }) => ({ name, note, onChoose: () => void start(format) }))}
+      />
+    </>
+  );
 }

@@ -1,21 +1,24 @@
-import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, isNoResponse } from "../api.ts";
 import { pollMs, responseMsMax } from "../connection.ts";
-import { useRouter } from "../router.ts";
+import { useReading, useRedraw } from "../parts/hooks.ts";
+import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
 import { apiFilter, filterQuery, type PlantFilter } from "./plant-filter.ts";
-import { type LeftTable, PlantList, type TablePosition, type Waiting } from "./plant-list.ts";
+import { PlantList } from "./plant-list.ts";
 
 // The store was restored meanwhile, so the list shows what it had before.
 const staleCursor = 41001;
+// Each may have thousands of plants in memory.
+const leftTablesMax = 5;
+// The table counts as not scrolled within this distance of its top.
+const atTopPx = 4;
 
 export interface LiveList {
   /** Undefined until the first response. */
   readonly list: PlantList | undefined;
   /** A new list is being loaded; until then the current one is shown. */
   readonly reloading: boolean;
-  /** The new plants that are not in the list yet, because someone reads what is there. */
-  readonly waiting: Waiting;
   /** Why new plants cannot be read, although the service responds. */
   readonly error: unknown;
   /** Adds the waiting plants to the list. */
@@ -24,39 +27,24 @@ export interface LiveList {
   reload(from?: string): void;
 }
 
-/** The table that shows the list. */
-interface Table {
-  /** Whether new rows may be added on top, where they move the others down. */
-  isFree(): boolean;
-  /** Called after rows were added on top. */
-  onPrepend(rows: number): void;
-  position(): TablePosition;
-  moveTo(position: TablePosition): void;
-}
-
-export const topOfTable: TablePosition = { scrollPx: 0, active: 0 };
-// Each may have thousands of plants in memory.
-const leftTablesMax = 5;
-const waitingMax = 1000;
-const noneWaiting: Waiting = { plants: [], more: false };
-
 /**
  * The list for a filter. New plants are added on top unless someone reads what is there. If Back returns to a table, it has the
- * rows that it was left with, at the same position; any other starts at the top.
+ * rows that it was left with; any other starts at the top.
  */
-export function usePlantList(filter: PlantFilter, table: Table): LiveList {
+export function usePlantList(
+  filter: PlantFilter,
+  scroller: { readonly current: HTMLElement | null },
+): LiveList {
   const { api, connection, leftTables } = useSession();
   const { entry } = useRouter();
-  const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
+  const redraw = useRedraw();
+  const isReading = useReading(scroller);
   const [list, setList] = useState<PlantList>();
   const [reloading, setReloading] = useState(true);
   const [error, setError] = useState<unknown>();
-  // The current value, which the next poll needs before the page is drawn again.
-  const waiting = useRef(noneWaiting);
   const latest = useRef<PlantList>(undefined);
-  const restored = useRef<LeftTable>(undefined);
-  const currentTable = useRef(table);
-  currentTable.current = table;
+  const shown = useRef(list);
+  shown.current = list;
   const filterKey = filterQuery(filter).toString();
 
   const reload = useCallback(
@@ -68,12 +56,11 @@ export function usePlantList(filter: PlantFilter, table: Table): LiveList {
           setList(started);
           setReloading(false);
         }
-        redraw(undefined);
+        redraw();
       };
-      const started = new PlantList(api, query, onChange, from);
+      const started = new PlantList(api, { query, from, onChange });
       latest.current?.close();
       latest.current = started;
-      waiting.current = noneWaiting;
       setReloading(true);
       void started.loadMore();
     },
@@ -82,29 +69,17 @@ export function usePlantList(filter: PlantFilter, table: Table): LiveList {
   // Without waiting for a frame.
   useLayoutEffect(() => {
     const left = leftTables.get(entry);
-    restored.current = left?.filterKey === filterKey ? left : undefined;
-    if (restored.current?.list === undefined) return reload();
+    if (left?.filterKey !== filterKey) return reload();
     latest.current?.close();
-    latest.current = restored.current.list;
-    latest.current.reopen(() => redraw(undefined));
-    waiting.current = restored.current.waiting;
-    setList(latest.current);
+    latest.current = left.list;
+    left.list.reopen(redraw);
+    setList(left.list);
     setReloading(false);
   }, [reload]);
-  useLayoutEffect(() => {
-    if (list !== undefined && list === restored.current?.list) table.moveTo(restored.current);
-  }, [list]);
-  // Whether a field, a link or the Back button changed the filter.
-  useEffect(() => {
-    if (restored.current === undefined) table.moveTo(topOfTable);
-  }, [filterKey]);
-  const shown = useRef(list);
-  shown.current = list;
   useEffect(
     () => () => {
-      const position = currentTable.current.position();
       leftTables.delete(entry);
-      leftTables.set(entry, { ...position, filterKey, list: shown.current, waiting: waiting.current });
+      if (shown.current !== undefined) leftTables.set(entry, { list: shown.current, filterKey });
       for (const oldest of leftTables.keys()) if (leftTables.size > leftTablesMax) leftTables.delete(oldest);
     },
     [entry, filterKey],
@@ -117,38 +92,29 @@ export function usePlantList(filter: PlantFilter, table: Table): LiveList {
     [connection, reload],
   );
 
-  const showWaiting = useCallback(() => {
-    const { plants, more } = waiting.current;
-    if (more || latest.current?.prepend(plants) !== true) return reload();
-    waiting.current = noneWaiting;
-    redraw(undefined);
-  }, [reload]);
-
   useEffect(() => {
     setError(undefined);
     if (filter.order !== "newest") return;
     // A search scans the store, so it is not repeated unless the user asks for it.
     const searching = filter.name !== "" || filter.token !== "";
-    const addNew = (fresh: Waiting): void => {
-      const all = [...waiting.current.plants, ...fresh.plants];
-      const more = waiting.current.more || fresh.more || all.length > waitingMax;
-      const plants = all.slice(0, waitingMax);
-      waiting.current = { plants, more };
-      if (plants.length === 0 && !more) return;
-      const mayAdd = table.isFree() && latest.current?.isTop === true;
-      if (mayAdd && !more && latest.current?.prepend(plants)) {
-        waiting.current = noneWaiting;
-        table.onPrepend(plants.length);
-      } else if (mayAdd && !searching) return reload();
-      redraw(undefined);
+    const showNew = (list: PlantList): void => {
+      const { length } = list.waiting;
+      if (length === 0 && !list.isOutdated) return;
+      const isFree = (scroller.current?.scrollTop ?? 0) < atTopPx && !isReading();
+      if (isFree && list.isTop) {
+        // A focused row keeps the focus; otherwise the arrow keys start at the top.
+        const isFocused = scroller.current?.contains(document.activeElement);
+        if (list.showWaiting()) list.active += list.active > 0 || isFocused ? length : 0;
+        else if (!searching) return reload();
+      }
+      redraw();
     };
     const poll = connection.poll(async (signal) => {
       const followed = latest.current;
       try {
-        const timeout = AbortSignal.timeout(responseMsMax);
-        const fresh = await followed?.readNew(AbortSignal.any([signal, timeout]));
+        await followed?.readNew(AbortSignal.any([signal, AbortSignal.timeout(responseMsMax)]));
         setError(undefined);
-        if (fresh !== undefined && followed === latest.current) addNew(fresh);
+        if (followed !== undefined && followed === latest.current) showNew(followed);
       } catch (reason) {
         if (reason instanceof ApiError && reason.error === staleCursor) reload();
         else if (!signal.aborted) setError(isNoResponse(reason) ? undefined : reason);
@@ -158,5 +124,9 @@ export function usePlantList(filter: PlantFilter, table: Table): LiveList {
     return () => poll.stop();
   }, [connection, filterKey, reload]);
 
-  return { list, reloading, waiting: waiting.current, error, showWaiting, reload };
+  const showWaiting = (): void => {
+    if (latest.current?.showWaiting()) redraw();
+    else reload();
+  };
+  return { list, reloading, error, showWaiting, reload };
 }

@@ -1,21 +1,17 @@
-import { useCallback, useState } from "preact/hooks";
-import type { ServiceSettings } from "../api-shapes.ts";
-import { ErrorNotice } from "../parts/notice.tsx";
-import { PageHead } from "../parts/page-head.tsx";
-import { Panel } from "../parts/panel.tsx";
+import { useState } from "preact/hooks";
+import type { FsyncTimes, Overview, ServiceSettings } from "../api-shapes.ts";
+import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
+import { useOverview } from "../overview/use-overview.ts";
+import { Button } from "../parts/controls.tsx";
+import { useLoad } from "../parts/hooks.ts";
+import { ErrorNotice, PageHead, Panel } from "../parts/page.tsx";
 import { useSession } from "../session.ts";
-import { useLoad } from "../use-load.ts";
-import { BackupsCard } from "./backups-card.tsx";
-import { Health } from "./health.tsx";
+import { Backups } from "./backups.tsx";
 
 /** Health, backups and settings. */
 export function SystemPage() {
-  const { api, me } = useSession();
-  const fetchSettings = useCallback(
-    async (signal: AbortSignal) => (await api.get<ServiceSettings>("/api/settings", signal)).settings,
-    [api],
-  );
-  const { value: settings, error, reload } = useLoad(fetchSettings);
+  const { me } = useSession();
+  const { value, error, reload } = useLoad<ServiceSettings>("/api/settings");
   return (
     <>
       <PageHead title="System" lead="The health of the service, its backups, and its settings.">
@@ -24,14 +20,62 @@ export function SystemPage() {
           API docs
         </a>
       </PageHead>
-      {error !== undefined && <ErrorNotice error={error} onRetry={reload} />}
+      <ErrorNotice error={error} onRetry={reload} />
       <div class="stack">
         <Health />
-        <BackupsCard />
-        <Settings settings={settings} />
+        <Backups />
+        <Settings settings={value?.settings} />
       </div>
     </>
   );
+}
+
+/** The state of the store, its files and its disk. */
+function Health() {
+  const { overview, staleSince, error, refresh } = useOverview();
+  return (
+    <Panel
+      id="health-title"
+      title="Health"
+      loading={overview === undefined && error === undefined}
+      staleSince={staleSince}
+    >
+      {overview === undefined ? (
+        <ErrorNotice error={error} onRetry={refresh} />
+      ) : (
+        <dl class="health-facts">
+          {factsOf(overview).map(
+            ([name, value, title]) =>
+              value !== undefined && (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd title={title}>{value}</dd>
+                </div>
+              ),
+          )}
+        </dl>
+      )}
+    </Panel>
+  );
+}
+
+type Fact = readonly [name: string, value: string | undefined, title?: string];
+
+function factsOf({ store, version, startedAt }: Overview): readonly Fact[] {
+  const bytes = (count: number | undefined) => (count === undefined ? undefined : formatBytes(count));
+  const fsync = (times: FsyncTimes | undefined) =>
+    times && `median ${times.medianMs} ms, p99 ${times.p99Ms} ms`;
+  return [
+    ["Store", store.ready ? "ready" : "not ready: plants cannot be stored, see the log for the reason"],
+    ["Engine", store.engine === "sqlite" ? "SQLite" : "PostgreSQL"],
+    ["Data file", bytes(store.bytes)],
+    ["WAL", bytes(store.walBytes)],
+    ["Disk space free", bytes(store.diskFreeBytes)],
+    ["Fsync of the WAL", fsync(store.fsync?.wal)],
+    ["Fsync of the data file", fsync(store.fsync?.data)],
+    ["Version", version],
+    ["Started", formatRelativeTime(startedAt), formatTime(startedAt)],
+  ];
 }
 
 /** Those that differ from their default; the others on request. */
@@ -39,6 +83,11 @@ function Settings({ settings = [] }: { readonly settings: ServiceSettings["setti
   const [all, setAll] = useState(false);
   const changed = settings.filter(({ source }) => source !== "default");
   const shown = all ? settings : changed;
+  const which = all
+    ? "All settings."
+    : changed.length === 0
+      ? "Every setting has its default."
+      : "Those that differ from their default.";
   return (
     <Panel
       id="settings-title"
@@ -46,21 +95,14 @@ function Settings({ settings = [] }: { readonly settings: ServiceSettings["setti
       class={shown.length > 0 ? "flush" : ""}
       loading={settings.length === 0}
       aside={
-        <button type="button" class="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
+        <Button aria-expanded={all} onClick={() => setAll(!all)}>
           {all ? "Show changed" : `Show all ${settings.length}`}
-        </button>
+        </Button>
       }
     >
-      <p class="note">
-        {all
-          ? "All settings. "
-          : changed.length === 0
-            ? "Every setting has its default. "
-            : "Those that differ from their default. "}
-        To change one, set its flag or variable and restart.
-      </p>
+      <p class="note">{which} To change one, set its flag or variable and restart.</p>
       {shown.length > 0 && (
-        <table class="system-table" aria-labelledby="settings-title">
+        <table class="listed system-table" aria-labelledby="settings-title">
           <thead>
             <tr>
               <th scope="col">Setting</th>

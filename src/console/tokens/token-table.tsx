@@ -1,16 +1,20 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Token } from "../api-shapes.ts";
-import { formatCount, formatPlural, formatRelativeTime, formatTime } from "../format.ts";
+import { formatCount, formatPlural, formatRelativeTime } from "../format.ts";
+import { Button } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { Link } from "../parts/link.tsx";
-import { Popover } from "../parts/popover.tsx";
-import type { Counted } from "../plants/count-matches.ts";
-import { usePlantCounts } from "./use-plant-counts.ts";
+import { Time } from "../parts/plant-text.tsx";
+import { Menu } from "../parts/popover.tsx";
+import { type Counted, countMatches } from "../plants/plant-count.ts";
+import { Link } from "../router.tsx";
+import { useSession } from "../session.ts";
 
 interface TokenTableProps {
   readonly tokens: readonly Token[];
   readonly onAction: (kind: "rotate" | "revoke", token: Token) => void;
 }
 
+const columns = ["Name", "Scopes", "State", "Created", "Last used", "Plants"];
 const stateLabels = { live: "Live", expired: "Expired", revoked: "Revoked" } as const;
 
 /** Live tokens first. Expired and revoked ones stay, because plants refer to them. */
@@ -19,15 +23,14 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
   const { counts, count } = usePlantCounts(sorted);
   return (
     <div class="card">
-      <table class="tokens">
+      <table class="listed tokens">
         <thead>
           <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Scopes</th>
-            <th scope="col">State</th>
-            <th scope="col">Created</th>
-            <th scope="col">Last used</th>
-            <th scope="col">Plants</th>
+            {columns.map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
             <th scope="col">
               <span class="visually-hidden">Actions</span>
             </th>
@@ -55,19 +58,10 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                 <span class="note">{expiryText(token)}</span>
               </td>
               <td>
-                <time dateTime={token.createdAt} title={formatTime(token.createdAt)}>
-                  {formatRelativeTime(token.createdAt)}
-                </time>{" "}
-                <span class="note by">by {token.createdBy}</span>
+                <Time at={token.createdAt} /> <span class="note by">by {token.createdBy}</span>
               </td>
               <td data-label="Last used">
-                {token.lastUsedAt === undefined ? (
-                  <span class="note">not yet</span>
-                ) : (
-                  <time dateTime={token.lastUsedAt} title={formatTime(token.lastUsedAt)}>
-                    {formatRelativeTime(token.lastUsedAt)}
-                  </time>
-                )}
+                {token.lastUsedAt ? <Time at={token.lastUsedAt} /> : <span class="note">not yet</span>}
               </td>
               <td data-label="Plants">
                 <PlantCount
@@ -77,53 +71,37 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                 />
               </td>
               <td class="row-actions">
-                {token.state === "live" && <Actions token={token} onAction={onAction} />}
+                {token.state === "live" && (
+                  <Menu
+                    buttonClass="bare"
+                    label={
+                      <>
+                        <Icon name="more" />
+                        <span class="visually-hidden">Actions for {token.name}</span>
+                      </>
+                    }
+                    after={token.name}
+                    items={[
+                      {
+                        name: "Rotate",
+                        note: "Replace its secret.",
+                        onChoose: () => onAction("rotate", token),
+                      },
+                      {
+                        name: "Revoke",
+                        note: "End it for good.",
+                        danger: true,
+                        onChoose: () => onAction("revoke", token),
+                      },
+                    ]}
+                  />
+                )}
               </td>
             </tr>
           ))}
         </tbody>
       </table>
     </div>
-  );
-}
-
-const actions = [
-  { kind: "rotate", name: "Rotate", note: "Replace its secret." },
-  { kind: "revoke", name: "Revoke", note: "End it for good." },
-] as const;
-
-function Actions({ token, onAction }: Pick<TokenTableProps, "onAction"> & { readonly token: Token }) {
-  return (
-    <Popover
-      class="end"
-      buttonClass="bare"
-      panelClass="menu"
-      label={
-        <>
-          <Icon name="more" />
-          <span class="visually-hidden">Actions for {token.name}</span>
-        </>
-      }
-    >
-      {(close) =>
-        actions.map(({ kind, name, note }) => (
-          <button
-            key={kind}
-            type="button"
-            onClick={() => {
-              close();
-              onAction(kind, token);
-            }}
-          >
-            <span class={kind === "revoke" ? "danger" : ""}>
-              {name}
-              <span class="visually-hidden"> {token.name}</span>
-            </span>
-            <span class="note">{note}</span>
-          </button>
-        ))
-      }
-    </Popover>
   );
 }
 
@@ -143,9 +121,9 @@ function PlantCount({ name, counted, onCount }: PlantCountProps) {
   return (
     <>
       {counted && <span class="note">over {formatCount(counted.plants)}</span>}{" "}
-      <button type="button" class="quiet small" onClick={onCount}>
+      <Button class="quiet small" onClick={onCount}>
         Count<span class="visually-hidden"> the plants of {name}</span>
-      </button>
+      </Button>
     </>
   );
 }
@@ -158,4 +136,37 @@ function expiryText({ state, expiresAt, revokedAt }: Token): string {
   if (state === "revoked" && revokedAt !== undefined) return formatRelativeTime(revokedAt);
   if (expiresAt === undefined) return "never expires";
   return state === "expired" ? formatRelativeTime(expiresAt) : `expires ${formatRelativeTime(expiresAt)}`;
+}
+
+// A count reads every plant. In a large store it stops after this, and the rest is counted on request.
+const unaskedMs = 2000;
+
+/** How many plants each token has created: counted one by one, live tokens first, once the table is rendered. */
+function usePlantCounts(tokens: readonly Token[]) {
+  const { api } = useSession();
+  const [counts, setCounts] = useState<ReadonlyMap<string, Counted>>(new Map());
+  const stop = useRef(new AbortController());
+  const names = [...new Set(tokens.map(({ name }) => name))];
+  const countUntil = useCallback(
+    (name: string, deadlineMs: number) =>
+      countMatches(api, { token: name }, stop.current.signal, (counted) => {
+        setCounts((known) => new Map(known).set(name, counted));
+        return performance.now() < deadlineMs;
+      }),
+    [api],
+  );
+  useEffect(() => {
+    stop.current = new AbortController();
+    const { signal } = stop.current;
+    const deadlineMs = performance.now() + unaskedMs;
+    const countAll = async (): Promise<void> => {
+      for (const name of names)
+        if (!signal.aborted && performance.now() < deadlineMs) await countUntil(name, deadlineMs);
+    };
+    // The page itself reports a service that does not respond.
+    countAll().catch(() => {});
+    return () => stop.current.abort();
+  }, [names.join("\n"), countUntil]);
+  const count = (name: string) => void countUntil(name, Number.POSITIVE_INFINITY).catch(() => {});
+  return { counts, count };
 }

@@ -1,36 +1,38 @@
-import { useCallback, useState } from "preact/hooks";
-import type { MintedToken, Token } from "../api-shapes.ts";
-import { hasDraft } from "../parts/draft.ts";
+import { useState } from "preact/hooks";
+import type { MintedToken, RevokedToken, Token } from "../api-shapes.ts";
+import { Button } from "../parts/controls.tsx";
+import { hasDraft } from "../parts/dialog.tsx";
+import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { EmptyState, ErrorNotice } from "../parts/notice.tsx";
-import { PageHead } from "../parts/page-head.tsx";
-import { Skeleton } from "../parts/panel.tsx";
+import { EmptyState, ErrorNotice, LoadingCard, PageHead } from "../parts/page.tsx";
 import { useSession } from "../session.ts";
-import { useLoad } from "../use-load.ts";
-import { CreateToken, createTokenDraft } from "./create-token.tsx";
-import { RevokeToken } from "./revoke-token.tsx";
-import { RotateToken } from "./rotate-token.tsx";
+import { CreateToken, createTokenDraft, RevokeToken, RotateToken } from "./token-dialogs.tsx";
 import { TokenTable } from "./token-table.tsx";
 
 type OpenDialog = { readonly kind: "create" } | { readonly kind: "rotate" | "revoke"; readonly token: Token };
 
 export function TokensPage() {
-  const { api, me, announce, showSecret } = useSession();
+  const { me, announce, showSecret } = useSession();
   const [dialog, setDialog] = useState<OpenDialog | undefined>(() =>
     hasDraft(createTokenDraft) ? { kind: "create" } : undefined,
   );
-  const fetchTokens = useCallback(
-    async (signal: AbortSignal) =>
-      (await api.get<{ tokens: readonly Token[] }>("/api/tokens", signal)).tokens,
-    [api],
-  );
-  const { value: tokens, error, reload: load } = useLoad(fetchTokens);
+  const { value, error, reload } = useLoad<{ readonly tokens: readonly Token[] }>("/api/tokens");
+  const tokens = value?.tokens;
   const [warning, setWarning] = useState<string>();
   const close = (): void => setDialog(undefined);
   const onMinted = (minted: MintedToken): void => {
     close();
     showSecret(minted);
-    load();
+    reload();
+  };
+  const onRevoked = ({ name }: Token, { alsoPreset }: RevokedToken): void => {
+    const revoked = `The token ${name} was revoked.`;
+    const stillValid =
+      alsoPreset && `${revoked} Its secret is also preset as ${alsoPreset}, and stays valid.`;
+    announce(stillValid ?? revoked);
+    setWarning(stillValid);
+    close();
+    reload();
   };
   return (
     <>
@@ -38,17 +40,13 @@ export function TokensPage() {
         title="Tokens"
         lead="Programs send plants with a token; people sign in with one. Each plant has the name of the token that created it."
       >
-        <button type="button" class="primary" onClick={() => setDialog({ kind: "create" })}>
+        <Button class="primary" onClick={() => setDialog({ kind: "create" })}>
           <Icon name="plus" /> Create a token
-        </button>
+        </Button>
       </PageHead>
-      {error !== undefined && <ErrorNotice error={error} onRetry={load} />}
+      <ErrorNotice error={error} onRetry={reload} />
       {warning !== undefined && <p class="notice">{warning}</p>}
-      {tokens === undefined && error === undefined && (
-        <div class="card" aria-busy="true">
-          <Skeleton lines={4} />
-        </div>
-      )}
+      {tokens === undefined && error === undefined && <LoadingCard lines={4} />}
       {tokens?.length === 0 && (
         <EmptyState title="No tokens yet">
           <p>
@@ -65,15 +63,7 @@ export function TokensPage() {
       {dialog?.kind === "revoke" && (
         <RevokeToken
           token={dialog.token}
-          onRevoked={(alsoPreset) => {
-            const revoked = `The token ${dialog.token.name} was revoked.`;
-            const stillValid =
-              alsoPreset && `${revoked} Its secret is also preset as ${alsoPreset}, and stays valid.`;
-            announce(stillValid ?? revoked);
-            setWarning(stillValid);
-            close();
-            load();
-          }}
+          onRevoked={(revoked) => onRevoked(dialog.token, revoked)}
           onClose={close}
         />
       )}

@@ -1,63 +1,46 @@
-import { useCallback, useEffect, useState } from "preact/hooks";
-import { errorMessage } from "../api.ts";
-import type { Backups } from "../api-shapes.ts";
-import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
-import { download } from "../parts/download.ts";
-import { Panel } from "../parts/panel.tsx";
+import { useEffect } from "preact/hooks";
+import type { Backups as BackupList } from "../api-shapes.ts";
+import { formatBytes } from "../format.ts";
+import { Button, download } from "../parts/controls.tsx";
+import { useAttempt, useLoad } from "../parts/hooks.ts";
+import { ErrorNotice, Panel } from "../parts/page.tsx";
+import { Time } from "../parts/plant-text.tsx";
 import { useSession } from "../session.ts";
 
 const pollMs = 500;
 
 /** The backups in the service's folder: make, verify and download them. */
-export function BackupsCard() {
+export function Backups() {
   const { api } = useSession();
-  const [listed, setListed] = useState<Backups>();
-  const [error, setError] = useState<string>();
-  const attempt = useCallback(async (work: Promise<Backups>) => {
-    try {
-      setListed(await work);
-      setError(undefined);
-    } catch (reason) {
-      setError(errorMessage(reason));
-    }
-  }, []);
-  useEffect(() => void attempt(api.get<Backups>("/api/backups")), [api, attempt]);
+  const { value: listed, error: loadError, reload } = useLoad<BackupList>("/api/backups");
+  const { error, attempt } = useAttempt();
   const busy = listed?.task !== undefined;
   useEffect(() => {
     if (!busy) return;
-    const timer = setInterval(() => void attempt(api.get<Backups>("/api/backups")), pollMs);
-    return () => clearInterval(timer);
-  }, [busy, api, attempt]);
-  const save = async (name: string): Promise<void> => {
-    try {
-      download((await api.post<{ url: string }>(`/api/backups/${name}/link`, {})).url, name);
-    } catch (reason) {
-      setError(errorMessage(reason));
-    }
-  };
-  const backUpNow = (
-    <button
-      type="button"
-      class="quiet"
-      disabled={busy}
-      onClick={() => void attempt(api.post<Backups>("/api/backups", {}))}
-    >
-      Back up now
-    </button>
-  );
+    const timer = setTimeout(reload, pollMs);
+    return () => clearTimeout(timer);
+  }, [listed]);
+  const start = (path: string) => void attempt(() => api.post(path, {})).then(reload);
+  const save = (name: string) =>
+    attempt(async () =>
+      download((await api.post<{ url: string }>(`/api/backups/${name}/link`, {})).url, name),
+    );
   return (
     <Panel
       id="backups-title"
       title="Backups"
       class={listed?.backups.length ? "flush" : ""}
-      loading={listed === undefined && error === undefined}
-      aside={listed !== undefined && listed.unavailable === undefined && backUpNow}
+      loading={listed === undefined && loadError === undefined}
+      aside={
+        listed !== undefined &&
+        listed.unavailable === undefined && (
+          <Button disabled={busy} onClick={() => start("/api/backups")}>
+            Back up now
+          </Button>
+        )
+      }
     >
-      {error !== undefined && (
-        <p class="error-notice" role="alert">
-          {error}
-        </p>
-      )}
+      <ErrorNotice error={error ?? loadError} />
       {listed?.unavailable !== undefined && <p class="note">{listed.unavailable}</p>}
       <p class={listed?.last?.problem === undefined ? "note" : "field-error"} role="status">
         {listed !== undefined && statusText(listed)}
@@ -66,7 +49,7 @@ export function BackupsCard() {
         <BackupTable
           backups={listed.backups}
           busy={busy}
-          onVerify={(name) => void attempt(api.post<Backups>(`/api/backups/${name}/verify`, {}))}
+          onVerify={(name) => start(`/api/backups/${name}/verify`)}
           onDownload={(name) => void save(name)}
         />
       )}
@@ -75,7 +58,7 @@ export function BackupsCard() {
 }
 
 interface BackupTableProps {
-  readonly backups: Backups["backups"];
+  readonly backups: BackupList["backups"];
   readonly busy: boolean;
   readonly onVerify: (name: string) => void;
   readonly onDownload: (name: string) => void;
@@ -83,7 +66,7 @@ interface BackupTableProps {
 
 function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) {
   return (
-    <table class="system-table" aria-labelledby="backups-title">
+    <table class="listed system-table" aria-labelledby="backups-title">
       <thead>
         <tr>
           <th scope="col">Made</th>
@@ -98,21 +81,19 @@ function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) 
         {backups.map(({ name, at, bytes }) => (
           <tr key={name}>
             <th scope="row">
-              <time dateTime={at} title={formatTime(at)}>
-                {formatRelativeTime(at)}
-              </time>
+              <Time at={at} />
             </th>
             <td>
               <code>{name}</code>
             </td>
             <td>{formatBytes(bytes)}</td>
             <td class="row-actions">
-              <button type="button" class="quiet" disabled={busy} onClick={() => onVerify(name)}>
+              <Button disabled={busy} onClick={() => onVerify(name)}>
                 Verify<span class="visually-hidden"> {name}</span>
-              </button>
-              <button type="button" class="quiet" onClick={() => onDownload(name)}>
+              </Button>
+              <Button onClick={() => onDownload(name)}>
                 Download<span class="visually-hidden"> {name}</span>
-              </button>
+              </Button>
             </td>
           </tr>
         ))}
@@ -121,7 +102,7 @@ function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) 
   );
 }
 
-function statusText({ task, last, backups, unavailable }: Backups): string {
+function statusText({ task, last, backups, unavailable }: BackupList): string {
   if (task !== undefined)
     return task.kind === "create"
       ? `Making a backup: ${task.step || "starting"}…`

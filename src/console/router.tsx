@@ -1,4 +1,4 @@
-import { createContext } from "preact";
+import { type AnchorHTMLAttributes, createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 
 export interface Route {
@@ -53,4 +53,24 @@ function currentRoute(): Route {
 export function withQuery(path: string, query: URLSearchParams): string {
   const text = query.toString();
   return text === "" ? path : `${path}?${text}`;
+}
+
+/** A link within the console, which does not reload the page. */
+export function Link({ href, children, ...rest }: AnchorHTMLAttributes & { readonly href: string }) {
+  const { navigate } = useRouter();
+  return (
+    <a
+      {...rest}
+      href={href}
+      onClick={(event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+        event.preventDefault();
+        // A clickable row has the same link.
+        event.stopPropagation();
+        navigate(href);
+      }}
+    >
+      {children}
+    </a>
+  );
 }

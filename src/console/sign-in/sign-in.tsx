@@ -1,12 +1,17 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError, errorMessage, OperatorApi } from "./api.ts";
-import type { Me } from "./api-shapes.ts";
-import type { SignInResponse } from "./identity-provider.ts";
-import { CopyButton } from "./parts/copy-button.tsx";
-import { Field } from "./parts/field.tsx";
-import { Leaf } from "./parts/icons.tsx";
-import { nameTab } from "./parts/page-head.tsx";
-import { ProviderSignIn } from "./provider-sign-in.tsx";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ApiError, errorMessage, OperatorApi } from "../api.ts";
+import type { Me } from "../api-shapes.ts";
+import { Button, CopyButton, Field } from "../parts/controls.tsx";
+import { useAttempt } from "../parts/hooks.ts";
+import { Leaf } from "../parts/icons.tsx";
+import { nameTab } from "../parts/page.tsx";
+import {
+  fetchProvider,
+  type IdentityProvider,
+  redeem,
+  type SignInResponse,
+  startSignIn,
+} from "./identity-provider.ts";
 
 const createTokenCommand = "plant-store token create --name ops --scope operator --scope plants:create";
 const retryMs = 2000;
@@ -20,7 +25,7 @@ interface SignInProps {
   /** The token of this tab, which is tried without asking. */
   readonly storedToken: string | undefined;
   readonly notice: string | undefined;
-  /** What the identity provider has sent back. */
+  /** What the identity provider has sent back; used once. */
   readonly responseRef: { current: SignInResponse | undefined };
   readonly onSignIn: (token: string, me: Me) => void;
   readonly onForget: () => void;
@@ -86,7 +91,6 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
           label="Token"
           // Not of type password: the browser would offer to save the token.
           class="secret"
-          autocomplete="off"
           placeholder="pst_…"
           inputRef={input}
           value={token}
@@ -96,9 +100,9 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
             setError(undefined);
           }}
         />
-        <button type="submit" class="primary wide" disabled={busy}>
+        <Button type="submit" class="primary wide" disabled={busy}>
           Sign in
-        </button>
+        </Button>
         <section class="how">
           <h2>How to get a token</h2>
           <p>
@@ -113,9 +117,52 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
             ))}
           </pre>
           <CopyButton text={createTokenCommand} label="Copy command" />
-          <p class="hint">The token is stored in this tab only, until you close it.</p>
+          <p class="note">The token is stored in this tab only, until you close it.</p>
         </section>
       </form>
     </main>
+  );
+}
+
+interface ProviderSignInProps extends Pick<SignInProps, "responseRef"> {
+  readonly onToken: (token: string) => Promise<void>;
+}
+
+/** Signing in with the identity provider, if the service has one. */
+function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
+  const [provider, setProvider] = useState<IdentityProvider>({});
+  const { busy, error, attempt } = useAttempt();
+  useEffect(() => {
+    void attempt(async () => {
+      const response = responseRef.current;
+      responseRef.current = undefined;
+      const found = await fetchProvider().catch(() => ({}));
+      setProvider(found);
+      if (response !== undefined) await onToken(await redeem(found, response));
+    });
+  }, []);
+
+  const { issuer, authorizationEndpoint, tokenEndpoint } = provider;
+  if (issuer === undefined) return <p class="soft">Sign in to the console with a token.</p>;
+  const reachable = authorizationEndpoint !== undefined && tokenEndpoint !== undefined;
+  const name = new URL(issuer).host;
+  return (
+    <div class="provider">
+      <p class="soft">Sign in to the console.</p>
+      {!reachable && <p class="notice">The service cannot reach {name}. Reload the page to try again.</p>}
+      {error !== undefined && (
+        <p class="notice" role="alert">
+          {error}
+        </p>
+      )}
+      <Button
+        class="primary wide"
+        disabled={busy || !reachable}
+        onClick={() => void attempt(() => startSignIn(provider))}
+      >
+        Sign in with {name}
+      </Button>
+      <p class="note">Or use a token of the service:</p>
+    </div>
   );
 }

@@ -1,0 +1,152 @@
+import type { ButtonHTMLAttributes, ComponentChildren, RefObject } from "preact";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "./icons.tsx";
+
+/** A button that does not submit a form, unless its type says so. */
+export function Button({ class: name = "quiet", children, ...rest }: ButtonHTMLAttributes) {
+  return (
+    <button type="button" class={name} {...rest}>
+      {children}
+    </button>
+  );
+}
+
+interface CopyButtonProps {
+  readonly text: string;
+  readonly label: string;
+  /** A dialog gives it the focus when it opens. */
+  readonly focused?: boolean;
+  readonly onCopied?: () => void;
+}
+
+const copiedMs = 1500;
+
+export function CopyButton({ text, label, focused, onCopied }: CopyButtonProps) {
+  const [shown, setShown] = useState(label);
+  const copied = shown === "Copied";
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setShown(label), copiedMs);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setShown("Copied");
+      onCopied?.();
+    } catch {
+      setShown("The browser refused; select the text instead");
+    }
+  };
+  // The clipboard is available only on HTTPS and localhost.
+  if (navigator.clipboard === undefined) return null;
+  return (
+    <Button data-focus={focused} onClick={() => void copy()}>
+      <Icon name={copied ? "done" : "copy"} />
+      <span aria-live="polite">{shown}</span>
+    </Button>
+  );
+}
+
+export interface FieldProps {
+  readonly label: string;
+  readonly optional?: boolean;
+  readonly error?: string | undefined;
+  /** What is wrong with the text so far, which `error` says once it is entered. */
+  readonly problem?: string | undefined;
+  readonly hint?: ComponentChildren;
+  /** Such as a button that fills the input. */
+  readonly after?: ComponentChildren;
+  readonly inputRef?: RefObject<HTMLInputElement | null>;
+  readonly value: string;
+  readonly class?: string;
+  readonly name?: string;
+  readonly placeholder?: string;
+  readonly inputMode?: "numeric";
+  /** The id of a datalist with suggestions. */
+  readonly list?: string;
+  readonly onInput?: (event: InputChange) => void;
+  readonly onChange?: (event: InputChange) => void;
+}
+
+export interface InputChange {
+  readonly currentTarget: HTMLInputElement;
+}
+
+/** An input with its label and a hint or error, associated for screen readers. */
+export function Field(props: FieldProps) {
+  const { label, optional, error, problem = error, hint, after, inputRef, ...input } = props;
+  const id = useId();
+  const ownRef = useRef<HTMLInputElement>(null);
+  const ref = inputRef ?? ownRef;
+  useLayoutEffect(() => ref.current?.setCustomValidity(problem ?? ""), [problem]);
+  return (
+    <div class="field">
+      <label for={id}>
+        {label} {optional && <span class="note">optional</span>}
+      </label>
+      <div class="line">
+        <input
+          {...input}
+          type="text"
+          // Firefox shows no suggestions in a field that has it off.
+          autocomplete={input.list === undefined ? "off" : undefined}
+          spellcheck={false}
+          ref={ref}
+          id={id}
+          aria-invalid={error !== undefined}
+          aria-describedby={(error ?? hint) === undefined ? undefined : `${id}-description`}
+        />
+        {after}
+      </div>
+      <FieldError id={`${id}-description`} error={error} />
+      {error === undefined && hint !== undefined && (
+        <p id={`${id}-description`} class="note hint">
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** What is wrong, if anything is. */
+export function FieldError({ error, id }: { readonly error: string | undefined; readonly id?: string }) {
+  if (error === undefined) return null;
+  return (
+    <p id={id} class="field-error" role="alert">
+      {error}
+    </p>
+  );
+}
+
+interface SelectProps {
+  readonly label: string;
+  /** Each value, and what it is called. */
+  readonly options: Readonly<Record<string, string>>;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+export function Select({ label, options, value, onChange }: SelectProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {Object.entries(options).map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+/** Downloads the URL without leaving the page, even if the response is an error. */
+export function download(url: string, name = ""): void {
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+}

@@ -1,0 +1,117 @@
+import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { ApiError, errorMessage, isNoResponse } from "../api.ts";
+import { useSession } from "../session.ts";
+
+const retryMs = 4000;
+// The numbers of the statuses from 500: the service may recover from these.
+const serverErrorsFrom = 50_000;
+// How long someone is taken to read what they last pointed at.
+const readingMs = 3000;
+
+interface ElementRef {
+  readonly current: HTMLElement | null;
+}
+
+export interface Loaded<T> {
+  /** Undefined until the first response. It stays while newer content cannot be loaded. */
+  readonly value: T | undefined;
+  readonly error: unknown;
+  reload(): void;
+}
+
+/** The response of the operator API at this path. After an error it reloads by itself, so that no page reports an outage that is over. */
+export function useLoad<T>(path: string): Loaded<T> {
+  const { api, connection } = useSession();
+  const [value, setValue] = useState<T>();
+  const [error, setError] = useState<unknown>();
+  // An earlier response must not replace a later one.
+  const loading = useRef<AbortController>(undefined);
+  const reload = useCallback(() => {
+    loading.current?.abort();
+    loading.current = new AbortController();
+    const { signal } = loading.current;
+    api.get<T>(path, signal).then(
+      (loaded) => {
+        if (signal.aborted) return;
+        setValue(() => loaded);
+        setError(undefined);
+      },
+      (reason: unknown) => signal.aborted || setError(reason),
+    );
+  }, [api, path]);
+  // A layout effect does not wait for a frame, so the request starts earlier.
+  useLayoutEffect(() => {
+    reload();
+    return () => loading.current?.abort();
+  }, [reload]);
+  useEffect(() => {
+    if (!mayPass(error)) return;
+    const timer = setInterval(reload, retryMs);
+    const unsubscribe = connection.subscribe({ onReconnect: reload });
+    return () => {
+      clearInterval(timer);
+      unsubscribe();
+    };
+  }, [error, reload, connection]);
+  return { value, error, reload };
+}
+
+/** Whether the same request may succeed later: there was no response, or the service was unable to respond. */
+function mayPass(error: unknown): boolean {
+  return isNoResponse(error) || (error instanceof ApiError && error.error >= serverErrorsFrom);
+}
+
+/** What a button starts: whether it is still running, and why the last attempt failed. */
+export function useAttempt() {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string>();
+  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await work();
+    } catch (reason) {
+      setError(errorMessage(reason));
+    }
+    setBusy(false);
+  };
+  return { busy, error, attempt };
+}
+
+/** Renders the component again, for what has changed outside of its state. */
+export function useRedraw(): () => void {
+  const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
+  return useCallback(() => redraw(undefined), []);
+}
+
+/** Calls back with the element, at first and when its size has changed. */
+export function useResize(
+  element: ElementRef,
+  onResize: (element: HTMLElement) => void,
+  isThere = true,
+): void {
+  const latest = useRef(onResize);
+  latest.current = onResize;
+  useEffect(() => {
+    const { current } = element;
+    if (current === null) return;
+    const observer = new ResizeObserver(() => latest.current(current));
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, [isThere]);
+}
+
+/** Returns whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */
+export function useReading(element: ElementRef): () => boolean {
+  const pointedMs = useRef(Number.NEGATIVE_INFINITY);
+  useEffect(() => {
+    const onPointerMove = ({ target }: PointerEvent): void => {
+      if (target instanceof Node && element.current?.contains(target)) pointedMs.current = performance.now();
+    };
+    document.addEventListener("pointermove", onPointerMove);
+    return () => document.removeEventListener("pointermove", onPointerMove);
+  }, []);
+  return () =>
+    performance.now() - pointedMs.current < readingMs ||
+    element.current?.querySelector(":focus-visible") != null;
+}

@@ -1,0 +1,230 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { MintedToken, RevokedToken, Token } from "../api-shapes.ts";
+import { formatTime } from "../format.ts";
+import { Button, CopyButton, Field, FieldError, Select } from "../parts/controls.tsx";
+import { Dialog, FormDialog, focusField, useDraft } from "../parts/dialog.tsx";
+import { useAttempt } from "../parts/hooks.ts";
+import { useSession } from "../session.ts";
+
+const scopes = {
+  "plants:create": "Create plants. For programs that send them.",
+  "operator:read": "Use this console and its API to view, search and export plants.",
+  metrics: "Read the metrics. For Prometheus.",
+  operator: "Everything here: also manage tokens, with any scope, and read the audit trail.",
+} as const;
+const lifetimes = {
+  "": "Never",
+  "1d": "After 1 day",
+  "30d": "After 30 days",
+  "90d": "After 90 days",
+  "365d": "After 1 year",
+} as const;
+const overlaps = {
+  "0s": "0 minutes (ends now)",
+  "10m": "10 minutes",
+  "1h": "1 hour",
+  "1d": "1 day",
+  "7d": "7 days",
+} as const;
+
+export const createTokenDraft = "create-token";
+const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "", rateLimit: "" };
+
+interface CreateTokenProps {
+  readonly onMinted: (minted: MintedToken) => void;
+  readonly onClose: () => void;
+}
+
+export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
+  const { api, me } = useSession();
+  const draft = useDraft(createTokenDraft, empty);
+  const { name, chosen, expiresIn, rateLimit } = draft.value;
+  // What was sent; an error is no longer shown at a field that has changed since.
+  const [sent, setSent] = useState(draft.value);
+  const { busy, error, attempt } = useAttempt();
+  const change = (changed: Partial<typeof empty>) => draft.set({ ...draft.value, ...changed });
+  const close = (): void => {
+    draft.discard();
+    onClose();
+  };
+  const create = () => {
+    setSent(draft.value);
+    return attempt(async () => {
+      if (chosen.length === 0) throw new Error(noScope);
+      const request = { name, scopes: chosen, ...given({ expiresIn, rateLimit: rateLimit.trim() }) };
+      const minted = await api.post<MintedToken>("/api/tokens", request);
+      draft.discard();
+      onMinted(minted);
+    });
+  };
+  const field = error === undefined || sent !== draft.value ? undefined : fieldOf(error);
+  const errorAt = (name: string) => (field === name ? error : undefined);
+  // The button was disabled meanwhile, and so lost the focus.
+  useEffect(() => {
+    if (field !== undefined) focusField(field);
+  }, [busy]);
+  return (
+    <FormDialog title="Create a token" submit="Create token" busy={busy} onSubmit={create} onClose={close}>
+      <Field
+        label="Name"
+        name="name"
+        hint="Who uses it, such as “greenhouse”. The name is stored with each plant that the token creates."
+        value={name}
+        error={errorAt("name")}
+        onInput={(event) => change({ name: event.currentTarget.value })}
+      />
+      <fieldset>
+        <legend>Scopes</legend>
+        {Object.entries(scopes).map(([scope, description]) => (
+          <label key={scope} class="check">
+            <input
+              type="checkbox"
+              checked={chosen.includes(scope)}
+              onChange={(event) => {
+                const others = chosen.filter((other) => other !== scope);
+                change({ chosen: event.currentTarget.checked ? [...others, scope] : others });
+              }}
+            />
+            <span>
+              <strong>{scope}</strong>
+              <span class="note">{description}</span>
+            </span>
+          </label>
+        ))}
+        <FieldError error={errorAt("scopes")} />
+      </fieldset>
+      <Select
+        label="Expires"
+        options={me.expiresAt === undefined ? lifetimes : { ...lifetimes, "": "With your own token" }}
+        value={expiresIn}
+        onChange={(expiresIn) => change({ expiresIn })}
+      />
+      <Field
+        label="Rate limit"
+        optional
+        name="rateLimit"
+        placeholder="100/s"
+        hint="Creates per second, minute or hour (s, m or h), in place of the service's own limit."
+        value={rateLimit}
+        error={errorAt("rateLimit")}
+        onInput={(event) => change({ rateLimit: event.currentTarget.value })}
+      />
+    </FormDialog>
+  );
+}
+
+const noScope = "Choose at least one scope.";
+
+function fieldOf(error: string): "name" | "scopes" | "rateLimit" {
+  if (error === noScope) return "scopes";
+  return error.startsWith('Field "rateLimit"') ? "rateLimit" : "name";
+}
+
+/** Without what is empty. */
+function given(values: Readonly<Record<string, string>>) {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
+}
+
+interface RotateTokenProps extends CreateTokenProps {
+  readonly token: Token;
+}
+
+export function RotateToken({ token, onMinted, onClose }: RotateTokenProps) {
+  const { api } = useSession();
+  const [overlap, setOverlap] = useState("1h");
+  const { busy, error, attempt } = useAttempt();
+  const rotate = () =>
+    attempt(async () => onMinted(await api.post(`/api/tokens/${token.id}/rotate`, { overlap })));
+  return (
+    <FormDialog
+      title={`Rotate “${token.name}”`}
+      submit="Rotate"
+      {...{ busy, error, onClose }}
+      onSubmit={rotate}
+    >
+      <p>
+        The token gets a new secret; its name and scopes stay the same. The old secret can stay valid for a
+        while, so that its users have time to switch.
+      </p>
+      <Select
+        label="The old secret stays valid for"
+        options={overlaps}
+        value={overlap}
+        onChange={setOverlap}
+      />
+    </FormDialog>
+  );
+}
+
+interface RevokeTokenProps {
+  readonly token: Token;
+  readonly onRevoked: (revoked: RevokedToken) => void;
+  readonly onClose: () => void;
+}
+
+export function RevokeToken({ token, onRevoked, onClose }: RevokeTokenProps) {
+  const { api, me } = useSession();
+  const { busy, error, attempt } = useAttempt();
+  const revoke = () => attempt(async () => onRevoked(await api.post(`/api/tokens/${token.id}/revoke`, {})));
+  return (
+    <FormDialog
+      title={`Revoke “${token.name}”?`}
+      submit={`Revoke ${token.name}`}
+      danger
+      {...{ busy, error, onClose }}
+      onSubmit={revoke}
+    >
+      <p>
+        The token <strong>{token.name}</strong> (<code>{token.id}</code>) stops working within a second. This
+        cannot be undone. Its plants stay stored.
+      </p>
+      {token.name === me.name && <p>If you are signed in with this token, you will be signed out.</p>}
+    </FormDialog>
+  );
+}
+
+interface SecretOnceProps {
+  readonly minted: MintedToken;
+  readonly onClose: () => void;
+}
+
+/** Shows a new secret, once: it closes only after the user has copied it or confirmed that it is saved. */
+export function SecretOnce({ minted, onClose }: SecretOnceProps) {
+  const { token, secret, oldUntil, alsoPreset } = minted;
+  const [copied, setCopied] = useState(false);
+  const [refusedToClose, setRefusedToClose] = useState(false);
+  const content = useRef<HTMLDivElement>(null);
+  const hasClipboard = navigator.clipboard !== undefined;
+  const close = (): void => {
+    if (copied) return onClose();
+    setRefusedToClose(true);
+    content.current?.querySelector<HTMLElement>("[data-focus]")?.focus();
+  };
+  const reminder = "Copy the secret, or confirm that you have saved it.";
+  return (
+    <Dialog title={`Secret of “${token.name}”`} onClose={close}>
+      <div ref={content} class="stack">
+        <p>Copy it now. The store keeps only a hash, so it cannot be shown again.</p>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it has the focus where there is no button to copy it */}
+        <pre class="code secret" tabIndex={0} data-focus={hasClipboard ? undefined : true}>
+          {secret}
+        </pre>
+        <div class="line">
+          <CopyButton text={secret} label="Copy secret" focused onCopied={() => setCopied(true)} />
+        </div>
+        <FieldError error={refusedToClose && !copied ? reminder : undefined} />
+        {token.expiresAt !== undefined && <p class="note">It expires on {formatTime(token.expiresAt)}.</p>}
+        {alsoPreset !== undefined ? (
+          <p class="notice">The old secret is also preset as {alsoPreset}, and stays valid.</p>
+        ) : (
+          oldUntil !== undefined && <p class="note">The old secret is valid until {formatTime(oldUntil)}.</p>
+        )}
+        <footer class="dialog-foot">
+          <Button class="primary" onClick={onClose}>
+            I have saved it
+          </Button>
+        </footer>
+      </div>
+    </Dialog>
+  );
+}
