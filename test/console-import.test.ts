@@ -1,11 +1,157 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test as unitTest } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+import type { Page } from "playwright-core";
 import { ApiError, type OperatorApi } from "../src/console/api.ts";
 import type { ImportedSlice } from "../src/console/api-shapes.ts";
 import { ImportRun } from "../src/console/import/import-run.ts";
-import { makeToken } from "./console-session.ts";
-import { eventually, startTestService } from "./harness.ts";
+import { contentOf, describe, test } from "./browser.ts";
+import { chooseAction, makeToken, signIn, useConsole } from "./console-session.ts";
+import { eventually, storedPlants, temporaryFolder } from "./harness.ts";
 
-const mebibyte = 1024 * 1024;
+// A drain timeout that could not end before a test does.
+const session = useConsole(5, { "drain-timeout": "10m" });
+const { open } = session;
+
+const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
+const find = (id: bigint) => storedPlants(session.running.database).find((plant) => plant.id === id);
+const resumable = (page: Page) => page.getByRole("button", { name: "Resume" }).count();
+
+async function start(page: Page, name: string, content: string | Uint8Array): Promise<void> {
+  const buffer = Buffer.from(content);
+  const file = { name, mimeType: "application/octet-stream", buffer };
+  await page.locator("input[type=file]").setInputFiles(file);
+  await page.getByRole("button", { name: "Start import" }).click();
+}
+
+/** Returns how many rows were created, already stored, and refused. */
+async function importFile(
+  page: Page,
+  name: string,
+  content: string | Uint8Array,
+  ended = "Done",
+): Promise<string[]> {
+  await start(page, name, content);
+  await page.getByRole("heading", { name: `${ended}: ${name}` }).waitFor();
+  return page.locator(".tally dd").allTextContents();
+}
+
+async function download(page: Page, button: string): Promise<string> {
+  const waiting = page.waitForEvent("download");
+  await page.getByRole("button", { name: button }).click();
+  return (await contentOf(await waiting)).toString();
+}
+
+describe("importing a file", () => {
+  test("reports created, already stored and refused rows of any format, with reasons and downloads", async () => {
+    const page = await open("/import");
+    const good = '{"id": 9007199254740995, "name": "From a file"}';
+    const lines = [good, '{"name": "Rosa \u202eevil"}', good, "{not json", '{"id": 61, "name": "Last"}'];
+    expect(await importFile(page, "plants.ndjson", lines.join("\n"))).toEqual(["2", "1", "2"]);
+    expect(find(9007199254740995n)).toMatchObject({ name: "From a file" });
+    expect(await page.locator(".scroll-box tbody tr").allTextContents()).toEqual([
+      expect.stringMatching(/^2Field "id" is missing.*\{"name": "Rosa U\+202Eevil"\}$/),
+      expect.stringContaining("4The row is not valid JSON"),
+    ]);
+    expect(await download(page, "Download refused rows")).toBe(`${lines[1]}\n{not json\n`);
+    const report = await download(page, "Download report");
+    expect(report.trim().split("\r\n")).toHaveLength(6);
+    expect(report).toContain("\r\n5,created,,\r\n");
+    expect(report).toMatch(/^2,refused,40010,"Field ""id"" is missing/m);
+
+    const array = '[{"id": 81, "name": "One"},\n {"name": "No id"},\n {"name": "Nor here"}]';
+    expect(await importFile(page, "plants.json", array)).toEqual(["1", "0", "2"]);
+    expect(await download(page, "Download refused rows")).toBe(
+      '[\n{"name": "No id"},\n{"name": "Nor here"}\n]\n',
+    );
+    // What a spreadsheet saves.
+    const sheet = gzipSync('\ufeffid;name;tag\r\n1191;"Árbol; viejo";indoor\r\nx;Elm;\r\n1192;Oak;\r\n');
+    expect(await importFile(page, "sheet\u202e.csv.gz".replace("\u202e", ""), sheet)).toEqual([
+      "2",
+      "0",
+      "1",
+    ]);
+    await see(page, "Read as CSV separated by semicolons, gzip.");
+    expect(find(1191n)).toMatchObject({ name: "Árbol; viejo", tag: "indoor" });
+    expect(await download(page, "Download refused rows")).toBe("id;name;tag\nx;Elm;\n");
+  });
+
+  test("that can never be imported says why, where, and offers no Resume", async () => {
+    const page = await open("/import");
+    const broken = 'id,name\n1291,Oak\nx,Elm\n1292,5" pot\n1293,Fern\n';
+    expect(await importFile(page, "broken.csv", broken, "Failed")).toEqual(["1", "0", "1"]);
+    await see(page, "The row that starts on line 4 has a quote inside a field");
+    expect([await resumable(page), find(1291n)?.name, find(1293n)]).toEqual([0, "Oak", undefined]);
+    expect(await download(page, "Download refused rows")).toBe("id,name\nx,Elm\n");
+
+    await importFile(page, "cut.csv.gz", gzipSync(broken).subarray(0, 30), "Failed");
+    await see(page, "cut.csv.gz cannot be decompressed.");
+    await importFile(page, "p.zst", zstdCompressSync("{}\n"), "Failed");
+    await see(page, "The file is compressed with zstd. Decompress it first, such as with zstd -d,");
+    expect(await resumable(page)).toBe(0);
+
+    using folder = temporaryFolder();
+    const path = join(folder.path, "edited.ndjson");
+    writeFileSync(path, '{"id": 1, "name": "One"}\n');
+    await page.locator("input[type=file]").setInputFiles(path);
+    await page.getByRole("button", { name: "Start import" }).waitFor();
+    writeFileSync(path, '{"id": 1, "name": "One"}\n{"id": 2, "name": "Two"}\n');
+    await page.getByRole("button", { name: "Start import" }).click();
+    await see(page, "edited.ndjson was changed or removed after you chose it. Choose it again.");
+    expect(await resumable(page)).toBe(0);
+  });
+
+  test("is on every page while it runs, can be stopped and resumed, even in the next session, and never holds a stop", async () => {
+    const scopes = ["operator", "plants:create"];
+    // So slow that it is running for as long as the test needs it to.
+    const slow = await makeToken(session.running, "slow", scopes, "100/s");
+    const next = await makeToken(session.running, "next", scopes);
+    const page = await open("/import", { token: "" });
+    await signIn(page, slow);
+    const rows = 3000;
+    const lines = Array.from({ length: rows }, (_, row) => `{"id": ${row + 10_000}, "name": "Row ${row}"}`);
+    await start(page, "long.ndjson", lines.join("\n"));
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
+    await page.getByRole("link", { name: /^Importing \d+%$/ }).click();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("heading", { name: "Stopped: long.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("heading", { name: "Importing: long.ndjson" }).waitFor();
+
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await chooseAction(page, "Revoke", "slow");
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke slow" }).click();
+    await see(page, "This token has expired or was revoked");
+    await signIn(page, next);
+    await page.getByRole("link", { name: "Import", exact: true }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("heading", { name: "Done: long.ndjson" }).waitFor();
+    const tally = await page.locator(".tally dd").allTextContents();
+    const [created = 0, replayed = 0, refused = 0] = tally.map((text) => Number(text.replaceAll(",", "")));
+    expect([created + replayed, refused]).toEqual([rows, 0]);
+    expect((await download(page, "Download report")).trim().split("\r\n")).toHaveLength(rows + 1);
+
+    // Neither this tab, nor one that polls, nor an import in a third holds up a service that stops.
+    const table = await open("/plants", { alone: true });
+    await table.locator(".rows .row").first().waitFor();
+    const slowest = await makeToken(session.running, "slowest", scopes, "1/s");
+    const importing = await open("/import", { token: slowest, alone: true });
+    await start(
+      importing,
+      "slowest.ndjson",
+      lines.map((line) => line.replace("id", 'id": -1, "x')).join("\n"),
+    );
+    await eventually(() => find(-1n) !== undefined);
+    await session.running.service.close("test");
+    expect(session.running.logged.join("")).not.toContain("drain timeout reached");
+    await see(importing, "The import waits, and continues by itself.");
+  });
+});
+
+const kibibyte = 1024;
+const mebibyte = kibibyte * kibibyte;
 const acceptedBytesMax = 8 * mebibyte;
 // Far more than any of these imports needs.
 const requestsMax = 50;
@@ -14,7 +160,7 @@ const requestsMax = 50;
 type Service = (offset: number, bytes: number, request: number) => number | ApiError;
 
 /** Imports a file of this length, and returns how that ended and the sizes of the slices. */
-async function importFile(fileBytes: number, service: Service) {
+async function importSlices(fileBytes: number, service: Service) {
   const sent: number[] = [];
   const fetch = async (path: string, { body }: { body: Blob }): Promise<Response> => {
     const offset = Number(new URL(path, "http://localhost").searchParams.get("cursor") ?? 0);
@@ -25,27 +171,21 @@ async function importFile(fileBytes: number, service: Service) {
     const [end, row] = [offset + consumed, sent.length];
     const outcomes: ImportedSlice["outcomes"] =
       consumed === 0 ? [] : [{ result: "created", first: row, last: row }];
-    return Response.json({
-      format: "json",
-      consumed,
-      cursor: String(end),
-      done: end === fileBytes,
-      outcomes,
-    });
+    const answer = { format: "json", consumed, cursor: String(end), done: end === fileBytes, outcomes };
+    return Response.json(answer);
   };
-  const run = new ImportRun(new File([new Uint8Array(fileBytes)], "plants.json"), {
-    fetch,
-  } as unknown as OperatorApi);
-  await eventually(() => run.state !== "running", 60_000);
-  return { state: run.state, message: (run.error as Error | undefined)?.message, sent };
+  const file = new File([new Uint8Array(fileBytes)], "plants.json");
+  const run = new ImportRun(file, { fetch } as unknown as OperatorApi);
+  await eventually(() => run.state !== "running");
+  return { state: run.state, message: (run.error as Error | undefined)?.message, sent, run };
 }
 
 const tooLarge = new ApiError("The body is over the limit.", 41301);
 const tooLong = (row: number) =>
   `Row ${row} is longer than the service accepts. Shorten it, and import the file again.`;
 
-test("a row that is longer than the largest slice ends an import in the console", async () => {
-  const { state, message, sent } = await importFile(20 * mebibyte, (offset, bytes) => {
+unitTest("a row that is longer than the largest slice ends an import", async () => {
+  const { state, message, sent } = await importSlices(20 * mebibyte, (offset, bytes) => {
     if (bytes > acceptedBytesMax) return tooLarge;
     return offset < 1000 ? 1000 : 0;
   });
@@ -53,14 +193,19 @@ test("a row that is longer than the largest slice ends an import in the console"
   expect(sent.at(-1)).toBeGreaterThan(acceptedBytesMax);
 });
 
-test("a response that reads nothing of the rest of the file ends an import in the console", async () => {
-  const { state, message, sent } = await importFile(mebibyte, () => 0);
+unitTest("a response that reads nothing of the rest of the file ends an import", async () => {
+  const { state, message, sent } = await importSlices(mebibyte, () => 0);
   expect([state, message, sent.at(-1)]).toEqual(["failed", tooLong(1), mebibyte]);
 });
 
-test("a long row is sent whole, even if the service restarts meanwhile", async () => {
+unitTest("a file of which not even the shortest slice is accepted cannot be resumed", async () => {
+  const { state, sent, run } = await importSlices(mebibyte, () => tooLarge);
+  expect([state, sent.at(-1), run.canResume]).toEqual(["failed", 64 * kibibyte, false]);
+});
+
+unitTest("a long row is sent whole, even if the service restarts meanwhile", async () => {
   const row = 3 * mebibyte;
-  const { state, sent } = await importFile(2 * row, (offset, bytes, request) => {
+  const { state, sent } = await importSlices(2 * row, (offset, bytes, request) => {
     if (request === 4 || request === 5) return new ApiError("The service is shutting down.", 50303);
     return bytes < row - (offset % row) ? 0 : row;
   });
@@ -69,43 +214,9 @@ test("a long row is sent whole, even if the service restarts meanwhile", async (
   expect(sent.slice(0, 8)).toEqual([0.25, 0.5, 1, 2, 1.5, 1.25, 2.5, 5].map((size) => size * mebibyte));
 });
 
-describe("a row of nine megabytes ends an import in the console, with its position,", () => {
-  const long = "y".repeat(9 * mebibyte);
-  const files: Readonly<Record<string, readonly [text: string, reason: string]>> = {
-    "in.json": [
-      `[{"id":1,"name":"a"},\n{"id":2,"name":"${long}"},{"id":3,"name":"c"}]`,
-      "Line 2, element 2: ",
-    ],
-    "in.csv": [
-      `id,name\n1,a\n2,${long}\n3,c\n`,
-      "The row that starts on line 3 does not end within 4194304 bytes.",
-    ],
-    "in.CSV": [
-      `id,name\n1,a\n2,"${"open\n".repeat(2 * mebibyte)}`,
-      "The row that starts on line 3 does not end",
-    ],
-  };
-  for (const [name, [text, reason]] of Object.entries(files)) {
-    // With this limit, no slice that is four times as long as a row is accepted.
-    test(name, async () => {
-      await using running = await startTestService({ "max-body-bytes": "1048576" });
-      const secret = await makeToken(running, "importer", ["plants:create", "operator"]);
-      const run = new ImportRun(new File([text], name), clientOf(running.operatorUrl, secret));
-      await eventually(() => run.state !== "running", 60_000);
-      expect([run.state, run.report.created, run.canResume]).toEqual(["failed", 1, false]);
-      expect((run.error as Error).message).toStartWith(reason);
-    }, 90_000);
-  }
+unitTest("a slice is twice as long as what was read of the last one, up to 1 MiB", async () => {
+  const { sent } = await importSlices(4 * mebibyte, (_, bytes, request) =>
+    request === 4 ? 100 * kibibyte : bytes,
+  );
+  expect(sent.slice(0, 6)).toEqual([256, 512, 1024, 1024, 200, 400].map((size) => size * kibibyte));
 });
-
-/** As in the browser, where the console's own address comes before the path. */
-function clientOf(operatorUrl: string, secret: string): OperatorApi {
-  const send = async (path: string, init: RequestInit): Promise<Response> => {
-    const headers = { Authorization: `Bearer ${secret}` };
-    const response = await fetch(operatorUrl + path, { ...init, headers });
-    if (response.ok) return response;
-    const { error, message } = (await response.json()) as { error: number; message: string };
-    throw new ApiError(message, error);
-  };
-  return { fetch: send } as unknown as OperatorApi;
-}

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { browserMissing, newPage, openBrowser } from "./browser.ts";
@@ -10,21 +10,34 @@ export interface ConsoleSession {
   readonly browser: Browser;
   /** A token with the scopes operator and plants:create. */
   readonly secret: string;
-  /** Errors of any page: a violated content policy, a request to another host, or an exception. */
-  readonly pageErrors: string[];
-  /** Opens a page of the console, signed in by default. */
+  /** Errors that a test provokes on purpose; any other of a page fails the file. */
+  readonly expectedErrors: RegExp[];
+  /** Opens the console, signed in by default, in the one page of the file: another takes three times the CPU time. */
   open(path: string, options?: OpenOptions): Promise<Page>;
 }
 
 export interface OpenOptions extends BrowserContextOptions {
-  readonly token?: string | undefined;
+  /** Empty to sign in by hand. */
+  readonly token?: string;
+  /** In a page and a context of its own, such as for another clock. */
+  readonly alone?: boolean;
+  /** The address of the console, if it is not that of the file's own service. */
+  readonly origin?: string;
 }
+
+const usual: BrowserContextOptions = {
+  viewport: { width: 1280, height: 800 },
+  reducedMotion: "reduce",
+  timezoneId: "Europe/Berlin",
+  permissions: ["clipboard-read", "clipboard-write"],
+};
 
 /** One service with a seeded store and one browser, for all tests of a file. */
 export function useConsole(plants: number, flags: Record<string, string> = {}): ConsoleSession {
   const folder = temporaryFolder();
-  const session: { running?: TestService; browser?: Browser; secret?: string } = {};
+  const session: { running?: TestService; browser?: Browser; page?: Page; secret?: string } = {};
   const pageErrors: string[] = [];
+  const expectedErrors: RegExp[] = [];
   beforeAll(async () => {
     if (browserMissing) return;
     const file = join(folder.path, "plants.db");
@@ -38,9 +51,10 @@ export function useConsole(plants: number, flags: Record<string, string> = {}): 
     await session.browser?.close();
     await session.running?.[Symbol.asyncDispose]();
     folder[Symbol.dispose]();
+    expect(pageErrors.filter((error) => !expectedErrors.some((one) => one.test(error)))).toEqual([]);
   });
   return {
-    pageErrors,
+    expectedErrors,
     get running() {
       return started(session.running);
     },
@@ -51,17 +65,22 @@ export function useConsole(plants: number, flags: Record<string, string> = {}): 
       return started(session.secret);
     },
     async open(path, options = {}) {
-      const { token = started(session.secret), ...rest } = options;
-      const page = await newPage(started(session.browser), {
-        viewport: { width: 1280, height: 800 },
-        reducedMotion: "reduce",
-        ...rest,
-      });
-      collectErrors(page, started(session.running).operatorUrl, pageErrors);
-      if (token !== "") {
-        await page.addInitScript(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(token)})`);
+      const { token = started(session.secret), alone, ...rest } = options;
+      const { origin = started(session.running).operatorUrl, ...own } = rest;
+      const isAlone = alone || Object.keys(own).length > 0;
+      let page = isAlone ? undefined : session.page;
+      if (page === undefined) {
+        page = await newPage(started(session.browser), { ...usual, ...own });
+        collectErrors(page, pageErrors);
+        if (!isAlone) session.page = page;
       }
-      await page.goto(started(session.running).operatorUrl + path);
+      await page.unrouteAll();
+      // A page without a script, at which nothing is overwritten or polled.
+      await page.goto(`${origin}/livez`);
+      const store =
+        token === "" ? "" : `; sessionStorage.setItem("plant-store-token", ${JSON.stringify(token)})`;
+      await page.evaluate(`sessionStorage.clear()${store}`);
+      await page.goto(origin + path);
       return page;
     },
   };
@@ -92,7 +111,13 @@ export async function makeToken(
   return ((await response.json()) as { secret: string }).secret;
 }
 
-function collectErrors(page: Page, origin: string, pageErrors: string[]): void {
+export async function signIn(page: Page, secret: string): Promise<void> {
+  await page.getByLabel("Token").fill(secret);
+  await page.keyboard.press("Enter");
+}
+
+/** A violated content policy, a request to another host, or an exception. */
+function collectErrors(page: Page, pageErrors: string[]): void {
   page.on("pageerror", (error) => pageErrors.push(String(error)));
   page.on("console", (message) => {
     // The browser also logs error responses that the page handles.
@@ -101,7 +126,7 @@ function collectErrors(page: Page, origin: string, pageErrors: string[]): void {
     }
   });
   page.on("request", (request) => {
-    if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(origin)) {
+    if (!/^(?:data:|blob:|http:\/\/127\.0\.0\.1:)/.test(request.url())) {
       pageErrors.push(`request to ${request.url()}`);
     }
   });

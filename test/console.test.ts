@@ -1,551 +1,411 @@
 import { afterAll, expect } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import axe, { type AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
 import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
-import { contentOf, describe, newPage, secretField, test } from "./browser.ts";
-import { chooseAction, makeToken, useConsole } from "./console-session.ts";
-import { accessToken, eventually, post, startTestService, storedPlants } from "./harness.ts";
-import { idOf } from "./seeded-store.ts";
+import { contentOf, describe, secretField, test } from "./browser.ts";
+import { chooseAction, makeToken, signIn, useConsole } from "./console-session.ts";
+import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 
-const seeded = 12_400;
+const seeded = 300;
 const unsafeId = "9007199254740993";
-const testMs = 30_000;
-const session = useConsole(seeded);
+const folder = temporaryFolder();
+const backupFolder = join(folder.path, "backups");
+mkdirSync(backupFolder);
+afterAll(() => folder[Symbol.dispose]());
+const session = useConsole(seeded, { "backup-folder": backupFolder });
 const { open } = session;
 
-// Scrolls down until everything is loaded, and returns the largest number of rows in the page.
-const scrollToEnd = `(async () => {
-  const body = document.querySelector(".table-body");
-  let rowsMax = 0;
-  const isComplete = () => document.querySelector("[role=table]").ariaRowCount !== "-1";
-  for (let atEnd = false; ; ) {
-    body.scrollTo(0, body.scrollHeight);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    rowsMax = Math.max(rowsMax, body.querySelectorAll(".row").length);
-    // Once more after the end is known, since the last rows made the list longer.
-    if (atEnd) return rowsMax;
-    atEnd = isComplete();
-  }
-})()`;
-
-const rows = (page: Page) => page.locator(".rows .row");
-const textOf = async (page: Page, selector: string) => (await page.locator(selector).textContent()) ?? "";
-const names = (page: Page) => page.locator(".rows .cell-name").allTextContents();
-
-async function scrollDown(page: Page): Promise<void> {
-  await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 900));
-  // The active row always stays in the page.
-  await eventually(async () => Number(await rows(page).nth(1).getAttribute("aria-rowindex")) > 4);
-}
-
-async function addFlood(fromId: number, plants: number): Promise<void> {
-  const bodies = Array.from({ length: plants }, (_, row) => `{"id":${fromId + row},"name":"Flood ${row}"}`);
-  await Promise.all(bodies.map((body) => post(session.running.url, body)));
-}
 const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
+const find = (id: bigint) => storedPlants(session.running.database).find((plant) => plant.id === id);
+const heading = (page: Page, name: string) => page.getByRole("heading", { name, level: 1 }).waitFor();
+const textOf = async (page: Page, selector: string) => (await page.locator(selector).textContent()) ?? "";
+const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
+const secretOf = (page: Page) => textOf(page, "pre.secret");
 
-afterAll(() => expect(session.pageErrors).toEqual([]));
+async function statusWith(secret: string): Promise<number> {
+  const headers = { Authorization: `Bearer ${secret}` };
+  return (await post(session.running.url, '{"id":91,"name":"By robot"}', headers)).status;
+}
 
 describe("signing in", () => {
-  test(
-    "shows at the field why a token is refused",
-    async () => {
-      const page = await open("/", { token: "" });
-      const attempt = async (token: string): Promise<string> => {
-        await page.getByLabel("Token").fill(token);
-        await page.getByRole("button", { name: "Sign in" }).click();
-        await page.locator(".field-error").waitFor();
-        return textOf(page, ".field-error");
-      };
-      expect(await attempt("")).toContain("Enter a token");
-      expect(await attempt("not-a-token-that-is-known")).toContain("unknown, expired or revoked");
-      expect(await attempt("schlüssel")).toContain("unknown, expired or revoked");
-      expect(await attempt(accessToken)).toContain("lacks the scope “operator:read”");
-      expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
-      expect(await textOf(page, ".how .code")).toContain("token create --name ops --scope operator");
-    },
-    testMs,
-  );
-
-  test(
-    "hides the token, and does not let the browser save it",
-    async () => {
-      const page = await open("/", { token: "" });
-      expect(await secretField(page, "Token")).toEqual({ type: "text", autocomplete: "off", shown: "disc" });
-    },
-    testMs,
-  );
-
-  test(
-    "opens the requested page, survives a reload, and ends when signing out",
-    async () => {
-      const page = await open("/tokens", { token: "" });
-      await page.getByLabel("Token").fill(session.secret);
+  test("hides the token, and shows at the field why one is refused", async () => {
+    const page = await open("/", { token: "an-earlier-token" });
+    await page.locator(".field-error").waitFor();
+    expect((await textOf(page, ".sign-in form")).split("unknown, expired or revoked")).toHaveLength(2);
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+    expect(await secretField(page, "Token")).toEqual({ type: "text", autocomplete: "off", shown: "disc" });
+    const attempt = async (token: string): Promise<string> => {
+      await page.getByLabel("Token").fill(token);
       await page.getByRole("button", { name: "Sign in" }).click();
-      await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
-      await page.reload();
-      await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
-      await page.getByRole("button", { name: "Sign out" }).click();
-      await page.getByLabel("Token").waitFor();
-      expect(await page.evaluate("sessionStorage.length")).toBe(0);
-    },
-    testMs,
-  );
-
-  test(
-    "shows one error at the field if the stored token is no longer valid",
-    async () => {
-      const page = await open("/", { token: "an-earlier-token" });
       await page.locator(".field-error").waitFor();
-      expect((await textOf(page, ".sign-in form")).split("unknown, expired or revoked")).toHaveLength(2);
-      expect(await page.evaluate("sessionStorage.length")).toBe(0);
-    },
-    testMs,
-  );
+      return textOf(page, ".field-error");
+    };
+    expect(await attempt("")).toContain("Enter a token");
+    expect(await attempt("not-a-token-that-is-known")).toContain("unknown, expired or revoked");
+    expect(await attempt("schlüssel")).toContain("unknown, expired or revoked");
+    expect(await attempt(accessToken)).toContain("lacks the scope “operator:read”");
+    expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
+    expect(await textOf(page, ".how .code")).toContain("token create --name ops --scope operator");
+  });
 
-  test(
-    "with a token that only reads offers nothing that creates plants, and says what it may not do",
-    async () => {
-      const token = await makeToken(session.running, "auditor", ["operator:read"]);
-      const page = await open("/plants", { token });
-      await rows(page).first().waitFor();
-      expect(await page.getByRole("navigation").getByRole("link").allTextContents()).toEqual([
-        expect.stringContaining("Overview"),
-        expect.stringContaining("Plants"),
-      ]);
-      const offered = page.locator("main").getByText(/add a plant|import/i);
-      expect(await offered.count()).toBe(0);
-      await page.getByRole("link", { name: "Overview" }).click();
-      await page.locator(".latest a").first().waitFor();
-      expect(await offered.count()).toBe(0);
-      await page.goto(`${session.running.operatorUrl}/tokens`);
-      await see(page, "Your token is read-only");
-      await see(page, "Sign in with an operator token.");
-      await page.goto(`${session.running.operatorUrl}/import`);
-      await see(page, "Sign in with a token that has the scope “plants:create”.");
-      expect(await page.locator("input[type=file]").count()).toBe(0);
-    },
-    testMs,
-  );
+  test("opens the requested page, is in the audit trail, survives a reload, and ends when signing out", async () => {
+    const headers = { Authorization: `Bearer ${session.secret}` };
+    for (let count = 0; count < 100; count++)
+      await (await fetch(`${session.running.operatorUrl}/api/export?tag=none`, { headers })).text();
+    const page = await open("/audit", { token: "" });
+    await signIn(page, session.secret);
+    const entries = page.locator(".audit tbody tr");
+    await entries.first().waitFor();
+    expect(await entries.first().textContent()).toMatch(/Signed in.*ops.*127\.0\.0\.1.*operator/);
+    await page.getByRole("button", { name: "Show older entries" }).click();
+    await see(page, "Created a token");
+    expect(await entries.count()).toBeGreaterThan(100);
+    await page.reload();
+    await eventually(async () => (await entries.count()) === 100);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  });
 
-  test(
-    "ends with a notice when the token is revoked",
-    async () => {
-      const token = await makeToken(session.running, "ex-employee", ["operator"]);
-      const page = await open("/tokens", { token });
-      await chooseAction(page, "Revoke", "ex-employee");
-      await see(page, "If you are signed in with this token");
-      await page.getByRole("dialog").getByRole("button", { name: "Revoke ex-employee" }).click();
-      await see(page, "This token has expired or was revoked.");
-    },
-    testMs,
-  );
+  test("with a token that only reads offers nothing that creates plants, and says what it may not do", async () => {
+    const page = await open("/plants", {
+      token: await makeToken(session.running, "auditor", ["operator:read"]),
+    });
+    await page.locator(".rows .row").first().waitFor();
+    expect(await page.getByRole("navigation").getByRole("link").allTextContents()).toEqual([
+      expect.stringContaining("Overview"),
+      expect.stringContaining("Plants"),
+    ]);
+    const offered = page.locator("main").getByText(/add a plant|import/i);
+    expect(await offered.count()).toBe(0);
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.locator(".latest a").first().waitFor();
+    expect(await offered.count()).toBe(0);
+    await page.goto(`${session.running.operatorUrl}/tokens`);
+    await see(page, "Your token is read-only");
+    await see(page, "Sign in with an operator token.");
+    await page.goto(`${session.running.operatorUrl}/import`);
+    await see(page, "Sign in with a token that has the scope “plants:create”.");
+    expect(await page.locator("input[type=file]").count()).toBe(0);
+  });
+
+  test("is asked for again when the token is revoked; what was typed is still there, until signing out", async () => {
+    const first = await makeToken(session.running, "short-lived", ["operator", "plants:create"]);
+    const page = await open("/tokens", { token: "" });
+    await signIn(page, first);
+    await page.getByRole("button", { name: "Create a token" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("half typed");
+    const { tokens } = (await (
+      await fetch(`${session.running.operatorUrl}/api/tokens`, {
+        headers: { Authorization: `Bearer ${first}` },
+      })
+    ).json()) as { tokens: { id: string; name: string }[] };
+    const { id } = tokens.find(({ name }) => name === "short-lived") ?? { id: "" };
+    await fetch(`${session.running.operatorUrl}/api/tokens/${id}/revoke`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${session.secret}` },
+    });
+    // Another request of the page may have ended the session already, and closed the dialog.
+    await page.evaluate('document.querySelector("dialog form")?.requestSubmit()');
+    await see(page, "This token has expired or was revoked");
+    await signIn(page, session.secret);
+    expect(await dialog.getByLabel("Name").inputValue()).toBe("half typed");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("button", { name: "Add a plant" }).click();
+    await dialog.getByLabel("Name").fill("discarded");
+    await page.evaluate("document.querySelector('[aria-label=\"Sign out\"]').click()");
+    await signIn(page, session.secret);
+    await heading(page, "Overview");
+    expect(await dialog.count()).toBe(0);
+  });
 });
 
 describe("the overview", () => {
-  test(
-    "shows the total, a chart and the health of the store, and updates live",
-    async () => {
-      const page = await open("/");
-      const total = page.locator(".kpi-total .visually-hidden");
-      await total.waitFor({ state: "attached" });
-      const before = Number(((await total.textContent()) ?? "").replaceAll(",", ""));
-      expect(before).toBeGreaterThanOrEqual(seeded);
-      expect(await page.locator(".plot").getAttribute("aria-label")).toContain("12,400 plants");
-      await see(page, "All plants are on disk");
-      await see(page, "Disk space free");
-      await page.getByText(`Version ${packageFile.version}`).waitFor();
-      await see(page, "No backup yet");
-      recordBackup(session.running.database, Date.now() - 3 * 3_600_000, { plants: 1, sha256: "" });
-      await page.getByText("Last backup 3 hours ago").waitFor();
-      await post(session.running.url, '{"id":500001,"name":"Counted live"}');
-      await eventually(
-        async () => Number(((await total.textContent()) ?? "").replaceAll(",", "")) === before + 1,
-      );
-      await page.locator(".latest").getByText("Counted live").waitFor();
-    },
-    testMs,
-  );
+  test("shows the total, the health of the store and a chart, live, and survives a crash", async () => {
+    const page = await open("/");
+    const total = page.locator(".kpi-total .visually-hidden");
+    await total.waitFor({ state: "attached" });
+    const count = async () => Number(((await total.textContent()) ?? "").replaceAll(",", ""));
+    const before = await count();
+    expect(before).toBeGreaterThanOrEqual(seeded);
+    await see(page, "All plants are on disk");
+    await see(page, "Disk space free");
+    await see(page, `Version ${packageFile.version}`);
+    await see(page, "No backup yet");
+    recordBackup(session.running.database, Date.now() - 3 * 3_600_000, { plants: 1, sha256: "" });
+    await see(page, "Last backup 3 hours ago");
+    await post(session.running.url, '{"id":500001,"name":"Counted live"}');
+    await eventually(async () => (await count()) === before + 1);
+    await page.locator(".latest").getByText("Counted live").waitFor();
+    await post(session.running.url, '{"name":"No id"}');
+    await see(page, "40010 a required field is missing");
+
+    expect(await page.locator(".choice button").allTextContents()).toEqual(["1 h", "3 h", "24 h", "7 d"]);
+    await page.locator(".plot").hover({ position: { x: 400, y: 100 } });
+    expect(await textOf(page, ".chart-tip")).toMatch(/^\d\d:\d\d\d+ createdrefusals unknown$/);
+    await page.getByRole("button", { name: "7 d" }).click();
+    await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
+    expect(await page.locator(".plot").getAttribute("aria-label")).toStartWith("In the last 7 days, 30");
+    expect(await textOf(page, ".legend")).toMatch(/^Created 30\dRefused 1 since the start/);
+
+    session.expectedErrors.push(/not a number|BigInt|undefined/);
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await heading(page, "Tokens");
+    await page.route("**/api/overview", (route) => route.fulfill({ json: { total: "not a number" } }));
+    await page.getByRole("link", { name: "Overview" }).click();
+    await see(page, "This page stopped working");
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await heading(page, "Tokens");
+    await page.getByRole("link", { name: "Overview", exact: true }).click();
+    await page.unrouteAll();
+    await page.getByRole("button", { name: "Reload" }).click();
+    await see(page, "All plants are on disk");
+  });
+
+  test("of an empty store shows how to send the first plant, and its figures once it is stored", async () => {
+    await using empty = await startTestService({}, undefined, { PLANT_STORE_OPERATOR_TOKEN: session.secret });
+    const page = await open("/", { origin: empty.operatorUrl });
+    await see(page, "Ready for the first plant");
+    expect(await page.locator(".kpi, .plot").count()).toBe(0);
+    const command = await textOf(page, ".empty .code");
+    const run = command.replace("YOUR_TOKEN", accessToken).replace("curl", "curl -s");
+    expect(await new Response(Bun.spawn(["sh", "-c", run]).stdout).text()).toBe(
+      '{"name":"Fern","tag":"indoor"}',
+    );
+    await page.locator(".latest").getByText("Fern").waitFor();
+    await see(page, "All plants are on disk");
+  });
 });
 
-describe("the overview of an empty store", () => {
-  test(
-    "shows how to send the first plant, and its figures once it is stored",
-    async () => {
-      await using empty = await startTestService();
-      const token = await makeToken(empty, "ops", ["operator", "plants:create"]);
-      const page = await newPage(session.browser);
-      await page.addInitScript(`sessionStorage.setItem("plant-store-token", "${token}")`);
-      await page.goto(empty.operatorUrl);
-      await see(page, "Ready for the first plant");
-      expect(await page.locator(".kpi, .chart").count()).toBe(0);
-      const command = await textOf(page, ".empty .code");
-      await post(empty.url, '{"name":"No id"}');
-      await see(page, "40010 a required field is missing");
-      const shell = Bun.spawn(["sh", "-c", command.replace("YOUR_TOKEN", token).replace("curl", "curl -s")]);
-      expect(await new Response(shell.stdout).text()).toBe('{"name":"Fern","tag":"indoor"}');
-      await page.locator(".latest").getByText("Fern").waitFor();
-      await see(page, "All plants are on disk");
-      await page.close();
-    },
-    testMs,
-  );
-});
+describe("adding a plant", () => {
+  test("keeps its id exact, reports a replay, asks before it stores an empty name, and shows errors at their fields", async () => {
+    await post(session.running.url, '{"id":7,"name":"First"}');
+    const page = await open("/");
+    await page.getByRole("button", { name: "Add a plant" }).click();
+    const dialog = page.getByRole("dialog");
+    expect(await page.evaluate("document.activeElement.name")).toBe("id");
+    const add = async (id: string, name = "Fern", tag = ""): Promise<void> => {
+      await dialog.getByLabel("Id").fill(id);
+      await dialog.getByLabel("Name").fill(name);
+      await dialog.getByLabel("Tag").fill(tag);
+      await dialog.getByRole("button", { name: "Add plant" }).click();
+    };
+    const errorAt = async (label: string): Promise<string> => {
+      await page.locator(".field-error").first().waitFor();
+      const descriptionId = await dialog.getByLabel(label).getAttribute("aria-describedby");
+      return textOf(page, `[id="${descriptionId}"]`);
+    };
+    await add("9223372036854775808");
+    expect(await errorAt("Id")).toContain("must be a whole number from -9223372036854775808");
+    await add("12 apples");
+    expect(await errorAt("Id")).toContain('but is the string "12 apples"');
+    await add("7", "Other");
+    expect(await errorAt("Id")).toContain("already belongs to a plant with a different name");
+    expect(await page.evaluate("document.activeElement.name")).toBe("id");
+    await page.getByRole("button", { name: "Generate" }).click();
+    expect(BigInt(await dialog.getByLabel("Id").inputValue())).toBeLessThan(2n ** 63n);
 
-describe("the plants table", () => {
-  test(
-    "loads more while scrolling, down to the first plant, with few rows in the page",
-    async () => {
-      const page = await open("/plants");
-      await rows(page).first().waitFor();
-      const mostRows = await page.evaluate<number>(scrollToEnd);
-      await see(page, /^1\d,\d{3} plants$/);
-      expect(mostRows).toBeLessThan(80);
-      expect(await rows(page).last().locator(".cell-id").textContent()).toBe(String(idOf(1)));
-      const counted = Number(await page.getByRole("table").getAttribute("aria-rowcount"));
-      expect(Number(await rows(page).last().getAttribute("aria-rowindex"))).toBe(counted);
-      expect(counted).toBeGreaterThan(seeded);
-
-      // Distant pages were unloaded, and load again with a few requests.
-      const requests: string[] = [];
-      page.on("request", (request) => {
-        if (!request.url().includes("after=")) requests.push(request.url());
-      });
-      await page.locator(".table-body").evaluate((body) => body.scrollTo(0, body.scrollHeight / 2));
-      await eventually(
-        async () => (await page.locator(".rows .row.blank").count()) === 0 && requests.length > 0,
-      );
-      await page.waitForResponse(/after=/);
-      expect(requests.length).toBeLessThan(6);
-      expect(Number(await rows(page).last().getAttribute("aria-rowindex"))).toBeLessThan(counted * 0.6);
-    },
-    testMs,
-  );
-
-  test(
-    "keeps the search and the filters in the URL, across a reload",
-    async () => {
-      const page = await open("/plants");
-      await page.getByLabel("Search by name").fill("MONSTERA deli");
-      await page.waitForURL(/name=MONSTERA\+deli/);
-      await see(page, /\d+ plants? match/);
-      await page.getByRole("button", { name: "Tag", exact: true }).click();
-      await page.getByLabel("Tag", { exact: true }).fill("perennial");
-      await page.waitForURL(/tag=perennial/);
+    await add("4001", "");
+    for (const _ of ["first", "second Enter, which is not a confirmation"]) {
+      await see(page, "The name is empty");
+      expect(find(4001n)).toBeUndefined();
+      expect(await page.evaluate("document.activeElement.name")).toBe("name");
       await page.keyboard.press("Enter");
-      await see(page, /\d+ plants? match/);
-      await page.reload();
-      await rows(page).first().waitFor();
-      expect(await page.getByLabel("Search by name").inputValue()).toBe("MONSTERA deli");
-      await page.getByRole("button", { name: "Tag: perennial", exact: true }).waitFor();
-      expect(new Set(await page.locator(".rows .cell-name").allTextContents())).toEqual(
-        new Set(["Monstera deliciosa"]),
-      );
-      await page.getByRole("button", { name: "Remove the filter Tag" }).click();
-      await page.waitForURL(/name=MONSTERA\+deli$/);
-      await page.getByRole("button", { name: "Clear" }).click();
-      await page.waitForURL(/\/plants$/);
-    },
-    testMs,
-  );
+    }
+    await dialog.getByRole("button", { name: "Store with an empty name" }).click();
+    await see(page, "The plant is stored.");
+    expect(find(4001n)).toMatchObject({ name: "" });
 
-  test(
-    "finds a plant by its id, explains an invalid id, and reverses the order",
-    async () => {
-      const page = await open("/plants");
-      await page.getByRole("button", { name: "Id", exact: true }).click();
-      await page.getByLabel("Id", { exact: true }).fill("12x");
-      await see(page, "An id is an integer");
-      await page.getByLabel("Id", { exact: true }).fill(String(idOf(7)));
-      await page.waitForURL(/id=/);
-      await see(page, "1 plant matches");
-      expect(await page.locator(".rows .cell-id").allTextContents()).toEqual([String(idOf(7))]);
-      await page.goto(`${session.running.operatorUrl}/plants?token=nobody&within=1h`);
-      await see(page, "No plants match");
-      await page.route("**/api/plants?*", (route) => route.fulfill({ json: { plants: [], searched: 1 } }));
-      await page.goto(`${session.running.operatorUrl}/plants?name=zzz`);
-      await see(page, "Searched 1 plant.");
-      await page.unroute("**/api/plants?*");
-      await page.getByRole("button", { name: "Clear filters" }).click();
-      await page.getByRole("button", { name: "reverse the order" }).click();
-      await page.waitForURL(/order=oldest/);
-      await eventually(
-        async () => (await page.locator(".rows .cell-id").first().textContent()) === String(idOf(1)),
-      );
-    },
-    testMs,
-  );
+    await add("1e3", "A thousand");
+    await see(page, "The plant is stored.");
+    expect(await page.getByRole("link", { name: /Show/ }).count()).toBe(0);
+    for (const outcome of ["The plant is stored.", "This plant is already stored"]) {
+      await add(unsafeId, 'O\'Fern "quoted"', "indoor");
+      await page.getByRole("link", { name: /Show O'Fern/ }).waitFor();
+      await see(page, outcome);
+    }
+    expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
+    await page.getByRole("link", { name: /Show O'Fern/ }).click();
+    await page.waitForURL(`**/plants/${unsafeId}`);
+    await page.getByRole("complementary").getByText(unsafeId).first().waitFor();
+  });
+});
 
-  test(
-    "adds a new plant within a second or two, or announces it if the table is scrolled down",
-    async () => {
-      const page = await open("/plants");
-      await rows(page).first().waitFor();
-      await post(session.running.url, '{"id":500002,"name":"Fresh from the bed","tag":"new"}');
-      await eventually(async () =>
-        ((await rows(page).first().textContent()) ?? "").includes("Fresh from the bed"),
-      );
-      await scrollDown(page);
-      const visible = await rows(page).nth(5).textContent();
-      await post(session.running.url, '{"id":500003,"name":"While you were reading"}');
-      await page.getByRole("button", { name: "1 new plant" }).waitFor();
-      // Nothing moved.
-      expect(await rows(page).nth(5).textContent()).toBe(visible);
-      expect(await page.locator(".table-body").evaluate((body) => body.scrollTop)).toBe(900);
-      await page.getByRole("button", { name: "1 new plant" }).click();
-      await eventually(async () => (await names(page))[0] === "While you were reading");
-      // After scrolling up by hand, the waiting ones are added, in order.
-      await scrollDown(page);
-      for (const [id, name] of Object.entries({ 500004: "Came first", 500005: "Came second" }))
-        await post(session.running.url, `{"id":${id},"name":"${name}"}`);
-      await page.getByRole("button", { name: "2 new plants" }).waitFor();
-      await page.locator(".table-body").evaluate((body) => body.scrollTo(0, 0));
-      await eventually(async () => (await names(page))[0] === "Came second");
-      expect((await names(page)).slice(0, 3)).toEqual([
-        "Came second",
-        "Came first",
-        "While you were reading",
-      ]);
-      expect(await page.locator(".pill").count()).toBe(0);
-    },
-    testMs,
-  );
+describe("tokens", () => {
+  test("are created with a secret that is shown once, rotated and revoked", async () => {
+    const page = await open("/");
+    await page.locator(".latest a").first().waitFor();
+    await page.getByRole("link", { name: "Tokens" }).click();
+    // So that a screen reader announces the page.
+    await eventually(async () => (await focusedText(page)) === "Tokens");
+    expect(await page.title()).toBe("Tokens · Plant Store");
+    await page.getByRole("button", { name: "Create a token" }).click();
+    const dialog = page.getByRole("dialog");
+    const create = dialog.getByRole("button", { name: "Create token" });
+    await create.click();
+    await see(page, "Enter a name of 1 to 64 characters.");
+    await dialog.getByLabel("Name").fill("robot");
+    await dialog.getByLabel("plants:create").uncheck();
+    await create.click();
+    await see(page, "Choose at least one scope.");
+    await dialog.getByLabel("plants:create").check();
+    await dialog.getByLabel("Expires").selectOption("90d");
+    await dialog.getByLabel("Rate limit").fill("fast");
+    await create.click();
+    await see(page, "must be a count per second, minute or hour");
+    expect(await dialog.getByLabel("Name").getAttribute("aria-invalid")).toBe("false");
+    expect(await dialog.getByLabel("Rate limit").getAttribute("aria-invalid")).toBe("true");
+    await eventually(() => page.evaluate<boolean>("document.activeElement.name === 'rateLimit'"));
+    await dialog.getByLabel("Rate limit").fill("500/s");
+    await create.click();
 
-  test(
-    "moves no row that someone points at or has reached with the keyboard",
-    async () => {
-      const page = await open("/plants");
-      await rows(page).first().waitFor();
-      const first = await names(page);
-      await rows(page).first().locator("a").focus();
-      await page.keyboard.press("ArrowDown");
-      await post(session.running.url, '{"id":500006,"name":"Not now"}');
-      await page.getByRole("button", { name: "1 new plant" }).waitFor();
-      expect((await names(page)).slice(0, 3)).toEqual(first.slice(0, 3));
-      expect(await page.evaluate("document.activeElement.textContent")).toBe(first[1] ?? "");
-      await page.keyboard.press("/");
-      await eventually(async () => (await names(page))[0] === "Not now");
+    await page.locator("pre.secret").waitFor();
+    const first = await secretOf(page);
+    expect(first).toMatch(/^pst_\w{49}$/);
+    for (let times = 0; times < 3; times++) await page.keyboard.press("Escape");
+    await page.getByRole("alert").getByText("Copy the secret").waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
+    expect([await secretOf(page), await focusedText(page)]).toEqual([first, "Copy secret"]);
+    await page.keyboard.press("Enter");
+    await see(page, "Copied");
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(first);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    expect(await focusedText(page)).toBe("Create a token");
+    expect(await statusWith(first)).toBe(200);
+    const row = await page.getByRole("row", { name: /robot/ }).textContent();
+    for (const text of ["expires in 2 months", "500/s", "by ops"]) expect(row).toContain(text);
 
-      // The pointer keeps moving over the rows until the plant is announced.
-      let isPointing = true;
-      const pointing = (async () => {
-        for (let at = 0; isPointing; at++)
-          await rows(page)
-            .nth(2)
-            .hover({ position: { x: 5 + (at % 50), y: 5 } });
-      })();
-      await post(session.running.url, '{"id":500007,"name":"Nor now"}');
-      await page.getByRole("button", { name: "1 new plant" }).waitFor();
-      expect((await names(page))[0]).toBe("Not now");
-      isPointing = false;
-      await pointing;
-      await eventually(async () => (await names(page))[0] === "Nor now", 10_000);
-    },
-    testMs,
-  );
+    await chooseAction(page, "Rotate", "robot");
+    await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
+    await dialog.getByRole("button", { name: "Rotate", exact: true }).click();
+    await page.locator("pre.secret").waitFor();
+    const second = await secretOf(page);
+    await page.getByRole("button", { name: "I have saved it" }).click();
+    expect([await statusWith(first), await statusWith(second)]).toEqual([401, 200]);
+    await page.reload();
+    await page.getByRole("row", { name: /robot/ }).getByRole("link", { name: "1 plant" }).first().waitFor();
 
-  test(
-    "shows new plants that match the filter, and no others",
-    async () => {
-      const page = await open("/plants?tag=bromeliad&name=guz");
-      await see(page, "No plants match");
-      await post(session.running.url, '{"id":500010,"name":"Guzmania","tag":"lily"}');
-      await post(session.running.url, '{"id":500011,"name":"Tillandsia","tag":"bromeliad"}');
-      await post(session.running.url, '{"id":500012,"name":"GUZMANIA","tag":"bromeliad"}');
-      await rows(page).first().waitFor();
-      expect(await page.locator(".rows .cell-id").allTextContents()).toEqual(["500012"]);
-    },
-    testMs,
-  );
+    await chooseAction(page, "Revoke", "robot");
+    await dialog.getByRole("heading", { name: "Revoke “robot”?" }).waitFor();
+    await dialog.getByRole("button", { name: "Revoke robot" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await page.locator(".tokens tr.revoked").getByText("robot").waitFor();
+    expect(await statusWith(second)).toBe(401);
+  });
 
-  test(
-    "catches up after a flood of plants",
-    async () => {
-      const page = await open("/plants");
-      await rows(page).first().waitFor();
-      await addFlood(700_000, 600);
-      const headers = { Authorization: `Bearer ${session.secret}` };
-      const response = await fetch(`${session.running.operatorUrl}/api/plants?limit=1`, { headers });
-      const { plants } = (await response.json()) as { plants: readonly { id: string }[] };
-      await eventually(
-        async () => (await rows(page).first().locator(".cell-id").textContent()) === plants[0]?.id,
-      );
-    },
-    testMs,
-  );
+  test("replaced while one is signed in with it still show their new secret, without a clipboard too", async () => {
+    const own = await makeToken(session.running, "own", ["operator"]);
+    const page = await open("/tokens", { token: own });
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    await chooseAction(page, "Rotate", "own");
+    await page.getByLabel("The old secret stays valid for").selectOption("0s");
+    await page.getByRole("button", { name: "Rotate", exact: true }).click();
+    await page.locator("pre.secret").waitFor();
+    const secret = await secretOf(page);
+    await page.getByRole("heading", { name: "Plant Store", includeHidden: true }).waitFor();
+    for (const key of ["Enter", "Escape", "Escape", "Enter"]) await page.keyboard.press(key);
+    expect([await secretOf(page), await focusedText(page)]).toEqual([secret, secret]);
+    await page.getByRole("button", { name: "I have saved it" }).click();
+    await signIn(page, secret);
+    await heading(page, "Tokens");
+    await chooseAction(page, "Revoke", "own");
+    await see(page, "If you are signed in with this token");
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke own" }).click();
+    await see(page, "This token has expired or was revoked.");
+  });
 
-  test(
-    "announces a flood if the table is scrolled down",
-    async () => {
-      const page = await open("/plants");
-      await rows(page).first().waitFor();
-      await scrollDown(page);
-      await addFlood(710_000, 300);
-      await page.getByRole("button", { name: "New plants" }).click();
-      await eventually(async () => (await names(page))[0]?.startsWith("Flood") === true);
-      expect(await page.locator(".pill").count()).toBe(0);
-    },
-    testMs,
-  );
+  test("whose secret is also preset say that it stays valid", async () => {
+    const database = join(folder.path, "preset.db");
+    const first = await startTestService({}, database);
+    const secret = await makeToken(first, "both", ["operator"]);
+    await first[Symbol.asyncDispose]();
+    await using running = await startTestService({}, database, { PLANT_STORE_OPERATOR_TOKEN: secret });
+    const page = await open("/tokens", { token: secret, origin: running.operatorUrl });
+    await chooseAction(page, "Rotate", "both");
+    await page.getByRole("button", { name: "Rotate", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("The old secret is also preset as preset-operator, and stays valid.").waitFor();
+    expect(await dialog.getByText("The old secret is valid until").count()).toBe(0);
+    await page.getByRole("button", { name: "I have saved it" }).click();
+    await chooseAction(page, "Revoke", "both");
+    await dialog.getByRole("button", { name: "Revoke both" }).click();
+    await page.locator(".notice").getByText("Its secret is also preset as preset-operator").waitFor();
+  });
 
-  test(
-    "is not polled while its tab is hidden, and catches up when it is visible again",
-    async () => {
-      const page = await open("/plants");
-      await rows(page).first().waitFor();
-      await page.waitForResponse(/after=/);
-      const setHidden = (hidden: boolean) =>
-        page.evaluate(`void (Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true }),
-          document.dispatchEvent(new Event("visibilitychange")))`);
-      await setHidden(true);
-      let polls = 0;
-      page.on("request", () => polls++);
-      await post(session.running.url, '{"id":500020,"name":"Unseen"}');
-      // Three times as long as it takes to poll.
-      await Bun.sleep(3000);
-      expect(polls).toBeLessThanOrEqual(1);
-      expect((await names(page))[0]).not.toBe("Unseen");
-      await setHidden(false);
-      await eventually(async () => (await names(page))[0] === "Unseen");
-    },
-    testMs,
-  );
+  test("whose plants are many can be counted to the end", async () => {
+    const page = await open("/system", { alone: true });
+    await page.route("**/api/plants/count?*", (route) => {
+      const isRest = route.request().url().includes("cursor=");
+      return route.fulfill({ json: isRest ? { plants: "1" } : { plants: "900000", next: "there" } });
+    });
+    // The clock is past what is counted by itself.
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByRole("button", { name: "Count the plants of ops" }).click();
+    await page.getByRole("link", { name: "900,001 plants" }).first().waitFor();
+  });
+});
 
-  test(
-    "says why new plants cannot be read, and goes on when they can; starts again in a restored store",
-    async () => {
-      const page = await open("/plants");
-      await rows(page).first().waitFor();
-      const answer = (status: number, error: number, message: string) =>
-        page.route("**/api/plants?*after=*", (route) => route.fulfill({ status, json: { error, message } }));
-      await answer(503, 50302, "The store cannot be read right now.");
-      await see(page, "The store cannot be read right now.");
-      await page.unroute("**/api/plants?*after=*");
-      await post(session.running.url, '{"id":500030,"name":"Readable again"}');
-      await eventually(async () => (await names(page))[0] === "Readable again");
-      expect(await page.locator(".error-notice").count()).toBe(0);
-      await answer(410, 41001, "The cursor is of another store.");
-      const reloaded = page.waitForResponse(/api\/plants\?(?!.*after=)/);
-      await reloaded;
-      await page.unroute("**/api/plants?*after=*");
-      await post(session.running.url, '{"id":500031,"name":"In the restored store"}');
-      await eventually(async () => (await names(page))[0] === "In the restored store");
-    },
-    testMs,
-  );
+describe("the system page", () => {
+  test("has the health, settings without a secret, and a link to the docs", async () => {
+    const page = await open("/system");
+    await see(page, "Disk space free");
+    expect(await textOf(page, ".health-facts")).toMatch(
+      /Storeready.*EngineSQLite.*WAL[\d.]+ \w+.*Fsync of the WALmedian [\d.]+ ms, p99 [\d.]+ ms/,
+    );
+    const settings = page.getByRole("table", { name: "Current settings" });
+    const sources = settings.locator("tbody td:last-child");
+    expect(new Set(await sources.allTextContents())).toEqual(new Set(["flag", "environment"]));
+    expect(await settings.getByRole("row", { name: /^backup-folder/ }).count()).toBe(1);
+    await page.getByRole("button", { name: /^Show all \d\d$/ }).click();
+    const row = settings.getByRole("row", { name: /max-body-bytes/ });
+    expect(await row.textContent()).toBe("max-body-bytes65536default");
+    expect(await settings.getByRole("row", { name: /OPERATOR_TOKEN/ }).textContent()).toContain("not shown");
+    expect(await page.content()).not.toMatch(/test-(?:access|operator)-token/);
+    const docs = page.getByRole("link", { name: "API docs" });
+    expect(await docs.getAttribute("href")).toBe(`${session.running.url}/docs#from-console`);
 
-  test(
-    "shows one plant, copies its exact id, and closes with Escape",
-    async () => {
-      await post(session.running.url, `{"id":${unsafeId},"name":"Beyond doubles","tag":"exact"}`);
-      const page = await open(`/plants/${unsafeId}?tag=exact`, {
-        permissions: ["clipboard-read", "clipboard-write"],
-      });
-      await page.getByRole("heading", { name: "Beyond doubles" }).waitFor();
-      expect(await textOf(page, ".facts .exact")).toBe(unsafeId);
-      await page.getByRole("button", { name: "Copy id" }).click();
-      await see(page, "Copied");
-      expect(await page.evaluate("navigator.clipboard.readText()")).toBe(unsafeId);
-      await page.getByRole("button", { name: "Copy JSON" }).click();
-      await eventually(
-        async () =>
-          (await page.evaluate("navigator.clipboard.readText()")) ===
-          `{"id": ${unsafeId}, "name": "Beyond doubles", "tag": "exact"}`,
-      );
-      await page.keyboard.press("Escape");
-      await page.waitForURL(/\/plants\?tag=exact$/);
-      await page.goto(`${session.running.operatorUrl}/plants/424242`);
-      await page.getByRole("heading", { name: "Plant not found" }).waitFor();
-    },
-    testMs,
-  );
+    await see(page, "No backups yet.");
+    await page.getByRole("button", { name: "Back up now" }).click();
+    await see(page, "The backup is complete and checked.");
+    await page.getByRole("button", { name: "Verify" }).click();
+    await see(page, /\.db is intact\.$/);
+    const waiting = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download" }).click();
+    const downloaded = await waiting;
+    expect(await contentOf(downloaded)).toEqual(
+      readFileSync(join(backupFolder, downloaded.suggestedFilename())),
+    );
+  });
+});
 
-  test(
-    "names the plant in the tab's title, also an odd one, and says where there is nothing",
-    async () => {
-      const odd: readonly (readonly [string, string])[] = [
-        ["Tab fern", "Tab fern"],
-        ["", "Plant 500041"],
-        [`\u202e${"x".repeat(60_000)}`, `U+202E${"x".repeat(59)}… 60001 characters`],
-      ];
-      for (const [index, [name]] of odd.entries())
-        await post(session.running.url, JSON.stringify({ id: 500_040 + index, name, tag: "tab" }));
-      const page = await open("/plants?tag=tab");
-      await rows(page).nth(2).waitFor();
-      expect(await page.title()).toBe("Plants · Plant Store");
-      for (const [index, [, title]] of odd.entries()) {
-        await rows(page)
-          .nth(2 - index)
-          .click();
-        await eventually(async () => (await page.title()) === `${title} · Plant Store`);
-      }
-      await page.keyboard.press("Escape");
-      await eventually(async () => (await page.title()) === "Plants · Plant Store");
-      for (const path of ["/nowhere", "/plants/", "/plants/%zz"]) {
-        expect((await page.goto(session.running.operatorUrl + path))?.status()).toBe(404);
-        await see(page, `There is nothing at ${path}`);
-        expect(await page.title()).toBe("Page not found · Plant Store");
-      }
-      await page.getByRole("link", { name: "Go to the overview" }).click();
-      await page.locator(".latest a").first().waitFor();
-    },
-    testMs,
-  );
-
-  test(
-    "shows a name that contains HTML as text, and runs none of it",
-    async () => {
-      const hostile = '<img src=x onerror="document.title=1">"><script>document.title=2</script>';
-      await post(session.running.url, JSON.stringify({ id: 666, name: hostile, tag: "hostile" }));
-      const page = await open("/plants?tag=hostile");
-      await rows(page).first().waitFor();
-      expect(await rows(page).first().textContent()).toContain(hostile);
-      await rows(page).first().click();
-      await page.getByText(hostile).last().waitFor();
-      expect(await page.title()).not.toMatch(/^\d$/);
-      expect(await page.locator("img[src=x]").count()).toBe(0);
-    },
-    testMs,
-  );
-
-  test(
-    "exports the plants that match",
-    async () => {
-      const page = await open("/plants?tag=fern");
-      await rows(page).first().waitFor();
-      const lines: string[][] = [];
-      for (const name of ["NDJSON", "CSV"]) {
-        const waiting = page.waitForEvent("download");
-        await page.getByRole("button", { name: "Export", exact: true }).click();
-        await page.getByRole("button", { name: `Plants that match as ${name}` }).click();
-        lines.push((await contentOf(await waiting)).toString().trim().split(/\r?\n/));
-      }
-      const ferns = storedPlants(session.running.database).filter(({ tag }) => tag === "fern");
-      expect(ferns.length).toBeGreaterThan(10);
-      expect(lines.map(({ length }) => length)).toEqual([ferns.length, ferns.length + 1]);
-      expect(lines[0]?.every((line) => line.includes('"fern"'))).toBe(true);
-      // The variant in which no spreadsheet finds a formula.
-      expect(lines[1]?.[0]).toStartWith("id,safe_name,safe_tag,");
-    },
-    testMs,
-  );
-
-  test(
-    "shows a working example if there are no plants yet",
-    async () => {
-      await using empty = await startTestService();
-      const token = await makeToken(empty, "ops", ["operator", "plants:create"]);
-      const page = await newPage(session.browser);
-      await page.addInitScript(`sessionStorage.setItem("plant-store-token", "${token}")`);
-      await page.goto(`${empty.operatorUrl}/plants`);
-      await page.getByRole("heading", { name: "No plants yet" }).waitFor();
-      const command = await textOf(page, ".empty .code");
-      expect(command).toStartWith(`curl ${empty.url}/plants `);
-      const shell = Bun.spawn(["sh", "-c", command.replace("YOUR_TOKEN", token).replace("curl", "curl -s")]);
-      expect(await new Response(shell.stdout).text()).toBe('{"name":"Fern","tag":"indoor"}');
-      await page.locator(".rows").getByText("Fern").waitFor();
-      await page.close();
-    },
-    testMs,
-  );
+test("an unknown path says so; axe-core finds nothing on a page, and a phone shows all of it and the account", async () => {
+  const page = await open("/plants", { viewport: { width: 360, height: 740 } });
+  for (const path of ["/nowhere", "/plants/", "/plants/%zz"]) {
+    expect((await page.goto(session.running.operatorUrl + path))?.status()).toBe(404);
+    await see(page, `There is nothing at ${path}`);
+    expect(await page.title()).toBe("Page not found · Plant Store");
+  }
+  await page.getByRole("link", { name: "Go to the overview" }).click();
+  await page.locator(".latest a").first().waitFor();
+  await page.getByRole("link", { name: "Tokens" }).click();
+  await page.locator(".tokens").waitFor();
+  await page.evaluate(axe.source);
+  const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
+  expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
+  for (const part of [".who", ".light"]) {
+    const box = await page.locator(part).boundingBox();
+    expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 999) <= 360).toBe(true);
+  }
+  await page.context().close();
 });

@@ -1,0 +1,516 @@
+import { expect } from "bun:test";
+import type { Page } from "playwright-core";
+import { contentOf, describe, test } from "./browser.ts";
+import { useConsole } from "./console-session.ts";
+import { eventually, post, startTestService, storedPlants } from "./harness.ts";
+import { idOf } from "./seeded-store.ts";
+import { startTcpProxy } from "./tcp-proxy.ts";
+
+const seeded = 2500;
+const unsafeId = "9007199254740993";
+const session = useConsole(seeded);
+const { open } = session;
+
+const rows = (page: Page) => page.locator(".rows .row");
+const names = (page: Page) => page.locator(".rows .cell-name").allTextContents();
+const ids = (page: Page) => page.locator(".rows .cell-id").allTextContents();
+const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
+/** Waits until the line under the table says that. */
+const says = (page: Page, text: string) =>
+  page.locator(".progress-line").getByText(text, { exact: true }).first().waitFor();
+const scrollPx = (page: Page) => page.locator(".table-body").evaluate((body) => body.scrollTop);
+const scrollTo = (page: Page, px: number) =>
+  page.locator(".table-body").evaluate((body, top) => body.scrollTo(0, top), px);
+const add = (id: number | string, name: string, tag?: string) =>
+  post(session.running.url, `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`);
+
+async function openTable(path = "/plants"): Promise<Page> {
+  const page = await open(path);
+  await rows(page).first().waitFor();
+  return page;
+}
+
+/** Waits until the first row has the name. */
+const firstIs = (page: Page, name: string | RegExp) =>
+  page.locator('.rows .row[aria-rowindex="2"] .cell-name', { hasText: name }).waitFor();
+
+describe("the table", () => {
+  test("loads more while scrolling, down to the first plant, with few rows in the page", async () => {
+    const page = await openTable();
+    const rowsMax = await page.evaluate<number>(`(async () => {
+      const body = document.querySelector(".table-body");
+      let rowsMax = 0;
+      for (let atEnd = false; ; atEnd = document.querySelector("[role=table]").ariaRowCount !== "-1") {
+        body.scrollTo(0, body.scrollHeight);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        rowsMax = Math.max(rowsMax, body.querySelectorAll(".row").length);
+        if (atEnd) return rowsMax;
+      }
+    })()`);
+    expect(rowsMax).toBeLessThan(80);
+    await eventually(async () => (await ids(page)).at(-1) === String(idOf(1)));
+    const counted = Number(await page.getByRole("table").getAttribute("aria-rowcount"));
+    expect(Number(await rows(page).last().getAttribute("aria-rowindex"))).toBe(counted);
+    expect(counted).toBeGreaterThan(seeded);
+  });
+
+  test("says how many plants there are, and how many match; over how many if that takes long, until asked", async () => {
+    const page = await openTable();
+    const count = async (query: string) => {
+      const headers = { Authorization: `Bearer ${session.secret}` };
+      const response = await fetch(`${session.running.operatorUrl}/api/plants/count?${query}`, { headers });
+      return Number(((await response.json()) as { plants: string }).plants).toLocaleString("en");
+    };
+    await says(page, `${await count("")} plants`);
+    await add(-2, "One more elder");
+    await says(page, `${await count("")} plants`);
+    await page.getByLabel("Search by name").fill("e");
+    await says(page, `${await count("name=e")} plants match`);
+    expect(await page.getByRole("button", { name: "Count all" }).count()).toBe(0);
+    let parts = 0;
+    await page.route("**/api/plants/count?*", (route) => {
+      parts++;
+      const isLast = route.request().url().includes("cursor=c2");
+      const next = route.request().url().includes("cursor=") ? "c2" : "c1";
+      return route.fulfill({ json: isLast ? { plants: "100" } : { plants: "4000", next } });
+    });
+    await page.getByLabel("Search by name").fill("a");
+    await says(page, "Over 4,000 plants match");
+    expect(parts).toBe(1);
+    await page.getByRole("button", { name: "Count all" }).click();
+    await says(page, "8,100 plants match");
+    expect([parts, await page.getByRole("button", { name: "Count all" }).count()]).toEqual([4, 0]);
+  });
+
+  test("shows text as what it is, runs no HTML, and names the plant in the tab's title", async () => {
+    const hostile = '<img src=x onerror="document.title=1">"><script>document.title=2</script>';
+    const odd: readonly (readonly [name: string, listed: string, title: string])[] = [
+      ["Rosa \u202eevil", "Rosa U+202Eevil", "Rosa U+202Eevil"],
+      ["   ", "3 spaces", "3 spaces"],
+      ["two\nlines", "two↵lines", "two↵lines"],
+      ["", "(empty name)", "Plant 84"],
+      [hostile, hostile, hostile.slice(0, 59)],
+      ["x".repeat(60_000), "xxxxxx", "xxxxxx"],
+    ];
+    for (const [index, [name]] of odd.entries()) await add(80 + index + 1, name, "odd");
+    const page = await openTable("/plants?tag=odd");
+    await rows(page).nth(5).waitFor();
+    expect(await page.title()).toBe("Plants · Plant Store");
+    for (const [index, [, listed, title]] of odd.entries()) {
+      const row = rows(page).nth(odd.length - 1 - index);
+      const shown = (await row.locator(".cell-name").textContent()) ?? "";
+      expect(shown.slice(0, listed.length)).toBe(listed);
+      expect(shown.length).toBeLessThan(300);
+      await row.click();
+      await eventually(async () => (await page.title()).startsWith(title));
+    }
+    expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
+    expect((await page.locator("#detail-title").boundingBox())?.height).toBeLessThan(90);
+    expect(await page.locator("img[src=x]").count()).toBe(0);
+    await page.keyboard.press("Escape");
+    await eventually(async () => (await page.title()) === "Plants · Plant Store");
+  });
+
+  test("shows a working example if there are no plants yet", async () => {
+    await using empty = await startTestService({}, undefined, { PLANT_STORE_OPERATOR_TOKEN: session.secret });
+    const page = await open("/plants", { origin: empty.operatorUrl });
+    await page.getByRole("heading", { name: "No plants yet" }).waitFor();
+    const command = (await page.locator(".empty .code").textContent()) ?? "";
+    expect(command).toStartWith(`curl ${empty.url}/plants `);
+    await post(empty.url, '{"id":1,"name":"Fern"}');
+    await page.locator(".rows").getByText("Fern").waitFor();
+  });
+});
+
+describe("new plants", () => {
+  test("are added on top, or announced while someone has scrolled, points or uses the keyboard", async () => {
+    const page = await openTable();
+    await add(500_002, "Fresh from the bed");
+    await firstIs(page, "Fresh from the bed");
+
+    await scrollTo(page, 900);
+    await eventually(async () => Number(await rows(page).nth(1).getAttribute("aria-rowindex")) > 4);
+    const visible = await rows(page).nth(5).textContent();
+    await add(500_003, "While you were reading");
+    await page.getByRole("button", { name: "1 new plant" }).waitFor();
+    expect([await rows(page).nth(5).textContent(), await scrollPx(page)]).toEqual([visible, 900]);
+    await page.getByRole("button", { name: "1 new plant" }).click();
+    await firstIs(page, "While you were reading");
+    expect(await scrollPx(page)).toBe(0);
+
+    // After scrolling up by hand, the waiting ones are added, in order.
+    await scrollTo(page, 900);
+    for (const [id, name] of Object.entries({ 500004: "Came first", 500005: "Came second" }))
+      await add(id, name);
+    await page.getByRole("button", { name: "2 new plants" }).waitFor();
+    await scrollTo(page, 0);
+    await firstIs(page, "Came second");
+    expect((await names(page)).slice(0, 3)).toEqual(["Came second", "Came first", "While you were reading"]);
+    expect(await page.locator(".pill").count()).toBe(0);
+
+    const first = await names(page);
+    await rows(page).first().locator("a").focus();
+    await page.keyboard.press("ArrowDown");
+    await add(500_006, "Not now");
+    await page.getByRole("button", { name: "1 new plant" }).waitFor();
+    expect(await page.evaluate("document.activeElement.textContent")).toBe(first[1] ?? "");
+    await page.keyboard.press("/");
+    await firstIs(page, "Not now");
+
+    // The pointer keeps moving over the rows until the plant is announced.
+    let isPointing = true;
+    const pointing = (async () => {
+      for (let at = 0; isPointing; at++)
+        await rows(page)
+          .nth(2)
+          .hover({ position: { x: 5 + (at % 50), y: 5 } });
+    })();
+    await add(500_007, "Nor now");
+    await page.getByRole("button", { name: "1 new plant" }).waitFor();
+    expect((await names(page))[0]).toBe("Not now");
+    isPointing = false;
+    await pointing;
+    await firstIs(page, "Nor now");
+  });
+
+  test("are those that match the filter, also after a flood, which is announced if the table is scrolled", async () => {
+    const page = await open("/plants?tag=bromeliad&name=guz");
+    await see(page, "No plants match");
+    await add(500_010, "Guzmania", "lily");
+    await add(500_011, "Tillandsia", "bromeliad");
+    await add(500_012, "GUZMANIA", "bromeliad");
+    await rows(page).first().waitFor();
+    expect(await ids(page)).toEqual(["500012"]);
+
+    await page.getByRole("button", { name: "Clear" }).click();
+    await firstIs(page, "GUZMANIA");
+    const flood = (fromId: number, plants: number) =>
+      Promise.all(Array.from({ length: plants }, (_, row) => add(fromId + row, `Flood ${row}`)));
+    await flood(700_000, 300);
+    const newest = storedPlants(session.running.database).filter(({ name }) => name.startsWith("Flood"));
+    expect(newest).toHaveLength(300);
+    await firstIs(page, /^Flood/);
+    await scrollTo(page, 900);
+    await flood(710_000, 300);
+    await page.getByRole("button", { name: "New plants" }).click();
+    await eventually(async () => (await scrollPx(page)) === 0 && (await page.locator(".pill").count()) === 0);
+  });
+
+  test("are not asked for while the tab is hidden, and come when it is visible again", async () => {
+    const page = await open("/plants", { alone: true });
+    await rows(page).first().waitFor();
+    await page.waitForResponse(/after=/);
+    await page.clock.install();
+    const setHidden = (hidden: boolean) =>
+      page.evaluate(`void (Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true }),
+        document.dispatchEvent(new Event("visibilitychange")))`);
+    await setHidden(true);
+    await add(500_020, "Unseen");
+    let polls = 0;
+    page.on("request", () => polls++);
+    await page.clock.runFor(30_000);
+    // One may have been under way.
+    expect(polls).toBeLessThanOrEqual(1);
+    await setHidden(false);
+    await page.clock.resume();
+    await firstIs(page, "Unseen");
+  });
+
+  test("that cannot be read say why, and come once they can, also after an outage and in a restored store", async () => {
+    using proxy = await startTcpProxy(Number(new URL(session.running.operatorUrl).port));
+    const page = await open("/plants", { origin: `http://127.0.0.1:${proxy.port}` });
+    await rows(page).first().waitFor();
+    const answer = (status: number, error: number, message: string) =>
+      page.route("**/api/plants?*after=*", (route) => route.fulfill({ status, json: { error, message } }));
+    await answer(503, 50302, "The store cannot be read right now.");
+    await see(page, "The store cannot be read right now.");
+    await page.unrouteAll();
+    await add(500_030, "Readable again");
+    await firstIs(page, "Readable again");
+    expect(await page.locator(".error-notice").count()).toBe(0);
+
+    proxy.refuse();
+    await see(page, /No connection to the service since \d\d:\d\d:\d\d/);
+    expect(await page.getByText("Connected", { exact: true }).count()).toBe(0);
+    await add(500_031, "Meanwhile");
+    proxy.accept();
+    await firstIs(page, "Meanwhile");
+    await eventually(async () => (await page.locator(".offline").count()) === 0);
+    await see(page, "Connected");
+
+    await answer(410, 41001, "The cursor is of another store.");
+    await page.waitForResponse(/api\/plants\?(?!.*after=)/);
+    await page.unrouteAll();
+    await add(500_032, "In the restored store");
+    await firstIs(page, "In the restored store");
+  });
+});
+
+describe("a filter", () => {
+  test("is in the address, across a reload, and can be removed", async () => {
+    const page = await openTable();
+    const exports = page.getByRole("button", { name: "Export", exact: true });
+    await exports.click();
+    expect(await page.locator(".menu > .note").textContent()).toBe("All plants");
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Search by name").fill("MONSTERA deli");
+    await page.waitForURL(/name=MONSTERA\+deli/);
+    await see(page, /\d+ plants? match/);
+    await page.getByRole("button", { name: "Tag", exact: true }).click();
+    await page.getByLabel("Tag", { exact: true }).fill("perennial");
+    await page.waitForURL(/tag=perennial/);
+    await page.keyboard.press("Enter");
+    await see(page, /\d+ plants? match/);
+    await page.reload();
+    await rows(page).first().waitFor();
+    expect(await page.getByLabel("Search by name").inputValue()).toBe("MONSTERA deli");
+    await page.getByRole("button", { name: "Tag: perennial", exact: true }).waitFor();
+    expect(new Set(await names(page))).toEqual(new Set(["Monstera deliciosa"]));
+    await page.getByRole("button", { name: "Remove the filter Tag" }).click();
+    await page.waitForURL(/name=MONSTERA\+deli$/);
+    await page.getByRole("button", { name: "Clear" }).click();
+    await page.waitForURL(/\/plants$/);
+
+    await page.getByRole("button", { name: "Id", exact: true }).click();
+    await page.getByLabel("Id", { exact: true }).fill(String(idOf(7)));
+    await see(page, "1 plant matches");
+    expect(await ids(page)).toEqual([String(idOf(7))]);
+    await page.route("**/api/plants?*", (route) => route.fulfill({ json: { plants: [], searched: 1 } }));
+    await page.goto(`${session.running.operatorUrl}/plants?name=zzz`);
+    await see(page, "Searched 1 plant.");
+    await page.unrouteAll();
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByRole("button", { name: "reverse the order" }).click();
+    await page.waitForURL(/order=oldest/);
+    await eventually(async () => (await ids(page))[0] === String(idOf(1)));
+  });
+
+  test("that is mistyped stays with its error, until it is corrected or given up", async () => {
+    const page = await openTable();
+    const mistyped = [
+      { chip: "Created", field: "From", text: "31 Jun 2026", problem: "Write a time such as" },
+      { chip: "Id", field: "Id", text: "12x", problem: "An id is an integer" },
+      { chip: "Id", field: "Id", text: "9223372036854775808", problem: "An id is an integer" },
+    ];
+    for (const { chip, field, text, problem } of mistyped) {
+      const input = page.locator(".popover-panel").getByLabel(field, { exact: true });
+      for (const leave of [
+        () => page.keyboard.press("Enter"),
+        () => page.getByRole("heading", { name: "Plants" }).click(),
+        () => page.getByLabel("Search by name").click(),
+      ]) {
+        await page.getByRole("button", { name: chip, exact: true }).click();
+        await input.fill(text);
+        await leave();
+        await page.getByRole("alert").getByText(problem).waitFor();
+        expect([await input.inputValue(), await input.getAttribute("aria-invalid")]).toEqual([text, "true"]);
+        expect(new URL(page.url()).search).toBe("");
+        await input.press("Escape");
+        await input.waitFor({ state: "detached" });
+      }
+    }
+    await page.getByRole("button", { name: "Created", exact: true }).click();
+    await page.getByLabel("From").fill("tomorrow");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").waitFor();
+    await page.getByLabel("From").fill("15 Nov 2020, 18:00");
+    await page.getByRole("heading", { name: "Plants", level: 1 }).click();
+    await page.waitForURL(/since=2020-11-15T17%3A00%3A00\.000Z/);
+    await eventually(async () => (await page.locator(".popover-panel").count()) === 0);
+    await page.getByRole("button", { name: "Created: from 15 Nov 2020, 18:00" }).click();
+    expect(await page.getByLabel("From").inputValue()).toBe("15 Nov 2020, 18:00");
+  });
+
+  test("by time also jumps to one, from which reversing the order continues", async () => {
+    const page = await openTable();
+    const times = async () => {
+      const shown = page.locator(".rows .row time");
+      await shown.nth(5).waitFor();
+      const all = await shown.evaluateAll((times) =>
+        times.map((time) => time.getAttribute("datetime") ?? ""),
+      );
+      return all.slice(0, 5);
+    };
+    const atMs = Math.floor((Date.now() - 3_600_000) / 1000) * 1000;
+    const at = new Date(atMs).toISOString();
+    await page.getByRole("button", { name: "Created", exact: true }).click();
+    const berlin = new Date(atMs).toLocaleString("sv-SE", { timeZone: "Europe/Berlin" });
+    await page.getByLabel("Jump to").fill(berlin);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(new RegExp(`at=${encodeURIComponent(at)}`));
+    await eventually(async () => ((await times())[0] ?? "9") <= at);
+    const [newest = ""] = await times();
+    expect(atMs - Date.parse(newest)).toBeLessThan(60_000);
+    await page.getByRole("button", { name: "reverse the order" }).click();
+    await eventually(async () => ((await times())[0] ?? "") >= at);
+    const forwards = await times();
+    expect(forwards).toEqual(forwards.toSorted());
+    expect(Date.parse(forwards[0] ?? "") - atMs).toBeLessThan(60_000);
+  });
+
+  test("is also that of an export", async () => {
+    const page = await openTable("/plants?tag=fern");
+    const lines: string[][] = [];
+    for (const name of ["NDJSON", "CSV"]) {
+      const waiting = page.waitForEvent("download");
+      await page.getByRole("button", { name: "Export", exact: true }).click();
+      await page.getByRole("button", { name: `Plants that match as ${name}` }).click();
+      const text = (await contentOf(await waiting)).toString();
+      lines.push(text.trim().split(/\r?\n/));
+    }
+    const ferns = storedPlants(session.running.database).filter(({ tag }) => tag === "fern");
+    expect(ferns.length).toBeGreaterThan(10);
+    expect(lines.map(({ length }) => length)).toEqual([ferns.length, ferns.length + 1]);
+    expect(lines[0]?.every((line) => line.includes('"fern"'))).toBe(true);
+    // The variant in which no spreadsheet finds a formula.
+    expect(lines[1]?.[0]).toStartWith("id,safe_name,safe_tag,");
+  });
+});
+
+describe("one plant", () => {
+  test("is found by its exact id, copied, and closed with Escape", async () => {
+    await add(unsafeId, "Beyond doubles", "exact");
+    const page = await openTable();
+    const search = page.getByLabel("Search by name");
+    await search.fill("424242");
+    await see(page, "No plant has the id 424242.");
+    for (const text of ["9223372036854775808", "12x"]) {
+      await search.fill(text);
+      await page.getByRole("heading", { name: "No plants match" }).waitFor();
+      await eventually(async () => (await page.locator(".open-by-id").count()) === 0);
+    }
+    await search.fill(` ${unsafeId} `);
+    await page.getByRole("link", { name: `Open plant ${unsafeId}: Beyond doubles` }).click();
+    await page.waitForURL(new RegExp(`/plants/${unsafeId}$`));
+    await page.getByRole("heading", { name: "Beyond doubles" }).waitFor();
+    expect(await page.locator(".facts .exact").textContent()).toBe(unsafeId);
+    expect(await search.inputValue()).toBe("");
+    const copied = () => page.evaluate("navigator.clipboard.readText()");
+    await page.getByRole("button", { name: "Copy id" }).click();
+    await see(page, "Copied");
+    expect(await copied()).toBe(unsafeId);
+    await page.getByRole("button", { name: "Copy JSON" }).click();
+    const json = `{"id": ${unsafeId}, "name": "Beyond doubles", "tag": "exact"}`;
+    await eventually(async () => (await copied()) === json);
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/\/plants$/);
+    await page.goto(`${session.running.operatorUrl}/plants/424242`);
+    await page.getByRole("heading", { name: "Plant not found" }).waitFor();
+  });
+
+  test("and other pages lead Back to the position in the table", async () => {
+    const page = await openTable();
+    /** The id in the first row that is in view. */
+    const firstSeen = () =>
+      page.evaluate<string>(`(() => {
+        const { top } = document.querySelector(".table-body").getBoundingClientRect();
+        const rows = [...document.querySelectorAll(".rows .row")];
+        rows.sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top);
+        return rows.find((row) => row.getBoundingClientRect().top >= top - 1)?.querySelector(".cell-id").textContent ?? "";
+      })()`);
+    const far = 36 * 420;
+    await eventually(async () => {
+      await scrollTo(page, far);
+      return (await scrollPx(page)) === far && (await firstSeen()) !== "";
+    });
+    const seen = await firstSeen();
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
+    await add(-1, "Came meanwhile");
+    await page.goBack();
+    await rows(page).first().waitFor();
+    expect([await scrollPx(page), await firstSeen()]).toEqual([far, seen]);
+    await page.getByRole("button", { name: "1 new plant" }).waitFor();
+
+    // A plant, and from there the plants of its token.
+    await rows(page).nth(18).click();
+    await page.locator(".facts").waitFor();
+    const left = [await scrollPx(page), await firstSeen()];
+    await page.locator(".facts a[href*=token]").click();
+    await page.waitForURL(/token=/);
+    await eventually(async () => (await scrollPx(page)) === 0);
+    await page.goBack();
+    await page.locator(".facts").waitFor();
+    await eventually(async () => (await scrollPx(page)) === left[0]);
+    await page.goBack();
+    await page.locator(".facts").waitFor({ state: "detached" });
+    expect([await scrollPx(page), await firstSeen()]).toEqual(left);
+
+    // Not Back: the navigation opens a table from its top, with what is new.
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.getByRole("link", { name: "Plants", exact: true }).click();
+    await page.locator(".rows").getByText("Came meanwhile").waitFor();
+    expect(await scrollPx(page)).toBe(0);
+  });
+});
+
+describe("with the keyboard only", () => {
+  const focused = (page: Page) =>
+    page.evaluate<string>(
+      '(document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent).trim()',
+    );
+  const focusedRow = (page: Page) =>
+    page.evaluate<string>('document.activeElement.closest(".row")?.ariaRowIndex ?? ""');
+
+  async function tabTo(page: Page, name: string | RegExp): Promise<void> {
+    for (let steps = 0; steps < 40; steps++) {
+      await page.keyboard.press("Tab");
+      const label = await focused(page);
+      if (typeof name === "string" ? label === name : name.test(label)) return;
+    }
+    throw new Error(`the Tab key never reached ${name}`);
+  }
+
+  test("a user skips to the content, searches, filters, exports, and opens a plant, and never loses the focus", async () => {
+    const page = await openTable();
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("Skip to content");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate("document.activeElement.id")).toBe("main");
+    await tabTo(page, "Export");
+    await page.keyboard.press("Enter");
+    await eventually(async () => (await focused(page)).includes("NDJSON"));
+    await page.keyboard.press("Escape");
+    expect(await focused(page)).toBe("Export");
+    await tabTo(page, "Tag");
+    await page.keyboard.press("Enter");
+    await eventually(() => page.evaluate<boolean>("document.activeElement.matches('input')"));
+    await page.keyboard.type("fern");
+    await page.keyboard.press("Enter");
+    await eventually(async () => (await focused(page)) === "Tag: fern");
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("Remove the filter Tag");
+    await page.keyboard.press("Enter");
+    await eventually(async () => (await focused(page)) === "Tag");
+
+    await page.keyboard.press("/");
+    expect(await focused(page)).toBe("Search by name");
+    await page.keyboard.type("rosa");
+    await page.waitForURL(/name=rosa/);
+    await eventually(async () => (await names(page)).every((name) => name.startsWith("Rosa")));
+    await tabTo(page, /^Rosa /);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await eventually(async () => (await focusedRow(page)) === "4");
+    // The focus is around the whole row, which is what Enter opens.
+    const outline = (of: string) =>
+      page.evaluate<string>(`getComputedStyle(document.activeElement${of}).outlineStyle`);
+    expect([await outline('.closest(".row")'), await outline("")]).toEqual(["solid", "none"]);
+    await page.keyboard.press("Enter");
+    await page.locator(".facts").waitFor();
+    await eventually(async () => (await focused(page)).startsWith("Rosa "));
+    await tabTo(page, "Copy id");
+    await page.keyboard.press("Escape");
+    await page.locator(".facts").waitFor({ state: "detached" });
+    await eventually(async () => (await focusedRow(page)) === "4");
+    await page.keyboard.press("End");
+    await eventually(async () => Number(await focusedRow(page)) > 4);
+
+    await page.keyboard.press("/");
+    await tabTo(page, "Clear");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/plants$/);
+    expect(await focused(page)).toBe("Search by name");
+  });
+});
