@@ -2,7 +2,7 @@ import type { AuditEntry, AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { type Route, route } from "../http/route.ts";
-import { orWrongParameter, readCount, readQuery, readText } from "./parameters.ts";
+import { isoTime, orWrongParameter, readCount, readQuery, readText } from "./parameters.ts";
 
 const limitDefault = 100;
 const limitMax = 1000;
@@ -14,7 +14,7 @@ export function auditRoute(audit: AuditTrail): Route {
     const values = readQuery(exchange.query, ["limit", "cursor"]);
     const limit = readCount(values, "limit", limitDefault, limitMax);
     const { entries, next } = await orWrongParameter(audit.page(limit, readText(values, "cursor")));
-    const presented = entries.map(({ atMs, ...entry }) => ({ at: new Date(atMs).toISOString(), ...entry }));
+    const presented = entries.map(({ atMs, ...entry }) => ({ at: isoTime(atMs), ...entry }));
     exchange.json({ entries: presented, next });
   });
 }

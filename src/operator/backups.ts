@@ -6,8 +6,8 @@ import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Events } from "../telemetry/events.ts";
 import { recordAction } from "./audit.ts";
-import { type Download, DownloadLinks, downloadOf } from "./download-links.ts";
-import { readBody, wrong } from "./parameters.ts";
+import { type Download, Downloads, sendFile } from "./downloads.ts";
+import { isoTime, readBody, wrong } from "./parameters.ts";
 
 /** The dated backups of the data file. */
 export interface BackupStore {
@@ -31,7 +31,7 @@ const linksMax = 100;
 
 export function backupRoutes(parts: BackupParts): readonly Route[] {
   const backups = new Backups(parts);
-  const links = new DownloadLinks<string>(linksMax);
+  const downloads = new Downloads<string>(parts.gate, "operator", linksMax);
   return [
     route("GET", "/api/backups", "operator", (exchange) => exchange.json(backups.present())),
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
@@ -47,12 +47,12 @@ export function backupRoutes(parts: BackupParts): readonly Route[] {
     route("POST", "/api/backups/{name}/link", "operator", async (exchange, caller) => {
       await readBody(exchange);
       const name = backups.existing(exchange.parameter);
-      const secret = links.create(downloadOf(parts.gate, exchange, caller, "operator", name));
+      const secret = downloads.createLink(exchange, caller, name);
       exchange.json({ url: `/api/backup-files/${secret}` }, 201);
     }),
     route("GET", "/api/backup-files/{secret}", "none", (exchange) => {
       exchange.refuseWhileDraining();
-      return backups.send(exchange, links.use(exchange));
+      return backups.send(exchange, downloads.follow(exchange));
     }),
   ];
 }
@@ -87,11 +87,8 @@ class Backups {
     if (typeof store === "string") return { unavailable: store, backups: [] };
     const state = { folder: store.folder, task: this.#task, last: this.#last };
     try {
-      const present = ({ atMs, ...entry }: { atMs: number }) => ({
-        ...entry,
-        at: new Date(atMs).toISOString(),
-      });
-      return { ...state, backups: store.list().map(present) };
+      const backups = store.list().map(({ atMs, ...entry }) => ({ ...entry, at: isoTime(atMs) }));
+      return { ...state, backups };
     } catch (error) {
       // The folder is missing, or cannot be read.
       return { ...state, backups: [], unavailable: (error as Error).message };
@@ -127,18 +124,12 @@ class Backups {
     return name;
   }
 
-  async send(exchange: Exchange, { target: name, caller, isAllowed }: Download<string>): Promise<void> {
+  async send(exchange: Exchange, download: Download<string>): Promise<void> {
+    const { target: name, caller } = download;
     const pieces = this.#store().read(name);
     if (pieces === undefined) throw noSuchBackup(name);
     await recordAction(this.#parts.audit, exchange, caller, "backup.downloaded", name);
-    const headers = { "Content-Disposition": `attachment; filename="${name}"` };
-    const stream = exchange.stream("application/vnd.sqlite3", headers, isAllowed);
-    if (stream === undefined) return;
-    for await (const piece of pieces) {
-      await stream.write(piece);
-      if (!stream.open) return;
-    }
-    stream.end();
+    await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
   }
 
   #store(): BackupStore {

@@ -8,8 +8,7 @@ import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { recordAction } from "./audit.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
-import { readBody } from "./parameters.ts";
-import { isoTime } from "./tokens.ts";
+import { isoTime, readBody } from "./parameters.ts";
 
 export interface SignInParts {
   readonly audit: AuditTrail;

@@ -64,7 +64,8 @@ export function importRoute(parts: ImportParts, rowBytesMax: number): Route {
   const bytesMax = Math.max(sliceBytesMin, sliceRowsMin * rowBytesMax);
   let running = 0;
   return route("POST", "/api/imports", "plants:create", async (exchange, caller) => {
-    needReading(caller);
+    // Like every route here that is for people: a program's token cannot fill the audit trail.
+    if (!allows(caller.scopes, "operator:read")) return exchange.deny("lacks-scope", "operator:read");
     const values = readQuery(exchange.query, ["name", "cursor", "last"]);
     const name = readText(values, "name") ?? "";
     const cursor = readText(values, "cursor");
@@ -283,14 +284,6 @@ function readCursor(cursor: string, body: Bytes): SliceStart {
   if (known === undefined || headerBytes > body.length)
     throw wrong('Parameter "cursor" is not from an answer to the slice before.');
   return { format: known, offset, headerBytes, line, element, state: numbers[4] ?? "", unreadBytes: 0 };
-}
-
-// Like every route of the operator listener that is for people: a program's token cannot fill the audit trail.
-function needReading({ scopes }: Caller): void {
-  if (allows(scopes, "operator:read")) return;
-  throw new HttpError("lacks-scope", "The token lacks the scope operator:read.", {
-    "WWW-Authenticate": 'Bearer realm="plant-store", error="insufficient_scope", scope="operator:read"',
-  });
 }
 
 /** Records each import in the audit trail when its first slice arrives, and again if someone else continues it. */

@@ -7,6 +7,7 @@ import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { type Counters, quantile } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
+import { isoTime } from "./parameters.ts";
 
 export interface OverviewParts {
   readonly archive: PlantArchive;
@@ -74,7 +75,7 @@ export class Overview {
       refusals: refusalsByError(counters),
       store: { engine, ready, ...diskUsage, lastBackupAt, fsync: fsyncTimes(counters) },
       version: packageFile.version,
-      startedAt: new Date(startedAtMs).toISOString(),
+      startedAt: isoTime(startedAtMs),
     };
   }
 
@@ -94,9 +95,7 @@ export class Overview {
 
 /** Null before the first backup; undefined if the database has its own. */
 async function timeOfLast(lastBackup: OverviewParts["lastBackup"]): Promise<string | null | undefined> {
-  if (lastBackup === undefined) return undefined;
-  const last = await lastBackup();
-  return last === undefined ? null : new Date(last.atMs).toISOString();
+  return lastBackup && (isoTime((await lastBackup())?.atMs) ?? null);
 }
 
 interface CountsOverTime {
@@ -109,7 +108,7 @@ function withRefusals(
   refusalsFrom: (fromMs: number, steps: number) => readonly number[],
 ) {
   return {
-    from: new Date(fromMs).toISOString(),
+    from: isoTime(fromMs),
     creates,
     refusals: refusalsFrom(fromMs, creates.length),
   };
@@ -132,7 +131,8 @@ async function recentRate(archive: PlantArchive, nowMs: number): Promise<number>
 /** Plants in each of the last minutes. A minute that is long past is counted once, not on each refresh. */
 export class MinuteCounts {
   readonly #archive: PlantArchive;
-  readonly #settled = new Map<number, number>();
+  #counted: CountsOverTime = { fromMs: 0, creates: [] };
+  #countedAtMs = 0;
   #countedAllAtMs = 0;
 
   constructor(archive: PlantArchive) {
@@ -140,25 +140,18 @@ export class MinuteCounts {
   }
 
   async at(nowMs: number): Promise<CountsOverTime> {
-    const fromMs = (Math.floor(nowMs / minuteMs) + 1 - minutesReported) * minuteMs;
-    const untilMs = fromMs + minutesReported * minuteMs;
+    const untilMs = startOf(nowMs, minuteMs) + minuteMs;
+    const fromMs = untilMs - minutesReported * minuteMs;
     const all = nowMs - this.#countedAllAtMs >= recountMinutesAfterMs;
-    const settled: number[] = [];
-    for (let minute = fromMs; !all; minute += minuteMs) {
-      const count = this.#settled.get(minute);
-      if (count === undefined) break;
-      settled.push(count);
-    }
-    const startMs = fromMs + settled.length * minuteMs;
-    const minutes = (untilMs - startMs) / minuteMs;
-    const fresh = await this.#archive.createdPerBucket(startMs, minutes, minuteMs);
+    const settledUntilMs = startOf(this.#countedAtMs - settledAfterMs, minuteMs);
+    const startMs = all ? fromMs : Math.max(fromMs, settledUntilMs);
+    const indexOf = (minute: number) => (minute - this.#counted.fromMs) / minuteMs;
+    const settled = this.#counted.creates.slice(indexOf(fromMs), indexOf(startMs));
+    const fresh = await this.#archive.createdPerBucket(startMs, (untilMs - startMs) / minuteMs, minuteMs);
     if (all) this.#countedAllAtMs = nowMs;
-    for (const [index, count] of fresh.entries()) {
-      const minute = startMs + index * minuteMs;
-      if (minute + minuteMs + settledAfterMs <= nowMs) this.#settled.set(minute, count);
-    }
-    for (const minute of this.#settled.keys()) if (minute < fromMs) this.#settled.delete(minute);
-    return { fromMs, creates: [...settled, ...fresh] };
+    this.#countedAtMs = nowMs;
+    this.#counted = { fromMs, creates: [...settled, ...fresh] };
+    return this.#counted;
   }
 }
 
@@ -183,7 +176,7 @@ class HourCounts {
   async #count(): Promise<void> {
     const startMs = performance.now();
     // The current hour is the last.
-    const fromMs = (Math.floor(Date.now() / hourMs) + 1 - hoursReported) * hourMs;
+    const fromMs = startOf(Date.now(), hourMs) - (hoursReported - 1) * hourMs;
     try {
       const creates = await this.#archive.createdPerBucket(fromMs, hoursReported, hourMs);
       this.#counted = { fromMs, creates };
@@ -194,6 +187,10 @@ class HourCounts {
     this.#dueMs = performance.now() + Math.max(recountHoursAfterMs, tookMs * recountShare);
     this.#counting = undefined;
   }
+}
+
+function startOf(timeMs: number, unitMs: number): number {
+  return Math.floor(timeMs / unitMs) * unitMs;
 }
 
 /** The median and the 99th percentile of the fsyncs since the start, of each file that had any. */

@@ -128,6 +128,11 @@ export async function orWrongParameter<Result>(work: Promise<Result>): Promise<R
   }
 }
 
+/** A time as responses have it. */
+export function isoTime(timeMs: number | undefined): string | undefined {
+  return timeMs === undefined ? undefined : new Date(timeMs).toISOString();
+}
+
 function quote(value: string): string {
   return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
 }

@@ -18,7 +18,7 @@ import {
   StaleCursor,
 } from "../plants/plant-archive.ts";
 import { recordAction } from "./audit.ts";
-import { type Download, DownloadLinks, downloadOf } from "./download-links.ts";
+import { type Download, Downloads, sendFile } from "./downloads.ts";
 import {
   filterParameters,
   filterText,
@@ -82,18 +82,20 @@ export function plantRoutes(archive: PlantArchive, audit: AuditTrail): readonly 
 /** Exports plants, by a token or by a link for the browser. */
 export function exportRoutes(archive: PlantArchive, audit: AuditTrail, gate: Gate): readonly Route[] {
   const exports = new Exports(archive, audit);
-  const links = new DownloadLinks<Export>(exportLinksMax);
+  const downloads = new Downloads<Export>(gate, "operator:read", exportLinksMax);
   return [
     route("GET", "/api/export", "operator:read", (exchange, caller) => {
       const requested = readExport(readQuery(exchange.query, exportParameters));
-      return exports.send(exchange, downloadOf(gate, exchange, caller, "operator:read", requested));
+      return exports.send(exchange, downloads.start(exchange, caller, requested));
     }),
     route("POST", "/api/exports", "operator:read", async (exchange, caller) => {
       const requested = readExport(await readBody(exchange, exportParameters));
-      const secret = links.create(downloadOf(gate, exchange, caller, "operator:read", requested));
+      const secret = downloads.createLink(exchange, caller, requested);
       exchange.json({ url: `/api/exports/${secret}` }, 201);
     }),
-    route("GET", "/api/exports/{secret}", "none", (exchange) => exports.send(exchange, links.use(exchange))),
+    route("GET", "/api/exports/{secret}", "none", (exchange) =>
+      exports.send(exchange, downloads.follow(exchange)),
+    ),
   ];
 }
 
@@ -137,6 +139,7 @@ class Exports {
     this.#audit = audit;
   }
 
+  /** The audit trail has an entry before the first row is sent. */
   async send(exchange: Exchange, download: Download<Export>): Promise<void> {
     exchange.refuseWhileDraining();
     if (this.#running >= exportsMax)
@@ -146,27 +149,17 @@ class Exports {
       );
     this.#running++;
     try {
-      await this.#stream(exchange, download);
+      const { format, filter } = download.target;
+      const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
+      if (exchange.method !== "HEAD")
+        await recordAction(this.#audit, exchange, download.caller, "export.started", "plants", detail);
+      const { contentType, extension } = exportFormats[format];
+      const name = `plants-${new Date().toISOString().slice(0, 10)}.${extension}`;
+      const pages = pagesOf(this.#archive, filter, rowsPerPage);
+      await sendFile(exchange, download, { name, contentType }, formatPages(pages, exportFormats[format]));
     } finally {
       this.#running--;
     }
-  }
-
-  /** The audit trail has an entry before the first row is sent. */
-  async #stream(exchange: Exchange, { target, caller, isAllowed }: Download<Export>): Promise<void> {
-    const detail = [target.format, filterText(target.filter)].filter((part) => part !== "").join(", ");
-    if (exchange.method !== "HEAD")
-      await recordAction(this.#audit, exchange, caller, "export.started", "plants", detail);
-    const format = exportFormats[target.format];
-    const day = new Date().toISOString().slice(0, 10);
-    const headers = { "Content-Disposition": `attachment; filename="plants-${day}.${format.extension}"` };
-    const stream = exchange.stream(format.contentType, headers, isAllowed);
-    if (stream === undefined) return;
-    for await (const piece of formatPages(pagesOf(this.#archive, target.filter, rowsPerPage), format)) {
-      if (!stream.open) return;
-      await stream.write(piece);
-    }
-    stream.end();
   }
 }
 

@@ -16,7 +16,7 @@ import {
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
-import { orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
+import { isoTime, orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
 
 export interface TokenParts {
   readonly tokens: TokenStore;
@@ -76,10 +76,6 @@ export function tokenRoutes({ tokens, gate, tokenUpkeep }: TokenParts): readonly
       exchange.json({ token: presentToken(token, Date.now()), secret, oldUntil, alsoPreset }, 201);
     }),
   ];
-}
-
-export function isoTime(timeMs: number | undefined): string | undefined {
-  return timeMs === undefined ? undefined : new Date(timeMs).toISOString();
 }
 
 function presentToken(token: Token, nowMs: number) {

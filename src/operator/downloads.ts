@@ -1,0 +1,81 @@
+import type { Caller, Gate } from "../access/gate.ts";
+import type { Scope } from "../access/scopes.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { HttpError } from "../http/http-error.ts";
+
+export interface Download<Target> {
+  readonly target: Target;
+  readonly caller: Caller;
+  /** Whether the caller still is. */
+  readonly isAllowed: () => boolean;
+}
+
+const linkMsMax = 60_000;
+
+/**
+ * Downloads for callers with this scope. A browser sends no token with a download, so it gets a link that needs none, for one
+ * download within a minute. Unused links expire; `linksMax` bounds what a runaway script can pile up until then.
+ */
+export class Downloads<Target> {
+  readonly #gate: Gate;
+  readonly #scope: Scope;
+  readonly #linksMax: number;
+  readonly #links = new Map<string, { readonly download: Download<Target>; readonly expiresMs: number }>();
+
+  constructor(gate: Gate, scope: Scope, linksMax: number) {
+    this.#gate = gate;
+    this.#scope = scope;
+    this.#linksMax = linksMax;
+  }
+
+  /** By the token that came with the request. */
+  start(exchange: Exchange, caller: Caller, target: Target): Download<Target> {
+    return { target, caller, isAllowed: this.#gate.watch(exchange.header("authorization"), this.#scope) };
+  }
+
+  /** Returns the secret of the link. */
+  createLink(exchange: Exchange, caller: Caller, target: Target): string {
+    const nowMs = performance.now();
+    for (const [secret, { expiresMs }] of this.#links) if (expiresMs < nowMs) this.#links.delete(secret);
+    if (this.#links.size >= this.#linksMax)
+      throw new HttpError("too-busy", "Too many downloads were requested. Try again in a minute.");
+    const secret = crypto.randomUUID();
+    const download = this.start(exchange, caller, target);
+    this.#links.set(secret, { download, expiresMs: nowMs + linkMsMax });
+    return secret;
+  }
+
+  /** By the link in the path. @throws HttpError it was used, has expired, or its caller is no longer allowed. */
+  follow(exchange: Exchange): Download<Target> {
+    // It would use up the link, and there is nothing to say before the content.
+    if (exchange.method === "HEAD")
+      throw new HttpError("no-such-method", "A download link supports GET alone.", { Allow: "GET" });
+    const link = this.#links.get(exchange.parameter);
+    this.#links.delete(exchange.parameter);
+    if (link === undefined || link.expiresMs < performance.now() || !link.download.isAllowed())
+      throw new HttpError(
+        "no-such-path",
+        "This link has been used, or has expired after a minute. Request the download again.",
+      );
+    // For the log: this request has no token.
+    exchange.caller = link.download.caller;
+    return link.download;
+  }
+}
+
+/** Sends a file piece by piece, for as long as its caller reads and is allowed. */
+export async function sendFile(
+  exchange: Exchange,
+  { isAllowed }: Download<unknown>,
+  file: { readonly name: string; readonly contentType: string },
+  pieces: AsyncIterable<string | Uint8Array>,
+): Promise<void> {
+  const headers = { "Content-Disposition": `attachment; filename="${file.name}"` };
+  const stream = exchange.stream(file.contentType, headers, isAllowed);
+  if (stream === undefined) return;
+  for await (const piece of pieces) {
+    await stream.write(piece);
+    if (!stream.open) return;
+  }
+  stream.end();
+}
