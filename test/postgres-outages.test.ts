@@ -4,7 +4,6 @@ import { join } from "node:path";
 import pg from "pg";
 import { eventually, operatorToken, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
-import { startSharingPooler } from "./sharing-pooler.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 import { runInProcess, serveInProcess } from "./terminal.ts";
 
@@ -279,10 +278,5 @@ describe("refused at the start, in one sentence,", () => {
   test("is a URL whose options make sessions read-only", async () => {
     const options = "options=-c%20default_transaction_read_only%3Don";
     await refuse(`${database}?${options}`, "options set default_transaction_read_only=on");
-  });
-
-  test("is a pooler that shares sessions", async () => {
-    using pooler = await startSharingPooler(Number(new URL(database).port));
-    await refuse(throughPort(pooler.port), "a pooler shares the database's sessions");
   });
 });

@@ -405,11 +405,6 @@ onEveryEngine((engine) => {
       });
     });
 
-    test("a cursor that no page returned is refused", async () => {
-      for (const cursor of ["x", "1.2.3", "", "9".repeat(40), "1;DROP TABLE plants"])
-        await expect(store.archive.page(request({ cursor }))).rejects.toThrow(CursorProblem);
-    });
-
     test("totals and minutes are counted", async () => {
       for (const _ of [1, 2, 3]) expect(await store.archive.total()).toBe(25);
       expect(await store.archive.createdPerBucket(startMs - minuteMs, 4, minuteMs)).toEqual([0, 5, 5, 5]);
@@ -451,20 +446,6 @@ onEveryEngine((engine) => {
       }
     });
 
-    test("every new plant is returned at least once to a reader that keeps asking", async () => {
-      await using live = await openNew();
-      let { plants, newest: after } = await live.archive.page(request({}));
-      expect(plants).toEqual([]);
-      const seen = new Set<bigint>();
-      for (let round = 0; round < 6; round++) {
-        const batch = Array.from({ length: 7 }, (_, index) => arrival(round * 7 + index, "a"));
-        await live.plants.create(batch, Date.now());
-        ({ plants, next: after } = await live.archive.pageAfter({ ...request({ limit: 100 }), after }));
-        for (const { id } of plants) seen.add(id);
-      }
-      expect(seen.size).toBe(42);
-    });
-
     /** All plants from the beginning, as a client that follows the store gets them, until it has caught up. */
     const followed = async (filter: PageRequest["filter"], limit: number, searchMsMax = 60_000) => {
       const plants = [];
@@ -488,12 +469,8 @@ onEveryEngine((engine) => {
 
     test("at the end a page is empty, and has a cursor to go on with", async () => {
       const { newest } = await store.archive.page(request({ limit: 1 }));
-      for (const filter of [
-        {},
-        { tag: "none" },
-        { namePart: "none" },
-        { sinceMs: startMs + 60 * minuteMs },
-      ]) {
+      const late = { sinceMs: startMs + 60 * minuteMs };
+      for (const filter of [{}, { tag: "none" }, { namePart: "none" }, late]) {
         const page = await store.archive.pageAfter({ ...request({ filter }), after: newest });
         expect(page).toEqual({ plants: [], next: page.newest, newest: page.newest, searched: 0 });
         // On PostgreSQL time passes, and with it the position.
@@ -501,9 +478,12 @@ onEveryEngine((engine) => {
       }
     });
 
-    test("a cursor that no page returned cannot be followed", async () => {
-      for (const after of ["", "x", "00", "1.2.3.4", "9".repeat(40), "1;DROP TABLE plants", "0.0.0"])
-        await expect(store.archive.pageAfter({ ...request({}), after })).rejects.toThrow(CursorProblem);
+    test("a cursor that no page returned is refused, and cannot be followed", async () => {
+      for (const cursor of ["x", "", "1.2.3", "9".repeat(40), "1;DROP TABLE plants"]) {
+        await expect(store.archive.page(request({ cursor }))).rejects.toThrow(CursorProblem);
+        const following = store.archive.pageAfter({ ...request({}), after: cursor });
+        await expect(following).rejects.toThrow(CursorProblem);
+      }
     });
   });
 });
