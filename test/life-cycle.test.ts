@@ -1,10 +1,10 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
-import { executable, type Finished, serve, startPlantStore } from "./command.ts";
+import { executable, type Finished, launcher, serve, startPlantStore } from "./command.ts";
 import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -125,28 +125,12 @@ test("a later greeting offers a command that, pasted, creates a token in this da
   using folder = temporaryFolder();
   const file = join(folder.path, "it's here.db");
   await runInProcess(["token", "create", "--name", "a", "--database", file]);
-  const offer = async (args: readonly string[], cwd: string) => {
-    await using service = await serve(args, { folder: cwd });
-    await eventually(() => service.out().includes("NAME"));
-    return /\nTo create another token: (.+)\n\n$/.exec(service.out())?.[1] ?? "";
-  };
-  const offered = await offer(["--database", file], folder.path);
-  expect(offered).toStartWith(executable === undefined ? "node " : "plant-store ");
-  const command = offered.replace("NAME", "b").replace(/^plant-store/, executable ?? "");
+  const { out } = await runInProcess(["serve", "--database", file], { stopSignal: async () => "SIGTERM" });
+  const offered = /\nTo create another token: plant-store (.+)\n\n$/.exec(out)?.[1] ?? "";
+  const command = `${executable ?? `node '${launcher}'`} ${offered.replace("NAME", "b")}`;
   const { status, stdout } = spawnSync("sh", ["-c", command], { cwd: folder.path, encoding: "utf8" });
   expect([status, stdout]).toEqual([0, expect.stringMatching(/^pst_\w{49}\n$/)]);
   expect(await tokenCount(file)).toBe(2);
-  // Commands use the default data file without being told to.
-  mkdirSync(join(folder.path, "data"));
-  await runInProcess([
-    "token",
-    "create",
-    "--name",
-    "a",
-    "--database",
-    join(folder.path, "data/plant-store.db"),
-  ]);
-  expect(await offer([], folder.path)).toEndWith(" token create --name NAME");
 });
 
 describe("a graceful shutdown", () => {

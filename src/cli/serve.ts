@@ -1,5 +1,4 @@
-import { relative, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { resolve } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/token-upkeep.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
@@ -12,9 +11,6 @@ import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
 import { bold, formatColumns, green, type Terminal } from "./terminal.ts";
-
-// Defined by scripts/build.ts, when everything is in one executable.
-declare const BUILT_INTO_ONE_FILE: true | undefined;
 
 export const serve: Command = {
   usage: "serve",
@@ -115,21 +111,8 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
   if (opened !== undefined)
     return `${started}The database is not available yet; see the log. Until it is, plants are refused with 50302.\n\n`;
   if (firstToken !== undefined) return started + firstTokenMessage(service, firstToken, terminal);
-  return config.presetTokens.length > 0
-    ? started
-    : `${started}To create another token: ${tokenCommand(config)}\n\n`;
-}
-
-/** As it can be pasted: in a clone, nothing is called plant-store. */
-function tokenCommand(config: Config): string {
-  return `${ownCommand()} token create --name NAME${databaseFlag(config)}`;
-}
-
-function ownCommand(): string {
-  if (typeof BUILT_INTO_ONE_FILE !== "undefined") return "plant-store";
-  const launcher = fileURLToPath(new URL("../../bin/plant-store.js", import.meta.url));
-  const fromHere = relative("", launcher);
-  return `node ${shellQuoted(fromHere.startsWith("..") ? launcher : fromHere)}`;
+  if (config.presetTokens.length > 0) return started;
+  return `${started}To create another token: plant-store token create --name NAME${databaseFlag(config)}\n\n`;
 }
 
 // Without it, the command would create a token in the default data file.
@@ -158,26 +141,24 @@ function firstTokenMessage(
   if (token === undefined) return "";
   if ("problem" in token) return `${token.problem}\n\n`;
   const uses = operatorUrl === undefined ? "send plants" : "send plants and sign in to the console";
-  const where =
+  const [where, shown, authorization] =
     "file" in token
-      ? "It is in this file. Delete the file after saving it:"
-      : "Save it now; it is not shown again:";
-  const authorization =
-    "file" in token
-      ? `"Authorization: Bearer $(cat ${shellQuoted(token.file)})"`
-      : `'Authorization: Bearer ${token.secret}'`;
-  return [
-    `Your first token can ${uses}. ${where}`,
-    "",
-    `  ${bold("file" in token ? token.file : token.secret, colourOut)}`,
-    "",
-    "Send your first plant:",
-    "",
-    `  curl ${publicUrl}/plants \\`,
-    `    -H ${authorization} \\`,
-    "    -H 'Content-Type: application/json' \\",
-    `    -d '{"id": 1, "name": "Fern", "tag": "indoor"}'`,
-    "",
-    "",
-  ].join("\n");
+      ? [
+          "It is in this file. Delete the file after saving it:",
+          token.file,
+          `"Authorization: Bearer $(cat ${shellQuoted(token.file)})"`,
+        ]
+      : ["Save it now; it is not shown again:", token.secret, `'Authorization: Bearer ${token.secret}'`];
+  return `Your first token can ${uses}. ${where}
+
+  ${bold(shown, colourOut)}
+
+Send your first plant:
+
+  curl ${publicUrl}/plants \\
+    -H ${authorization} \\
+    -H 'Content-Type: application/json' \\
+    -d '{"id": 1, "name": "Fern", "tag": "indoor"}'
+
+`;
 }

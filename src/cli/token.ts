@@ -109,13 +109,8 @@ export const tokenRotate: Command = {
     const overlapMs = parseFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
     const config = readConfig(args.sources);
     await using opened = await openTokens(config, { create: false });
-    const rotated = await rotateToken(
-      opened.tokens,
-      args.positional,
-      { overlapMs },
-      localOrigin(),
-      Date.now(),
-    );
+    const { tokens } = opened;
+    const rotated = await rotateToken(tokens, args.positional, { overlapMs }, localOrigin(), Date.now());
     const untilMs = Math.max(...rotated.ending.map(({ expiresAtMs }) => expiresAtMs));
     printSecret(rotated, `The old secret is valid until ${isoTime(untilMs)}.\n`, args, terminal);
     warnOfPreset(rotated.ending, config, terminal);
@@ -144,34 +139,32 @@ function printSecret({ token, secret }: Minted, note: string, args: Arguments, t
 }
 
 function presentToken(token: Token) {
-  const { id, name, scopes: allowed, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs } = token;
+  const time = (ms: number | undefined) => (ms === undefined ? null : isoTime(ms));
   return {
-    id,
-    name,
-    scopes: allowed,
-    createdAt: isoTime(createdAtMs),
-    expiresAt: expiresAtMs === undefined ? null : isoTime(expiresAtMs),
-    revokedAt: revokedAtMs === undefined ? null : isoTime(revokedAtMs),
-    createdBy,
-    lastUsedAt: lastUsedAtMs === undefined ? null : isoTime(lastUsedAtMs),
+    id: token.id,
+    name: token.name,
+    scopes: token.scopes,
+    createdAt: isoTime(token.createdAtMs),
+    expiresAt: time(token.expiresAtMs),
+    revokedAt: time(token.revokedAtMs),
+    createdBy: token.createdBy,
+    lastUsedAt: time(token.lastUsedAtMs),
     rateLimit: token.rateLimit === undefined ? null : formatRate(token.rateLimit),
     state: tokenState(token, Date.now()),
   };
 }
 
 function cells(token: Token): string[] {
-  const { id, scopes: allowed, createdAt, createdBy, lastUsedAt, rateLimit, ...rest } = presentToken(token);
-  const { name, expiresAt, revokedAt, state } = rest;
-  const until = state === "live" && expiresAt !== null ? "live until" : state;
-  const lasts = `${until} ${revokedAt ?? expiresAt ?? ""}`.trim();
+  const shown = presentToken(token);
+  const state = shown.state === "live" && shown.expiresAt !== null ? "live until" : shown.state;
   return [
-    id,
-    name,
-    allowed.join(" "),
-    createdAt,
-    escapeInvisible(createdBy),
-    lastUsedAt ?? "-",
-    rateLimit ?? "-",
-    lasts,
+    shown.id,
+    shown.name,
+    shown.scopes.join(" "),
+    shown.createdAt,
+    escapeInvisible(shown.createdBy),
+    shown.lastUsedAt ?? "-",
+    shown.rateLimit ?? "-",
+    `${state} ${shown.revokedAt ?? shown.expiresAt ?? ""}`.trim(),
   ];
 }
