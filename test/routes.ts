@@ -1,6 +1,7 @@
 import type { Route } from "../src/http/route.ts";
 import { Console } from "../src/operator/console.ts";
-import { type OperatorParts, operatorRoutes as routesFor } from "../src/operator/operator-listener.ts";
+import { operatorRoutes as routesFor } from "../src/operator/operator-listener.ts";
+import type { OperatorParts } from "../src/operator/operator-parts.ts";
 import type { CreatePlant } from "../src/public/create-plant.ts";
 import { publicRoutes as publicRoutesFor } from "../src/public/public-listener.ts";
 

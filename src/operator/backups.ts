@@ -1,31 +1,14 @@
-import type { AuditTrail } from "../access/audit.ts";
-import type { Caller, Gate } from "../access/gate.ts";
+import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
-import type { Events } from "../telemetry/events.ts";
 import { recordAction } from "./audit.ts";
 import { type Download, Downloads, sendFile } from "./downloads.ts";
+import type { BackupStore, OperatorParts } from "./operator-parts.ts";
 import { isoTime, readBody, wrong } from "./parameters.ts";
 
-/** The dated backups of the data file. */
-export interface BackupStore {
-  readonly folder: string;
-  /** The newest first. */
-  list(): readonly { readonly name: string; readonly atMs: number; readonly bytes: number }[];
-  create(atMs: number, onStep: (step: string) => void): Promise<{ readonly path: string }>;
-  verify(name: string): Promise<readonly string[]>;
-  read(name: string): AsyncIterable<Uint8Array> | undefined;
-}
-
-export interface BackupParts {
-  /** Why backups are unavailable, if they are. */
-  readonly backupStore: BackupStore | string;
-  readonly audit: AuditTrail;
-  readonly gate: Gate;
-  readonly events: Pick<Events, "internalError">;
-}
+type BackupParts = Pick<OperatorParts, "backupStore" | "audit" | "gate" | "events">;
 
 const linksMax = 100;
 

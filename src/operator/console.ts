@@ -1,23 +1,14 @@
-import type { AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
-import type { OidcSettings } from "../access/jwt-verifier.ts";
-import type { ProviderKeys } from "../access/provider-keys.ts";
 import { scopes } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { recordAction } from "./audit.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
+import type { OperatorParts } from "./operator-parts.ts";
 import { isoTime, readBody } from "./parameters.ts";
 
-export interface SignInParts {
-  readonly audit: AuditTrail;
-  /** Where clients reach the public listener, without a trailing slash. */
-  readonly publicUrl: string;
-  /** Undefined if there is no identity provider. */
-  readonly oidc: OidcSettings | undefined;
-  readonly providerKeys: Pick<ProviderKeys, "current"> | undefined;
-}
+type SignInParts = Pick<OperatorParts, "audit" | "publicUrl" | "oidc" | "providerKeys">;
 
 // Nothing from elsewhere, nothing inline, and no framing: a token typed here can be sent nowhere else.
 const policy = (connectTo: string): string =>

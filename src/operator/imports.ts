@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuditTrail } from "../access/audit.ts";
-import type { Caller, Gate } from "../access/gate.ts";
+import type { Caller } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import { allows } from "../access/scopes.ts";
 import { type Bytes, closeBrace, newline } from "../files/bytes.ts";
@@ -23,17 +23,11 @@ import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { idConflict, Refusal } from "../plants/refusals.ts";
-import type { Events } from "../telemetry/events.ts";
 import { recordAction } from "./audit.ts";
+import type { OperatorParts } from "./operator-parts.ts";
 import { readChoice, readQuery, readText, wrong } from "./parameters.ts";
 
-export interface ImportParts {
-  readonly intake: Intake;
-  readonly rateLimit: RateLimit;
-  readonly audit: AuditTrail;
-  readonly gate: Gate;
-  readonly events: Pick<Events, "internalError">;
-}
+type ImportParts = Pick<OperatorParts, "intake" | "rateLimit" | "audit" | "gate" | "events">;
 
 const sliceBytesMin = 8 * 1024 * 1024;
 // A CSV record is searched for in four times the longest row.

@@ -3,9 +3,8 @@ import packageFile from "../../package.json" with { type: "json" };
 import { type TokenStore, tokenState } from "../access/tokens.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import { type Route, route } from "../http/route.ts";
-import type { Intake } from "../plants/intake.ts";
-import type { PlantArchive } from "../plants/plant-archive.ts";
-import { type Counters, type HistogramName, type Observed, requestOutcomes } from "../telemetry/counters.ts";
+import { type HistogramName, type Observed, requestOutcomes } from "../telemetry/counters.ts";
+import type { OperatorParts } from "./operator-parts.ts";
 
 const counter = (help: string) => ({ type: "counter", help }) as const;
 const gauge = (help: string) => ({ type: "gauge", help }) as const;
@@ -49,16 +48,10 @@ export const metricFamilies = {
   process_start_time_seconds: gauge("When the process was started."),
 } as const;
 
-export interface MetricsParts {
-  readonly counters: Counters;
-  readonly archive: PlantArchive;
-  readonly intake: Intake;
-  readonly tokens: TokenStore;
-  readonly engine: string;
-  readonly startedAtMs: number;
-  /** Undefined if the database has backups of its own. */
-  readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
-}
+type MetricsParts = Pick<
+  OperatorParts,
+  "counters" | "archive" | "intake" | "tokens" | "engine" | "lastBackup"
+>;
 
 const listeners = ["public", "operator"] as const;
 const kindsOf = { public: publicKinds, operator: Object.keys(catalogue) as ErrorKind[] };
@@ -68,8 +61,9 @@ const errors = listeners.flatMap((listener) =>
 
 /** For Prometheus, in its text format. */
 export function metricsRoute(parts: MetricsParts): Route {
+  const startedAtMs = Date.now();
   return route("GET", "/metrics", "metrics", async (exchange) => {
-    const samples = { ...counted(parts), ...(await measured(parts)) };
+    const samples = { ...counted(parts), ...(await measured(parts, startedAtMs)) };
     exchange.respond("text/plain; version=0.0.4; charset=utf-8", formatMetrics(samples));
   });
 }
@@ -114,8 +108,8 @@ function counted({ counters, engine }: MetricsParts): Samples {
 }
 
 /** What is read on each scrape. A value that cannot be read is omitted. */
-async function measured(parts: MetricsParts): Promise<Samples> {
-  const { archive, intake, tokens, engine, startedAtMs, lastBackup } = parts;
+async function measured(parts: MetricsParts, startedAtMs: number): Promise<Samples> {
+  const { archive, intake, tokens, engine, lastBackup } = parts;
   const ready = await intake.ready();
   const [disk, byState, last, descriptors] = await Promise.all([
     orUndefined(archive.diskUsage()),

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Counters } from "../telemetry/counters.ts";
+import type { Events } from "../telemetry/events.ts";
 import { RecentRefusals } from "../telemetry/recent-refusals.ts";
 import { MinuteCounts, Overview } from "./overview.ts";
 
@@ -55,13 +57,13 @@ describe("the overview", () => {
     const overview = new Overview({
       archive,
       counters,
-      intake: { ready: async () => true },
+      intake: { ready: async () => true } as Intake,
       engine: "sqlite",
-      startedAtMs: 0,
+      lastBackup: undefined,
       events: {
-        figureFailed: (figure) => void failures.push(figure),
+        figureFailed: (figure: string) => void failures.push(figure),
         refusals: new RecentRefusals(() => startMs),
-      },
+      } as unknown as Events,
     });
     return { read: () => overview.read(startMs), counters, failures };
   }

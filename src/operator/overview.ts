@@ -3,22 +3,15 @@ import packageFile from "../../package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
-import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { type Counters, quantile } from "../telemetry/counters.ts";
-import type { Events } from "../telemetry/events.ts";
+import type { OperatorParts } from "./operator-parts.ts";
 import { isoTime } from "./parameters.ts";
 
-export interface OverviewParts {
-  readonly archive: PlantArchive;
-  readonly intake: Pick<Intake, "ready">;
-  readonly engine: string;
-  /** Undefined if the database has backups of its own. */
-  readonly lastBackup?: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
-  readonly startedAtMs: number;
-  readonly counters: Counters;
-  readonly events: Pick<Events, "figureFailed" | "refusals">;
-}
+type OverviewParts = Pick<
+  OperatorParts,
+  "archive" | "intake" | "engine" | "lastBackup" | "counters" | "events"
+>;
 
 const minutesReported = 180;
 const minuteMs = 60_000;
@@ -47,6 +40,7 @@ export class Overview {
   readonly #minutes: MinuteCounts;
   readonly #hours: HourCounts;
   readonly #failing = new Set<string>();
+  readonly #startedAt = new Date().toISOString();
 
   constructor(parts: OverviewParts) {
     this.#parts = parts;
@@ -55,7 +49,7 @@ export class Overview {
   }
 
   async read(nowMs: number) {
-    const { archive, intake, engine, lastBackup, startedAtMs, counters, events } = this.#parts;
+    const { archive, intake, engine, lastBackup, counters, events } = this.#parts;
     const [total, perMinute, ratePerSecond, diskUsage, lastBackupAt, ready, perHour] = await Promise.all([
       this.#figure("total", archive.total().then(String)),
       this.#figure("perMinute", this.#minutes.at(nowMs)),
@@ -75,7 +69,7 @@ export class Overview {
       refusals: refusalsByError(counters),
       store: { engine, ready, ...diskUsage, lastBackupAt, fsync: fsyncTimes(counters) },
       version: packageFile.version,
-      startedAt: isoTime(startedAtMs),
+      startedAt: this.#startedAt,
     };
   }
 

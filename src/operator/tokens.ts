@@ -1,8 +1,7 @@
 import type { Origin } from "../access/audit.ts";
-import { type Caller, findPreset, type Gate } from "../access/gate.ts";
+import { type Caller, findPreset } from "../access/gate.ts";
 import { formatRate, parseRateText, type Rate } from "../access/rate-limit.ts";
 import { isScope, type Scope, scopes } from "../access/scopes.ts";
-import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import {
   createToken,
   durationExpected,
@@ -16,14 +15,10 @@ import {
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
+import type { OperatorParts } from "./operator-parts.ts";
 import { isoTime, orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
 
-export interface TokenParts {
-  readonly tokens: TokenStore;
-  readonly gate: Pick<Gate, "presets">;
-  /** Applies a change on this node immediately; other nodes see it within a second. */
-  readonly tokenUpkeep: Pick<TokenUpkeep, "reload">;
-}
+type TokenParts = Pick<OperatorParts, "tokens" | "gate" | "tokenUpkeep">;
 
 const overlapDefault = "1h";
 // A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
@@ -49,6 +44,7 @@ export function tokenRoutes({ tokens, gate, tokenUpkeep }: TokenParts): readonly
       };
       const creating = createToken(tokens, wanted, originOf(exchange, caller), Date.now());
       const { token, secret } = await orWrongParameter(creating);
+      // On this node at once; others see the change within a second.
       await tokenUpkeep.reload();
       exchange.json({ token: presentToken(token, Date.now()), secret }, 201);
     }),

@@ -1,0 +1,44 @@
+import type { AuditTrail } from "../access/audit.ts";
+import type { OidcSettings } from "../access/jwt-verifier.ts";
+import type { ProviderKeys } from "../access/provider-keys.ts";
+import type { RateLimit } from "../access/rate-limit.ts";
+import type { TokenUpkeep } from "../access/token-upkeep.ts";
+import type { TokenStore } from "../access/tokens.ts";
+import type { ListenerParts } from "../http/listener.ts";
+import type { Handler } from "../http/route.ts";
+import type { PlantArchive } from "../plants/plant-archive.ts";
+import type { Counters } from "../telemetry/counters.ts";
+
+/** What the operator listener works with. The routes of a subject get those of them that they use. */
+export interface OperatorParts extends ListenerParts {
+  readonly rateLimit: RateLimit;
+  readonly archive: PlantArchive;
+  readonly tokens: TokenStore;
+  readonly tokenUpkeep: TokenUpkeep;
+  readonly audit: AuditTrail;
+  readonly counters: Counters;
+  readonly engine: string;
+  /** Undefined if the database has backups of its own. */
+  readonly lastBackup: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
+  /** Why backups are unavailable, if they are. */
+  readonly backupStore: BackupStore | string;
+  /** Undefined if there is no identity provider. */
+  readonly oidc: OidcSettings | undefined;
+  readonly providerKeys: ProviderKeys | undefined;
+  /** As `plant-store config` lists them: no secret has its value. */
+  readonly settings: readonly { readonly name: string; readonly value: string; readonly source: string }[];
+  /** Where clients reach the public listener, without a trailing slash. */
+  readonly publicUrl: string;
+  /** What POST /plants does on the public listener. */
+  readonly createPlant: Handler;
+}
+
+/** The dated backups of the data file. */
+export interface BackupStore {
+  readonly folder: string;
+  /** The newest first. */
+  list(): readonly { readonly name: string; readonly atMs: number; readonly bytes: number }[];
+  create(atMs: number, onStep: (step: string) => void): Promise<{ readonly path: string }>;
+  verify(name: string): Promise<readonly string[]>;
+  read(name: string): AsyncIterable<Uint8Array> | undefined;
+}
