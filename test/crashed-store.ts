@@ -21,7 +21,10 @@ export async function crashedStore(
     for (let id = 1; id <= plants; id++) {
       const plant = { id: BigInt(id), name: nameOf(id), tag: undefined };
       await store.plants.create([{ plant, createdBy: "crashed" }], Date.now());
-      if (id === checkpointed) other.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
+      if (id !== checkpointed) continue;
+      // Another program's table between the plants: a copy that SQLite makes has its pages in another order.
+      other.run("CREATE TABLE others_own AS SELECT zeroblob(20000) AS bytes");
+      other.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
     }
     for (const end of ["", "-wal"]) copyFileSync(running + end, file + end);
   }

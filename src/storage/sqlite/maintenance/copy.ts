@@ -119,10 +119,13 @@ function countPlants(path: string): number {
   return Number(row?.plants ?? 0n);
 }
 
-// A link fails if a file was created in the meantime; a rename would replace it.
-function putInPlace(partial: string, path: string): void {
+/**
+ * Gives a complete file its name: by a link, which fails if a file was created in the meantime, where a rename would replace it.
+ * @throws DataFileProblem
+ */
+export function putInPlace(partial: string, path: string, link = linkSync): void {
   try {
-    linkSync(partial, path);
+    link(partial, path);
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") throw new DataFileProblem(`${path} was created meanwhile; it was not replaced.`);
