@@ -40,6 +40,8 @@ export async function runTests(paths, { together = false, flags = [], environmen
     { ...variables, ...(servers && { PLANT_STORE_TEST_SERVERS: servers.address }) },
     ["ignore", "pipe", "pipe"],
   );
+  // So that the servers end, and the folder is removed, after Ctrl-C too.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => tests.kill(signal));
   const counts = {};
   for (const input of [tests.stdout, tests.stderr])
     createInterface({ input }).on("line", (line) => {
@@ -68,10 +70,7 @@ export function printSummary({ counts, failed, lacking }, problems = []) {
 }
 
 function startBun(args, env, stdio) {
-  const child = spawn(findBun(), [...bunFlags, ...args], { env, stdio });
-  // So that it ends, and the folder is removed, after Ctrl-C too.
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => child.kill(signal));
-  return child;
+  return spawn(findBun(), [...bunFlags, ...args], { env, stdio });
 }
 
 async function startServers(env) {

@@ -4,7 +4,9 @@ import { chromium } from "playwright-core";
 import { chromiumOptions } from "./browser.ts";
 import { startPostgres } from "./postgres.ts";
 
-await using servers = new AsyncDisposableStack();
+const servers = new AsyncDisposableStack();
+// Ctrl-C reaches this process too, and the tests still use its servers.
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
 
 const start: Record<string, () => Promise<string>> = {
   async postgres() {
@@ -12,7 +14,8 @@ const start: Record<string, () => Promise<string>> = {
     return String(servers.use(server).port);
   },
   async chromium() {
-    const server = await chromium.launchServer({ ...chromiumOptions(), host: "127.0.0.1" });
+    const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
+    const server = await chromium.launchServer({ ...chromiumOptions(), ...signals, host: "127.0.0.1" });
     servers.defer(() => server.close());
     return server.wsEndpoint();
   },
@@ -34,3 +37,5 @@ const desk = Bun.serve({
 servers.defer(() => desk.stop(true));
 console.log(desk.url.href);
 await Bun.stdin.text();
+await servers.disposeAsync();
+process.exit();
