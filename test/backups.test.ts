@@ -74,7 +74,7 @@ describe("backup -", () => {
     expect([code, err]).toEqual([
       0,
       expect.stringMatching(
-        /^Backed up and checked 3,000 plants: standard output, .* MB\.\nSHA-256 [0-9a-f]{64}\n$/,
+        /^Backed up and checked 3,000 plants: standard output, .* [kM]B\.\nSHA-256 [0-9a-f]{64}\n$/,
       ),
     ]);
     const digest = spawnSync("sha256sum", [file], { encoding: "utf8" }).stdout.slice(0, 64);
