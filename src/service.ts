@@ -75,18 +75,13 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
   const rateLimit = new RateLimit(config.rateLimit);
   const createPlant = new CreatePlant(rateLimit, intake);
   const parts = { gate, intake, readiness, events };
-  const connections = connectionBudget();
   const { baseUrl, bodyBytesMax, bodyTimeoutMs, corsOrigins, logRequests, trustedProxies } = config;
+  const limits = { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies };
+  const { publicMax, operatorMax } = connectionBudget();
   const settings: ListenerSettings = {
-    ...{
-      ...config.listen,
-      baseUrl,
-      tls,
-      corsOrigins,
-      hosts: undefined,
-      connectionsMax: connections.publicMax,
-    },
-    ...{ bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies },
+    ...{ ...config.listen, baseUrl, tls, corsOrigins, ...limits },
+    hosts: undefined,
+    connectionsMax: publicMax,
   };
   await using listening = new AsyncDisposableStack();
   const listener = startPublicListener({ ...parts, createPlant }, settings);
@@ -110,7 +105,7 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
         hosts: config.operatorHosts,
         // No client certificate: probes, Prometheus and browsers use it.
         tls: tls && { ...tls, clientCa: undefined },
-        connectionsMax: connections.operatorMax,
+        connectionsMax: operatorMax,
       },
     );
   if (operator !== undefined) listening.defer(() => operator.drain(0));

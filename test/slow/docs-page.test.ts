@@ -62,12 +62,13 @@ test("the docs page shows complete programs with the reader's token, which is hi
   expect(pageErrors).toEqual([]);
 });
 
-const screens = [360, 768, 1440, 2560].flatMap((width) => [false, true].map((dark) => ({ width, dark })));
-test.each(screens)("the docs page fits, and axe finds nothing, on a screen of %o", async (screen) => {
-  const { page, pageErrors } = await openDocs(browser, running.url, screen);
-  expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(screen.width);
-  expect(pageErrors).toEqual([]);
-  await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
-  expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
-});
+for (const width of [360, 768, 1440, 2560])
+  for (const dark of [false, true])
+    test(`the docs page fits, and axe finds nothing, at ${width} px in the ${dark ? "dark" : "light"} theme`, async () => {
+      const { page, pageErrors } = await openDocs(browser, running.url, { width, dark });
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+      expect(pageErrors).toEqual([]);
+      await page.evaluate(axe.source);
+      const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
+      expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+    });

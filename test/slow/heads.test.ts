@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { WireFault } from "../../src/http/wire/fields.ts";
+import type { WireFault } from "../../src/http/wire/fields.ts";
 import { Head, HeadReader, parseHead } from "../../src/http/wire/head.ts";
-import { parseReferenceHead, type ReferenceHead } from "./reference-head.ts";
 
 // Heads of real clients, and what two parsers have read in two ways.
 const line = fc.constantFrom(
@@ -63,31 +62,6 @@ function mutate(text: string, [where, code, kind]: [number, number, number]): st
   return text.slice(0, at) + inserted + text.slice(kind === 2 ? at : at + 1);
 }
 
-test("the heads of one connection are read as a plain parser reads each one alone", () => {
-  let accepted = 0;
-  fc.assert(
-    fc.property(fc.array(mutated, { minLength: 1, maxLength: 5 }), (texts) => {
-      const reader = new HeadReader();
-      for (const text of texts) {
-        const bytes = Buffer.from(`before${text}\r\n\r\nafter`, "latin1");
-        const found = reader.read(bytes, 6, 6 + text.length);
-        const expected = parseReferenceHead(text);
-        if (expected instanceof WireFault || found instanceof WireFault) {
-          expect<unknown>(found).toEqual(expected);
-          continue;
-        }
-        accepted++;
-        const { headers, ...rest }: ReferenceHead = expected;
-        expect(found).toMatchObject(rest);
-        for (const name of names.map((name) => name.toLowerCase()))
-          expect([name, found.header(name)]).toEqual([name, headers.get(name)]);
-      }
-    }),
-    { numRuns: 8000 },
-  );
-  expect(accepted).toBeGreaterThan(1000);
-});
-
 const start = "POST /plants HTTP/1.1\r\nHost: h";
 const bytesOf = (text: string) => Buffer.from(`${text}\r\n\r\n`, "latin1");
 
@@ -101,22 +75,22 @@ test("heads are read as each would be on its own, whatever came before", () => {
   const name = fc.constantFrom("Content-Length:", "content-length: ", "X-Content-Length: ", "X-A: 1");
   const rest = fc.constantFrom("", "1", "\r\nX-A: b", "\r\nX-A: Content-Length: 1", "\r\nContent-Length: 1");
   const host = fc.constantFrom("", "1", "\r\nContent-Length: ", "\r\nTransfer-Encoding: chunked");
-  const head = fc
+  const similar = fc
     .tuple(host, fc.option(fc.tuple(name, length)), rest)
     .map(([host, field, rest]) => `${start}${host}${field === null ? "" : `\r\n${field.join("")}`}${rest}`);
   fc.assert(
-    fc.property(fc.array(head, { maxLength: 8 }), (texts) => {
+    fc.property(fc.array(fc.oneof(similar, mutated), { maxLength: 8 }), (texts) => {
       const reader = new HeadReader();
       for (const text of texts)
         expect(visible(reader.read(bytesOf(text), 0, text.length))).toEqual(
           visible(parseHead(text, bytesOf(text), 0)),
         );
     }),
-    { numRuns: 5000 },
+    { numRuns: 8000 },
   );
 });
 
 function visible(head: Head | WireFault): unknown {
   if (!(head instanceof Head)) return head;
-  return { ...head, fields: ["host", "x-a", "x-content-length"].map((name) => head.header(name)) };
+  return { ...head, fields: [...names, "x-content-length"].map((name) => head.header(name.toLowerCase())) };
 }
