@@ -4,11 +4,15 @@ import { join } from "node:path";
 import { plantStore } from "./command.ts";
 import {
   accessToken,
+  eventually,
   operatorToken,
+  type RawPiece,
+  sendRaw,
   startTestService,
   storedPlants,
   type TestService,
   temporaryFolder,
+  untilContinue,
 } from "./harness.ts";
 
 type Outcome = { readonly result: string; readonly message?: string; readonly row?: string } & {
@@ -32,18 +36,26 @@ let importer = "";
 
 beforeAll(async () => {
   running = await startTestService();
-  importer = await createToken({ name: "importer", scopes: ["plants:create", "operator:read"] });
+  importer = await createToken("importer");
 });
 afterAll(async () => {
   await running[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
 });
 
-async function createToken(request: object): Promise<string> {
+const bothScopes = ["plants:create", "operator:read"];
+
+async function operatorPost(
+  path: string,
+  body: object = {},
+): Promise<{ token: { id: string }; secret: string }> {
   const headers = { Authorization: `Bearer ${operatorToken}` };
-  const init = { method: "POST", headers, body: JSON.stringify(request) };
-  return ((await (await fetch(`${running.operatorUrl}/api/tokens`, init)).json()) as { secret: string })
-    .secret;
+  const init = { method: "POST", headers, body: JSON.stringify(body) };
+  return (await (await fetch(`${running.operatorUrl}/api/${path}`, init)).json()) as never;
+}
+
+async function createToken(name: string, more: object = {}): Promise<string> {
+  return (await operatorPost("tokens", { name, scopes: bothScopes, ...more })).secret;
 }
 
 async function send(
@@ -169,11 +181,8 @@ describe("a file sent in slices", () => {
   test("needs both scopes, and is in the audit trail once", async () => {
     const row = '{"id": 51, "name": "Fern"}\n';
     const refusal = async (scopes: string[]) => {
-      const { error, message } = await send(
-        { name: "x.ndjson" },
-        row,
-        await createToken({ name: `only ${scopes}`, scopes }),
-      );
+      const token = await createToken(`only ${scopes}`, { scopes });
+      const { error, message } = await send({ name: "x.ndjson" }, row, token);
       return [error, message];
     };
     expect(await refusal(["operator"])).toEqual([40301, "The token lacks the scope plants:create."]);
@@ -190,8 +199,7 @@ describe("a file sent in slices", () => {
   });
 
   test("waits for the token's rate limit, if that is not for long", async () => {
-    const scopes = ["plants:create", "operator:read"];
-    const token = await createToken({ name: "limited", scopes, rateLimit: "20/s" });
+    const token = await createToken("limited", { rateLimit: "20/s" });
     const rows = Array.from({ length: 25 }, (_, row) => `{"id":${row + 1000},"name":"Slow"}\n`).join("");
     const { outcomes } = await importAll("limited.ndjson", Buffer.from(rows), rows.length, token);
     expect(countsOf(outcomes)).toEqual({ created: 25, replayed: 0, refused: 0 });
@@ -206,8 +214,7 @@ describe("with a rate limit of a row per hour", () => {
   };
   for (const [name, text] of Object.entries(threeRows)) {
     test(`each slice of ${name} stores a row, and the next waits for the limit`, async () => {
-      const scopes = ["plants:create", "operator:read"];
-      const slow = () => createToken({ name: crypto.randomUUID(), scopes, rateLimit: "1/h" });
+      const slow = () => createToken(crypto.randomUUID(), { rateLimit: "1/h" });
       const first = await send({ name, last: "true" }, text, await slow());
       expect([first.status, first.done, first.outcomes.length]).toEqual([200, false, 1]);
       expect(first.consumed).toBeGreaterThan(0);
@@ -221,11 +228,41 @@ describe("with a rate limit of a row per hour", () => {
   }
 });
 
+// Each way in which a body may not arrive is tested on the wire; these are the ways in which the handler learns of it.
+const interruptions: Record<string, { ending: (token: string) => readonly RawPiece[]; error?: number }> = {
+  "whose client goes away": { ending: () => ['{"id":1'] },
+  "with an invalid chunk": { ending: () => ["not a size\r\n"], error: 40030 },
+  "whose token is revoked meanwhile": {
+    ending: (id) => [() => operatorPost(`tokens/${id}/revoke`), "0\r\n\r\n"],
+    error: 40102,
+  },
+};
+for (const [which, { ending, error }] of Object.entries(interruptions)) {
+  test(`uploads ${which} leave room for an import`, async () => {
+    const port = Number(new URL(running.operatorUrl).port);
+    const upload = async () => {
+      const { token, secret } = await operatorPost("tokens", {
+        name: crypto.randomUUID(),
+        scopes: bothScopes,
+      });
+      const fields = `Host: localhost\r\nAuthorization: Bearer ${secret}\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked`;
+      const head = `POST /api/imports?name=a.ndjson&last=true HTTP/1.1\r\n${fields}\r\n\r\n`;
+      const refused = (received: () => string) => eventually(() => received().includes(`{"error":${error},`));
+      const pieces = [head, untilContinue, ...ending(token.id), ...(error === undefined ? [] : [refused])];
+      await sendRaw(port, pieces, 0);
+    };
+    // As many as may run at a time.
+    await Promise.all(Array.from({ length: 4 }, upload));
+    // The service may learn only later that a client has gone away.
+    await eventually(async () => (await send({ name: "a.ndjson", last: "true" }, "")).status === 200);
+  });
+}
+
 test("an import waits for its turn if few plants may be pending", async () => {
   const previous = running;
   await using narrow = await startTestService({ "max-pending": "1" });
   running = narrow;
-  const token = await createToken({ name: "importer", scopes: ["plants:create", "operator:read"] });
+  const token = await createToken("importer");
   const rows = '{"id":1,"name":"a"}\n{"id":2,"name":"b"}\n{"id":3,"name":"c"}\n';
   const { outcomes } = await send({ name: "a.ndjson", last: "true" }, rows, token);
   running = previous;
