@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { appendFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { BackupFolder, ServiceBackups } from "../src/storage/sqlite/maintenance/backup-folder.ts";
@@ -160,22 +160,7 @@ test.skipIf(process.platform !== "linux")("a backup that nobody reads is not ope
   await eventually(async () => !(await opened()));
 });
 
-test("a backup that fails is logged with the request that asked for it", async () => {
-  const removed = join(folder.path, "removed");
-  mkdirSync(removed);
-  await using service = await startTestService({ "backup-folder": removed });
-  rmSync(removed, { recursive: true });
-  const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
-  await fetch(`${service.operatorUrl}/api/backups`, {
-    method: "POST",
-    headers: { ...headers, traceparent: `00-${trace_id}-00f067aa0ba902b7-01` },
-  });
-  await eventually(() => service.logged.join("").includes("internal error"));
-  const lines = service.logged.map((line) => JSON.parse(line));
-  expect(lines.find(({ message }) => message === "internal error")).toMatchObject({ trace_id });
-});
-
-test("without a folder, or with one that is missing, a sentence says so", async () => {
+test("without a folder a sentence says so; with a missing one, a backup fails and is logged with its request", async () => {
   await using without = await startTestService();
   const { unavailable } = await call("", "GET", without.operatorUrl);
   expect(unavailable).toBe("Set --backup-folder to an existing folder to make backups here.");
@@ -183,5 +168,11 @@ test("without a folder, or with one that is missing, a sentence says so", async 
   const missing = join(folder.path, "missing");
   await using wrong = await startTestService({ "backup-folder": missing });
   expect((await call("", "GET", wrong.operatorUrl)).unavailable).toContain("does not exist");
+  const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const traceparent = `00-${trace_id}-00f067aa0ba902b7-01`;
+  await fetch(`${wrong.operatorUrl}/api/backups`, { method: "POST", headers: { ...headers, traceparent } });
+  expect((await finished(wrong.operatorUrl)).last?.problem).toContain("does not exist");
+  const lines = wrong.logged.map((line) => JSON.parse(line));
+  expect(lines.find(({ message }) => message === "internal error")).toMatchObject({ trace_id });
   expect(existsSync(missing)).toBe(false);
 });
