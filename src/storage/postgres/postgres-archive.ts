@@ -16,7 +16,6 @@ import type { Connections } from "./connections.ts";
 
 // A page of huge plants is truncated, to bound memory.
 const rowsPerRead = 500;
-const rowsPerCount = 2000;
 const pageCharactersMax = 4 * 1024 * 1024;
 // A plant gets its time before it is committed, and the nodes' clocks differ. Plants may still be committed that belong before
 // those younger than this, so a client that follows the store reads these again.
@@ -102,23 +101,15 @@ export class PostgresArchive implements PlantArchive {
   }
 
   async count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount> {
-    const matches = searchOf(filter);
-    if (matches === undefined) {
+    if (searchOf(filter) === undefined) {
       const { where, values } = whereOf(filter);
       if (where === "") return { plants: await this.total(), next: undefined };
       const [row] = await this.#read(`SELECT count(*) FROM plants ${where}`, values);
       return { plants: Number(row?.[0]), next: undefined };
     }
-    const endMs = performance.now() + msMax;
-    let position = cursor === undefined ? undefined : parseCursor(cursor);
-    for (let plants = 0; ; ) {
-      const rows = await this.#rows(filter, "oldest-first", position, rowsPerCount);
-      plants += rows.filter(matches).length;
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < rowsPerCount) return { plants, next: undefined };
-      position = last;
-      if (performance.now() >= endMs) return { plants, next: cursorOf(position) };
-    }
+    const all = { order: "oldest-first", limit: Number.POSITIVE_INFINITY } as const;
+    const { plants, next } = await this.page({ ...all, filter, cursor, searchMsMax: msMax });
+    return { plants: plants.length, next };
   }
 
   async createdPerBucket(fromMs: number, buckets: number, bucketMs: number): Promise<readonly number[]> {
