@@ -4,6 +4,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import pg from "pg";
 import { openStore } from "../src/storage/open-store.ts";
 import { Server } from "../src/storage/postgres/connection.ts";
 import { DatabaseMisuse } from "../src/storage/postgres/database-url.ts";
@@ -221,23 +222,36 @@ describe("a server that can lose acknowledged writes", () => {
 });
 
 describe("a standby that does not confirm", () => {
-  const cancelWaits = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+  const waits = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+  // One session for all that is asked again and again.
+  let observer: pg.Client;
+  beforeAll(async () => {
+    observer = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
+    await observer.connect();
+  });
+  afterAll(() => observer.end());
   const waiting = async () =>
-    (await server.run<{ pid: number }>("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'")).map(
-      ({ pid }) => pid,
+    (await observer.query<{ pid: number }>(`SELECT pid ${waits}`)).rows.map(({ pid }) => pid);
+  const cancelWait = () =>
+    eventually(
+      async () => ((await observer.query(`SELECT pg_cancel_backend(pid) ${waits}`)).rowCount ?? 0) > 0,
+      "a commit to wait",
     );
 
   /** Makes every commit wait for a standby that does not exist. */
   async function waitForStandby(): Promise<void> {
     await configure("synchronous_standby_names", "nobody");
-    // The server applies the setting shortly after the reload, so the test waits until one of its own writes hangs.
-    for (let waits = false; !waits; ) {
-      let ended = false;
-      const write = "CREATE TABLE IF NOT EXISTS standby_test (n INT); INSERT INTO standby_test VALUES (1)";
+    // The server applies it shortly after the reload: to one of the test's own writes first.
+    const write = "CREATE TABLE IF NOT EXISTS standby_test (n INT); INSERT INTO standby_test VALUES (1)";
+    for (let ended = false, isWaiting = false; !isWaiting; ended = false) {
       const writing = server.run(write).finally(() => {
         ended = true;
       });
-      while (!ended && !waits) waits = (await server.run(cancelWaits)).length > 0;
+      await eventually(async () => {
+        isWaiting = (await waiting()).length > 0;
+        return ended || isWaiting;
+      }, "a write to end or to wait");
+      if (isWaiting) await cancelWait();
       await writing;
     }
   }
@@ -254,7 +268,7 @@ describe("a standby that does not confirm", () => {
       expect((await create(running, 1)).status).toBe(200);
       await waitForStandby();
       const refusing = create(running, 2);
-      await eventually(async () => (await server.run(cancelWaits)).length > 0, "the commit to wait");
+      await cancelWait();
       const refused = await refusing;
       expect([refused.status, await refused.json()]).toMatchObject([503, { error: 50302 }]);
       expect(running.logged.join("")).toContain("canceling wait for synchronous replication");
