@@ -1,22 +1,59 @@
 import { Database } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { temporaryFolder } from "../../../../test/harness.ts";
 import { mintToken } from "../../../access/tokens.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { syncedReads } from "../reading/synced-reads.ts";
 import { SqliteAudit } from "../sqlite-audit.ts";
 import { SqliteTokens } from "../sqlite-tokens.ts";
 import { openWriter } from "./open-writer.ts";
-import { Writer } from "./writer.ts";
+import { Writer, type WriterHooks } from "./writer.ts";
+
+/** A writer on a new data file, whose COMMIT fsyncs unless a hook does. */
+function openedWriter(hooks: Partial<WriterHooks> = {}, stalledMs?: number) {
+  const folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const { database, lock } = openWriter(path);
+  const writer = new Writer(
+    database,
+    { committed: () => {}, outcomeUnknown: (reason) => reason, ...hooks },
+    stalledMs,
+  );
+  return {
+    ...{ path, database, writer },
+    [Symbol.dispose]() {
+      if (database.inTransaction) database.run("ROLLBACK");
+      database.close();
+      lock[Symbol.dispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+/** The same with fsyncs that end when the test says so. */
+function cuedWriter(stalledMs?: number) {
+  const syncs: PromiseWithResolvers<void>[] = [];
+  let committed = 0;
+  const stalled = Promise.withResolvers<void>();
+  const opened = openedWriter(
+    {
+      committed: () => void committed++,
+      syncWal: () => {
+        syncs.push(Promise.withResolvers<void>());
+        return syncs.at(-1)?.promise;
+      },
+      stalled: stalled.resolve,
+    },
+    stalledMs,
+  );
+  return { ...opened, stalled: stalled.promise, syncs, committed: () => committed };
+}
 
 test("each wait for another process's write lock has five seconds, however long ago the last one was", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
-  const path = join(folder, "plants.db");
-  const { database, lock } = openWriter(path);
-  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
-  using other = new Database(path);
+  using store = openedWriter();
+  const { writer } = store;
+  using other = new Database(store.path);
   const realNow = performance.now.bind(performance);
   let laterMs = 0;
   using _clock = spyOn(performance, "now").mockImplementation(() => realNow() + laterMs);
@@ -43,15 +80,11 @@ test("each wait for another process's write lock has five seconds, however long 
   other.run("ROLLBACK");
   laterMs += 60_000;
   await waitShortly();
-  database.close();
-  lock[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
 });
 
 test("a transaction on a full disk is rolled back, and the next one is stored", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
-  const { database, lock } = openWriter(join(folder, "plants.db"));
-  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
+  using store = openedWriter();
+  const { database, writer } = store;
   // Of several rows, so that SQLite rolls back only the statement and leaves the transaction open.
   const insert = () =>
     database.run(
@@ -66,24 +99,15 @@ test("a transaction on a full disk is rolled back, and the next one is stored", 
   expect([rolledBack, database.inTransaction]).toEqual([1, false]);
   database.run("PRAGMA max_page_count = 1000000");
   expect((await writer.transaction(insert)).changes).toBe(2);
-  database.close();
-  lock[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
 });
 
 test("a failure that may be after the commit is thrown as the hook reports it", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
-  const { database, lock } = openWriter(join(folder, "plants.db"));
   const reported = new OutcomeUnknown("with the marker that could not be written");
-  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: () => reported });
-  const failing = writer.transaction(() => {
+  using store = openedWriter({ outcomeUnknown: () => reported });
+  const failing = store.writer.transaction(() => {
     throw new Error("disk I/O error");
   });
   expect(await failing.catch((error: Error) => error)).toBe(reported);
-  database.run("ROLLBACK");
-  database.close();
-  lock[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
 });
 
 test("a transaction is settled after the fsync that started after its commit, and the next one begins then", async () => {
@@ -106,39 +130,6 @@ test("a transaction is settled after the fsync that started after its commit, an
   writer.stop(new OutcomeUnknown("an fsync failed"));
   expect(await writer.synced().catch((error: Error) => error)).toBeInstanceOf(StoreUnavailable);
 });
-
-/** A writer on a new data file whose fsyncs end when the test says so. */
-function cuedWriter(stalledMs?: number) {
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
-  const { database, lock } = openWriter(join(folder, "plants.db"));
-  const syncs: PromiseWithResolvers<void>[] = [];
-  const syncWal = () => {
-    const sync = Promise.withResolvers<void>();
-    syncs.push(sync);
-    return sync.promise;
-  };
-  let committed = 0;
-  const stalled = Promise.withResolvers<void>();
-  const hooks = {
-    committed: () => void committed++,
-    outcomeUnknown: (reason: OutcomeUnknown) => reason,
-    syncWal,
-    stalled: stalled.resolve,
-  };
-  const writer = new Writer(database, hooks, stalledMs);
-  return {
-    database,
-    writer,
-    stalled: stalled.promise,
-    syncs,
-    committed: () => committed,
-    [Symbol.dispose]() {
-      database.close();
-      lock[Symbol.dispose]();
-      rmSync(folder, { recursive: true });
-    },
-  };
-}
 
 test("of several transactions that wait for an fsync, one begins after it, and the next after its own", async () => {
   using store = cuedWriter();
@@ -164,9 +155,8 @@ test("no transaction is acknowledged where the store failed during its fsync, an
 });
 
 test("no transaction begins during a pause, and those that waited begin after it, even if it failed", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
-  const { database, lock } = openWriter(join(folder, "plants.db"));
-  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
+  using store = openedWriter();
+  const { writer } = store;
   const events: string[] = [];
   const pause = Promise.withResolvers<void>();
   const paused = writer.whilePaused(() => pause.promise).catch(() => events.push("the pause ends"));
@@ -176,9 +166,6 @@ test("no transaction begins during a pause, and those that waited begin after it
   pause.reject(new Error("the thread is gone"));
   await Promise.all([paused, waiting]);
   expect(events.toSorted()).toEqual(["a transaction runs", "the pause ends"]);
-  database.close();
-  lock[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
 });
 
 test("a transaction that has waited long for its fsync is a stall, until that ends", async () => {
