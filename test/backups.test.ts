@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
-  chownSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -13,8 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { userInfo } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { backupRecordFile, readLastBackup, recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
@@ -268,26 +266,6 @@ describe("restore", () => {
     });
   });
 });
-
-test.skipIf(userInfo().uid !== 0)(
-  "what root restores, and its record of a backup, belong to the owner of the folder",
-  async () => {
-    const owner = 65_534;
-    const backup = join(folder.path, "for-someone.db");
-    expect((await backUp(backup)).code).toBe(0);
-    const theirs = newFolder();
-    chownSync(theirs, owner, owner);
-    const restored = join(theirs, "plants.db");
-    expect((await runInProcess(["restore", backup, "--database", restored])).code).toBe(0);
-    expect((await runInProcess(["backup", newFolder(), "--database", restored])).code).toBe(0);
-    const names = readdirSync(theirs);
-    expect(names).toContain(basename(backupRecordFile(restored)));
-    for (const name of names) {
-      const { uid, gid } = statSync(join(theirs, name));
-      expect([name, uid, gid]).toEqual([name, owner, owner]);
-    }
-  },
-);
 
 describe("the record of the last backup", () => {
   test("is written by every kind of backup, only for its owner, and removed by a restore", async () => {

@@ -1,13 +1,10 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
 import {
   closeSync,
   copyFileSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -15,82 +12,30 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { temporaryFolder } from "../../../../test/harness.ts";
 import { DataFileWatch, OverwriteCheck } from "./data-file-watch.ts";
 import { openWriter } from "./open-writer.ts";
 
-/** A data file and its WAL, checked only on demand. */
-function watched() {
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-watch-"));
-  const data = join(folder, "data");
+// test/data-file-safety.test.ts loses both files in every other way.
+test("a folder that cannot be read proves nothing about the file; one that was deleted or replaced by a file does", () => {
+  using folder = temporaryFolder();
+  const data = join(folder.path, "data");
   mkdirSync(data);
-  const path = join(data, "plants.db");
-  writeFileSync(path, "");
-  writeFileSync(`${path}-wal`, "");
-  writeFileSync(`${path}-shm`, "");
+  for (const end of ["", "-wal", "-shm"]) writeFileSync(join(data, `plants.db${end}`), "");
   const lost: string[] = [];
-  const watch = new DataFileWatch(path, ({ file, how }) => lost.push(`${file} ${how}`));
+  const watch = new DataFileWatch(join(data, "plants.db"), ({ file, how }) => lost.push(`${file} ${how}`));
   watch.stop();
-  return {
-    data,
-    path,
-    lost,
-    check: () => watch.check(),
-    commands: () => watch.copyCommands(),
-    [Symbol.dispose]() {
-      watch.closeFiles();
-      rmSync(folder, { recursive: true });
-    },
-  };
-}
-
-for (const [file, end] of [
-  ["data", ""],
-  ["wal", "-wal"],
-] as const) {
-  for (const how of ["deleted", "replaced"]) {
-    test(`the ${file} file is reported when it was ${how}`, async () => {
-      using files = watched();
-      expect([await files.check(), files.lost]).toEqual([true, []]);
-      if (how === "deleted") rmSync(files.path + end);
-      else {
-        writeFileSync(`${files.path}-other`, "");
-        renameSync(`${files.path}-other`, files.path + end);
-      }
-      expect([await files.check(), files.lost]).toEqual([false, [`${file} replaced`]]);
-    });
-  }
-}
-
-test("a folder that cannot be read proves nothing about the file; one that was deleted or replaced by a file does", async () => {
-  using files = watched();
-  const away = `${files.data}-away`;
-  renameSync(files.data, away);
-  symlinkSync(files.data, files.data);
-  expect([await files.check(), files.lost]).toEqual([true, []]);
-  rmSync(files.data);
-  expect(await files.check()).toBe(false);
-  writeFileSync(files.data, "");
-  expect(await files.check()).toBe(false);
+  expect(watch.check()).toBe(true);
+  renameSync(data, `${data}-away`);
+  symlinkSync(data, data);
+  expect([watch.check(), lost]).toEqual([true, []]);
+  rmSync(data);
+  expect([watch.check(), lost]).toEqual([false, ["data replaced"]]);
+  writeFileSync(data, "");
+  expect(watch.check()).toBe(false);
+  watch.closeFiles();
 });
-
-test.skipIf(process.platform !== "linux")(
-  "both files are copied by its commands, after they were deleted",
-  () => {
-    using files = watched();
-    writeFileSync(files.path, "data");
-    writeFileSync(`${files.path}-wal`, "frames");
-    rmSync(files.path);
-    rmSync(`${files.path}-wal`);
-    expect(spawnSync("sh", ["-c", files.commands() ?? ""]).status).toBe(0);
-    const copies = readdirSync(files.data)
-      .filter((name) => name.includes(".rescued-"))
-      .sort();
-    expect(copies.map((name) => readFileSync(join(files.data, name), "utf8"))).toEqual(["data", "frames"]);
-    expect(copies).toEqual([expect.stringMatching(/^plants\.db\.rescued-/), `${copies[0]}-wal`]);
-  },
-);
 
 let store: ReturnType<typeof openStore>;
 beforeEach(() => {
@@ -100,8 +45,8 @@ afterEach(() => store.close());
 
 /** A data file that is open as in the service, a copy of it from its beginning, and a connection like another process's. */
 function openStore() {
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
-  const path = join(folder, "plants.db");
+  const folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
   const { database, lock } = openWriter(path);
   const files = [openSync(path, "r+"), openSync(`${path}-wal`, "r")] as const;
   const check = new OverwriteCheck(path, ...files);
@@ -112,7 +57,7 @@ function openStore() {
   let id = 0;
   const opened = {
     path,
-    copy: join(folder, "copy.db"),
+    copy: join(folder.path, "copy.db"),
     check,
     other,
     /** As many transactions, each of some pages. */
@@ -126,7 +71,7 @@ function openStore() {
       check.close();
       for (const file of files) closeSync(file);
       lock[Symbol.dispose]();
-      rmSync(folder, { recursive: true });
+      folder[Symbol.dispose]();
     },
   };
   opened.write(5);
