@@ -3,6 +3,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } fro
 import { join } from "node:path";
 import fc from "fast-check";
 import packageFile from "../../package.json" with { type: "json" };
+import { start, watch } from "../command.ts";
 import { accessToken, startTestService, storedPlants, temporaryFolder } from "../harness.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -16,29 +17,13 @@ const project = temporaryFolder();
 afterAll(() => project[Symbol.dispose]());
 const installed = join(project.path, "node_modules/plant-store-client");
 
-async function run(command: readonly string[], environment: Record<string, string> = {}, cwd = root) {
-  const child = Bun.spawn([...command], {
-    cwd,
-    env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [out, err] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  return { code: await child.exited, out, err };
+function run([command = "", ...args]: readonly string[], folder = root) {
+  return watch(start(command, args, { folder })).ended;
 }
 
 beforeAll(async () => {
-  const packed = await run([
-    "npm",
-    "pack",
-    "--silent",
-    "--pack-destination",
-    project.path,
-    "./packages/client",
-  ]);
+  const pack = ["npm", "pack", "--silent", "--pack-destination", project.path];
+  const packed = await run([...pack, "./packages/client"]);
   expect(packed.code).toBe(0);
   mkdirSync(installed, { recursive: true });
   const archive = packed.out.trim().split("\n").at(-1) ?? "";
@@ -55,7 +40,7 @@ for (const [runtime, command] of [
     await using service = await startTestService();
     const ids = [...new Set(fc.sample(int64, 300))];
     const args = ["client-scenario.mjs", `${service.url}/`, accessToken, ...ids.map(String)];
-    const { out, err } = await run([command, ...args], {}, project.path);
+    const { out, err } = await run([command, ...args], project.path);
     // Node would warn of a signal with more than ten listeners.
     expect(err).toBe("");
     expect(JSON.parse(out)).toEqual({
