@@ -3,7 +3,6 @@ import { eventually } from "./harness.ts";
 
 /** What Firefox and WebKit can both be asked for. `DrivenPage` makes clicks and typing of it. */
 export interface BrowserDriver extends AsyncDisposable {
-  readonly version: string;
   open(url: string): Promise<void>;
   /** The value of a JavaScript expression, which must be JSON. */
   evaluate<T>(expression: string): Promise<T>;
@@ -12,8 +11,6 @@ export interface BrowserDriver extends AsyncDisposable {
   /** Chooses the file in the input that the selector names. */
   chooseFile(selector: string, path: string): Promise<void>;
   resize(widthPx: number, heightPx: number): Promise<void>;
-  /** A PNG, in base64. */
-  screenshot(): Promise<string>;
   /** Errors that the browser itself reported since the last call. */
   takeErrors(): string[];
 }
@@ -23,8 +20,6 @@ export interface Program extends AsyncDisposable {
   said(pattern: RegExp): Promise<string>;
   readonly isRunning: boolean;
 }
-
-const startMsMax = 30_000;
 
 /** Starts a program in a process group of its own, which ends with it. It also ends if the tests are killed. */
 export function startProgram(
@@ -57,7 +52,7 @@ export function startProgram(
       return running;
     },
     async said(pattern) {
-      await eventually(() => pattern.test(output) || !running, startMsMax);
+      await eventually(() => pattern.test(output) || !running, `${command} to print ${pattern}`);
       const match = pattern.exec(output);
       if (match === null) throw new Error(`${command} ended: ${output}`);
       return match[1] ?? "";

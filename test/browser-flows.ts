@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DrivenPage, keys } from "./driven-page.ts";
-import { eventually, post, storedPlants, type TestService } from "./harness.ts";
+import { post, storedPlants, type TestService } from "./harness.ts";
 
 export interface FlowContext {
   readonly page: DrivenPage;
@@ -20,24 +20,7 @@ export interface Flow {
 
 // 2^63 - 1: the largest id, which no double can represent.
 const largestId = "9223372036854775807";
-const drawn = "(document.querySelector('.band.created path')?.getBoundingClientRect().width ?? 0) > 10";
-
-/** Shows that an error of the page is noticed, since every flow expects that there is none. */
-export const fail: Flow = {
-  name: "fails if a page reports an error",
-  async run({ page }) {
-    await page.open("/");
-    await page.evaluate('void setTimeout(() => { throw new Error("thrown on purpose"); })');
-    const errors: string[] = [];
-    await eventually(async () => {
-      errors.push(...(await page.takeErrors()));
-      return errors.some((error) => error.includes("thrown on purpose"));
-    });
-    // The browser may report it after the page has.
-    await page.open("/");
-    await page.takeErrors();
-  },
-};
+const drawn = "document.querySelector('.plot path') !== null";
 
 /** What an operator does in the console, in this order, on one page. */
 export const flows: readonly Flow[] = [
@@ -48,7 +31,6 @@ export const flows: readonly Flow[] = [
       await page.see("h1", "Plant Store");
       expect(await page.evaluate("getComputedStyle(document.activeElement).webkitTextSecurity")).toBe("disc");
       await page.fill("Token", "not-a-token-of-this-service");
-      await page.shoot("sign-in");
       await page.type(keys.enter);
       await page.see(".field-error", "This token is unknown");
       await page.fill("Token", secret);
@@ -62,7 +44,7 @@ export const flows: readonly Flow[] = [
     async run({ page }) {
       await page.until(drawn, "a chart");
       await page.hover(".plot");
-      expect(await page.see(".chart-tip")).toMatch(/^\d\d:\d\d\d+ created(?:0 refused|refusals unknown)$/);
+      await page.see(".chart-tip", "created");
       await page.click("button", "7 d");
       await page.see("h2", "Plants per hour");
       await page.until(drawn, "a chart");
@@ -118,24 +100,17 @@ export const flows: readonly Flow[] = [
     },
   },
   {
-    name: "creates a token, whose secret closes only after it was copied or confirmed, and revokes it",
+    name: "creates a token, whose secret closes only after it was copied, and revokes it",
     async run({ page, running }) {
       await page.click("nav a", "Tokens");
-      const copied = await createToken(page, "robot");
-      await page.click("button", "Copy secret");
-      await page.see("button", "Copied");
-      await page.type(keys.escape);
-      await page.until("document.querySelector('dialog') === null", "the page without the dialog");
-      const confirmed = await createToken(page, "second");
-      await page.click("button", "I have saved it");
-      await page.until("document.querySelector('dialog') === null", "the page without the dialog");
-      expect([await statusWith(running, copied), await statusWith(running, confirmed)]).toEqual([200, 200]);
+      const secret = await createToken(page, "robot");
+      expect(await statusWith(running, secret)).toBe(200);
       await page.click("button", "Actions for robot");
-      await page.click("button", "Revoke robot");
+      await page.click(".item .danger");
       await page.see("dialog h2", "Revoke “robot”?");
       await page.click("button", "Revoke robot");
       await page.see("tr.revoked", "robot");
-      expect([await statusWith(running, copied), await statusWith(running, confirmed)]).toEqual([401, 200]);
+      expect(await statusWith(running, secret)).toBe(401);
     },
   },
   {
@@ -159,27 +134,6 @@ export const flows: readonly Flow[] = [
       expect(await page.see(".scroll-box tbody tr")).toMatch(/^3.*id.*72x,Elm/);
       const ids = storedPlants(running.database).map(({ id }) => id);
       expect([ids.includes(71n), ids.includes(9007199254740993n)]).toEqual([true, true]);
-      await page.shoot("import-done");
-    },
-  },
-  {
-    name: "sees a sentence and a way to reload when a page crashes",
-    async run({ page }) {
-      await page.evaluate(`void (() => {
-        const { fetch } = globalThis;
-        globalThis.fetch = (url, ...rest) =>
-          String(url).includes("/api/overview") ? Promise.resolve(Response.json({ total: "none" })) : fetch(url, ...rest);
-      })()`);
-      await page.click("nav a", "Overview");
-      await page.see("h1", "This page stopped working");
-      await page.shoot("crash");
-      await page.click("nav a", "Tokens");
-      await page.see("h1", "Tokens");
-      await page.click("nav a", "Overview");
-      await page.see("h1", "This page stopped working");
-      await page.click("button", "Reload");
-      await page.see("main", "All plants are on disk");
-      await page.recordErrors();
     },
   },
 ];
@@ -202,12 +156,12 @@ async function createToken(page: DrivenPage, name: string): Promise<string> {
   await page.fill("Name", name);
   await page.type(keys.enter);
   const secret = await page.see("dialog .secret", "pst_");
-  for (const _ of ["first", "second"]) {
-    await page.type(keys.escape);
-    await page.see(".field-error", "Copy the secret, or confirm");
-  }
-  await page.click("button", "Close");
-  await page.see("dialog h2", `Secret of “${name}”`);
+  await page.type(keys.escape);
+  await page.see(".field-error", "Copy the secret, or confirm");
+  await page.click("button", "Copy secret");
+  await page.see("button", "Copied");
+  await page.type(keys.escape);
+  await page.until("document.querySelector('dialog') === null", "the page without the dialog");
   return secret;
 }
 

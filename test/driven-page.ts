@@ -1,13 +1,10 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { BrowserDriver } from "./browser-driver.ts";
 
 export const keys = { enter: "\uE007", escape: "\uE00C", tab: "\uE004" } as const;
 
-const waitMsMax = 20_000;
+const waitMsMax = 60_000;
 const pollMs = 30;
 const textCharactersMax = 600;
-const screenshots = process.env["PLANT_STORE_TEST_SCREENSHOTS"];
 
 /** Finds a visible element by selector and name: in the dialog that is open, if one is. */
 const find = `(selector, isNamed) => {
@@ -113,21 +110,13 @@ export class DrivenPage {
     await this.driver.perform([{ type: "key", id: "keyboard", actions }]);
   }
 
-  /** Waits until the page is drawn as it is now: a screenshot of WebKit is of its last frame, and the chart resizes in the next. */
+  /** Waits until the page is drawn as it is now: the chart resizes in the next frame. */
   async draw(): Promise<void> {
     await this.driver.evaluate(
       "void requestAnimationFrame(() => requestAnimationFrame(() => (globalThis.isDrawn = true)))",
     );
     await this.until("globalThis.isDrawn", "a new frame");
     await this.driver.evaluate("void delete globalThis.isDrawn");
-  }
-
-  /** Saves a screenshot, if a folder for them was named. */
-  async shoot(name: string): Promise<void> {
-    if (screenshots === undefined) return;
-    await this.draw();
-    const file = join(screenshots, `${this.driver.version.split(" ")[0]}-${name}.png`);
-    writeFileSync(file, Buffer.from(await this.driver.screenshot(), "base64"));
   }
 
   async #middleOf(selector: string, name?: string): Promise<Point> {
@@ -160,9 +149,8 @@ export class DrivenPage {
   }
 
   async #missing(what: string): Promise<string> {
-    await this.shoot("failed");
     const text = await this.driver.evaluate<string>("location.pathname + '\\n' + document.body.innerText");
-    return `Not on the page within ${waitMsMax} ms: ${what}. The page:\n${text.slice(0, textCharactersMax)}`;
+    return `Waited ${waitMsMax / 1000} s for ${what}. The page:\n${text.slice(0, textCharactersMax)}`;
   }
 }
 

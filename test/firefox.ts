@@ -38,7 +38,7 @@ export async function startFirefox(): Promise<BrowserDriver> {
   const { call, close } = await connect(`${address}/session`, ({ level, text }) => {
     if (level === "error") errors.push(text ?? "");
   });
-  const { capabilities } = await call("session.new", { capabilities: {} });
+  await call("session.new", { capabilities: {} });
   await call("session.subscribe", { events: ["log.entryAdded"] });
   const { contexts } = await call("browsingContext.getTree", {});
   const context = contexts[0].context;
@@ -52,7 +52,6 @@ export async function startFirefox(): Promise<BrowserDriver> {
     return evaluated.result;
   };
   return {
-    version: `Firefox ${capabilities.browserVersion}`,
     async open(url) {
       await call("browsingContext.navigate", { context, url, wait: "complete" });
     },
@@ -68,7 +67,6 @@ export async function startFirefox(): Promise<BrowserDriver> {
     async resize(width, height) {
       await call("browsingContext.setViewport", { context, viewport: { width, height } });
     },
-    screenshot: async () => (await call("browsingContext.captureScreenshot", { context })).data,
     takeErrors: () => errors.splice(0),
     async [Symbol.asyncDispose]() {
       close();

@@ -30,8 +30,6 @@ export async function startTestService(
   database?: string,
   environment: Record<string, string> = {},
 ): Promise<TestService> {
-  if (process.env["PLANT_STORE_TEST_EXECUTABLE"] !== undefined)
-    return (await import("./built-service.ts")).startBuiltService(flags, database, environment);
   using cleanUp = new DisposableStack();
   const file = database ?? join(cleanUp.use(temporaryFolder()).path, "plants.db");
   const logged: string[] = [];

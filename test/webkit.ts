@@ -39,14 +39,13 @@ export async function startWebKit(): Promise<BrowserDriver> {
       () => !driver.isRunning,
     ),
   );
-  const { sessionId, capabilities } = await call("POST", "/session", { capabilities: {} });
+  const { sessionId } = await call("POST", "/session", { capabilities: {} });
   const post = (path: string, body: object) => call("POST", `/session/${sessionId}${path}`, body);
   const evaluate = async (expression: string) =>
     JSON.parse(
       (await post("/execute/sync", { script: `return JSON.stringify(${expression})`, args: [] })) ?? "null",
     );
   return {
-    version: `WebKitGTK ${capabilities.browserVersion}`,
     async open(url) {
       await post("/url", { url });
     },
@@ -62,7 +61,6 @@ export async function startWebKit(): Promise<BrowserDriver> {
       await post("/window/rect", { x: 0, y: 0, width: widthPx, height: heightPx });
       await eventually(async () => (await evaluate("innerWidth")) === widthPx);
     },
-    screenshot: () => call("GET", `/session/${sessionId}/screenshot`),
     // WebDriver does not report them, so those that `DrivenPage` records are all there are.
     takeErrors: () => [],
     async [Symbol.asyncDispose]() {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type BrowserName, missingPrograms } from "../../scripts/browsers.js";
 import type { BrowserDriver } from "../browser-driver.ts";
-import { type FlowContext, fail, flows, leave } from "../browser-flows.ts";
+import { type FlowContext, flows, leave } from "../browser-flows.ts";
 import { looks } from "../browser-looks.ts";
 import { makeToken } from "../console-session.ts";
 import { DrivenPage } from "../driven-page.ts";
@@ -42,7 +42,7 @@ for (const name of ["Firefox", "WebKit"] as const)
       folder[Symbol.dispose]();
     }, flowMs);
 
-    for (const flow of [fail, ...flows, ...looks, leave])
+    for (const flow of [...flows, ...looks, leave])
       test(
         flow.name,
         async () => {
