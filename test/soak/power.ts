@@ -8,7 +8,7 @@ import { Clients, type Figures, judged, judgedControl, type Soak, type SoakRun, 
 import { type Call, disksAfter, recordCalls } from "./simulated-disk.ts";
 
 const clients = 32;
-const controlShare = 0.05;
+const controlRounds = 10;
 
 export const power: Soak = {
   summary: "loses the power, simulated and on a real ext4, each also as a control that must lose plants",
@@ -46,7 +46,7 @@ async function simulated({ rounds, random, tell }: SoakRun): Promise<Figures[]> 
     judged({ what, ...(await losses(rounds, false)) }),
     judgedControl({
       what: "control: the disk reports an fsync before it is done",
-      ...(await losses(Math.ceil(rounds * controlShare), true)),
+      ...(await losses(controlRounds, true)),
     }),
   ];
 }
@@ -106,7 +106,7 @@ async function real({ rounds, random, tell }: SoakRun): Promise<Figures[]> {
     judged({ what, ...(await losses(rounds, {})) }),
     judgedControl({
       what: "control: an fsync that does nothing",
-      ...(await losses(Math.ceil(rounds * controlShare), withoutFsync)),
+      ...(await losses(controlRounds, withoutFsync)),
     }),
   ];
 }
