@@ -234,6 +234,13 @@ describe("plants are exported", () => {
     expect((await (await fetch(link)).text()).split("\r\n")).toHaveLength(17);
     expect((await fetch(link)).status).toBe(404);
   });
+
+  test("by no link of a token that was revoked since", async () => {
+    const { token, secret } = await createToken("leaver", { scopes: ["operator:read"] });
+    const link = running.operatorUrl + (await send("/api/exports", {}, secret))["url"];
+    await send(`/api/tokens/${token.id}/revoke`);
+    expect((await fetch(link)).status).toBe(404);
+  });
 });
 
 describe("tokens", () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { PageRequest } from "../../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { SqliteStore } from "../sqlite-store.ts";
-import { ReaderThread } from "./synced-reads.ts";
+import { ReaderThread, syncedReads } from "./synced-reads.ts";
 
 const plants = 1000;
 const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
@@ -96,4 +96,10 @@ test("reads that the closing store does not finish are refused, and so are later
   for (const outcome of await Promise.all(reading))
     if (outcome !== "read") expect(outcome).toBeInstanceOf(StoreUnavailable);
   await expect(archive.total()).rejects.toThrow(StoreUnavailable);
+});
+
+test("what a command reads is returned once it is durable, and not at all if it cannot be made so", async () => {
+  const unsynced = syncedReads(file, () => Promise.reject(new Error("not durable")));
+  expect(await unsynced(() => "plants").catch((error: Error) => error.message)).toBe("not durable");
+  expect(await syncedReads(file, durable)(() => "plants")).toBe("plants");
 });

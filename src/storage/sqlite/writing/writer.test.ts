@@ -82,6 +82,25 @@ test("each wait for another process's write lock has five seconds, however long 
   await waitShortly();
 });
 
+test.each(["SQLITE_IOERR_WRITE", "SQLITE_CORRUPT", ""])(
+  "any other failure of a transaction leaves its outcome unknown: %s",
+  async (code) => {
+    using database = new Database(":memory:");
+    const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
+    let rolledBack = false;
+    const failing = writer.transaction(
+      () => {
+        throw Object.assign(new Error("failed"), { code });
+      },
+      () => {
+        rolledBack = true;
+      },
+    );
+    expect(await failing.catch((error: Error) => error)).toBeInstanceOf(OutcomeUnknown);
+    expect(rolledBack).toBe(false);
+  },
+);
+
 test("a transaction on a full disk is rolled back, and the next one is stored", async () => {
   using store = openedWriter();
   const { database, writer } = store;
