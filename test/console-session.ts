@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { browserMissing, newPage, openBrowser } from "./browser.ts";
-import { operatorToken, startTestService, type TestService, temporaryFolder } from "./harness.ts";
+import { eventually, operatorToken, startTestService, type TestService, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
 
 export interface ConsoleSession {
@@ -25,8 +25,9 @@ export interface OpenOptions extends BrowserContextOptions {
   readonly origin?: string;
 }
 
+const askEveryMs = 100;
 const usual: BrowserContextOptions = {
-  viewport: { width: 1280, height: 800 },
+  viewport: { width: 1280, height: 600 },
   reducedMotion: "reduce",
   timezoneId: "Europe/Berlin",
   permissions: ["clipboard-read", "clipboard-write"],
@@ -75,8 +76,7 @@ export function useConsole(plants: number, flags: Record<string, string> = {}): 
         if (!isAlone) session.page = page;
       }
       await page.unrouteAll();
-      // A page without a script, at which nothing is overwritten or polled.
-      await page.goto(`${origin}/livez`);
+      if (new URL(page.url()).origin !== origin) await page.goto(`${origin}/livez`);
       const store =
         token === "" ? "" : `; sessionStorage.setItem("plant-store-token", ${JSON.stringify(token)})`;
       await page.evaluate(`sessionStorage.clear()${store}`);
@@ -84,6 +84,15 @@ export function useConsole(plants: number, flags: Record<string, string> = {}): 
       return page;
     },
   };
+}
+
+/** As `eventually`, but asks less often: each question takes milliseconds of the browser's CPU time. */
+export function waitUntil(condition: () => Promise<boolean>): Promise<void> {
+  return eventually(async () => {
+    const isTrue = await condition();
+    if (!isTrue) await Bun.sleep(askEveryMs);
+    return isTrue;
+  }, condition.toString());
 }
 
 /** Opens the menu of a token, and starts one of its actions. */

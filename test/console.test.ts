@@ -6,8 +6,8 @@ import type { Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
 import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { contentOf, describe, secretField, test } from "./browser.ts";
-import { chooseAction, makeToken, signIn, useConsole } from "./console-session.ts";
-import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { chooseAction, makeToken, signIn, useConsole, waitUntil } from "./console-session.ts";
+import { accessToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 
 const seeded = 300;
 const unsafeId = "9007199254740993";
@@ -64,7 +64,7 @@ describe("signing in", () => {
     await see(page, "Created a token");
     expect(await entries.count()).toBeGreaterThan(100);
     await page.reload();
-    await eventually(async () => (await entries.count()) === 100);
+    await waitUntil(async () => (await entries.count()) === 100);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
@@ -142,7 +142,7 @@ describe("the overview", () => {
     recordBackup(session.running.database, Date.now() - 3 * 3_600_000, { plants: 1, sha256: "" });
     await see(page, "Last backup 3 hours ago");
     await post(session.running.url, '{"id":500001,"name":"Counted live"}');
-    await eventually(async () => (await count()) === before + 1);
+    await waitUntil(async () => (await count()) === before + 1);
     await page.locator(".latest").getByText("Counted live").waitFor();
     await post(session.running.url, '{"name":"No id"}');
     await see(page, "40010 a required field is missing");
@@ -244,7 +244,7 @@ describe("tokens", () => {
     await page.locator(".latest a").first().waitFor();
     await page.getByRole("link", { name: "Tokens" }).click();
     // So that a screen reader announces the page.
-    await eventually(async () => (await focusedText(page)) === "Tokens");
+    await waitUntil(async () => (await focusedText(page)) === "Tokens");
     expect(await page.title()).toBe("Tokens · Plant Store");
     await page.getByRole("button", { name: "Create a token" }).click();
     const dialog = page.getByRole("dialog");
@@ -262,7 +262,7 @@ describe("tokens", () => {
     await see(page, "must be a count per second, minute or hour");
     expect(await dialog.getByLabel("Name").getAttribute("aria-invalid")).toBe("false");
     expect(await dialog.getByLabel("Rate limit").getAttribute("aria-invalid")).toBe("true");
-    await eventually(() => page.evaluate<boolean>("document.activeElement.name === 'rateLimit'"));
+    await waitUntil(() => page.evaluate<boolean>("document.activeElement.name === 'rateLimit'"));
     await dialog.getByLabel("Rate limit").fill("500/s");
     await create.click();
 

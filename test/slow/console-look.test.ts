@@ -230,7 +230,6 @@ describe("from page to page", () => {
             return [backgroundColor, borderTopColor, borderTopWidth, borderRadius, padding, width, font].join();
           })()`),
       );
-      await page.context().close();
     }
     expect([...looks]).toHaveLength(1);
   });
@@ -243,7 +242,7 @@ test("a service that has stopped, or hangs, is shown as connected on no page", a
   await post(running.url, '{"id":1,"name":"Fern"}');
   const pages: Page[] = [];
   for (const path of ["/", "/plants", "/plants/1", "/import", "/tokens", "/audit", "/system"]) {
-    const page = await open(path, { token, origin: `http://127.0.0.1:${proxy.port}` });
+    const page = await open(path, { token, origin: `http://127.0.0.1:${proxy.port}`, alone: true });
     await page.locator("h1").waitFor();
     await page.getByText("Connected", { exact: true }).waitFor();
     pages.push(page);
