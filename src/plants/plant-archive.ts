@@ -39,7 +39,7 @@ export interface PlantPage {
   readonly plants: readonly StoredPlant[];
   /** The cursor of the next page; undefined at the end. A page may be short, or empty, and still not be the last. */
   readonly next: string | undefined;
-  /** How many plants were scanned to fill it. */
+  /** How many plants were passed to fill it, whether they were read or their block was skipped. */
   readonly searched: number;
   /** The cursor with which to follow the store from this page on. */
   readonly newest: string;

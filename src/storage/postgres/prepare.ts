@@ -154,8 +154,9 @@ export const migrations: readonly Migration[] = [
   },
 ];
 
-// A lock that is held, or what PostgreSQL reports, even with IF NOT EXISTS, to one of two sessions that create a table concurrently.
-const migratedMeanwhile = /^(?:55P03|23505|42(?:710|P07)|XX000)$/;
+const lockNotAvailable = /^55P03$/;
+// Even with IF NOT EXISTS, PostgreSQL fails one of two sessions that create a table concurrently, with one of these.
+const createdMeanwhile = /^(?:23505|42(?:710|P07)|XX000)$/;
 const noSuchTable = "42P01";
 
 const version = { text: "SELECT version FROM plant_store_schema" };
@@ -186,10 +187,10 @@ export async function migrate(
   if (found === newest) return;
   refuseUnmigrated(found, changes);
   await connection.script(withoutTimeouts);
-  await connection.script(firstTable).catch(whileOthersMigrate);
+  await connection.script(firstTable).catch(retryAfter(createdMeanwhile));
   for (;;) {
     await connection.script("BEGIN");
-    const have = await readVersion(connection, lock).catch(whileOthersMigrate);
+    const have = await readVersion(connection, lock).catch(retryAfter(lockNotAvailable));
     const next = known.find(({ number }) => number > have);
     if (next === undefined) break;
     await connection.script(next.sql);
@@ -246,10 +247,12 @@ function refuseUnmigrated(found: number, changes: TableChanges): void {
     );
 }
 
-function whileOthersMigrate(error: unknown): never {
-  throw migratedMeanwhile.test(codeOf(error))
-    ? new ConnectionLost(`another process is creating or upgrading the tables: ${reasonOf(error)}`)
-    : error;
+/** These failures mean that another process is at work on the tables, so `prepare` waits for it. */
+function retryAfter(codes: RegExp): (error: unknown) => never {
+  return (error) => {
+    if (!codes.test(codeOf(error))) throw error;
+    throw new ConnectionLost(`another process is creating or upgrading the tables: ${reasonOf(error)}`);
+  };
 }
 
 function unlessMissing(error: unknown): number {
