@@ -51,13 +51,12 @@ export class PostgresArchive implements PlantArchive {
     let position = cursor === undefined ? undefined : parseCursor(cursor);
     let searched = 0;
     let characters = 0;
-    for (;;) {
+    reading: for (;;) {
       // One more than the page holds, to know whether there is a next.
       const count = Math.min(matches === undefined ? limit - plants.length + 1 : rowsPerRead, rowsPerRead);
       const rows = await this.#rows(filter, order, position, count);
       for (const plant of rows) {
-        if (plants.length === limit)
-          return { plants, next: position && cursorOf(position), searched, newest };
+        if (plants.length === limit) break reading;
         if (matches === undefined || matches(plant)) {
           plants.push(plant);
           characters += plant.name.length + (plant.tag?.length ?? 0);
@@ -66,9 +65,9 @@ export class PostgresArchive implements PlantArchive {
         searched++;
       }
       if (rows.length < count) return { plants, next: undefined, searched, newest };
-      if (characters > pageCharactersMax || performance.now() >= endMs)
-        return { plants, next: position && cursorOf(position), searched, newest };
+      if (characters > pageCharactersMax || performance.now() >= endMs) break;
     }
+    return { plants, next: position && cursorOf(position), searched, newest };
   }
 
   async pageAfter({ after, ...request }: FollowRequest): Promise<FollowPage> {

@@ -26,14 +26,12 @@ const setName = { text: "SELECT set_config('plant_store.session', $1, false)" };
 const readName = { text: "SELECT current_setting('plant_store.session', true)" };
 // FOR SHARE, which reads existing plants, needs UPDATE on plants too.
 const missing = {
-  text: `SELECT current_user, needed.name, needed.privilege
-           FROM (VALUES ('plant_store_schema', 'SELECT'),
-                        ('plants', 'SELECT'), ('plants', 'INSERT'), ('plants', 'UPDATE'),
-                        ('audit_trail', 'SELECT'), ('audit_trail', 'INSERT'), ('audit_trail', 'DELETE'),
-                        ('tokens', 'SELECT'), ('tokens', 'INSERT'), ('tokens', 'UPDATE'),
-                        ('plant_store_nodes', 'SELECT'), ('plant_store_nodes', 'INSERT'),
-                        ('plant_store_nodes', 'UPDATE'), ('plant_store_nodes', 'DELETE')) AS needed (name, privilege)
-          WHERE NOT has_table_privilege(needed.name, needed.privilege)`,
+  text: `SELECT current_user, name, privilege
+           FROM (VALUES ('plant_store_schema', '{SELECT}'), ('plants', '{SELECT,INSERT,UPDATE}'),
+                        ('tokens', '{SELECT,INSERT,UPDATE}'), ('audit_trail', '{SELECT,INSERT,DELETE}'),
+                        ('plant_store_nodes', '{SELECT,INSERT,UPDATE,DELETE}')) AS needed (name, privileges),
+                unnest(privileges::text[]) AS privilege
+          WHERE NOT has_table_privilege(name, privilege)`,
 };
 
 /**
