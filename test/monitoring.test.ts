@@ -3,16 +3,12 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { metricFamilies } from "../src/operator/metrics.ts";
-import { post, startTestService, temporaryFolder } from "./harness.ts";
+import { startTestService, temporaryFolder } from "./harness.ts";
+import { lacks } from "./lacks.ts";
 import { metricsText } from "./metrics-page.ts";
 import { alertRules, dashboardQueries } from "./monitoring-files.ts";
 
 const root = join(import.meta.dir, "..");
-const promtool = (args: readonly string[], input = "") =>
-  spawnSync("promtool", args, { cwd: root, input, encoding: "utf8" });
-const noPromtool = promtool(["--version"]).status !== 0;
-const needsPromtool = noPromtool ? " (skipped: promtool is not installed)" : "";
-
 /** The metrics that a query names, without a histogram's suffix. */
 function metricsIn(query: string): string[] {
   return [...query.matchAll(/\b(?:plant_store|process)_\w+/g)].map(([name]) => {
@@ -77,8 +73,6 @@ scrape_configs:
 `;
 
 describe("the commands of docs/monitor.md, on the configuration of Debian", () => {
-  const amtool = (args: readonly string[]) => spawnSync("amtool", args, { encoding: "utf8" });
-  const noAmtool = amtool(["--version"]).status !== 0;
   let folder: ReturnType<typeof temporaryFolder>;
   const read = (file: string) => readFileSync(join(folder.path, file), "utf8");
   beforeAll(() => {
@@ -95,48 +89,23 @@ describe("the commands of docs/monitor.md, on the configuration of Debian", () =
   });
   afterAll(() => folder[Symbol.dispose]());
 
-  test("add the alerts and the job", () => {
+  test("add the alerts and the job, mail every alert, and make both listen on this machine alone", () => {
     expect(Bun.YAML.parse(read("prometheus.yml"))).toMatchObject({
       rule_files: [`${folder.path}/plant-store-alerts.yaml`],
       scrape_configs: [{ job_name: "prometheus" }, { job_name: "node" }, { job_name: "plant-store" }],
     });
-  });
-
-  test("send every alert to one receiver, by mail", () => {
     expect(Bun.YAML.parse(read("alertmanager.yml"))).toMatchObject({
       route: { receiver: "mail" },
       receivers: [{ name: "mail", email_configs: [{ to: "you@example.org", smarthost: "127.0.0.1:25" }] }],
     });
-  });
-
-  test("make both listen on this machine alone", () => {
     expect(read("prometheus")).toContain('ARGS="--web.listen-address=127.0.0.1:9090"\n');
     expect(read("prometheus-alertmanager")).toMatch(
       /^ARGS="--web.listen-address=127.0.0.1:9093 --cluster.listen-address="$/m,
     );
   });
 
-  test.skipIf(noAmtool)(
-    `amtool accepts the result${noAmtool ? " (skipped: it is not installed)" : ""}`,
-    () => {
-      expect(amtool(["check-config", join(folder.path, "alertmanager.yml")]).status).toBe(0);
-    },
-  );
-});
-
-describe("promtool", () => {
-  test.skipIf(noPromtool)(`finds nothing wrong with the metrics${needsPromtool}`, async () => {
-    await using running = await startTestService();
-    await post(running.url, '{"id":1,"name":"fern"}');
-    const { status, stdout, stderr } = promtool(["check", "metrics"], await metricsText(running));
-    expect([status, stdout, stderr]).toEqual([0, "", ""]);
-  });
-
-  test.skipIf(noPromtool)(`accepts the alerts, and each is raised when it should be${needsPromtool}`, () => {
-    const files = ["test/fixtures/alerts-test.yaml", "test/fixtures/slow-alerts-test.yaml"];
-    const { status, stdout, stderr } = promtool(["test", "rules", ...files]);
-    expect([stderr, stdout.match(/SUCCESS|FAILED/g), status]).toEqual(["", ["SUCCESS", "SUCCESS"], 0]);
-    const tested = files.map((file) => readFileSync(join(root, file), "utf8")).join("");
-    for (const { alert } of alertRules()) expect(tested).toContain(`- alertname: ${alert}\n`);
+  test.skipIf(lacks("amtool", Bun.which("amtool") === null))("amtool accepts the result", () => {
+    const { status } = spawnSync("amtool", ["check-config", join(folder.path, "alertmanager.yml")]);
+    expect(status).toBe(0);
   });
 });

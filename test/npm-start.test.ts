@@ -8,7 +8,6 @@ const root = join(import.meta.dir, "..");
 // Docker, a supervisor or `kill` signal only npm; Ctrl-C signals npm and its descendants.
 for (const [what, signal, toGroup] of [
   ["SIGTERM to npm alone", "SIGTERM", false],
-  ["SIGINT to npm alone", "SIGINT", false],
   ["Ctrl-C", "SIGINT", true],
 ] as const) {
   test(`npm start is stopped cleanly by ${what}`, async () => {

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { start, watch } from "../command.ts";
 import { eventually, operatorToken, post, startTestService, temporaryFolder } from "../harness.ts";
 import { lacks } from "../lacks.ts";
+import { metricsText } from "../metrics-page.ts";
 import { alertRules, dashboardQueries } from "../monitoring-files.ts";
 import { freePort } from "../postgres.ts";
 import { printIfTestFails } from "../service-logs.ts";
@@ -140,3 +141,23 @@ test.skipIf(isMissing("prometheus-alertmanager"))(
     expect(mail.received()).toMatch(/^Subject: \[FIRING:1\] PlantStoreDown/m);
   },
 );
+
+const promtool = (args: readonly string[], input = "") =>
+  spawnSync("promtool", args, { cwd: join(deploy, ".."), input, encoding: "utf8" });
+
+describe.skipIf(isMissing("promtool"))("promtool", () => {
+  test("finds nothing wrong with the metrics", async () => {
+    await using running = await startTestService();
+    await post(running.url, '{"id":1,"name":"fern"}');
+    const { status, stdout, stderr } = promtool(["check", "metrics"], await metricsText(running));
+    expect([status, stdout, stderr]).toEqual([0, "", ""]);
+  });
+
+  test("accepts the alerts, and each is raised when it should be", () => {
+    const files = ["test/fixtures/alerts-test.yaml", "test/fixtures/slow-alerts-test.yaml"];
+    const { status, stdout, stderr } = promtool(["test", "rules", ...files]);
+    expect([stderr, stdout.match(/SUCCESS|FAILED/g), status]).toEqual(["", ["SUCCESS", "SUCCESS"], 0]);
+    const tested = files.map((file) => readFileSync(join(deploy, "..", file), "utf8")).join("");
+    for (const { alert } of alertRules()) expect(tested).toContain(`- alertname: ${alert}\n`);
+  });
+});
