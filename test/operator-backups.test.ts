@@ -85,7 +85,7 @@ describe("backups through the operator listener", () => {
     ]);
   });
 
-  test("count as the last backup, and share the folder with the command line", async () => {
+  test("are made one at a time, count as the last backup, and share the folder with the command line", async () => {
     const leftover = join(backupFolder, "plants-2026-01-01T00-00-00-000Z.db.partial");
     writeFileSync(leftover, "");
     {
@@ -93,7 +93,8 @@ describe("backups through the operator listener", () => {
       await call("", "POST");
       expect((await finished()).last?.problem).toContain("Another backup of plants");
     }
-    await call("", "POST");
+    const both = await Promise.all([call("", "POST"), call("", "POST")]);
+    expect(both.map(({ status }) => status).sort()).toEqual([202, 503]);
     const [newest] = (await finished()).backups;
     expect(existsSync(leftover)).toBe(false);
     const overview = await fetch(`${running.operatorUrl}/api/overview`, { headers });

@@ -1,6 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { createHash } from "node:crypto";
 import fc from "fast-check";
+import { eventually } from "../../test/harness.ts";
 import { Gate } from "./gate.ts";
 import { formatRate, parseRateText, type Rate, RateLimit } from "./rate-limit.ts";
 import { TokenUpkeep } from "./token-upkeep.ts";
@@ -145,6 +146,37 @@ describe("the uses of tokens", () => {
     await write();
     expect(written).toEqual([[{ digest: token.digest, atMs: 5 }]]);
   });
+});
+
+test("a token that another process revokes is refused, and an outage is logged once and refuses nobody", async () => {
+  const preset = { name: "preset", scopes: ["metrics"], expiresAtMs: undefined, digest: "" } as const;
+  const { gate, admit } = gateOf([], [preset]);
+  const state = { stored: [token], version: "1", available: true, asked: 0 };
+  const tokens = {
+    all: async () => state.stored,
+    async version() {
+      state.asked++;
+      if (!state.available) throw new Error("unavailable");
+      return state.version;
+    },
+  } as unknown as TokenStore;
+  const seen: string[] = [];
+  const events = {
+    tokensChanged: () => seen.push("changed"),
+    tokensUnreadable: () => seen.push("unreadable"),
+  };
+  await using upkeep = new TokenUpkeep({
+    ...{ tokens, gate, delivery: undefined, writeNew: () => {} },
+    events: { ...events, presetIsStored() {}, usesNotWritten() {} },
+  });
+  await upkeep.start();
+  state.available = false;
+  const before = state.asked;
+  await eventually(() => state.asked > before + 2, "polls that fail");
+  expect(admit(0)).toMatchObject({ name: "greenhouse" });
+  Object.assign(state, { available: true, stored: [{ ...token, revokedAtMs: 1 }], version: "2" });
+  await eventually(() => admit(0) === "bad-credentials", "a poll that succeeds");
+  expect(seen).toEqual(["unreadable", "changed"]);
 });
 
 describe("a preset token", () => {
