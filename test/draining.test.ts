@@ -60,7 +60,7 @@ test("a stop under load leaves no request without a response, and stores what it
   expect(storedPlants(running.database)).toHaveLength(answered);
 });
 
-test("a stop becomes unready, finishes a request whose body is incomplete, and then refuses connections", async () => {
+test("a stop becomes unready, refuses connections, and finishes a request whose body is incomplete", async () => {
   await using running = await startTestService({ "drain-timeout": "10m", "body-timeout": "10m" });
   const [accepted, stopping] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const [head, body] = rawPost('{"id":5,"name":"a"}', "Expect: 100-continue\r\n").split(/(?<=\r\n\r\n)/);
@@ -82,11 +82,11 @@ test("a stop becomes unready, finishes a request whose body is incomplete, and t
   const { text } = await kept;
   expect(text.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 503"]);
   expect(text).toContain('"error":50303');
+  await eventually(() => isRefused(running.port));
   stopping.resolve();
   expect(await slow).toEqual({ text: expect.stringContaining("HTTP/1.1 200 OK"), closed: true });
   await running.service.close("test");
   expect(storedPlants(running.database)).toHaveLength(1);
-  expect(await isRefused(running.port)).toBe(true);
 });
 
 test("a stop does not wait longer than the drain timeout", async () => {
@@ -204,8 +204,10 @@ async function finishedBackup({ operatorUrl }: TestService): Promise<string> {
 function isRefused(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" });
-    socket.on("connect", () => resolve(false));
+    socket.on("connect", () => {
+      socket.destroy();
+      resolve(false);
+    });
     socket.on("error", () => resolve(true));
-    socket.on("close", () => socket.destroy());
   });
 }
