@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import type { Caller } from "../access/gate.ts";
+import { RateLimit } from "../access/rate-limit.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { importRoute } from "./imports.ts";
+
+test("an import whose token is revoked meanwhile ends after the row it has got to", async () => {
+  let allowed = 2;
+  const parts = {
+    gate: { watch: () => () => allowed-- > 0 },
+    audit: { record: async () => {} },
+    rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
+    intake: {},
+  };
+  const { handle } = importRoute(parts as never, 1000);
+  const rows = Array.from({ length: 5 }, () => "not a plant\n").join("");
+  const answers: unknown[] = [];
+  const exchange = {
+    query: new URLSearchParams({ name: "a.ndjson", last: "true" }),
+    header: () => undefined,
+    refuseWhileDraining() {},
+    body: async () => Buffer.from(rows),
+    json: (answer: unknown) => answers.push(answer),
+  };
+  const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
+  await handle(exchange as unknown as Exchange, caller);
+  expect(answers).toMatchObject([{ done: false, outcomes: [{ line: 1 }, { line: 2 }] }]);
+});
