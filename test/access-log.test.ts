@@ -10,6 +10,7 @@ import {
   startTestService,
   type TestService,
 } from "./harness.ts";
+import { lacks } from "./lacks.ts";
 
 type Line = Record<string, unknown>;
 
@@ -29,16 +30,19 @@ afterAll(async () => {
 });
 
 describe("an access-log line", () => {
-  test.skipIf(!hasIpv6)("names an IPv4 peer as IPv4 if the listener is on all addresses", async () => {
-    await using all = await startTestService({ "log-requests": "all", listen: "[::]:0" });
-    await post(`http://127.0.0.1:${new URL(all.url).port}`, '{"id":1,"name":"a"}', {
-      "X-Request-Id": "mapped",
-    });
-    expect(line(all, "mapped")).toMatchObject({
-      "client.address": "127.0.0.1",
-      "network.peer.address": "127.0.0.1",
-    });
-  });
+  test.skipIf(lacks("IPv6", !hasIpv6))(
+    "names an IPv4 peer as IPv4 if the listener is on all addresses",
+    async () => {
+      await using all = await startTestService({ "log-requests": "all", listen: "[::]:0" });
+      await post(`http://127.0.0.1:${new URL(all.url).port}`, '{"id":1,"name":"a"}', {
+        "X-Request-Id": "mapped",
+      });
+      expect(line(all, "mapped")).toMatchObject({
+        "client.address": "127.0.0.1",
+        "network.peer.address": "127.0.0.1",
+      });
+    },
+  );
 
   test("has the peer's address and the token's name, on both listeners", async () => {
     await post(direct.url, '{"id":1,"name":"a"}', { "X-Request-Id": "created" });

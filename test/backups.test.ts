@@ -17,6 +17,7 @@ import { fileURLToPath } from "node:url";
 import { backupRecordFile, readLastBackup, recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import { operatorToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { lacks } from "./lacks.ts";
 import { seedStore } from "./seeded-store.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -105,7 +106,7 @@ describe("backup -", () => {
   });
 
   const hasScript = spawnSync("script", ["--version"]).status === 0;
-  test.skipIf(!hasScript)("is refused on a terminal", () => {
+  test.skipIf(lacks("script", !hasScript))("is refused on a terminal", () => {
     const line = [process.execPath, main, "backup", "-", "--database", database].join(" ");
     const { status, stdout } = spawnSync("script", ["-qec", line, "/dev/null"], { encoding: "utf8" });
     expect([status, stdout]).toEqual([2, expect.stringContaining("standard output is a terminal")]);

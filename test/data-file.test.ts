@@ -19,6 +19,7 @@ import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { plantStore } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import { storedPlants, temporaryFolder } from "./harness.ts";
+import { lacks } from "./lacks.ts";
 import { idOf, seedStore } from "./seeded-store.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -151,7 +152,7 @@ describe("on read-only media", () => {
     return { code: status, out: stdout, err: stderr };
   };
 
-  test.skipIf(!canMount)(
+  test.skipIf(lacks("a mount as root", !canMount))(
     "a data file is verified, listed, exported, copied and backed up",
     async () => {
       const media = join(folder.path, "media, read only");
@@ -187,15 +188,18 @@ describe("on read-only media", () => {
     30_000,
   );
 
-  test.skipIf(!canMount)("a WAL that SQLite cannot read there is not ignored", async () => {
-    const media = join(folder.path, "media-with-wal");
-    mkdirSync(media);
-    const file = join(media, "plants.db");
-    await crashedStore(file, { plants: 1 });
-    const { code, err } = onReadOnly(media, "list", "--database", file);
-    expect([code, err]).toEqual([1, expect.stringContaining("copy both files into another folder")]);
-    expect(err.trimEnd().split("\n")).toHaveLength(1);
-  });
+  test.skipIf(lacks("a mount as root", !canMount))(
+    "a WAL that SQLite cannot read there is not ignored",
+    async () => {
+      const media = join(folder.path, "media-with-wal");
+      mkdirSync(media);
+      const file = join(media, "plants.db");
+      await crashedStore(file, { plants: 1 });
+      const { code, err } = onReadOnly(media, "list", "--database", file);
+      expect([code, err]).toEqual([1, expect.stringContaining("copy both files into another folder")]);
+      expect(err.trimEnd().split("\n")).toHaveLength(1);
+    },
+  );
 });
 
 describe("commands that only read", () => {

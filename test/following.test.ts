@@ -184,7 +184,7 @@ test("41001: a cursor of another store, or of this one before it was restored or
   }
 });
 
-test.skipIf(!canRecordSyncs)("no plant is ever shown whose fsync failed", async () => {
+test.skipIf(lacks("a C compiler", !canRecordSyncs))("no plant is ever shown whose fsync failed", async () => {
   using folder = temporaryFolder();
   const syncs = recordSyncs(folder.path, "-wal");
   const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken };

@@ -15,6 +15,7 @@ import { fileURLToPath } from "node:url";
 import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
 import { executable, watch } from "./command.ts";
 import { eventually, startTestService, temporaryFolder } from "./harness.ts";
+import { lacks } from "./lacks.ts";
 import { isRoot } from "./postgres-files.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -47,7 +48,7 @@ function ownedByOthers(folder: string): string[] {
 // Only root can become another user. In a checkout below a folder that is only root's, no other user can run it.
 const canRun = isRoot && runAsUser(["version"]).code === 0;
 
-describe.skipIf(!canRun)("a user without a passwd entry and without HOME", () => {
+describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and without HOME", () => {
   test("runs the service, and the audit trail names it by its uid", async () => {
     using folder = userFolder();
     const database = join(folder.path, "plants.db");
@@ -95,7 +96,7 @@ describe.skipIf(!canRun)("a user without a passwd entry and without HOME", () =>
   });
 });
 
-describe.skipIf(!isRoot)("what root creates belongs to the owner of its folder", () => {
+describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner of its folder", () => {
   test("a new data file, its folders, its lock, its WAL and the first token", async () => {
     using folder = userFolder();
     const database = join(folder.path, "new", "nested", "plants.db");

@@ -7,7 +7,7 @@ import { accessToken, post, storedPlants, temporaryFolder } from "../harness.ts"
 import { runNested } from "../nested-run.ts";
 
 // Those whose services and commands are separate processes.
-const suites = ["contract", "command-line", "durability", "slow/exactness", "import"];
+const suites = ["command-line", "durability", "import"];
 const buildMsMax = 600_000;
 
 // The first run builds the executable, and starts a second one, in which `executable` names it.
