@@ -45,10 +45,16 @@ const stealMax = 0.05;
 export class RepeatedWhereStolen {
   #repetitionsLeft: number;
   readonly #readTimes: () => CpuTimes;
+  readonly #tell: (line: string) => void;
 
-  constructor(repetitionsMax: number, readTimes = readCpuTimes) {
+  constructor(
+    repetitionsMax: number,
+    readTimes = readCpuTimes,
+    tell: (line: string) => void = console.error,
+  ) {
     this.#repetitionsLeft = repetitionsMax;
     this.#readTimes = readTimes;
+    this.#tell = tell;
   }
 
   async run<Result>(measure: () => Promise<Result>): Promise<Result> {
@@ -59,7 +65,7 @@ export class RepeatedWhereStolen {
       const steal = (after.steal - before.steal) / Math.max(1, after.total - before.total);
       if (steal <= stealMax || this.#repetitionsLeft === 0) return result;
       this.#repetitionsLeft--;
-      console.error(`again: the hypervisor took ${(steal * 100).toFixed(0)}% of the processor`);
+      this.#tell(`again: the hypervisor took ${(steal * 100).toFixed(0)}% of the processor`);
     }
   }
 }

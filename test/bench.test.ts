@@ -28,9 +28,15 @@ test("a measurement is repeated if the hypervisor took too much, a limited numbe
     times = { total: times.total + 100, steal: times.steal + (steals[measured] ?? 0) };
     return ++measured;
   };
-  const repeated = new RepeatedWhereStolen(3, () => times);
+  const told: string[] = [];
+  const repeated = new RepeatedWhereStolen(
+    3,
+    () => times,
+    (line) => told.push(line),
+  );
   expect(await repeated.run(measure)).toBe(3);
   expect(await repeated.run(measure)).toBe(5);
+  expect(told).toEqual(Array(3).fill("again: the hypervisor took 20% of the processor"));
 });
 
 test("nothing is written unless asked for, and never after a quick run", () => {
