@@ -226,7 +226,7 @@ const waitMsMax = 60_000;
  */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
-  what: string | number = condition.toString(),
+  what = condition.toString(),
 ): Promise<void> {
   const deadlineMs = performance.now() + waitMsMax;
   for (;;) {
@@ -237,7 +237,7 @@ export async function eventually(
     } catch (error) {
       seen = error;
     }
-    if (performance.now() > deadlineMs) throw waitFailure(String(what), seen);
+    if (performance.now() > deadlineMs) throw waitFailure(what, seen);
     await Bun.sleep(10);
   }
 }

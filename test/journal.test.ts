@@ -23,7 +23,7 @@ async function logOf(named: "this" | "another", args: readonly string[]): Promis
   );
   closeSync(file);
   const exited = once(child, "exit");
-  await eventually(() => readFileSync(log, "utf8").includes("listening") || child.exitCode !== null, 60_000);
+  await eventually(() => readFileSync(log, "utf8").includes("listening") || child.exitCode !== null);
   child.kill("SIGTERM");
   await exited;
   return readFileSync(log, "utf8").trimEnd().split("\n");

@@ -55,7 +55,7 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     const args = ["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--database", database];
     const service = spawn(command, [...first, ...args], asUser);
     const said = watch(service);
-    await eventually(() => said.err().includes('"listening"') || service.exitCode !== null, 60_000);
+    await eventually(() => said.err().includes('"listening"') || service.exitCode !== null);
     service.kill("SIGTERM");
     expect(await said.ended).toMatchObject({ code: 0 });
     const { out } = runAsUser(["audit", "--json", "--database", database]);
