@@ -79,5 +79,5 @@ test("one logo is in the console, its sign-in, the docs page and both icons of t
 });
 
 function definedIn(text: string): string[] {
-  return [...text.matchAll(/^\s*(--[\w-]+):/gm)].map(([, name]) => name ?? "");
+  return [...text.matchAll(/^\s*(?:@property )?(--[\w-]+)(?::| \{)/gm)].map(([, name]) => name ?? "");
 }

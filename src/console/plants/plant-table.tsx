@@ -3,7 +3,7 @@
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the link in a row handles the keyboard
 // biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are handled for the links inside
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Plant } from "../api-shapes.ts";
 import { formatShortTime } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
@@ -115,14 +115,13 @@ export function PlantTable(props: PlantTableProps) {
         class="table-body"
         ref={scroller}
         role="presentation"
-        style={{ "--rows": String(length) }}
         onScroll={(event) => {
           list.scrollPx = event.currentTarget.scrollTop;
           look();
         }}
         onKeyDown={onKeyDown}
       >
-        <div class="rows" role="rowgroup">
+        <div class="rows" role="rowgroup" style={{ "--rows": String(length) }}>
           {rowsAround(view.first, view.last, active, length).map((index) => {
             const plant = list.rows[index];
             if (plant === undefined) return null;
@@ -164,34 +163,43 @@ interface PlantRowProps {
 }
 
 function PlantRow({ plant, index, tabIndex, selected, href, onOpen, onFocus }: PlantRowProps) {
-  return (
-    // The keyboard uses the link; for the mouse the row is a larger target.
-    <div
-      class={selected ? "row selected" : "row"}
-      role="row"
-      aria-rowindex={index + 2}
-      style={{ "--index": String(index) }}
-      onClick={() => {
-        if (getSelection()?.isCollapsed !== false) onOpen();
-      }}
-    >
-      <span role="cell" class="cell-name">
-        <Link href={href} tabIndex={tabIndex} onFocus={onFocus} aria-current={selected ? "true" : undefined}>
-          <PlantText text={plant.name} empty="(empty name)" />
-        </Link>
-      </span>
-      <span role="cell" class="cell-tag">
-        {plant.tag !== undefined && <Tag tag={plant.tag} />}
-      </span>
-      <span role="cell" class="cell-id">
-        {plant.id}
-      </span>
-      <span role="cell" class="cell-by">
-        {plant.createdBy}
-      </span>
-      <span role="cell" class="cell-time">
-        <Time at={plant.createdAt} format={formatShortTime} />
-      </span>
-    </div>
+  // A row is rendered again only if it has changed: formatting texts and times is what takes time while scrolling.
+  return useMemo(
+    () => (
+      // The keyboard uses the link; for the mouse the row is a larger target.
+      <div
+        class={selected ? "row selected" : "row"}
+        role="row"
+        aria-rowindex={index + 2}
+        style={{ "--index": String(index) }}
+        onClick={() => {
+          if (getSelection()?.isCollapsed !== false) onOpen();
+        }}
+      >
+        <span role="cell" class="cell-name">
+          <Link
+            href={href}
+            tabIndex={tabIndex}
+            onFocus={onFocus}
+            aria-current={selected ? "true" : undefined}
+          >
+            <PlantText text={plant.name} empty="(empty name)" />
+          </Link>
+        </span>
+        <span role="cell" class="cell-tag">
+          {plant.tag !== undefined && <Tag tag={plant.tag} />}
+        </span>
+        <span role="cell" class="cell-id">
+          {plant.id}
+        </span>
+        <span role="cell" class="cell-by">
+          {plant.createdBy}
+        </span>
+        <span role="cell" class="cell-time">
+          <Time at={plant.createdAt} format={formatShortTime} />
+        </span>
+      </div>
+    ),
+    [plant, index, tabIndex, selected, href],
   );
 }
