@@ -107,6 +107,8 @@ function testsPass(
   return new Promise((resolve) => {
     const child = spawn("node", ["scripts/test.js", ...tests, "--bail"], {
       cwd: folder,
+      // Not what an outer run of tests has set.
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
       stdio: ["ignore", "pipe", "pipe"],
       // A test that hangs has noticed. In a group of its own, so that the processes of the tests end too.
       detached: true,
