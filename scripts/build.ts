@@ -54,7 +54,7 @@ async function build(name: string, bun: BunPackage, target: string | undefined):
       outfile,
       executablePath: bun.binary,
       ...(target === undefined ? {} : { target: target as Bun.Build.CompileTarget }),
-      // Nothing of the current folder may be read (ADR 26).
+      // Nothing of the current folder may be read (ADR 1).
       autoloadDotenv: false,
       autoloadBunfig: false,
       autoloadTsconfig: false,

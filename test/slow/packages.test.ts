@@ -7,7 +7,7 @@ import { accessToken, eventually, temporaryFolder } from "../harness.ts";
 import { lacks } from "../lacks.ts";
 
 const nodeVersions = [20, 21, 22, 23, 24, 25];
-// Fetched here rather than as dev dependencies, of which they would be 66 (ADR 54).
+// Fetched here rather than as dev dependencies, of which they would be 66 (ADR 2).
 const tools = ["publint@0.3.25", "@arethetypeswrong/cli@0.18.5", "pnpm@10.34.8", "@yarnpkg/cli-dist@4.18.1"];
 const packagesMsMax = 900_000;
 const root = join(import.meta.dir, "../..");
