@@ -1,7 +1,16 @@
 // npm run release [-- --skip-checks] [--untagged]: clones the commit, checks it, and puts into dist/ both executables, both packages,
 // bills of materials, checksums and release notes. --untagged tries it before the version is tagged.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { writeChecksums } from "./checksums.ts";
@@ -55,16 +64,34 @@ rmSync("dist", { recursive: true, force: true });
 run(".", "cp", "-R", dist, "dist");
 console.log(`dist/ has plant-store ${version}:\n${readFileSync("dist/SHA256SUMS", "utf8")}`);
 
-/** NAME.tar.gz with `plant-store` and all licences in place of the executable; the same commit makes the same bytes. */
+/**
+ * NAME.tar.gz with the folder NAME: in place of the executable, `plant-store` with all licences, the documents and the files to
+ * deploy it, so that docs/install.md needs nothing else. The same commit makes the same bytes.
+ */
 function archive(name: string): void {
+  const folder = join(dist, `${name}.folder`);
+  mkdirSync(folder);
+  const documents = readdirSync(clone).filter((file) => file === "LICENSE" || file.endsWith(".md"));
+  for (const file of [...documents, "deploy", "docs", "packages/client/README.md"])
+    cpSync(join(clone, file), join(folder, file), { recursive: true });
+  // It needs a clone.
+  rmSync(join(folder, "deploy/Dockerfile"));
+  renameSync(join(dist, name), join(folder, "plant-store"));
+  renameSync(join(dist, `${name}.licences.txt`), join(folder, "THIRD-PARTY-LICENCES.txt"));
+  renameSync(folder, join(dist, name));
   const entries = [
-    ...[`--mtime=@${committedAt}`, "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"],
-    ...["-C", dist, "plant-store", "THIRD-PARTY-LICENCES.txt", "-C", clone, "LICENSE"],
+    ...[
+      "--sort=name",
+      `--mtime=@${committedAt}`,
+      "--owner=0",
+      "--group=0",
+      "--numeric-owner",
+      "--mode=u=rwX,go=rX",
+    ],
+    ...["-C", dist, name],
   ];
-  renameSync(join(dist, name), join(dist, "plant-store"));
-  renameSync(join(dist, `${name}.licences.txt`), join(dist, "THIRD-PARTY-LICENCES.txt"));
   run(clone, "tar", "--use-compress-program=gzip -n", "-cf", join(dist, `${name}.tar.gz`), ...entries);
-  for (const packed of ["plant-store", "THIRD-PARTY-LICENCES.txt"]) rmSync(join(dist, packed));
+  rmSync(join(dist, name), { recursive: true });
 }
 
 function run(folder: string, command: string, ...args: readonly string[]): void {
