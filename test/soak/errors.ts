@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { Serving } from "../command.ts";
 import { storedPlants } from "../harness.ts";
-import { Ext4, whyNoExt4 } from "./ext4.ts";
-import { Clients, type Figures, judged, type Soak, serveOn } from "./rounds.ts";
+import { onExt4, whyNoExt4 } from "./ext4.ts";
+import { Clients, judged, type Soak, serveOn } from "./rounds.ts";
 
 const clients = 32;
 const errorsMs = 1200;
@@ -20,56 +20,45 @@ export const errors: Soak = {
     const what = "writes of the disk fail";
     if (problem !== undefined)
       return [{ what, rounds: "0", acknowledged: 0, lost: 0, note: `not run: ${problem}` }];
-    const disk = new Ext4();
-    const database = join(disk.path, "plants.db");
-    let service: Serving | undefined;
-    const load = new Clients(clients, () => service?.url);
-    const seen = { noticed: 0, restarted: 0, lost: 0 };
-    for (let round = 1; round <= rounds; round++) {
-      {
-        await using serving = await serveOn(database);
-        service = serving;
-        load.resume();
-        await load.acknowledgedAgain();
-        await Bun.sleep(random() * 300);
-        disk.failWrites();
-        await Bun.sleep(errorsMs);
-        disk.allowWrites();
-        await Bun.sleep(300);
-        load.pause();
-        if (serving.child.exitCode !== null) seen.noticed++;
+    const { acknowledged, lost, noticed, restarted } = await onExt4(tell, async (disk) => {
+      const database = join(disk.path, "plants.db");
+      let service: Serving | undefined;
+      await using load = new Clients(clients, () => service?.url);
+      let [lost, noticed, restarted] = [0, 0, 0];
+      for (let round = 1; round <= rounds && lost === 0; round++) {
+        {
+          await using serving = await serveOn(database);
+          service = serving;
+          load.resume();
+          await load.acknowledgedAgain();
+          await Bun.sleep(random() * 300);
+          disk.failWrites();
+          await Bun.sleep(errorsMs);
+          disk.allowWrites();
+          await Bun.sleep(300);
+          load.pause();
+          if (serving.child.exitCode !== null) noticed++;
+        }
+        service = undefined;
+        if (await startsAgain(database, tell)) {
+          restarted++;
+          lost += await load.lostIn(() => storedPlants(database));
+        }
+        await disk.remount();
+        {
+          await using _ = await serveOn(database);
+          lost += await load.lostIn(() => storedPlants(database));
+        }
+        tell(`round ${round} of ${rounds}: ${load.acknowledged} acknowledged, ${lost} lost`);
       }
-      service = undefined;
-      if (await startsAgain(database, tell)) {
-        seen.restarted++;
-        seen.lost += await load.lostIn(() => storedPlants(database));
-      }
-      await disk.remount();
-      {
-        await using _ = await serveOn(database);
-        seen.lost += await load.lostIn(() => storedPlants(database));
-      }
-      tell(`round ${round} of ${rounds}: ${load.acknowledged} acknowledged, ${seen.lost} lost`);
-      if (seen.lost > 0) break;
-    }
-    await load.stop();
-    return [
-      judgedErrors({ what, rounds: String(rounds), acknowledged: load.acknowledged, ...seen }, disk, tell),
-    ];
+      return { acknowledged: load.acknowledged, lost, noticed, restarted };
+    });
+    const note = `noticed in ${noticed} rounds; ${restarted} starts without a new mount`;
+    const figures = judged({ what, rounds: String(rounds), acknowledged, lost, note });
+    const wasTried = noticed > 0 && restarted > 0;
+    return [wasTried ? figures : { failure: `not tried: ${note}`, ...figures }];
   },
 };
-
-function judgedErrors(
-  { noticed, restarted, ...figures }: Figures & { noticed: number; restarted: number },
-  disk: Ext4,
-  tell: (line: string) => void,
-): Figures {
-  if (figures.lost > 0) tell(`Left mounted for a look: ${disk.path}`);
-  else disk.unmount();
-  const note = `noticed in ${noticed} rounds; ${restarted} starts without a new mount`;
-  const tried = noticed > 0 && restarted > 0;
-  return tried ? judged({ ...figures, note }) : { ...figures, note, failure: `not tried: ${note}` };
-}
 
 // After a journal error ext4 is read-only until it is mounted again.
 async function startsAgain(database: string, tell: (line: string) => void): Promise<boolean> {

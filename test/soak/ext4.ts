@@ -21,6 +21,24 @@ export function whyNoExt4(): string | undefined {
   }
 }
 
+/** Works on such a disk. If something was lost there, or failed, it stays mounted for a look, unless plants are meant to be lost. */
+export async function onExt4<Result extends { readonly lost: number }>(
+  tell: (line: string) => void,
+  work: (disk: Ext4) => Promise<Result>,
+  mayLose = false,
+): Promise<Result> {
+  const disk = new Ext4();
+  let isDone = mayLose;
+  try {
+    const result = await work(disk);
+    isDone ||= result.lost === 0;
+    return result;
+  } finally {
+    if (isDone) disk.unmount();
+    else tell(`Left mounted for a look: ${disk.path}`);
+  }
+}
+
 /** A real ext4 in an image on a loop device, whose own disk is a tmpfs. */
 export class Ext4 {
   readonly #folder = temporaryFolder();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { compileSlowSync } from "../../bench/cases.ts";
 import type { Serving } from "../command.ts";
 import { startTestService, storedPlants, temporaryFolder } from "../harness.ts";
-import { Ext4, whyNoExt4 } from "./ext4.ts";
+import { type Ext4, onExt4, whyNoExt4 } from "./ext4.ts";
 import { Clients, type Figures, judged, judgedControl, type Soak, type SoakRun, serveOn } from "./rounds.ts";
 import { type Call, disksAfter, recordCalls } from "./simulated-disk.ts";
 
@@ -72,41 +72,37 @@ async function real({ rounds, random, tell }: SoakRun): Promise<Figures[]> {
     return [{ what, rounds: "0", acknowledged: 0, lost: 0, note: `not run: ${problem}` }];
   using folder = temporaryFolder();
   const withoutFsync = { LD_PRELOAD: compileSlowSync(folder.path), SYNC_US: "0" };
-  const losses = async (
-    count: number,
-    environment: Record<string, string>,
-  ): Promise<Omit<Figures, "what">> => {
-    const disk = new Ext4();
-    const database = join(disk.path, "plants.db");
-    let service: Serving | undefined;
-    await using load = new Clients(clients, () => service?.url);
-    let [lost, round] = [0, 0];
-    while (round < count && lost === 0) {
-      {
-        await using serving = await serveOn(database, environment);
-        service = serving;
-        load.resume();
-        await load.acknowledgedAgain();
-        await Bun.sleep(random() * 400);
-        // Responses during the power loss prove nothing.
-        load.pause();
-        disk.losePower();
+  const losses = (count: number, isControl: boolean): Promise<Omit<Figures, "what">> => {
+    const lose = async (disk: Ext4) => {
+      const database = join(disk.path, "plants.db");
+      let service: Serving | undefined;
+      await using load = new Clients(clients, () => service?.url);
+      let [lost, round] = [0, 0];
+      while (round < count && lost === 0) {
+        {
+          await using serving = await serveOn(database, isControl ? withoutFsync : {});
+          service = serving;
+          load.resume();
+          await load.acknowledgedAgain();
+          await Bun.sleep(random() * 400);
+          // Responses during the power loss prove nothing.
+          load.pause();
+          disk.losePower();
+        }
+        service = undefined;
+        await disk.remount();
+        lost = await lostOn(database, load);
+        tell(`round ${++round} of ${count}: ${load.acknowledged} acknowledged, ${lost} lost`);
       }
-      service = undefined;
-      await disk.remount();
-      lost = await lostOn(database, load);
-      tell(`round ${++round} of ${count}: ${load.acknowledged} acknowledged, ${lost} lost`);
-    }
-    await load.stop();
-    if (lost > 0 && environment !== withoutFsync) tell(`Left mounted for a look: ${disk.path}`);
-    else disk.unmount();
-    return { rounds: String(round), acknowledged: load.acknowledged, lost };
+      return { rounds: String(round), acknowledged: load.acknowledged, lost };
+    };
+    return onExt4(tell, lose, isControl);
   };
   return [
-    judged({ what, ...(await losses(rounds, {})) }),
+    judged({ what, ...(await losses(rounds, false)) }),
     judgedControl({
       what: "control: an fsync that does nothing",
-      ...(await losses(controlRounds, withoutFsync)),
+      ...(await losses(controlRounds, true)),
     }),
   ];
 }
