@@ -218,6 +218,7 @@ describe("a database that accepts no writes", () => {
     await expectUnavailable(running, 2);
     expect(await status(running, "/readyz")).toBe(503);
     expect(running.logged.join("")).toContain("default_transaction_read_only is on");
+    expect(running.logged.join("")).not.toContain("standby");
     await configure("RESET default_transaction_read_only");
     await expectBack(running, 2);
   });
@@ -272,5 +273,10 @@ describe("refused at the start, in one sentence,", () => {
 
   test("is a server without TLS, if the URL asks for it", async () => {
     await refuse(`${database}?sslmode=require`, "does not support SSL connections; turn on ssl there, or");
+  });
+
+  test("is a URL whose options make sessions read-only", async () => {
+    const options = "options=-c%20default_transaction_read_only%3Don";
+    await refuse(`${database}?${options}`, "options set default_transaction_read_only=on");
   });
 });

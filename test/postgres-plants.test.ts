@@ -247,21 +247,38 @@ describe("the tables", () => {
       database,
     );
   const run = (...command: string[]) => runInProcess([...command, "--database", database]);
+  const early = {
+    code: 1,
+    err: "plant-store: The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.\n",
+  };
 
   test("of a database from before 1.0.0 are refused in one sentence, unchanged", async () => {
     await server.run(
       `CREATE TABLE plant_store_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);
-       INSERT INTO plant_store_schema VALUES (1, 5);
-       CREATE TABLE plants (id BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL)`,
+       INSERT INTO plant_store_schema VALUES (1, 1);
+       CREATE TABLE plants (id BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, tag TEXT,
+         created_at_ms BIGINT NOT NULL, created_by TEXT NOT NULL)`,
       database,
     );
     const before = await columns();
-    for (const command of [["list"], ["token", "create", "--name", "x"], ["serve"]])
-      expect(await run(...command)).toMatchObject({
-        code: 1,
-        err: "plant-store: The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.\n",
-      });
-    expect([await columns(), await version()]).toEqual([before, 5]);
+    for (const number of [1, 5, 6]) {
+      await server.run(`UPDATE plant_store_schema SET version = ${number}`, database);
+      for (const command of [["list"], ["token", "create", "--name", "x"], ["audit"], ["serve"]])
+        expect(await run(...command)).toMatchObject(early);
+      expect([await columns(), await version()]).toEqual([before, number]);
+    }
+  });
+
+  test("are refused without a column, with another type, or without a table", async () => {
+    for (const sql of [
+      "ALTER TABLE plants ALTER COLUMN tag TYPE VARCHAR(20)",
+      "ALTER TABLE plants ALTER COLUMN tag TYPE TEXT; ALTER TABLE tokens DROP COLUMN rate_limit",
+      "ALTER TABLE tokens ADD COLUMN rate_limit TEXT; DROP TABLE plant_store_nodes",
+    ]) {
+      if (sql.includes("VARCHAR")) await createTables();
+      await server.run(sql, database);
+      expect(await run("list")).toMatchObject(early);
+    }
   });
 
   test("of another application or a newer version are refused", async () => {
@@ -304,7 +321,8 @@ describe("the tables", () => {
   test("are upgraded by a later migration, once for nodes that start together, and by no command that reads", async () => {
     await using store = await open();
     await store.plants.create(arrivals(upTo(100)), 1);
-    const later = [...migrations, { number: 7, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" }];
+    const sql = "ALTER TABLE plants ADD COLUMN colour TEXT";
+    const later = [...migrations, { number: 7, sql, columns: { plants: "id bigint, colour text" } }];
     const connect = () => new Server(database, options).open();
     const nodes = await Promise.all(upTo(4).map(connect));
     for (const changes of ["none", "create"] as const)
