@@ -175,10 +175,12 @@ describe.skipIf(lacksShim)("what is synced", () => {
     rmSync(join(folder.path, "new"), { recursive: true });
     await eventually(() => service.err().includes("the data file was lost"));
     expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
-    // A checkpoint may still be running, on the file that has lost its name.
-    const later = pathsOf(syncs)
+    // A checkpoint may still be running on its thread.
+    const later = syncs
+      .seen()
       .slice(before)
-      .filter((path) => !path.endsWith(" (deleted)"));
+      .filter(({ thread }) => !threads.has(thread))
+      .map(({ path }) => path);
     expect([...new Set(later)]).toEqual([`${file}.failure.json.new`, ...folders]);
   });
 
