@@ -92,6 +92,12 @@ describe("signing in", () => {
     expect(await page.locator("input[type=file]").count()).toBe(0);
   });
 
+  test("that manages tokens but creates no plants is not called read-only", async () => {
+    const token = await makeToken(session.running, "manager", ["operator"]);
+    const page = await open("/import", { token });
+    await see(page, "Your token may not use this page");
+  });
+
   test("is asked for again when the token is revoked; what was typed is still there, until signing out", async () => {
     const first = await makeToken(session.running, "short-lived", ["operator", "plants:create"]);
     const page = await open("/tokens", { token: "" });

@@ -119,11 +119,11 @@ export function EmptyState({ title, children }: EmptyStateProps) {
 /** In place of a page that the token may not use. */
 export function MissingScope({ title, scope }: { readonly title: string; readonly scope: string }) {
   const { me } = useSession();
-  const mayCreate = hasScope(me, createScope);
+  const isReadOnly = !hasScope(me, createScope) && !hasScope(me, "operator");
   return (
     <>
       <PageHead title={title} />
-      <EmptyState title={mayCreate ? "Your token may not use this page" : "Your token is read-only"}>
+      <EmptyState title={isReadOnly ? "Your token is read-only" : "Your token may not use this page"}>
         <p>
           {scope === "operator"
             ? "Sign in with an operator token."
