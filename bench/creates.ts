@@ -1,22 +1,22 @@
-import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
-import { join } from "node:path";
 import { CaseServers, caseNames, casesNamed, measurePair } from "./cases.ts";
 import { barChart } from "./charts.ts";
-import { type Load, type LoadOptions, load } from "./load.ts";
+import { type Load, load } from "./load.ts";
 import { startBenchPostgres } from "./on-postgres.ts";
 import type { Bench, BenchOptions } from "./options.ts";
 import { table, writeChart, writeSection } from "./page.ts";
 import { bare, type Contender, installPeers, ours, peers, peersOn } from "./peers.ts";
 import { hasPocketBase } from "./pocketbase.ts";
-import { memoryMb, type Server, startBare, temporaryFolder } from "./servers.ts";
+import { memoryMb, type Server, startBare } from "./servers.ts";
 import { median, medianInterval, medianWithInterval, RepeatedWhereStolen } from "./statistics.ts";
 
-interface Row extends Pick<Load, "rate" | "p50Us" | "p99Us" | "p999Us" | "cpuUs" | "cores"> {
+interface Row extends Pick<Load, "rate" | "p99Us" | "cpuUs" | "cores"> {
   readonly contender: Contender;
   /** To the bare server's rate. */
   readonly ratio: number;
   readonly memoryMb: number;
 }
+
+const connections = 64;
 
 /** Durable creates against a bare Bun.serve: with common alternatives, or in the named cases without them. */
 export const creates: Bench = {
@@ -48,20 +48,13 @@ async function withPeers({ rounds, quick, write }: BenchOptions): Promise<void> 
   const round = { rounds, seconds: quick ? 0.5 : 3 };
   installPeers();
   if (!hasPocketBase()) console.log("PocketBase is left out: npm has it only for Linux on x86-64.");
-  const sqlite = await interleaved([bare, ours, ...peers()], { connections: 64 }, round);
-  const at64 = fastestFirst([...sqlite, ...(await onPostgres(round))]);
-  const at256 = await interleaved([bare, ours], { connections: 256 }, round);
-  const half = await atHalfRate((sqlite.find(({ contender }) => contender === ours)?.rate ?? 0) / 2, round);
-  const sections = [
-    `### 64 connections\n\n${ratesTable(at64)}`,
-    `### 256 connections\n\n${ratesTable(at256)}`,
-    `### Latency at half the maximum rate\n\n${half}`,
-    `The disk does ${fsyncRate().toFixed(0)} sequential writes with fdatasync per second. Group commit makes more durable creates than\nthat possible.`,
-  ];
-  console.log(sections.join("\n\n"));
+  const sqlite = await interleaved([bare, ours, ...peers()], round);
+  const rows = [...sqlite, ...(await onPostgres(round))].toSorted((one, other) => other.rate - one.rate);
+  const text = ratesTable(rows);
+  console.log(text);
   if (!write) return;
-  writeSection("benchmarks.md", "creates", sections.join("\n\n"));
-  const bars = at64.map(({ contender: { name, durability }, rate }) => {
+  writeSection("benchmarks.md", "creates", text);
+  const bars = rows.map(({ contender: { name, durability }, rate }) => {
     return { label: name, note: durability, value: rate, ours: name.startsWith("plant-store") };
   });
   writeChart("rates.svg", barChart("POST /plants requests per second, 64 connections", bars));
@@ -70,7 +63,7 @@ async function withPeers({ rounds, quick, write }: BenchOptions): Promise<void> 
 // In separate rounds: PostgreSQL continues to work after a load, and would disturb the others.
 async function onPostgres(round: Rounds): Promise<Row[]> {
   await using postgres = await startBenchPostgres();
-  const rows = await interleaved([bare, ...peersOn(postgres)], { connections: 64 }, round);
+  const rows = await interleaved([bare, ...peersOn(postgres)], round);
   return rows.filter(({ contender }) => contender !== bare);
 }
 
@@ -80,11 +73,7 @@ interface Rounds {
 }
 
 /** All of them at once, loaded one after the other in each round, after one round to warm up. */
-async function interleaved(
-  contenders: readonly Contender[],
-  shape: Pick<LoadOptions, "connections" | "rate">,
-  { rounds, seconds }: Rounds,
-): Promise<Row[]> {
+async function interleaved(contenders: readonly Contender[], { rounds, seconds }: Rounds): Promise<Row[]> {
   await using stack = new AsyncDisposableStack();
   const servers: (readonly [Contender, Server])[] = [];
   for (const contender of contenders) servers.push([contender, stack.use(await contender.start())]);
@@ -92,16 +81,14 @@ async function interleaved(
   const repeated = new RepeatedWhereStolen(rounds);
   let nextId = 1;
   for (let round = 0; round <= rounds; round++) {
-    console.error(
-      `${shape.connections} connections: ${round === 0 ? "warming up" : `round ${round} of ${rounds}`}`,
-    );
+    console.error(round === 0 ? "warming up" : `round ${round} of ${rounds}`);
     // Each round starts with a different one, so that none always follows the same neighbour.
     const first = round % servers.length;
     const results = await repeated.run(async () => {
       const loads = new Map<Contender, Load>();
       for (const [contender, server] of [...servers.slice(first), ...servers.slice(0, first)]) {
-        const options = { ...shape, seconds: round === 0 ? Math.min(1, seconds) : seconds, firstId: nextId };
-        const result = await load(server, options);
+        const loadSeconds = round === 0 ? Math.min(1, seconds) : seconds;
+        const result = await load(server, { connections, seconds: loadSeconds, firstId: nextId });
         nextId = result.nextId;
         loads.set(contender, result);
       }
@@ -117,65 +104,36 @@ async function interleaved(
       contender,
       rate: middle(({ rate }) => rate),
       ratio: median(loads.map(({ rate }, round) => rate / (bareRates[round] ?? 1))),
-      p50Us: middle(({ p50Us }) => p50Us),
       p99Us: middle(({ p99Us }) => p99Us),
-      p999Us: middle(({ p999Us }) => p999Us),
       cpuUs: middle(({ cpuUs }) => cpuUs),
       cores: middle(({ cores }) => cores),
       memoryMb: await memoryMb(pid),
     };
   });
-  return fastestFirst(await Promise.all(rows));
-}
-
-async function atHalfRate(rate: number, round: Rounds): Promise<string> {
-  const rows = await interleaved([bare, ours], { connections: 64, rate }, round);
-  const p99 = (of: Contender) => rows.find(({ contender }) => contender === of)?.p99Us ?? 0;
-  const share = (p99(ours) / p99(bare)).toFixed(2);
-  return `At ${rate.toFixed(0)} requests per second, the 99th percentile is ${p99(ours).toFixed(0)} µs; that of a bare \`Bun.serve\` at the same rate is ${p99(bare).toFixed(0)} µs\n(${share} times).`;
-}
-
-function fastestFirst(rows: readonly Row[]): Row[] {
-  return rows.toSorted((one, other) => other.rate - one.rate);
+  return Promise.all(rows);
 }
 
 function ratesTable(rows: readonly Row[]): string {
-  const columns = [
-    "server",
-    "a success means",
-    "#requests/s",
-    "#ratio to bare Bun",
-    "#p50 µs",
-    "#p99 µs",
-    "#p99.9 µs",
-  ];
   return table(
-    [...columns, "#MB", "#CPU µs per request", "#load"],
+    [
+      "server",
+      "a success means",
+      "#requests/s",
+      "#ratio to bare Bun",
+      "#p99 µs",
+      "#MB",
+      "#CPU µs per request",
+      "#load",
+    ],
     rows.map(({ contender: { name, durability, sharesWork }, ...row }) => [
       name,
       durability,
       row.rate.toFixed(0),
       row.ratio.toFixed(2),
-      ...[row.p50Us, row.p99Us, row.p999Us, row.memoryMb].map((value) => value.toFixed(0)),
+      row.p99Us.toFixed(0),
+      row.memoryMb.toFixed(0),
       sharesWork ? "" : row.cpuUs.toFixed(0),
       row.cores.toFixed(2),
     ]),
   );
-}
-
-/** How many small writes the disk accepts per second, each made durable before the next. */
-function fsyncRate(): number {
-  const folder = temporaryFolder();
-  const file = openSync(join(folder, "probe"), "w");
-  const page = Buffer.alloc(4096, 1);
-  const startMs = performance.now();
-  let count = 0;
-  while (performance.now() - startMs < 2000) {
-    writeSync(file, page, 0, page.length, (count++ % 1000) * page.length);
-    fdatasyncSync(file);
-  }
-  const rate = (count * 1000) / (performance.now() - startMs);
-  closeSync(file);
-  rmSync(folder, { recursive: true, force: true });
-  return rate;
 }

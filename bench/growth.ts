@@ -42,7 +42,7 @@ export const growth: Bench = {
     for (const order of ["sequential", "random"] as const) {
       await using stores = await Stores.fill(sizes, order);
       points.push(...(await stores.measure(rounds, quick ? 0.5 : 4)));
-      if (order === "random") queries = await operatorQueries(stores.largest.server, stores.largest.plants);
+      if (order === "random") queries = await operatorQueries(stores.largest.server);
     }
     const columns = [
       "ids",
@@ -59,7 +59,6 @@ export const growth: Bench = {
     );
     console.log(`${text}\n\n${queries}`);
     if (!write) return;
-    writeSection("benchmarks.md", "growth", text);
     writeSection("benchmarks.md", "operator", `With ${Math.max(...sizes)} million plants.\n\n${queries}`);
     const line = (order: Order) => ({
       label: `${order} ids`,

@@ -32,7 +32,7 @@ unsigned long strlen(const char *);
 int memcmp(const void *, const void *, unsigned long);
 
 enum { responseBytesMax = 16384, eventsMax = 256, bucketUs = 10, bucketsMax = 200000, drainUsMax = 60000000 };
-typedef struct { int socket; u32 received; u64 sentUs, dueUs; char response[responseBytesMax]; } Client;
+typedef struct { int socket; u32 received; u64 sentUs; char response[responseBytesMax]; } Client;
 
 static const char *tags[] = {"indoor", "outdoor", "herb", "tree", "succulent", "fern", "rare", "balcony"};
 static u64 mixed;
@@ -137,23 +137,21 @@ void closeLoad(Load *load) {
   free(load);
 }
 
-// Ends when everything sent is answered. `open`: the body up to the id. `pauseUs`: between the requests of a connection, or 0.
-// `result`: answered, refused, next id, elapsed, p50, p99, p99.9 and the longest time without any answer, the times in µs.
+// Ends when everything sent is answered. `open`: the body up to the id.
+// `result`: answered, refused, next id, elapsed, p50, p99 and the longest time without any answer, the times in µs.
 // Returns 0, or what failed.
-int run(Load *load, double seconds, const char *head, const char *open, i64 nextId, int isRandom, int differing, double pauseUs, double *result) {
+int run(Load *load, double seconds, const char *head, const char *open, i64 nextId, int isRandom, int differing, double *result) {
   Client *clients = load->clients;
   u32 *buckets = calloc(bucketsMax, sizeof(u32));
   Event events[eventsMax];
   int failed = 0, connections = load->connections, waiting = 0;
   u64 startUs = nowUs(), endUs = startUs + (u64)(seconds * 1e6), lastUs = startUs, silenceUs = 0, answered = 0, refused = 0, atUs = startUs;
   for (int at = 0; at < connections && !failed; at++) {
-    clients[at].dueUs = startUs + (u64)(pauseUs * at / connections);
-    if (pauseUs > 0) continue;
     if (!sendPlant(&clients[at], head, open, nextId++, isRandom, differing, startUs)) failed = 2;
     waiting++;
   }
   while (!failed && (atUs < endUs || waiting > 0)) {
-    int count = epoll_wait(load->epoll, events, eventsMax, pauseUs == 0 ? 100 : 1);
+    int count = epoll_wait(load->epoll, events, eventsMax, 100);
     atUs = nowUs();
     if (atUs > endUs + drainUsMax) failed = 4;
     for (int index = 0; index < count && !failed; index++) {
@@ -170,20 +168,13 @@ int run(Load *load, double seconds, const char *head, const char *open, i64 next
       buckets[bucket < bucketsMax ? bucket : bucketsMax - 1]++;
       if (atUs - lastUs > silenceUs) silenceUs = atUs - lastUs;
       lastUs = atUs;
-      client->dueUs = client->sentUs + (u64)pauseUs;
-      if (pauseUs > 0 || atUs >= endUs) continue;
+      if (atUs >= endUs) continue;
       if (!sendPlant(client, head, open, nextId++, isRandom, differing, atUs)) failed = 2;
-      waiting++;
-    }
-    for (int at = 0; at < connections && !failed && pauseUs > 0 && atUs < endUs; at++) {
-      if (clients[at].dueUs == 0 || clients[at].dueUs > atUs) continue;
-      clients[at].dueUs = 0;
-      if (!sendPlant(&clients[at], head, open, nextId++, isRandom, differing, atUs)) failed = 2;
       waiting++;
     }
   }
   u64 all = answered + refused;
-  double values[] = {answered, refused, nextId, atUs - startUs, quantileUs(buckets, all, 0.5), quantileUs(buckets, all, 0.99), quantileUs(buckets, all, 0.999), silenceUs};
+  double values[] = {answered, refused, nextId, atUs - startUs, quantileUs(buckets, all, 0.5), quantileUs(buckets, all, 0.99), silenceUs};
   memcpy(result, values, sizeof values);
   free(buckets);
   return failed;

@@ -10,8 +10,6 @@ export interface LoadOptions {
   readonly order?: "sequential" | "random";
   /** Whether an X-Request-Id and a traceparent differ in each request. */
   readonly headers?: "equal" | "differing";
-  /** Requests per second, evenly over the connections; by default as many as possible. */
-  readonly rate?: number;
 }
 
 /** Where a load goes, and how creates are written there. */
@@ -37,7 +35,6 @@ export interface Turn {
   readonly rate: number;
   readonly p50Us: number;
   readonly p99Us: number;
-  readonly p999Us: number;
   /** The longest time without any answer. */
   readonly silenceUs: number;
 }

@@ -10,7 +10,7 @@ interface Page {
 const rounds = 5;
 
 /** How long complete responses of the operator listener take: pages, filters, searches, the overview. */
-export async function operatorQueries(server: Server, plants: number): Promise<string> {
+export async function operatorQueries(server: Server): Promise<string> {
   const ask = async <Result>(path: string): Promise<Result> => {
     const headers = { Authorization: `Bearer ${operatorTokenOf(token)}` };
     const response = await fetch(`http://127.0.0.1:${server.operatorPort}${path}`, { headers });
@@ -28,12 +28,9 @@ export async function operatorQueries(server: Server, plants: number): Promise<s
   const oldest = (await list("order=oldest&limit=1")).plants[0];
   const queries: readonly (readonly [name: string, msMax: number, ask: () => Promise<unknown>])[] = [
     ["first page", 100, () => list("limit=100")],
-    ["a page in the middle", 100, () => list(`limit=100&cursor=${Math.floor(plants / 2)}`)],
     ["a page near the end", 100, () => list("limit=100&cursor=5000")],
     ["tag filter", 100, () => list("tag=herb&limit=100")],
-    ["tag filter, a late page", 100, () => list(`tag=herb&limit=100&cursor=${Math.floor(plants / 10)}`)],
     ["one plant by id", 100, () => ask(`/api/plants/${oldest?.id}`)],
-    ["id filter", 100, () => list(`id=${oldest?.id}`)],
     ["name search, found often", 1000, () => search("FERN")],
     ["name search, the one oldest plant", 1000, () => search(oldest?.name ?? "")],
     ["name search, found nowhere", 1000, () => list("name=no+such+name")],

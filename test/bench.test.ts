@@ -58,7 +58,7 @@ test("a section of a page is replaced, and the rest stays as it is", () => {
 });
 
 test.each([
-  ["benchmarks.md", ["creates", "creates-cases", "growth", "operator"]],
+  ["benchmarks.md", ["creates", "creates-cases", "operator"]],
   ["scaling.md", ["postgres"]],
   ["reliability.md", ["soaks"]],
 ])("docs/%s has the sections that a run may write", (name, sections) => {
