@@ -5,17 +5,22 @@ import { join } from "node:path";
 const docs = join(import.meta.dir, "../docs");
 
 /** Replaces what stands between `<!-- NAME -->` and `<!-- /NAME -->` on a page of docs/, and says when and where it was measured. */
-export function writeSection(page: string, name: string, text: string, folder = docs): void {
-  const file = join(folder, page);
-  writeFileSync(file, withSection(readFileSync(file, "utf8"), name, `Measured ${machine()}.\n\n${text}`));
-  console.error(`Written: docs/${page}, ${name}, as measured ${machine()}`);
+export function writeSection(page: string, name: string, text: string): void {
+  editSection(page, name, () => `Measured on ${today()}, on ${machine()}.\n\n${text}`);
 }
 
-export function withSection(page: string, name: string, text: string): string {
+/** Replaces it by what `edit` makes of it. */
+export function editSection(page: string, name: string, edit: (old: string) => string): void {
+  const file = join(docs, page);
+  writeFileSync(file, withSection(readFileSync(file, "utf8"), name, edit));
+  console.error(`Written: docs/${page}, ${name}`);
+}
+
+export function withSection(page: string, name: string, edit: (old: string) => string): string {
   const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
-  const [start, end] = [page.indexOf(open), page.indexOf(close)];
-  if (start < 0 || end < start) throw new Error(`The page has no section ${open} to ${close}.`);
-  return `${page.slice(0, start + open.length)}\n${text.trim()}\n${page.slice(end)}`;
+  const [start, end] = [page.indexOf(open) + open.length, page.indexOf(close)];
+  if (start < open.length || end < start) throw new Error(`The page has no section ${open} to ${close}.`);
+  return `${page.slice(0, start)}\n${edit(page.slice(start, end)).trim()}\n${page.slice(end)}`;
 }
 
 export function writeChart(name: string, svg: string): void {
@@ -29,9 +34,12 @@ export function table(columns: readonly string[], rows: readonly (readonly (stri
   return [titles, rule, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-/** When and where something was measured. */
-function machine(): string {
-  const date = new Date().toISOString().slice(0, 10);
+export function today(): string {
+  return new Date().toISOString().slice(0, 10);
+}
+
+/** Where something was measured. */
+export function machine(): string {
   const system = `${process.platform === "linux" ? "Linux" : process.platform} ${release()}`;
-  return `on ${date}, on ${cpus().length} cores (${process.arch}), ${system}, Bun ${Bun.version}`;
+  return `${cpus().length} cores (${process.arch}), ${system}, Bun ${Bun.version}`;
 }

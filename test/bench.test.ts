@@ -50,11 +50,11 @@ test("nothing is written unless asked for, and never after a quick run", () => {
 
 test("a section of a page is replaced, and the rest stays as it is", () => {
   const page = "# Title\n\n<!-- a -->\nold\n<!-- /a -->\n\nbetween\n\n<!-- b -->\n<!-- /b -->\n";
-  expect(withSection(page, "a", "new")).toBe(page.replace("old", "new"));
-  expect(withSection(page, "b", table(["x", "#y"], [["1", 2]]))).toContain(
+  expect(withSection(page, "a", (old) => `${old}new`)).toBe(page.replace("old", "old\nnew"));
+  expect(withSection(page, "b", () => table(["x", "#y"], [["1", 2]]))).toContain(
     "<!-- b -->\n| x | y |\n| --- | ---: |\n| 1 | 2 |\n<!-- /b -->",
   );
-  expect(() => withSection(page, "c", "")).toThrow("<!-- c -->");
+  expect(() => withSection(page, "c", () => "")).toThrow("<!-- c -->");
 });
 
 test.each([
@@ -63,5 +63,5 @@ test.each([
   ["reliability.md", ["soaks"]],
 ])("docs/%s has the sections that a run may write", (name, sections) => {
   const page = readFileSync(join(import.meta.dir, "../docs", name), "utf8");
-  for (const section of sections) expect(() => withSection(page, section, "")).not.toThrow();
+  for (const section of sections) expect(() => withSection(page, section, () => "")).not.toThrow();
 });

@@ -14,7 +14,7 @@ const errorsMs = 1200;
 export const errors: Soak = {
   summary: "makes the writes of a real ext4 fail under a loaded service; needs root on Linux",
   unit: "rounds",
-  rounds: 100,
+  rounds: 40,
   async run({ rounds, random, tell }) {
     const problem = whyNoExt4();
     const what = "writes of the disk fail";

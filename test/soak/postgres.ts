@@ -15,7 +15,7 @@ export const postgres: Soak = {
   summary:
     "restarts and kills PostgreSQL, stops its standby, and fails over a cluster of three nodes, all under load",
   unit: "rounds",
-  rounds: 100,
+  rounds: 60,
   async run(run) {
     const figures: Figures[] = [];
     for (const kind of ["restart", "kill", "standby"] as const) figures.push(await runPair(kind, run));

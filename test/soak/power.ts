@@ -13,9 +13,9 @@ const controlRounds = 10;
 export const power: Soak = {
   summary: "loses the power, simulated and on a real ext4, each also as a control that must lose plants",
   unit: "rounds",
-  rounds: 400,
+  rounds: 200,
   async run(run) {
-    return [...(await simulated(run)), ...(await real({ ...run, rounds: Math.ceil(run.rounds / 4) }))];
+    return [...(await simulated(run)), ...(await real({ ...run, rounds: Math.ceil(run.rounds / 5) }))];
   },
 };
 

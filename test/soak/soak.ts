@@ -1,6 +1,7 @@
 // npm run soak [-- NAME|all [ROUNDS] [--seed N] [--write]]
+import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
-import { table, writeSection } from "../../bench/page.ts";
+import { editSection, machine, table, today } from "../../bench/page.ts";
 import { errors } from "./errors.ts";
 import { kill } from "./kill.ts";
 import { load } from "./load.ts";
@@ -10,6 +11,8 @@ import { power } from "./power.ts";
 import { type Figures, type Soak, seededRandom } from "./rounds.ts";
 
 const soaks: Readonly<Record<string, Soak>> = { kill, power, errors, postgres, overload, load };
+const names = Object.keys(soaks);
+const columns = ["soak", "what", "rounds", "#acknowledged", "#missing or changed", "besides", "measured"];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { seed: { type: "string" }, write: { type: "boolean", default: false } },
@@ -20,6 +23,11 @@ if (chosen.length === 0 || (count !== undefined && !(Number(count) > 0))) {
   console.log(listOfSoaks());
   process.exit(name === "" ? 0 : 2);
 }
+// What ran is src/: later commits that leave it as it is change nothing.
+const commit = execFileSync("git", ["log", "-1", "--format=%h", "--", "src"], {
+  cwd: `${import.meta.dir}/../..`,
+  encoding: "utf8",
+}).trim();
 const rows: string[][] = [];
 let failed = false;
 for (const [one, soak] of chosen) {
@@ -30,17 +38,32 @@ for (const [one, soak] of chosen) {
   console.log(`replay: npm run soak -- ${one} ${rounds} --seed ${seed}`);
   const random = seededRandom(seed);
   const figures = await soak.run({ rounds, random, tell: (line) => console.error(`  ${line}`) });
-  for (const figure of figures) rows.push(rowOf(one, figure));
-  failed ||= figures.some(({ failure }) => failure !== undefined);
+  const own = figures.map((figure) => rowOf(one, figure));
+  rows.push(...own);
+  const hasFailed = figures.some(({ failure }) => failure !== undefined);
+  failed ||= hasFailed;
+  if (!values.write) continue;
+  if (hasFailed || figures.some(({ acknowledged }) => acknowledged === 0))
+    console.error(`${one}: not written, since not all of it ran and passed`);
+  else writeRows(one, own);
 }
-const text = table(["soak", "what", "rounds", "#acknowledged", "#missing or changed", "besides"], rows);
-console.log(text);
-if (values.write && !failed) writeSection("reliability.md", "soaks", text);
+console.log(table(columns, rows));
 process.exit(failed ? 1 : 0);
 
 function rowOf(soak: string, { what, rounds, acknowledged, lost, note = "", failure }: Figures): string[] {
   if (failure !== undefined) console.error(`${soak} FAILED, ${what}: ${failure}`);
-  return [soak, what, rounds, acknowledged.toString(), lost.toString(), failure ?? note];
+  const measured = `${today()}, ${commit}`;
+  return [soak, what, rounds, acknowledged.toString(), lost.toString(), failure ?? note, measured];
+}
+
+/** Replaces the rows of this soak on the page; those of the others stay. */
+function writeRows(soak: string, own: readonly string[][]): void {
+  editSection("reliability.md", "soaks", (old) => {
+    const written = Array.from(old.matchAll(/^\| (.*) \|$/gm), ([, row = ""]) => row.split(" | "));
+    const rows = names.flatMap((one) => (one === soak ? own : written.filter(([name]) => name === one)));
+    const where = `Measured on ${machine()}. Each row has its date and the commit that last changed \`src/\` by then.`;
+    return `${where}\n\n${table(columns, rows)}`;
+  });
 }
 
 function listOfSoaks(): string {
@@ -54,6 +77,6 @@ function listOfSoaks(): string {
     "",
     "all 0.25  runs all of them, with a quarter of their rounds",
     "--seed N  makes the same random choices again",
-    "--write   puts the figures into docs/reliability.md, if all is well",
+    "--write   puts the figures of each soak that passed into docs/reliability.md",
   ].join("\n");
 }
