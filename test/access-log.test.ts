@@ -147,15 +147,6 @@ describe("an access-log line", () => {
     expect(Object.keys(line(direct, "no-trace") ?? {})).not.toContain("trace_id");
   });
 
-  test("has an unknown method as _OTHER, with its original name", async () => {
-    await sendRaw(direct.port, ["BREW /plants HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: brew\r\n\r\n"]);
-    expect(line(direct, "brew")).toMatchObject({
-      "http.request.method": "_OTHER",
-      "http.request.method_original": "BREW",
-      "error.type": "40501",
-    });
-  });
-
   test("never has a secret", () => {
     expect(direct.logged.join("")).not.toMatch(new RegExp(`${accessToken}|${operatorToken}|x{30}`));
   });

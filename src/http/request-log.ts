@@ -6,18 +6,6 @@ import type { Head } from "./wire/head.ts";
 
 const methodCharactersMax = 20;
 const pathCharactersMax = 200;
-// Any other method is _OTHER, as in OpenTelemetry, so that clients cannot make up values.
-const knownMethods = new Set([
-  "CONNECT",
-  "DELETE",
-  "GET",
-  "HEAD",
-  "OPTIONS",
-  "PATCH",
-  "POST",
-  "PUT",
-  "TRACE",
-]);
 const traceparentShape = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const zeros = /^0+$/;
 
@@ -88,8 +76,6 @@ function requestFields(
 ): Fields {
   const { head, requestId, address, peerAddress, caller, loggedPath } = request;
   const trace = traceFields(head);
-  const method = head?.method;
-  const known = method === undefined || knownMethods.has(method);
   return {
     "plant_store.request_id": requestId,
     trace_id: trace?.trace_id,
@@ -98,8 +84,7 @@ function requestFields(
     "client.address": address,
     "network.peer.address": peerAddress,
     "plant_store.token": caller?.name,
-    "http.request.method": known ? method : "_OTHER",
-    "http.request.method_original": known ? undefined : method.slice(0, methodCharactersMax),
+    "http.request.method": head?.method.slice(0, methodCharactersMax),
     "url.path": head && loggedPath.slice(0, pathCharactersMax),
     "http.response.status_code": status,
     "error.type": error === undefined ? undefined : String(error),
