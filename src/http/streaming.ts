@@ -25,9 +25,6 @@ export class StreamedResponse implements StreamOwner {
     this.#onEnd = onEnd;
   }
 
-  /** Called once, when the response is complete, aborted, or the client has gone away. */
-  onEnd: () => void = () => {};
-
   get open(): boolean {
     return this.#open;
   }
@@ -72,7 +69,6 @@ export class StreamedResponse implements StreamOwner {
     this.#open = false;
     this.drained();
     this.#onEnd(this);
-    this.onEnd();
   }
 }
 
