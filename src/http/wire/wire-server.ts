@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Socket, TCPSocketListener } from "bun";
 import { Connection, type RequestHandler, type WireLimits } from "./connection.ts";
@@ -191,21 +190,14 @@ function tlsOptions({ cert, key, clientCa }: TlsMaterial): Bun.TLSOptions {
   return { ...common, ca: clientCa, requestCert: true, rejectUnauthorized: true };
 }
 
-// Node has no getrlimit, and Bun has raised the limit by the time this runs. Linux shows it as a file; elsewhere a shell
-// inherits it and says what it is.
+// Node has no getrlimit; Linux shows the limit as a file.
 function descriptorLimit(): number {
-  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limitsFile())?.[1] ?? shellLimit();
-  return soft === "unlimited" ? Number.POSITIVE_INFINITY : Number(soft) || descriptorsUsual;
-}
-
-function limitsFile(): string {
+  let limits = "";
   try {
-    return readFileSync("/proc/self/limits", "utf8");
+    limits = readFileSync("/proc/self/limits", "utf8");
   } catch {
-    return "";
+    // Another system.
   }
-}
-
-function shellLimit(): string {
-  return spawnSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).stdout?.trim() ?? "";
+  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limits)?.[1];
+  return soft === "unlimited" ? Number.POSITIVE_INFINITY : Number(soft) || descriptorsUsual;
 }
