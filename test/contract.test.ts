@@ -25,7 +25,7 @@ const allowed = (methods: string) => ({ Allow: methods });
 const scenarios: Scenario[] = [
   { what: "an empty body", error: 40001, body: "", says: "The body is empty" },
   { what: "invalid JSON", error: 40002, body: '{"id":', says: "line 1, column 7" },
-  { what: "invalid UTF-8", error: 40003, body: Uint8Array.of(0x7b, 0xff), says: "byte 2 " },
+  { what: "invalid UTF-8", error: 40003, body: Uint8Array.of(0x7b, 0xff), says: "not UTF-8" },
   { what: "a byte order mark", error: 40003, body: '\ufeff{"id":1,"name":"a"}', says: "byte order mark" },
   { what: "an unpaired surrogate", error: 40003, body: '{"id":1,"name":"\\ud800"}', says: "surrogate" },
   { what: "an array", error: 40004, body: "[]", says: "an array" },

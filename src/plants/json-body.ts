@@ -39,10 +39,7 @@ export function decodeBody(body: Uint8Array): string {
   try {
     return utf8.decode(body);
   } catch {
-    throw new Refusal(
-      "not-text",
-      `The body is not UTF-8: byte ${validLength(body) + 1} is not part of a valid character.`,
-    );
+    throw new Refusal("not-text", "The body is not UTF-8.");
   }
 }
 
@@ -70,26 +67,4 @@ export function describe(type: JsonType, source: string): string {
 export function truncate(source: string): string {
   const quoted = Array.from(source.slice(0, 2 * quotedCharactersMax));
   return quoted.length > quotedCharactersMax ? `${quoted.slice(0, quotedCharactersMax).join("")}…` : source;
-}
-
-/** How many bytes at the beginning are valid UTF-8, by binary search: a prefix of valid text is valid. */
-function validLength(body: Uint8Array): number {
-  let valid = 0;
-  let invalid = body.length + 1;
-  while (invalid - valid > 1) {
-    const middle = (valid + invalid) >> 1;
-    if (isUtf8Prefix(body.subarray(0, middle))) valid = middle;
-    else invalid = middle;
-  }
-  return valid;
-}
-
-function isUtf8Prefix(bytes: Uint8Array): boolean {
-  try {
-    // In streaming mode a character cut off at the end is not yet an error.
-    new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: true });
-    return true;
-  } catch {
-    return false;
-  }
 }
