@@ -1,5 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { parseNewPlant, scanPlainPlant, validatePlant } from "./parse-new-plant.ts";
+import fc from "fast-check";
+import { int64Max, int64Min } from "./int64.ts";
+import { decodeBody } from "./json-body.ts";
+import { parseNewPlant, readPlantFields, scanPlainPlant, validatePlant } from "./parse-new-plant.ts";
+import type { NewPlant } from "./plant.ts";
 import { Refusal, type RefusalKind } from "./refusals.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
@@ -95,19 +99,11 @@ describe("a body is refused", () => {
     expect(refusal(body)).toMatchObject({ kind, message: expect.stringContaining(message) });
   });
 
-  test("not UTF-8, with the position of the first invalid byte", () => {
-    const overlong = Uint8Array.of(...encode('{"id":1,"name":"'), 0xc0, 0xaf, ...encode('"}'));
-    expect(refusal(overlong)).toMatchObject({
-      kind: "not-text",
-      message: expect.stringContaining("byte 17 "),
-    });
-    expect(refusal(Uint8Array.of(0xff, 0xfe, 0x7b)).message).toContain("byte 1 ");
-    expect(refusal(Uint8Array.of(...encode('{"id":1,"name":"a"}'), 0xe2, 0x82)).kind).toBe("not-text");
-  });
-
-  test("a byte order mark", () => {
-    expect(refusal(Uint8Array.of(0xef, 0xbb, 0xbf, ...encode('{"id":1,"name":"a"}'))).kind).toBe("not-text");
-  });
+  test.each([
+    ["an overlong character", [...encode('{"id":1,"name":"'), 0xc0, 0xaf, ...encode('"}')]],
+    ["half a character at the end", [...encode('{"id":1,"name":"a"}'), 0xe2, 0x82]],
+    ["a byte order mark", [0xef, 0xbb, 0xbf, ...encode('{"id":1,"name":"a"}')]],
+  ])("%s", (_, bytes) => expect(refusal(Uint8Array.from(bytes)).kind).toBe("not-text"));
 
   test("a long value is truncated in the message", () => {
     expect(refusal(`{"id":"${"x".repeat(9000)}","name":"a"}`).message.length).toBeLessThan(150);
@@ -127,12 +123,95 @@ describe("a body is refused", () => {
   ])("as many %s as fit", (_, body) => expect(refusal(body)).toBeInstanceOf(Refusal));
 });
 
-test("a rule of the validator holds whichever parser read the plant", () => {
-  const noFerns: typeof validatePlant = (fields, notation) =>
-    fields.name === "Fern" ? new Refusal("wrong-type", "no ferns") : validatePlant(fields, notation);
-  const bodies = ['{"id":1,"name":"Fern"}', '{"id":1,"name":"F\\u0065rn"}'];
-  expect(bodies.map((body) => scanPlainPlant(body) !== undefined)).toEqual([true, false]);
-  for (const body of bodies) {
-    expect(parseNewPlant(encode(body), noFerns)).toEqual(new Refusal("wrong-type", "no ferns"));
-  }
+describe("for any input", () => {
+  const name = fc.string({ unit: "binary" }).filter((text) => !text.includes("\u0000"));
+  const plant = fc.record(
+    { id: fc.bigInt({ min: int64Min, max: int64Max }), name, tag: name },
+    { requiredKeys: ["id", "name"] },
+  );
+
+  test("a valid plant is read exactly, whatever the order of its members", () => {
+    fc.assert(
+      fc.property(plant, fc.boolean(), fc.nat(3), ({ id, ...rest }, idLast, spaces) => {
+        const members = [`"id":${id}`, ...Object.entries(rest).map((pair) => pair.map(quoted).join(":"))];
+        const ordered = idLast ? members.reverse() : members;
+        expect(parse(`{${ordered.join(`,${" ".repeat(spaces)}`)}}`)).toEqual({ id, tag: undefined, ...rest });
+      }),
+    );
+  });
+
+  test("the plain scan changes no result of the careful parser", () => {
+    const piece = fc.constantFrom(
+      ...'{ } "id" "name" "tag" : , "a" "é" 1 0 01 - [ " \\ "id":1 "name":"x" ,"tag":"y"'.split(" "),
+      ...[" ", "\n", "999999999999999", "9999999999999999"],
+    );
+    const pieces = fc.array(piece, { maxLength: 14 }).map((list) => list.join(""));
+    const nearly = fc
+      .tuple(
+        fc.constantFrom('{"id":12,"name":"ab","tag":"c"}', '{"id": 5, "name": "x"}'),
+        fc.nat(40),
+        fc.string({ maxLength: 2 }),
+      )
+      .map(([text, at, change]) => text.slice(0, at) + change + text.slice(at + 1));
+    const value = fc.constantFrom(...'1 0 01 -1 999999999999999 9999999999999999 "a" "é" ""'.split(" "));
+    const member = fc
+      .tuple(fc.constantFrom("id", "name", "tag", "other"), fc.constantFrom(":", ": ", " :"), value)
+      .map(([name, colon, text]) => `"${name}"${colon}${text}`);
+    const members = fc
+      .tuple(fc.array(member, { maxLength: 4 }), fc.constantFrom(",", ", ", " ,", ",  "))
+      .map(([list, comma]) => `{${list.join(comma)}}`);
+    const texts = fc.oneof(
+      members,
+      pieces,
+      pieces.map((text) => `{${text}}`),
+      nearly,
+    );
+    let scans = 0;
+    fc.assert(
+      fc.property(fc.oneof(texts.map(encode), fc.uint8Array({ maxLength: 100 })), (bytes) => {
+        const text = attempt(() => decodeBody(bytes));
+        if (typeof text === "string" && scanPlainPlant(text) !== undefined) scans++;
+        expect(parseNewPlant(bytes)).toEqual(parseCarefully(bytes));
+      }),
+      { numRuns: 5000 },
+    );
+    expect(scans).toBeGreaterThan(20);
+  });
+
+  test("a body is accepted as JSON exactly if JSON.parse accepts it", () => {
+    const change = fc.constantFrom("", " ", "\u0001", ...'{ } [ ] , : " \\ 0 - . e'.split(" "));
+    const mutated = fc
+      .tuple(fc.json(), fc.nat(60), change)
+      .map(([text, at, change]) => text.slice(0, at) + change + text.slice(at + 1));
+    fc.assert(
+      fc.property(fc.oneof(fc.json(), mutated), (text) => {
+        fc.pre(text !== "" && text.isWellFormed() && !text.startsWith("\ufeff"));
+        const isJson = !(attempt(() => JSON.parse(text)) instanceof SyntaxError);
+        const result = parse(text);
+        expect(result instanceof Refusal && result.kind === "not-json").toBe(!isJson);
+      }),
+      { numRuns: 2000 },
+    );
+  });
 });
+
+function quoted(text: string | undefined): string {
+  return JSON.stringify(text);
+}
+
+function attempt(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (thrown) {
+    return thrown;
+  }
+}
+
+/** As `parseNewPlant`, without the scan. */
+function parseCarefully(body: Uint8Array): NewPlant | Refusal {
+  if (body.length === 0) return parseNewPlant(body);
+  return attempt(() => {
+    const { fields, notation } = readPlantFields(decodeBody(body));
+    return validatePlant(fields, notation);
+  }) as NewPlant | Refusal;
+}

@@ -40,10 +40,10 @@ const closeBrace = 0x7d;
 const doubleDigitsMax = 15;
 
 /** The notation of whatever the scan reads. */
-export const plainNotation: Notation = { escapes: false, repeated: undefined };
+const plainNotation: Notation = { escapes: false, repeated: undefined };
 
 /** Reads a request body as the contract's NewPlant, strictly and exactly, or says what is wrong. */
-export function parseNewPlant(body: Uint8Array, validate = validatePlant): NewPlant | Refusal {
+export function parseNewPlant(body: Uint8Array): NewPlant | Refusal {
   if (body.length === 0) {
     return new Refusal(
       "body-empty",
@@ -53,9 +53,9 @@ export function parseNewPlant(body: Uint8Array, validate = validatePlant): NewPl
   try {
     const text = decodeBody(body);
     const plain = scanPlainPlant(text);
-    if (plain !== undefined) return validate(plain, plainNotation);
+    if (plain !== undefined) return validatePlant(plain, plainNotation);
     const { fields, notation } = readPlantFields(text);
-    return validate(fields, notation);
+    return validatePlant(fields, notation);
   } catch (thrown) {
     if (thrown instanceof Refusal) return thrown;
     throw thrown;
