@@ -6,9 +6,9 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
-import { executable, launcher, plantStore, startPlantStore } from "./command.ts";
+import { executable, plantStore, startPlantStore } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
-import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
+import { eventually, post, startTestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 const folder = temporaryFolder();
@@ -67,33 +67,11 @@ describe("tokens on the command line", () => {
       /^ID +NAME +SCOPES +CREATED +CREATED BY +LAST USED +RATE LIMIT +STATE\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +9\/m +live until/,
     );
     const { out } = await run("token list --json", database);
-    expect(JSON.parse(out)).toEqual([
-      {
-        id: expect.any(String),
-        name: "ops",
-        scopes: ["operator"],
-        createdAt: expect.any(String),
-        expiresAt: expect.any(String),
-        revokedAt: null,
-        createdBy: expect.stringMatching(/^os:\S+$/),
-        lastUsedAt: null,
-        rateLimit: "9/m",
-        state: "live",
-      },
-    ]);
+    const fields = "createdAt createdBy expiresAt id lastUsedAt name rateLimit revokedAt scopes state";
+    expect(Object.keys(JSON.parse(out)[0]).sort()).toEqual(fields.split(" "));
     const { out: trail } = await run("audit", database);
     expect(trail).toMatch(/^AT +ACTOR +ACTION +SUBJECT +ADDRESS +DETAIL\n/);
     for (const text of [table, out, trail]) expect(text).not.toContain(secret);
-  });
-
-  test("are not extended by a rotation beyond their own expiry", async () => {
-    const database = newDatabase();
-    await run("token create --name short --expires 10m", database);
-    const list = async () => JSON.parse((await run("token list --json", database)).out);
-    const [{ expiresAt }] = await list();
-    const { err } = await run("token rotate short --overlap 24h", database);
-    expect(err).toContain(`The old secret is valid until ${expiresAt}.`);
-    expect(await list()).toMatchObject([{ expiresAt }, { state: "live" }]);
   });
 
   test("revoke and rotate warn if the secret is also preset and stays valid", async () => {
@@ -141,11 +119,10 @@ describe("help", () => {
     }
   });
 
-  test.each([["token --help"], ["help token"]])("%s explains all token commands", async (line) => {
-    const { code, out } = await runInProcess(line.split(" "));
-    expect(code).toBe(0);
+  test("of token explains all its commands", async () => {
+    const { code, out } = await runInProcess(["help", "token"]);
     const verbs = [...out.matchAll(/^plant-store (\w+ \w+)/gm)].map(([, verb]) => verb);
-    expect(verbs).toEqual(["token create", "token list", "token rotate", "token revoke"]);
+    expect([code, verbs]).toEqual([0, ["token create", "token list", "token rotate", "token revoke"]]);
   });
 });
 
@@ -153,20 +130,18 @@ describe("a command that is misused", () => {
   const [database = ""] = newDatabase().slice(1);
   test.each<[line: string, said: string, code?: number]>([
     ["imprt plants.csv", 'unknown command "imprt"; did you mean import? See plant-store --help.'],
-    ["sevre", 'unknown command "sevre"; did you mean serve?'],
-    ["tokne list", 'unknown command "tokne"; did you mean token?'],
     ["photosynthesis", 'unknown command "photosynthesis". See plant-store --help.'],
+    ["constructor", 'unknown command "constructor". See'],
+    ["--listen :0", "put a command before --listen, such as serve."],
+    ["--database=postgres://me:secret@x list", "put a command before --database,"],
+    ["serve --listen 3000", "--listen must be HOST:PORT"],
     ["token", "token needs create, list, rotate or revoke. See plant-store token --help."],
     ["token creat --name a", "token needs create, list, rotate or revoke; did you mean create?"],
-    ["token xyz", "token needs create, list, rotate or revoke. See plant-store token --help."],
     ["list --databse a.db", "unknown flag --databse; did you mean --database? See plant-store list --help."],
     ["token create --nme=a", "unknown flag --nme; did you mean --name? See plant-store token create --help."],
-    ["list --format csv", "unknown flag --format. See plant-store list --help."],
     ["list --photosynthesis=secret", "unknown flag --photosynthesis. See plant-store list --help."],
-    ["list --constructor", "unknown flag --constructor. See plant-store list --help."],
     ["serve --quiet", "unknown flag --quiet. See plant-store serve --help."],
     ["serve --port 8080", "unknown flag --port; did you mean --listen? See plant-store serve --help."],
-    ["list --db a.db", "unknown flag --db; did you mean --database? See plant-store list --help."],
     ["backup b.db --port 1", "unknown flag --port. See plant-store backup --help."],
     [
       "import a.csv --token secret",
@@ -174,12 +149,10 @@ describe("a command that is misused", () => {
     ],
     ["list -x", "unknown flag -x. See plant-store list --help."],
     ["list --limit", "--limit needs a value. See plant-store list --help."],
-    ["list --limit --json", "--limit needs a value."],
     [
       "list --limit -5",
       '--limit must be an integer from 1 to 100000; it is "-5". See plant-store list --help.',
     ],
-    ["list --limit 0", "--limit must be an integer"],
     ["list --json=yes", "--json takes no value. See plant-store list --help."],
     ["list --since soon", "--since must be a time"],
     ["list x", 'unexpected argument "x"'],
@@ -198,6 +171,7 @@ describe("a command that is misused", () => {
     [`audit --database ${database}`, "does not exist", 1],
     ["audit --limit 0", "--limit must be"],
     ["ready --url ftp://example.org", "--url must be an http or https URL"],
+    ["ready --url http://me:secret@127.0.0.1:1", "--url must be an http or https URL"],
   ])("%s", async (line, said, code = 2) => {
     const result = await runInProcess(line.split(" "));
     expect([result.code, result.out, result.err]).toEqual([code, "", expect.stringContaining(said)]);
@@ -234,17 +208,6 @@ describe("a command that is misused", () => {
     const { code, err } = await run("serve --listen 192.0.2.1:3000 --operator-listen off", newDatabase());
     expect([code, err]).toEqual([1, expect.stringContaining("The host must be an address of this machine")]);
   });
-
-  for (const line of ["ready --url", "import plants.csv --url"])
-    test(`${line} accepts no URL with a password, and prints none`, async () => {
-      const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-      for (const login of ["me:hidden", ":hidden", "me:hidden@hidden"]) {
-        const args = [...line.split(" "), `http://${login}@127.0.0.1:1`];
-        const { code, out, err } = await runInProcess(args, { environment });
-        expect([code, out, err]).toEqual([2, "", expect.stringContaining("must be an http or https URL")]);
-        expect(err).not.toContain("hidden");
-      }
-    });
 });
 
 test("--quiet leaves the data and the exit code, and prints only errors", async () => {
@@ -292,15 +255,12 @@ test.skipIf(process.platform === "win32")(
   async () => {
     using open = temporaryFolder();
     chmodSync(open.path, 0o755);
-    const [token, plants] = [join(open.path, "token"), join(open.path, "plants.ndjson")];
+    const token = join(open.path, "token");
     writeFileSync(token, "a-token-of-twenty-characters\n", { mode: 0o644 });
-    writeFileSync(plants, "");
     const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
-    const warning = `plant-store: other users can read or write ${token}, which has mode 644; run chmod 600 on it.\n`;
-    expect((await runInProcess(["import", plants], { environment })).err).toContain(warning);
+    const { err } = await runInProcess(["import", "nowhere"], { environment });
+    expect(err).toStartWith(`plant-store: other users can read or write ${token}, which has mode 644; `);
     expect((await runInProcess(["config"], { environment })).err).toBe("");
-    chmodSync(token, 0o600);
-    expect((await runInProcess(["import", plants], { environment })).err).not.toContain("chmod");
   },
 );
 
@@ -326,9 +286,7 @@ describe("ready", () => {
   });
 
   test.each([
-    [502, "<h1>502 Bad Gateway</h1>"],
     [502, '{"error":"upstream"}'],
-    [200, "OK"],
     [200, "null"],
   ])("does not take another program's %i with %s for the service", async (status, body) => {
     await using other = createServer((_, response) => response.writeHead(status).end(body));
@@ -341,8 +299,7 @@ describe("ready", () => {
 });
 
 test.each(["version", "--version", "-v"])("%s prints the version", async (argument) => {
-  const { code, out } = await runInProcess([argument]);
-  expect([code, out]).toEqual([0, `${packageFile.version}\n`]);
+  expect(await runInProcess([argument])).toMatchObject({ code: 0, out: `${packageFile.version}\n` });
 });
 
 describe("the process", () => {
@@ -371,11 +328,5 @@ describe("the process", () => {
     silent.close();
     // Without the launcher, the shell makes the code of the signal.
     expect([code ?? running.child.signalCode, err]).toEqual([executable === undefined ? 130 : "SIGINT", ""]);
-  });
-
-  test("does not mind a pipe that is closed early", () => {
-    const ran = Bun.spawnSync(["sh", "-c", `node ${launcher} serve --help | head -1`]);
-    const said = [ran.stdout.toString(), ran.stderr.toString()];
-    expect(said).toEqual(["plant-store serve: run the service\n", ""]);
   });
 });
