@@ -32,17 +32,8 @@ function write(name: string, content: string | Uint8Array): string {
 /** Imports a file with this content, and keeps its refused rows. */
 async function importText(name: string, content: string | Uint8Array, args: string[] = []) {
   const refused = join(folder.path, "refused");
-  const words = [
-    "import",
-    write(name, content),
-    "--url",
-    service.url,
-    "--refused",
-    refused,
-    "--json",
-    ...args,
-  ];
-  const { code, out, err } = await runInProcess(words, { environment });
+  const flags = ["--url", service.url, "--refused", refused, "--json", ...args];
+  const { code, out, err } = await runInProcess(["import", write(name, content), ...flags], { environment });
   return { code, err, report: JSON.parse(out), refused: readFileSync(refused, "utf8") };
 }
 
@@ -97,42 +88,23 @@ describe("import", () => {
 
   test("names the line and the reason of every refused row, up to twenty", async () => {
     const long = `{"id":112,"name":"${"x".repeat(70_000)}"}`;
-    const bytes = [
-      '{"id":110,"name":"first"}\n{"id":111,"name":"',
-      `"}\n${long}\n{"id":110,"name":"other"}\n`,
-    ];
-    const text = Buffer.concat([
-      Buffer.from(bytes[0] ?? ""),
-      Buffer.from([0xff]),
-      Buffer.from(bytes[1] ?? ""),
-    ]);
-    const { err, report } = await importText("plants.ndjson", text);
+    const conflict = '{"id":110,"name":"first"}\n{"id":110,"name":"other"}\n';
+    const { err, report } = await importText("plants.ndjson", `${conflict}${long}\n{"id":1,"name":}\n`);
     expect(report.refusals).toMatchObject([
-      { line: 2, error: 40003, message: expect.stringContaining("The row is not UTF-8") },
+      { line: 2, error: 40020, message: expect.stringContaining("different name") },
       { line: 3, message: expect.stringContaining("The row is longer than 65536 bytes") },
-      { line: 4, error: 40020, message: expect.stringContaining("different name") },
+      { line: 4, error: 40002, message: expect.stringContaining("JSON: at column 16 of the row, expected") },
     ]);
     expect(err).toContain("Saved 2 refused rows to ");
     expect(err).toContain("1 row is not in it: longer than --max-body-bytes.");
 
-    const many = await importText("plants.ndjson", "{}\n".repeat(50));
-    expect(many.report).toMatchObject({ refused: 50, moreRefusals: 30 });
+    const many = await importText("plants.ndjson", `{"id":1,\r"name":}\n${"{}\n".repeat(50)}`);
+    expect(many.report).toMatchObject({ refused: 51, moreRefusals: 31 });
+    expect(many.err).toContain("line 1: The row is not valid JSON: at line 1, expected");
     expect(many.err).toContain("line 20: Field");
     expect(many.err).not.toContain("line 21:");
-    expect(many.err).toContain("30 more rows were refused.");
+    expect(many.err).toContain("31 more rows were refused.");
   });
-
-  test.each([
-    [
-      "p.ndjson",
-      '\n{"id":1,"name":}\n',
-      "line 2: The row is not valid JSON: at column 16 of the row, expected",
-    ],
-    ["p.ndjson", '\n{"id":1,\r"name":}\n', "line 2: The row is not valid JSON: at line 2, expected"],
-    ["p.json", '[{"id":120,"name":"a"},{"id":2}]', "line 1, element 2: Field"],
-  ])("reports where in %s %j is wrong", async (name, text, message) =>
-    expect((await importText(name, text)).err).toContain(message),
-  );
 
   test("reads standard input and detects its format", async () => {
     const args = ["import", "-", "--url", service.url];
@@ -159,49 +131,29 @@ describe("import", () => {
     expect(err).toContain("1 created, 0 replayed, 1 refused");
   });
 
-  test.each([
-    [
-      "p.csv",
-      'id,name\n161,a\n2\n3,5" pot\n4,b\n',
-      "The row that starts on line 4 has a quote inside a field",
-      "id,name\n2\n",
-    ],
-    [
-      "p.json",
-      '[{"id":161,"name":"a"},\n{"id":2},\n{"id":3,},\n{"id":4}]',
-      "Line 3, element 3: The row is",
-      '[\n{"id":2}\n]\n',
-    ],
-  ])(
-    "of the broken file %s stores what comes before, and says where it ends",
-    async (name, text, failure, left) => {
-      const { code, report, err, refused } = await importText(name, text);
-      expect([code, report]).toMatchObject([1, { refused: 1, complete: false }]);
-      expect(err).toContain(`The import stopped. ${failure}`);
-      expect(err).toContain("Fix that and run this again; it resumes.");
-      expect([stored([161n, 4n]).length, refused]).toEqual([1, left]);
-    },
-  );
-
-  test.each([
-    [40102, "a-token-that-nobody-knows"],
-    [40301, operatorToken],
-  ])("stops if the token is refused with %i, and says what to do", async (error, token) => {
-    const file = write("plants.ndjson", '{"id":171,"name":"a"}\n'.repeat(50));
-    const args = ["import", file, "--url", service.url];
-    const { code, err } = await runInProcess(args, { environment: { PLANT_STORE_ACCESS_TOKEN: token } });
-    const said = `The service rejected the token (${error}). Set PLANT_STORE_ACCESS_TOKEN`;
-    expect([code, err]).toEqual([1, expect.stringContaining(said)]);
+  test("of a broken file stores what comes before, and says where it ends", async () => {
+    const text = 'id,name\n161,a\n2\n3,5" pot\n4,b\n';
+    const { code, report, err, refused } = await importText("p.csv", text);
+    expect([code, report]).toMatchObject([1, { refused: 1, complete: false }]);
+    expect(err).toContain("The import stopped. The row that starts on line 4 has a quote inside a field");
+    expect(err).toContain("Fix that and run this again; it resumes.");
+    expect([stored([161n, 4n]).length, refused]).toEqual([1, "id,name\n2\n"]);
   });
 
-  test("stops if the service cannot be reached, or another program responds", async () => {
+  test("stops if the service cannot be reached or refuses the token, or another program responds", async () => {
     const file = write("plants.ndjson", '{"id":181,"name":"a"}\n'.repeat(50));
-    const run = (url: string) =>
-      runInProcess(["import", file, "--url", url, "--wait", "0s"], { environment });
-    const { code, err } = await run("http://127.0.0.1:1");
-    expect([code, err]).toEqual([1, expect.stringContaining("Run this again; it resumes.\n0 created")]);
-    expect(err.match(/could not be reached in 1 attempt/g)).toHaveLength(1);
-    expect((await run(`${service.url}/elsewhere`)).err).toContain("(40401) Fix that and run this again");
+    const run = async (url: string, token = accessToken) => {
+      const args = ["import", file, "--url", url, "--wait", "0s"];
+      const { code, err } = await runInProcess(args, { environment: { PLANT_STORE_ACCESS_TOKEN: token } });
+      expect(code).toBe(1);
+      return err;
+    };
+    const gone = await run("http://127.0.0.1:1");
+    expect(gone).toContain("Run this again; it resumes.\n0 created");
+    expect(gone.match(/could not be reached in 1 attempt/g)).toHaveLength(1);
+    expect(await run(`${service.url}/elsewhere`)).toContain("(40401) Fix that and run this again");
+    const refused = "The service rejected the token (40301). Set PLANT_STORE_ACCESS_TOKEN";
+    expect(await run(service.url, operatorToken)).toContain(refused);
   });
 });
 
@@ -231,13 +183,11 @@ describe("import detects", () => {
   };
 
   test.each<[name: string, content: Uint8Array | string, source: string]>([
-    ["plants.csv", csv, "CSV"],
     ["plants.csv.gz", gzipSync(csv), "CSV, gzip"],
     // Several members, as from parallel compressors.
     ["plants", Buffer.concat([gzipSync(csv.slice(0, 20)), gzipSync(csv.slice(20))]), "CSV, gzip"],
     ["plants.csv", csv.replaceAll(",", ";"), "CSV separated by semicolons"],
     ["plants.tsv", csv.replaceAll(",", "\t"), "CSV separated by tabs"],
-    ["p.json", gzipSync('[{"id":1,"name":"a"},{"id":2,"name":"b"}]'), "JSON, gzip"],
   ])("%s", async (name, content, source) => {
     const { file, code, out, err } = await dryRun(name, content);
     expect([code, JSON.parse(out)]).toMatchObject([0, { valid: 2, refused: 0, source }]);
@@ -247,7 +197,6 @@ describe("import detects", () => {
   test.each<[name: string, content: Uint8Array, reason: string]>([
     ["plants.csv.zst", zstdCompressSync(csv), "is compressed with zstd. Decompress it first"],
     ["excel.txt", Buffer.from(`\ufeff${csv}`, "utf16le"), "is in UTF-16. Convert it to UTF-8 first"],
-    ["plants.csv", Buffer.from(`\ufeff${csv}`, "utf16le").swap16(), "is in UTF-16"],
     ["no-mark.csv", Buffer.from(csv, "utf16le"), "is in UTF-16"],
     ["both.csv.gz", gzipSync(Buffer.from(csv, "utf16le")), "is in UTF-16"],
   ])("that %s must be converted", async (name, content, reason) => {
@@ -322,13 +271,11 @@ describe("an import command is refused", () => {
   const file = write("refused.csv", "id,name\n1,a\n");
   const empty = write("empty.csv", "");
   test.each<[args: string[], code: number, message: string, variables?: Record<string, string>]>([
-    [[], 2, "usage: plant-store import FILE|-"],
-    [["a", "b"], 2, 'unexpected argument "b"'],
     [[file], 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
     [[file, "--format", "xml"], 2, "--format must be ndjson, json or csv"],
     [[file, "--concurrency", "0"], 2, "--concurrency must be"],
     [[file, "--wait", "2d"], 2, "at most 1d"],
-    [[file, "--url", "ftp://x"], 2, "--url must be"],
+    [[file, "--url", "http://me:secret@x"], 2, "--url must be"],
     [[file, "--refused", file], 2, "--refused must not name"],
     [["nowhere.csv"], 1, "nowhere.csv cannot be read: no such file or directory."],
     [[file, "--refused", "no/such/folder"], 1, "cannot be written: no such file or directory."],
