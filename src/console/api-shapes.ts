@@ -46,16 +46,9 @@ export interface Overview {
     readonly diskFreeBytes?: number;
     /** Null before the first backup. */
     readonly lastBackupAt?: string | null;
-    readonly fsync?: { readonly wal?: FsyncTimes; readonly data?: FsyncTimes };
   };
   readonly version: string;
   readonly startedAt: string;
-}
-
-export interface FsyncTimes {
-  readonly count: number;
-  readonly medianMs: number;
-  readonly p99Ms: number;
 }
 
 /** Consecutive minutes or hours. */

@@ -1,14 +1,11 @@
-import { type Counters, type Histogram, type RequestOutcome, requestOutcomes } from "./counters.ts";
+import {
+  type Counters,
+  type Histogram,
+  RecentRefusals,
+  type RequestOutcome,
+  requestOutcomes,
+} from "./counters.ts";
 import type { Fields, Log } from "./log.ts";
-import { RecentRefusals } from "./recent-refusals.ts";
-
-/** What is counted of a batch. */
-interface StoredBatch {
-  readonly created: number;
-  readonly replayed: number;
-  readonly plants: number;
-  readonly tookMs: number;
-}
 
 /** Everything the service logs and counts, one helper per event. None of them throws. */
 export type Events = ReturnType<typeof createEvents>;
@@ -20,7 +17,7 @@ const limitReachedLinesPerSecond = 1;
 const stalledMs = 1000;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
-  const refusals = new RecentRefusals(now);
+  const refusals = new RecentRefusals();
   const mayLogRefusal = lineLimit(now, linesPerSecond, (unlogged) =>
     log.warn("more requests were refused than are logged", { "plant_store.unlogged": unlogged }),
   );
@@ -39,9 +36,17 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
   const batchPlants = counters.histogram("batch-plants");
   let unavailableReason = "";
   const fsyncs = { wal: counters.histogram("fsync:wal"), data: counters.histogram("fsync:data") };
+  const internalError = (fields: () => Fields, error: unknown): void => {
+    if (mayLogFailure()) log.error("internal error", { ...fields(), ...exceptionFields(error) });
+  };
 
   return {
-    stored({ created, replayed, plants, tookMs }: StoredBatch) {
+    stored({
+      created,
+      replayed,
+      plants,
+      tookMs,
+    }: Readonly<Record<"created" | "replayed" | "plants" | "tookMs", number>>) {
       counters.add("batches");
       counters.add("created", created);
       counters.add("replayed", replayed);
@@ -63,7 +68,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     /** Called for every error response, logged or not. */
     errorSent(listener: string, error: number) {
       counters.add(`${listener}:${error}`);
-      if (listener === "public") refusals.add();
+      if (listener === "public") refusals.add(now());
     },
     /** The error responses of the public listener over time. */
     refusals,
@@ -76,13 +81,9 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       if (mayLogRefusal()) log.info("refused", fields());
     },
     /** The fields identify the request, if there is one. */
-    internalError(fields: () => Fields, error: unknown) {
-      if (mayLogFailure()) log.error("internal error", { ...fields(), ...exceptionFields(error) });
-    },
+    internalError,
     /** The response to a stored plant could not be made. */
-    settleFailed(error: unknown) {
-      if (mayLogFailure()) log.error("internal error", exceptionFields(error));
-    },
+    settleFailed: (error: unknown) => internalError(() => ({}), error),
     storeUnavailable: (reason: Error) =>
       log.error("store unavailable, retrying", { "exception.message": reason.message }),
     storeAvailable: () => log.info("store available again"),

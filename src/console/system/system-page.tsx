@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { FsyncTimes, Overview, ServiceSettings } from "../api-shapes.ts";
+import type { Overview, ServiceSettings } from "../api-shapes.ts";
 import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
 import { useOverview } from "../overview/use-overview.ts";
 import { Button } from "../parts/controls.tsx";
@@ -63,16 +63,12 @@ type Fact = readonly [name: string, value: string | undefined, title?: string];
 
 function factsOf({ store, version, startedAt }: Overview): readonly Fact[] {
   const bytes = (count: number | undefined) => (count === undefined ? undefined : formatBytes(count));
-  const fsync = (times: FsyncTimes | undefined) =>
-    times && `median ${times.medianMs} ms, p99 ${times.p99Ms} ms`;
   return [
     ["Store", store.ready ? "ready" : "not ready: plants cannot be stored, see the log for the reason"],
     ["Engine", store.engine === "sqlite" ? "SQLite" : "PostgreSQL"],
     ["Data file", bytes(store.bytes)],
     ["WAL", bytes(store.walBytes)],
     ["Disk space free", bytes(store.diskFreeBytes)],
-    ["Fsync of the WAL", fsync(store.fsync?.wal)],
-    ["Fsync of the data file", fsync(store.fsync?.data)],
     ["Version", version],
     ["Started", formatRelativeTime(startedAt), formatTime(startedAt)],
   ];
