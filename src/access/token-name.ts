@@ -1,21 +1,9 @@
 const charactersMax = 64;
-/** The ISO 15924 codes of all scripts that have letters, as of Unicode 17. */
-export const scriptCodes = [
-  "Adlm Aghb Ahom Arab Armi Armn Avst Bali Bamu Bass Batk Beng Berf Bhks Bopo Brah Bugi Buhd Cakm Cans Cari Cham Cher Chrs Copt",
-  "Cpmn Cprt Cyrl Deva Diak Dogr Dsrt Dupl Egyp Elba Elym Ethi Gara Geor Glag Gong Gonm Goth Gran Grek Gujr Gukh Guru Hang Hani",
-  "Hano Hatr Hebr Hira Hluw Hmng Hmnp Hung Ital Java Kali Kana Kawi Khar Khmr Khoj Kits Knda Krai Kthi Lana Laoo Latn Lepc Limb",
-  "Lina Linb Lisu Lyci Lydi Mahj Maka Mand Mani Marc Medf Mend Merc Mero Mlym Modi Mong Mroo Mtei Mult Mymr Nagm Nand Narb Nbat",
-  "Newa Nkoo Nshu Ogam Olck Onao Orkh Orya Osge Osma Ougr Palm Pauc Perm Phag Phli Phlp Phnx Plrd Prti Rjng Rohg Runr Samr Sarb",
-  "Saur Shaw Shrd Sidd Sidt Sind Sinh Sogd Sogo Sora Soyo Sund Sunu Sylo Syrc Tagb Takr Tale Talu Taml Tang Tavt Tayo Telu Tfng",
-  "Tglg Thaa Thai Tibt Tirh Tnsa Todr Tols Toto Tutg Ugar Vaii Vith Wara Wcho Xpeo Xsux Yezi Yiii Zanb",
-].flatMap((line) => line.split(" "));
-const japanese = ["Hani", "Hira", "Kana"];
-const korean = ["Hani", "Hang"];
-
 // A letter that belongs to no script looks like an apostrophe or another mark.
 const forbidden = /\p{Default_Ignorable_Code_Point}|(?=\p{L})\p{scx=Common}|[^\p{L}\p{M}\p{Nd} -~]/u;
 const strayMark = /(?<![\p{L}\p{M}\p{Nd}])\p{M}/u;
 const straySpace = /^ | $| {2}/;
+const latin = /\p{scx=Latin}/u;
 const idShape = /^[0-9a-f]{8}$/;
 // Preset tokens, callers of an identity provider, and users of the command line: plants and the audit trail name them too.
 const reserved = /^(?:preset(?:-access|-operator)?$|oidc:|os:)/i;
@@ -32,7 +20,7 @@ export function findNameProblem(name: string): string | undefined {
   );
 }
 
-/** Whether people can tell the name from any other: it has nothing invisible, and no look-alike letters of a second script. */
+/** Whether people can tell the name from any other: nothing in it is invisible, or looks like a Latin letter beside it. */
 export function isPlainName(name: string): boolean {
   return findTextProblem(name) === undefined;
 }
@@ -48,19 +36,14 @@ function findTextProblem(name: string): string | undefined {
   const mixed = findMixedLetter(name);
   return mixed === undefined
     ? undefined
-    : `${describe(mixed)} is of another script than the letters before it. Use one script in a name.`;
+    : `${describe(mixed)} is mixed with letters of another script. Use Latin letters only, or none.`;
 }
 
+/** Nearly all look-alikes are of a Latin letter and one of another script. */
 function findMixedLetter(name: string): string | undefined {
-  let candidates = [...scriptCodes.map((code) => [code]), japanese, korean];
-  return name.match(/\p{L}/gu)?.find((letter) => {
-    candidates = candidates.filter((codes) => isInScripts(letter, codes));
-    return candidates.length === 0;
-  });
-}
-
-function isInScripts(letter: string, codes: readonly string[]): boolean {
-  return new RegExp(`[${codes.map((code) => `\\p{scx=${code}}`).join("")}]`, "u").test(letter);
+  const letters = name.match(/\p{L}/gu) ?? [];
+  const isLatin = latin.test(letters[0] ?? "");
+  return letters.find((letter) => latin.test(letter) !== isLatin);
 }
 
 // Quoted only if it can be seen.
