@@ -1,30 +1,39 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
+  appendFileSync,
   existsSync,
   linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { backupRecordFile, readLastBackup, recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
+import { backupRecordFile, readLastBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
-import { operatorToken, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import {
+  eventually,
+  operatorToken,
+  post,
+  startTestService,
+  storedPlants,
+  type TestService,
+  temporaryFolder,
+} from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { seedStore } from "./seeded-store.ts";
 import { runInProcess } from "./terminal.ts";
 
 const folder = temporaryFolder();
-const database = join(folder.path, "plants.db");
+const inFolder = (name: string) => join(folder.path, name);
+const database = inFolder("plants.db");
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-const pageBytes = 4096;
 const dated = /^plants-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z\.db$/;
 
 beforeAll(() => seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));
@@ -32,77 +41,60 @@ afterAll(() => folder[Symbol.dispose]());
 
 let folders = 0;
 function newFolder(): string {
-  const path = join(folder.path, `backups-${++folders}`);
+  const path = inFolder(`backups-${++folders}`);
   mkdirSync(path);
   return path;
 }
 
-function backUp(...args: string[]) {
-  return runInProcess(["backup", ...args, "--database", database]);
-}
+const backUp = (...args: string[]) => runInProcess(["backup", ...args, "--database", database]);
+const restore = (from: string, to: string, ...flags: string[]) =>
+  runInProcess(["restore", from, "--database", to, ...flags]);
 
-/** What a backup of that day leaves: the file and its checksum. */
-function oldBackup(inFolder: string, day: string): string {
-  const name = `plants-2026-11-${day}T00-00-00-000Z.db`;
-  writeFileSync(join(inFolder, name), "SQLite format 3\0");
-  writeFileSync(join(inFolder, `${name}.sha256`), `${"0".repeat(64)}  ${name}\n`);
+/** What a backup of that time leaves: the file and its checksum. */
+function oldBackup(to: string, date: string): string {
+  const name = `plants-${date}T00-00-00-000Z.db`;
+  writeFileSync(join(to, name), "SQLite format 3\0");
+  writeFileSync(join(to, `${name}.sha256`), `${"0".repeat(64)}  ${name}\n`);
   return name;
 }
 
-/** Runs `backup -` with its output in a file, and returns what it wrote. */
-function backUpToOutput(file: string, environment: Record<string, string> = {}) {
-  const { status, stderr } = spawnSync(
-    "sh",
-    [
-      "-c",
-      'umask 077; exec "$0" "$1" backup - --database "$2" > "$3"',
-      process.execPath,
-      main,
-      database,
-      file,
-    ],
-    { encoding: "utf8", env: { PATH: process.env["PATH"] ?? "", ...environment } },
-  );
+/** Runs `backup -` as a process whose output is redirected like that. */
+function backUpToOutput(redirection: string) {
+  const line = `set -o pipefail; "${process.execPath}" "${main}" backup - --database "${database}" ${redirection}`;
+  const { status, stderr } = spawnSync("bash", ["-c", line], { encoding: "utf8" });
   return { code: status, err: stderr };
 }
 
 describe("backup -", () => {
   test("writes a backup that can be restored to standard output, and nothing else", async () => {
-    const file = join(folder.path, "piped.db");
-    const { code, err } = backUpToOutput(file);
-    expect([code, err]).toEqual([
-      0,
-      expect.stringMatching(
+    const [file, restored] = [inFolder("piped.db"), inFolder("restored.db")];
+    expect(backUpToOutput(`> ${file}`)).toEqual({
+      code: 0,
+      err: expect.stringMatching(
         /^Backed up and checked 3,000 plants: standard output, .* [kM]B\.\nSHA-256 [0-9a-f]{64}\n$/,
       ),
-    ]);
-    const digest = spawnSync("sha256sum", [file], { encoding: "utf8" }).stdout.slice(0, 64);
-    expect(err).toContain(digest);
-    const restored = join(folder.path, "restored.db");
-    expect((await runInProcess(["restore", file, "--database", restored])).code).toBe(0);
+    });
+    expect((await restore(file, restored)).code).toBe(0);
     expect(storedPlants(restored)).toEqual(storedPlants(database));
     expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
-  });
-
-  test("fails if its reader ends early, and what that reader has cannot be restored", async () => {
-    rmSync(backupRecordFile(database), { force: true });
-    // Larger than the buffer of a pipe, so that it cannot be written before the reader is gone.
-    const line = `set -o pipefail; "${process.execPath}" "${main}" backup - --database "${database}" | true`;
-    const { status, stderr } = spawnSync("bash", ["-c", line], { encoding: "utf8" });
-    expect([status, stderr]).toEqual([1, expect.stringContaining("Standard output was closed before")]);
-    expect(existsSync(backupRecordFile(database))).toBe(false);
-    const whole = join(folder.path, "whole.db");
-    backUpToOutput(whole);
-    const bytes = readFileSync(whole);
-    // Within the last page, which SQLite does not notice.
-    const cut = join(folder.path, "cut.db");
-    writeFileSync(cut, bytes.subarray(0, bytes.length - pageBytes / 2));
-    const target = join(folder.path, "from-cut.db");
-    expect(await runInProcess(["restore", cut, "--database", target])).toMatchObject({
+    // Truncated within the last page, which SQLite does not notice.
+    const bytes = readFileSync(file);
+    writeFileSync(file, bytes.subarray(0, bytes.length - 2048));
+    expect(await restore(file, inFolder("truncated.db"))).toMatchObject({
       code: 1,
       err: expect.stringMatching(/is damaged: it has \d+ of \d+ bytes/),
     });
-    expect(existsSync(target)).toBe(false);
+    expect(existsSync(inFolder("truncated.db"))).toBe(false);
+  });
+
+  test("fails if its reader ends early", () => {
+    rmSync(backupRecordFile(database), { force: true });
+    // Larger than the buffer of a pipe, so that it cannot be written before the reader is gone.
+    expect(backUpToOutput("| true")).toEqual({
+      code: 1,
+      err: expect.stringContaining("Standard output was closed before"),
+    });
+    expect(existsSync(backupRecordFile(database))).toBe(false);
   });
 
   const hasScript = spawnSync("script", ["--version"]).status === 0;
@@ -111,27 +103,22 @@ describe("backup -", () => {
     const { status, stdout } = spawnSync("script", ["-qec", line, "/dev/null"], { encoding: "utf8" });
     expect([status, stdout]).toEqual([2, expect.stringContaining("standard output is a terminal")]);
   });
-
-  test("is refused with flags that need standard output or a folder", async () => {
-    expect(await backUp("-", "--json")).toMatchObject({ code: 2, out: "" });
-    expect(await backUp("-", "--keep", "3")).toMatchObject({ code: 2, out: "" });
-  });
 });
 
 describe("backup DIR", () => {
   test("writes a dated file with its checksum, and keeps all without --keep", async () => {
     const to = newFolder();
-    const old = oldBackup(to, "01");
+    const old = oldBackup(to, "2026-11-01");
     const { code, out } = await backUp(to, "--json");
     const { path, removed } = JSON.parse(out);
-    expect([code, removed, dated.test(path.slice(to.length + 1))]).toEqual([0, [], true]);
+    expect([code, removed, dated.test(basename(path))]).toEqual([0, [], true]);
     expect(existsSync(join(to, old))).toBe(true);
     expect(spawnSync("sha256sum", ["-c", `${path}.sha256`], { cwd: to }).status).toBe(0);
   });
 
   test("--keep removes the oldest backups beyond that number, and no file of someone else", async () => {
     const to = newFolder();
-    const old = ["01", "02", "03", "04"].map((day) => oldBackup(to, day));
+    const old = ["01", "02", "03", "04"].map((day) => oldBackup(to, `2026-11-${day}`));
     const others = [
       "notes.txt",
       "plants.db",
@@ -144,13 +131,13 @@ describe("backup DIR", () => {
       "plants-2026-10-03T00-00-00-000Z.db.sha256",
     ];
     for (const name of others) writeFileSync(join(to, name), "not ours");
-    mkdirSync(join(to, "plants-2026-10-04T00-00-00-000Z.db"));
-    symlinkSync("notes.txt", join(to, "plants-2026-10-05T00-00-00-000Z.db"));
+    const [subfolder, link] = ["plants-2026-10-04T00-00-00-000Z.db", "plants-2026-10-05T00-00-00-000Z.db"];
+    mkdirSync(join(to, subfolder));
+    symlinkSync("notes.txt", join(to, link));
     const { code, err } = await backUp(to, "--keep", "3");
     expect(code).toBe(0);
     const left = readdirSync(to);
-    expect(left).toEqual(expect.arrayContaining([...others, "plants-2026-10-04T00-00-00-000Z.db"]));
-    expect(left).toContain("plants-2026-10-05T00-00-00-000Z.db");
+    expect(left).toEqual(expect.arrayContaining([...others, subfolder, link]));
     expect(old.filter((name) => left.includes(name))).toEqual(old.slice(2));
     for (const name of old.slice(0, 2)) {
       expect(left).not.toContain(`${name}.sha256`);
@@ -160,33 +147,9 @@ describe("backup DIR", () => {
 
   test("a backup with the oldest name, after the clock was set back, is not removed", async () => {
     const to = newFolder();
-    for (const year of ["2997", "2998"]) {
-      const name = `plants-${year}-01-01T00-00-00-000Z.db`;
-      writeFileSync(join(to, name), "");
-      writeFileSync(join(to, `${name}.sha256`), `${"0".repeat(64)}  ${name}\n`);
-    }
-    const { out } = await backUp(to, "--keep", "1", "--json");
-    expect(readdirSync(to).filter((name) => name.endsWith(".db"))).toEqual([
-      JSON.parse(out).path.slice(to.length + 1),
-    ]);
-  });
-
-  test("removes nothing if the new backup is damaged", async () => {
-    const to = newFolder();
-    const old = ["01", "02"].map((day) => oldBackup(to, day));
-    const bad = join(folder.path, "bad");
-    mkdirSync(bad);
-    const bytes = readFileSync(database);
-    for (let at = 40 * pageBytes; at < bytes.length; at += 10 * pageBytes)
-      bytes.fill(0x41, at, at + pageBytes / 2);
-    writeFileSync(join(bad, "plants.db"), bytes);
-    const { code } = await runInProcess(["backup", to, "--keep", "1", "--database", join(bad, "plants.db")]);
-    expect(code).toBe(1);
-    expect(
-      readdirSync(to)
-        .filter((name) => name.endsWith(".db"))
-        .sort(),
-    ).toEqual(old);
+    for (const year of ["2997", "2998"]) oldBackup(to, `${year}-01-01`);
+    const { path } = JSON.parse((await backUp(to, "--keep", "1", "--json")).out);
+    expect(readdirSync(to).filter((name) => name.endsWith(".db"))).toEqual([basename(path)]);
   });
 
   test("removes what interrupted backups left, even one killed before its last step", async () => {
@@ -195,7 +158,7 @@ describe("backup DIR", () => {
     writeFileSync(join(to, `${name}.partial`), "SQLite format 3\0 and so on");
     writeFileSync(join(to, `${name}.partial-journal`), "");
     writeFileSync(join(to, `${name}.sha256`), `${"0".repeat(64)}  ${name}\n`);
-    const complete = oldBackup(to, "02");
+    const complete = oldBackup(to, "2026-11-02");
     linkSync(join(to, complete), join(to, `${complete}.partial`));
     expect((await backUp(to, "--keep", "5")).code).toBe(0);
     const left = readdirSync(to).filter((each) => each.endsWith(".db") || each.includes(".partial"));
@@ -205,110 +168,70 @@ describe("backup DIR", () => {
 
   test("is refused while another one runs in the same folder", async () => {
     const to = newFolder();
-    using _running = new BackupFolder(database, to);
+    using _running = new BackupFolder(database, to).lock();
     expect(await backUp(to)).toMatchObject({ code: 1, err: expect.stringContaining("Another backup of") });
-  });
-
-  test("refuses a --keep that means nothing, in one sentence", async () => {
-    const to = newFolder();
-    for (const keep of ["0", "seven"]) {
-      const { code, err } = await backUp(to, "--keep", keep);
-      expect([keep, code, err.trimEnd().split("\n").length]).toEqual([keep, 2, 1]);
-    }
-    expect(await backUp(database, "--keep", "3")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("--keep needs a folder"),
-    });
-    expect(await backUp(join(to, "missing"), "--keep", "3")).toMatchObject({
-      code: 1,
-      err: expect.stringContaining("does not exist; create it first"),
-    });
-    expect(readdirSync(to)).toEqual([]);
   });
 });
 
-describe("restore", () => {
-  const changed = join(folder.path, "changed.db");
-  const restoreChanged = (name: string, ...flags: string[]) =>
-    runInProcess(["restore", changed, "--database", join(folder.path, name), ...flags]);
+test.each([
+  ["--json for standard output", ["-", "--json"], 2, "--json cannot be combined"],
+  ["--keep for standard output", ["-", "--keep", "3"], 2, "--keep needs a folder"],
+  ["--keep for a file", [database, "--keep", "3"], 2, "--keep needs a folder"],
+  ["--keep 0", [folder.path, "--keep", "0"], 2, "--keep"],
+  ["--keep seven", [folder.path, "--keep", "seven"], 2, "--keep"],
+  ["a missing folder", [inFolder("missing"), "--keep", "3"], 1, "does not exist; create it first"],
+])("backup refuses %s in one sentence", async (_, args, code, says) => {
+  const refused = await backUp(...args);
+  expect(refused).toEqual({ code, out: "", err: expect.stringContaining(says) });
+  expect(refused.err.trimEnd().split("\n")).toHaveLength(1);
+});
 
+test("restore compares a backup with its checksum, and says if it could not", async () => {
+  const [backup, target] = [inFolder("single.db"), (number: number) => inFolder(`target-${number}.db`)];
+  expect((await backUp(backup)).code).toBe(0);
+  expect(await restore(backup, target(1))).toMatchObject({
+    code: 0,
+    err: expect.stringMatching(/^Restored and checked 3,000 plants: .*\nSHA-256 [0-9a-f]{64}\n$/),
+  });
   // In a name, where SQLite's integrity check finds nothing wrong.
-  beforeAll(async () => {
-    expect((await backUp(changed)).code).toBe(0);
-    const bytes = readFileSync(changed);
-    bytes.write("x", bytes.indexOf("Calathea"));
-    writeFileSync(changed, bytes);
+  const bytes = readFileSync(backup);
+  bytes.write("x", bytes.indexOf("Calathea"));
+  writeFileSync(backup, bytes);
+  expect(await restore(backup, target(2))).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(`does not match its checksum in ${backup}.sha256`),
   });
-
-  test("refuses a backup that does not match its checksum", async () => {
-    expect(await restoreChanged("refused.db")).toMatchObject({
-      code: 1,
-      err: expect.stringContaining(`does not match its checksum in ${changed}.sha256`),
-    });
-    expect(existsSync(join(folder.path, "refused.db"))).toBe(false);
-  });
-
-  test("says that the content of a backup without its checksum was not checked", async () => {
-    renameSync(`${changed}.sha256`, `${changed}.sha256.elsewhere`);
-    const warning = `plant-store: ${changed}.sha256 is missing, so only the structure of ${changed} was checked, not its content. To check both, put that file beside the backup and restore again.\n`;
-    const { code, err } = await restoreChanged("unchecked.db");
-    expect([code, err]).toEqual([0, expect.stringMatching(/^Restored 3,000 plants: /)]);
-    expect(err).toEndWith(warning);
-    const json = await restoreChanged("unchecked-2.db", "--json", "--quiet");
-    expect([JSON.parse(json.out).checksummed, json.err]).toEqual([false, warning]);
-  });
-
-  test("reports that a backup with its checksum was checked", async () => {
-    const [sound, to] = [join(folder.path, "unchanged.db"), join(folder.path, "checked.db")];
-    expect((await backUp(sound)).code).toBe(0);
-    expect(await runInProcess(["restore", sound, "--database", to])).toMatchObject({
-      code: 0,
-      err: expect.stringMatching(/^Restored and checked 3,000 plants: .*\nSHA-256 [0-9a-f]{64}\n$/),
-    });
-  });
+  expect(existsSync(target(2))).toBe(false);
+  rmSync(`${backup}.sha256`);
+  const warning = `plant-store: ${backup}.sha256 is missing, so only the structure of ${backup} was checked, not its content. To check both, put that file beside the backup and restore again.\n`;
+  const { code, err } = await restore(backup, target(2));
+  expect([code, err]).toEqual([0, expect.stringMatching(/^Restored 3,000 plants: /)]);
+  expect(err).toEndWith(warning);
+  const json = await restore(backup, target(3), "--json", "--quiet");
+  expect([JSON.parse(json.out).checksummed, json.err]).toEqual([false, warning]);
 });
 
 describe("the record of the last backup", () => {
   test("is written by every kind of backup, only for its owner, and removed by a restore", async () => {
-    rmSync(backupRecordFile(database), { force: true });
-    expect(await readLastBackup(database)).toBeUndefined();
     const fromMs = Date.now();
-    const single = join(folder.path, "single.db");
-    const modes: number[] = [];
+    const [record, single, restored] = [backupRecordFile(database), inFolder("a.db"), inFolder("b.db")];
     for (const make of [
       () => backUp(single),
       () => backUp(newFolder()),
-      async () => backUpToOutput(join(folder.path, "again.db")),
+      async () => backUpToOutput("> /dev/null"),
     ]) {
-      rmSync(backupRecordFile(database), { force: true });
+      rmSync(record, { force: true });
+      expect(await readLastBackup(database)).toBeUndefined();
       expect((await make()).code).toBe(0);
       expect((await readLastBackup(database))?.atMs).toBeGreaterThanOrEqual(fromMs);
-      modes.push(statSync(backupRecordFile(database)).mode & 0o777);
+      expect(statSync(record).mode & 0o777).toBe(0o600);
     }
-    expect(modes).toEqual([0o600, 0o600, 0o600]);
-    const restored = join(folder.path, "restored-again.db");
-    writeFileSync(backupRecordFile(restored), readFileSync(backupRecordFile(database)));
-    expect((await runInProcess(["restore", single, "--database", restored])).code).toBe(0);
+    writeFileSync(backupRecordFile(restored), readFileSync(record));
+    expect((await restore(single, restored)).code).toBe(0);
     expect(await readLastBackup(restored)).toBeUndefined();
   });
 
-  test("is in the overview and in the metrics of a running service", async () => {
-    await using running = await startTestService();
-    const headers = { Authorization: `Bearer ${operatorToken}` };
-    const read = async () => {
-      const get = async (path: string) => fetch(running.operatorUrl + path, { headers });
-      const { store } = (await (await get("/api/overview")).json()) as { store: { lastBackupAt: unknown } };
-      const text = await (await get("/metrics")).text();
-      const seconds = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(text)?.[1];
-      return { at: store.lastBackupAt, seconds: seconds && Number(seconds) };
-    };
-    expect(await read()).toEqual({ at: null, seconds: undefined });
-    const atMs = 1_763_200_000_123;
-    recordBackup(running.database, atMs, { plants: 1, sha256: "0" });
-    expect(await read()).toEqual({ at: new Date(atMs).toISOString(), seconds: atMs / 1000 });
-  });
-
-  test("that cannot be written does not fail the backup", async () => {
+  test("that cannot be written does not fail the backup, and that cannot be read counts as none", async () => {
     const record = backupRecordFile(database);
     rmSync(record, { force: true });
     mkdirSync(join(record, "in the way"), { recursive: true });
@@ -317,10 +240,131 @@ describe("the record of the last backup", () => {
       err: expect.stringContaining("could not be recorded"),
     });
     rmSync(record, { recursive: true });
+    writeFileSync(record, "half of it");
+    expect(await readLastBackup(database)).toBeUndefined();
+  });
+});
+
+describe("through the operator listener", () => {
+  interface Listed {
+    readonly status: number;
+    readonly folder?: string;
+    readonly unavailable?: string;
+    readonly backups: readonly { readonly name: string; readonly at: string; readonly bytes: number }[];
+    readonly task?: object;
+    readonly last?: { readonly kind: string; readonly name?: string; readonly problem?: string };
+    readonly url: string;
+    readonly error?: number;
+  }
+
+  const backupFolder = newFolder();
+  let running: TestService;
+  beforeAll(async () => {
+    running = await startTestService({ "backup-folder": backupFolder });
+    for (let id = 0; id < 3; id++) await post(running.url, `{"id":${id},"name":"Fern"}`);
+  });
+  afterAll(() => running[Symbol.asyncDispose]());
+
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const get = (path: string) => fetch(running.operatorUrl + path, { headers });
+
+  async function call(path: string, method = "GET", at = running.operatorUrl): Promise<Listed> {
+    const response = await fetch(`${at}/api/backups${path}`, { method, headers });
+    return { status: response.status, ...((await response.json()) as Omit<Listed, "status">) };
+  }
+
+  async function finished(at = running.operatorUrl): Promise<Listed> {
+    await eventually(async () => (await call("", "GET", at)).task === undefined);
+    return call("", "GET", at);
+  }
+
+  async function audited(): Promise<string[][]> {
+    const { entries } = (await (await get("/api/audit")).json()) as {
+      entries: { action: string; subject: string }[];
+    };
+    return entries.map(({ action, subject }) => [action, subject]);
+  }
+
+  test("they are made, listed, downloaded once, and can be restored", async () => {
+    expect(await call("")).toMatchObject({ folder: backupFolder, backups: [] });
+    expect((await call("", "POST")).status).toBe(202);
+    const { backups, last } = await finished();
+    const [{ name, bytes } = { name: "", bytes: 0 }] = backups;
+    expect(backups).toHaveLength(1);
+    expect(last).toEqual({ kind: "create", name, endedAt: expect.any(String) } as never);
+    const { url } = await call(`/${name}/link`, "POST");
+    const first = await fetch(running.operatorUrl + url);
+    const copy = inFolder("copy.db");
+    writeFileSync(copy, Buffer.from(await first.arrayBuffer()));
+    expect([first.status, statSync(copy).size]).toEqual([200, bytes]);
+    expect(first.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
+    expect((await fetch(running.operatorUrl + url)).status).toBe(404);
+    expect((await restore(copy, inFolder("from-copy.db"))).err).toContain("3 plants");
+    expect(await audited()).toEqual([
+      ["backup.downloaded", name],
+      ["backup.created", "data file"],
+    ]);
   });
 
-  test("with an unknown content counts as none", async () => {
-    writeFileSync(backupRecordFile(database), "half of it");
-    expect(await readLastBackup(database)).toBeUndefined();
+  test("they are made one at a time, and the overview and the metrics have the time of the last", async () => {
+    const both = await Promise.all([call("", "POST"), call("", "POST")]);
+    expect(both.map(({ status }) => status).sort()).toEqual([202, 503]);
+    const [newest] = (await finished()).backups;
+    const { store } = (await (await get("/api/overview")).json()) as { store: { lastBackupAt: string } };
+    expect(store.lastBackupAt).toBe(newest?.at ?? "");
+    const metric = /^plant_store_last_backup_timestamp_seconds (\S+)$/m;
+    const [, seconds] = metric.exec(await (await get("/metrics")).text()) ?? [];
+    expect(Number(seconds) * 1000).toBe(Date.parse(newest?.at ?? ""));
+  });
+
+  test("they are verified, and one that was changed is reported", async () => {
+    const [{ name } = { name: "" }] = (await finished()).backups;
+    expect((await call(`/${name}/verify`, "POST")).status).toBe(202);
+    expect((await audited())[0]).toEqual(["backup.verified", name]);
+    expect((await finished()).last).toEqual({ kind: "verify", name, endedAt: expect.any(String) } as never);
+    appendFileSync(join(backupFolder, name), "x");
+    await call(`/${name}/verify`, "POST");
+    expect((await finished()).last).toMatchObject({ name, problem: "it does not match its checksum" });
+  });
+
+  test("they never lead out of their folder", async () => {
+    const linked = "plants-2026-01-01T00-00-00-000Z.db";
+    symlinkSync(database, join(backupFolder, linked));
+    for (const name of [linked, "..%2Fplants.db", "%2Fetc%2Fpasswd", "plants.db"])
+      for (const action of ["link", "verify"])
+        expect([name, await call(`/${name}/${action}`, "POST")]).toMatchObject([name, { error: 40401 }]);
+    expect((await call("")).backups.map(({ name }) => name)).not.toContain(linked);
+  });
+
+  test("without an entry in the audit trail, none is made, verified or downloaded", async () => {
+    await using service = await startTestService({ "backup-folder": newFolder() });
+    const at = service.operatorUrl;
+    await call("", "POST", at);
+    const { backups, last } = await finished(at);
+    const [{ name } = { name: "" }] = backups;
+    const { url } = await call(`/${name}/link`, "POST", at);
+    using file = new Database(service.database);
+    file.run("DROP TABLE audit_trail");
+    for (const path of ["", `/${name}/verify`])
+      expect(await call(path, "POST", at)).toMatchObject({ status: 500, error: 50001 });
+    expect((await fetch(at + url)).status).toBe(500);
+    expect(await finished(at)).toMatchObject({ backups, last } as never);
+  });
+
+  test("without a folder a sentence says so; with a missing one, a backup fails and is logged with its request", async () => {
+    await using without = await startTestService();
+    const unavailable = "Set --backup-folder to an existing folder to make backups here.";
+    expect((await call("", "GET", without.operatorUrl)).unavailable).toBe(unavailable);
+    expect(await call("", "POST", without.operatorUrl)).toMatchObject({ error: 40031, message: unavailable });
+    const missing = inFolder("missing");
+    await using wrong = await startTestService({ "backup-folder": missing });
+    expect((await call("", "GET", wrong.operatorUrl)).unavailable).toContain("does not exist");
+    const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const traceparent = `00-${trace_id}-00f067aa0ba902b7-01`;
+    await fetch(`${wrong.operatorUrl}/api/backups`, { method: "POST", headers: { ...headers, traceparent } });
+    expect((await finished(wrong.operatorUrl)).last?.problem).toContain("does not exist");
+    const lines = wrong.logged.map((line) => JSON.parse(line));
+    expect(lines.find(({ message }) => message === "internal error")).toMatchObject({ trace_id });
+    expect(existsSync(missing)).toBe(false);
   });
 });

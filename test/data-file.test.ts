@@ -13,7 +13,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { backupRecordFile } from "../src/storage/sqlite/maintenance/backup.ts";
-import { ServiceBackups } from "../src/storage/sqlite/maintenance/backup-folder.ts";
+import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import { checksum } from "../src/storage/sqlite/maintenance/checksum.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { plantStore } from "./command.ts";
@@ -319,7 +319,7 @@ describe("backup and restore", () => {
         out: "",
         err: `plant-store: ${unsound}.\n`,
       });
-    await expect(new ServiceBackups(file, backups).create(Date.now(), () => {})).rejects.toThrow(unsound);
+    await expect(new BackupFolder(file, backups).create(Date.now(), () => {})).rejects.toThrow(unsound);
     expect(readdirSync(backups).filter((name) => !name.endsWith(".lock"))).toEqual([]);
     expect(existsSync(backupRecordFile(file))).toBe(false);
     const restored = join(folder.path, "unsound-restored.db");
@@ -332,7 +332,7 @@ describe("backup and restore", () => {
   test("a finished backup that SQLite's integrity check rejects does not verify, whatever its checksum says", async () => {
     const backups = join(folder.path, "verified-backups");
     mkdirSync(backups);
-    const made = new ServiceBackups(sound, backups);
+    const made = new BackupFolder(sound, backups);
     const { path } = await made.create(Date.now(), () => {});
     expect(await made.verify(basename(path))).toEqual([]);
     copyFileSync(changedToBlob("unsound-later.db"), path);

@@ -55,7 +55,8 @@ export const backup: Command = {
     const isFolder = statSync(to, { throwIfNoEntry: false })?.isDirectory() ?? keep !== undefined;
     if (keep !== undefined && (to === "-" || !isFolder)) throw new UsageError("--keep needs a folder");
     if (to === "-") return backUpToOutput(from, args, terminal);
-    using folder = isFolder ? new BackupFolder(from, to) : undefined;
+    const folder = isFolder ? new BackupFolder(from, to) : undefined;
+    using _lock = folder?.lock();
     const atMs = Date.now();
     const file = folder?.prepareFile(atMs) ?? to;
     const done = await withProgress(terminal, (onStep) => backUp(from, file, onStep));

@@ -103,15 +103,14 @@ class Backups {
     const isListed = this.#store()
       .list()
       .some((backup) => backup.name === name);
-    if (!isListed) throw noSuchBackup(name);
+    if (!isListed) throw new HttpError("no-such-path", `There is no backup ${name.slice(0, 100)}.`);
     return name;
   }
 
   async send(exchange: Exchange, download: Download<string>): Promise<void> {
-    const { target: name, caller } = download;
+    const name = this.existing(download.target);
+    await recordAction(this.#parts.audit, exchange, download.caller, "backup.downloaded", name);
     const pieces = this.#store().read(name);
-    if (pieces === undefined) throw noSuchBackup(name);
-    await recordAction(this.#parts.audit, exchange, caller, "backup.downloaded", name);
     await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
   }
 
@@ -153,8 +152,4 @@ class Backups {
         this.#last = { kind, endedAt: new Date().toISOString(), ...result };
       });
   }
-}
-
-function noSuchBackup(name: string): HttpError {
-  return new HttpError("no-such-path", `There is no backup ${name.slice(0, 100)}.`);
 }

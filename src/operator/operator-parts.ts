@@ -40,5 +40,5 @@ export interface BackupStore {
   list(): readonly { readonly name: string; readonly atMs: number; readonly bytes: number }[];
   create(atMs: number, onStep: (step: string) => void): Promise<{ readonly path: string }>;
   verify(name: string): Promise<readonly string[]>;
-  read(name: string): AsyncIterable<Uint8Array> | undefined;
+  read(name: string): AsyncIterable<Uint8Array>;
 }

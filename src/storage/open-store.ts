@@ -6,7 +6,7 @@ import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, PostgresStore } from "./postgres/postgres-store.ts";
 import { realDataFile } from "./sqlite/data-file-path.ts";
 import { syncWal } from "./sqlite/durable-files.ts";
-import { ServiceBackups } from "./sqlite/maintenance/backup-folder.ts";
+import { BackupFolder } from "./sqlite/maintenance/backup-folder.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
 import { syncedArchive, syncedReads } from "./sqlite/reading/synced-reads.ts";
@@ -72,11 +72,11 @@ export async function openArchive(
 }
 
 /** The backups of a store in a folder, or why there are none. */
-export function openBackups(database: string, folder: string | undefined): ServiceBackups | string {
+export function openBackups(database: string, folder: string | undefined): BackupFolder | string {
   if (isDatabaseUrl(database))
     return "Back up PostgreSQL with its own tools, such as pg_dump or pg_basebackup.";
   if (folder === undefined) return "Set --backup-folder to an existing folder to make backups here.";
-  return new ServiceBackups(database, resolve(folder));
+  return new BackupFolder(database, resolve(folder));
 }
 
 /** Opens only the tokens of a store, even while a service uses it; it notices the changes. */

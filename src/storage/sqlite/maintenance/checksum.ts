@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { constants, createReadStream, fstatSync, readFileSync } from "node:fs";
-import { withFile } from "../durable-files.ts";
+import { createReadStream, readFileSync, statSync } from "node:fs";
 
 // A SHA-256 and the longest path.
 const checksumBytesMax = 4200;
@@ -17,16 +16,9 @@ export function expectedChecksum(path: string): string | undefined {
 
 /** The text of its checksum file; empty if that is not a small regular file: it could be a pipe or a device. */
 export function readChecksumFile(path: string): string | undefined {
-  try {
-    // Opening a pipe would otherwise wait for a writer.
-    return withFile(checksumFile(path), constants.O_RDONLY | constants.O_NONBLOCK, (file) => {
-      const found = fstatSync(file);
-      return found.isFile() && found.size <= checksumBytesMax ? readFileSync(file, "utf8") : "";
-    });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  const found = statSync(checksumFile(path), { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  return found.isFile() && found.size <= checksumBytesMax ? readFileSync(checksumFile(path), "utf8") : "";
 }
 
 /** Not for a database that this process has open: closing the file would drop SQLite's locks on it. */
