@@ -1,9 +1,10 @@
 // npm test                  everything that must hold: format, lint, types, licences and the tests; CI runs this and nothing else
 // npm test -- FILE… [FLAG…] only those tests; the flags are Bun's, such as -t NAME and --watch
+// npm run check             format, lint, types and licences alone
 // npm run test:quick        unit tests and the contract on SQLite, in seconds
 // npm run test:slow         test/slow/, what takes minutes or needs programs that few machines have; -- FILE… runs some of it
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { bunMissing, findBun } from "../bin/find-bun.js";
 import { installBrowsers } from "./browsers.js";
 import { installChromium } from "./chromium.js";
@@ -13,11 +14,19 @@ import { licenceProblems } from "./supply-chain.js";
 
 const [, , ...args] = process.argv;
 const cpuTime = take("--cpu-time") ? measureCpuTime() : undefined;
-const [isQuick, isSlow] = [take("--quick"), take("--slow")];
+const [isCheck, isQuick, isSlow] = [take("--check"), take("--quick"), take("--slow")];
 if (findBun() === undefined) fail(bunMissing);
 
-if (args.some((argument) => !argument.startsWith("-"))) end(await runTests(args));
-else if (isQuick) end(await runQuick());
+// The text after -t is the name of a test.
+const files = args.filter((argument, index) => !argument.startsWith("-") && args[index - 1] !== "-t");
+// Bun runs the others without a word.
+const unknown = files.filter((file) => !existsSync(file));
+if (unknown.length > 0) fail(`No such file: ${unknown.join(", ")}`);
+if (files.length > 0) end(await runTests(args));
+else if (isCheck) {
+  const problems = await check();
+  if (problems.length > 0) fail(problems.join("\n"));
+} else if (isQuick) end(await runQuick());
 else {
   requireBrowser();
   if (isSlow) end(await runSlow());
@@ -25,15 +34,22 @@ else {
 }
 
 async function runAll() {
-  const checks = [
-    check("Format and lint", ["@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."]),
-    check("Types", types(".")),
-    check("Types of the console", types("src/console")),
-  ];
-  const licences = licenceProblems(JSON.parse(readFileSync("package-lock.json", "utf8")));
+  // Beside the tests, which often wait.
+  const problems = check();
   const flags = ["--path-ignore-patterns=test/slow/**", ...args];
   const result = await runTests(["./src", "./test"], { together: true, flags });
-  return [result, [...(await Promise.all(checks)).filter((problem) => problem !== undefined), ...licences]];
+  return [result, await problems];
+}
+
+/** Settles with what is wrong. */
+async function check() {
+  const problems = await Promise.all([
+    runTool("Format and lint", ["@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."]),
+    runTool("Types", types(".")),
+    runTool("Types of the console", types("src/console")),
+  ]);
+  const licences = licenceProblems(JSON.parse(readFileSync("package-lock.json", "utf8")));
+  return [...problems.filter((problem) => problem !== undefined), ...licences];
 }
 
 function runQuick() {
@@ -60,8 +76,7 @@ function requireBrowser() {
   console.log(`There is no browser for the tests (${problem}). ${advice}`);
 }
 
-/** Runs beside the tests, which often wait. Settles with what it found. */
-function check(name, [program, ...options]) {
+function runTool(name, [program, ...options]) {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [`node_modules/${program}`, ...options]);
     let output = "";

@@ -44,6 +44,11 @@ test("a run prints the log of a failed test and how to repeat it, what was skipp
   expect(readdirSync(folder.path)).toEqual(["careless.test.ts"]);
 });
 
+test("a run of a file that does not exist runs nothing, and names it", () => {
+  const { status, stdout, stderr } = runTests(["test/tidy.test.ts", "test/tidi.test.ts", "-t", "x"], {});
+  expect([status, stdout, stderr]).toEqual([1, "", "No such file: test/tidi.test.ts\n"]);
+});
+
 test("under CI, a run without a browser fails immediately", () => {
   const { status, stdout, stderr } = runTests([], { CI: "true" });
   const said = expect.stringContaining("There is no browser for the tests (CHROMIUM=none), and under CI");
