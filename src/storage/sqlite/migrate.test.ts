@@ -7,7 +7,7 @@ import { temporaryFolder } from "../../../test/harness.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { backUp, restore } from "./maintenance/backup.ts";
 import { verify } from "./maintenance/verify.ts";
-import { landed, migrate, refuseUnmigrated, schemaVersion } from "./migrate.ts";
+import { allMigrations, migrate, refuseUnmigrated, schemaVersion } from "./migrate.ts";
 import { openReadOnly } from "./reading/open-read-only.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 import { openDatabase } from "./writing/open-writer.ts";
@@ -19,8 +19,8 @@ const frozen: Readonly<Record<string, string>> = {
   "sqlite/migrations/006-tables.sql": "0dca19450c08ea980124842cc466016b1f415bd13189f0ee26651ed80869d1b3",
 };
 const storage = join(import.meta.dir, "..");
-const newest = landed.at(-1)?.number ?? 0;
-const later = [...landed, { number: newest + 1, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" }];
+const newest = allMigrations.at(-1)?.number ?? 0;
+const later = [...allMigrations, { number: newest + 1, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" }];
 
 /** A data file of this version with some plants, closed. */
 async function fileWithPlants(path: string, plants: number): Promise<void> {

@@ -10,9 +10,9 @@ interface Migration {
 
 /**
  * In order; the file's user_version is the number of the last one that it has. The numbers 1 to 5 were used before 1.0.0, and
- * are not used again: a file with one of them is recognised.
+ * are not used again: no migration has the tables of such a file.
  */
-export const landed: readonly Migration[] = [{ number: 6, sql: tables }];
+export const allMigrations: readonly Migration[] = [{ number: 6, sql: tables }];
 
 // "PLNT", in the file's header: distinguishes our files from other SQLite databases.
 const applicationId = 0x504c4e54;
@@ -28,7 +28,7 @@ export function checkOwner(database: Database, path: string): void {
 }
 
 /** Runs every migration that the file lacks, in one transaction. Only for the one writer of the file. */
-export function migrate(database: Database, path: string, migrations = landed): void {
+export function migrate(database: Database, path: string, migrations = allMigrations): void {
   const newest = newestOf(migrations);
   if (schemaVersion(database, path, migrations) === newest) return;
   database
@@ -47,11 +47,10 @@ export function migrate(database: Database, path: string, migrations = landed): 
  * @throws DataFileProblem its tables are not exactly those that the migrations create. Tables of other programs, such as
  * Litestream, and the operator's own indexes are ignored.
  */
-export function schemaVersion(database: Database, path: string, migrations = landed): number {
+export function schemaVersion(database: Database, path: string, migrations = allMigrations): number {
   const version = Number(readPragma(database, "user_version"));
   if (version > newestOf(migrations))
     throw new DataFileProblem(`${path} was written by a newer plant-store; use that version or a newer one.`);
-  if (isEarly(version, migrations)) throw earlyProblem(path);
   using model = new Database(":memory:");
   const run = (some: readonly Migration[]) => some.map(({ sql }) => model.run(sql));
   run(migrations.filter(({ number }) => number <= version));
@@ -59,7 +58,10 @@ export function schemaVersion(database: Database, path: string, migrations = lan
   run(migrations.filter(({ number }) => number > version));
   const ours = new Set(tablesOf(model).keys());
   const actual = tablesOf(database);
-  if ([...ours].some((name) => actual.get(name) !== expected.get(name))) throw earlyProblem(path);
+  if ([...ours].some((name) => actual.get(name) !== expected.get(name)))
+    throw new DataFileProblem(
+      `${path} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.`,
+    );
   const [trigger] = triggersOn(database, ours);
   if (trigger !== undefined)
     throw new DataFileProblem(
@@ -72,7 +74,7 @@ export function schemaVersion(database: Database, path: string, migrations = lan
 export function refuseUnmigrated(
   version: number,
   path: string,
-  { older = false, migrations = landed } = {},
+  { older = false, migrations = allMigrations } = {},
 ): void {
   if (version === 0) throw new DataFileProblem(`${path} is empty: it is not a data file yet.`);
   const newest = newestOf(migrations);
@@ -80,16 +82,6 @@ export function refuseUnmigrated(
     throw new DataFileProblem(
       `${path} was written by an older plant-store (schema ${version}, this one has ${newest}): start the service on it once to migrate it.`,
     );
-}
-
-function isEarly(version: number, migrations: readonly Migration[]): boolean {
-  return version !== 0 && version < (migrations[0]?.number ?? 0);
-}
-
-function earlyProblem(path: string): DataFileProblem {
-  return new DataFileProblem(
-    `${path} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.`,
-  );
 }
 
 function newestOf(migrations: readonly Migration[]): number {
