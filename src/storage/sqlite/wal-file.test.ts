@@ -55,33 +55,6 @@ function changed(change: (bytes: Buffer) => void): Buffer {
   return bytes;
 }
 
-/** As a machine of the other byte order writes it: the same content under other checksums. */
-function inOtherByteOrder(bytes: Buffer): void {
-  const bigEndian = (bytes.readUInt32BE(0) & 1) === 0;
-  bytes.writeUInt32BE((bytes.readUInt32BE(0) ^ 1) >>> 0, 0);
-  let sums: [number, number] = [0, 0];
-  const add = (from: number, length: number): void => {
-    for (let at = from; at < from + length; at += 8) {
-      const [one, other] = bigEndian
-        ? [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)]
-        : [bytes.readUInt32LE(at), bytes.readUInt32LE(at + 4)];
-      const first = (sums[0] + one + sums[1]) >>> 0;
-      sums = [first, (sums[1] + other + first) >>> 0];
-    }
-  };
-  const write = (at: number): void => {
-    bytes.writeUInt32BE(sums[0], at);
-    bytes.writeUInt32BE(sums[1], at + 4);
-  };
-  add(0, 24);
-  write(24);
-  for (let at = headerBytes; at < bytes.length; at += frameBytes) {
-    add(at, 8);
-    add(at + 24, frameBytes - 24);
-    write(at + 16);
-  }
-}
-
 describe("the WAL, before SQLite opens it,", () => {
   test("is sound to its end after a crash, and empty if the file is missing", () => {
     expect(inspected(wal.bytes)).toEqual({ kind: "sound", committedBytes: wal.bytes.length });
@@ -167,16 +140,6 @@ describe("the WAL, before SQLite opens it,", () => {
     // The header of frame 42 starts eight bytes before the end of a sector; that of frame 41 is within one.
     expect(markedAt(42)).toEqual({ kind: "sound", committedBytes: from });
     expect(markedAt(41)).toEqual({ kind: "damaged", frame: 41 });
-  });
-
-  test("is read with the byte order that it was written with", () => {
-    const path = join(folder, "swapped.db");
-    const swapped = changed(inOtherByteOrder);
-    expect(inspected(swapped)).toEqual({ kind: "sound", committedBytes: swapped.length });
-    copyFileSync(join(folder, "kept.db"), path);
-    writeFileSync(`${path}-wal`, swapped);
-    using database = new Database(path);
-    expect(database.query("SELECT count(*) AS rows FROM t").get()).toEqual({ rows: 5 });
   });
 
   test("is committed up to where SQLite recovers it", () => {

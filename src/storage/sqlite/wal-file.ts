@@ -1,5 +1,4 @@
 import { fstatSync, readSync } from "node:fs";
-import { endianness } from "node:os";
 import { fileSize, withFile } from "./durable-files.ts";
 
 /** The state of a WAL file, from its bytes alone, without SQLite. */
@@ -12,6 +11,7 @@ export type WalState =
 // https://www.sqlite.org/fileformat2.html#walformat
 const headerBytes = 32;
 const frameHeaderBytes = 24;
+// Of a WAL with checksums of little-endian words, as SQLite writes it on every machine that Bun runs on.
 const magic = 0x377f0682;
 const sectorBytes = 512;
 const readBytes = 1_048_576;
@@ -65,7 +65,6 @@ function inspect(file: number, size: number): WalState {
 type Checksum = readonly [number, number];
 
 interface Header {
-  readonly bigEndian: boolean;
   readonly frameBytes: number;
   readonly salts: Buffer;
   readonly checksum: Checksum;
@@ -82,31 +81,24 @@ interface Frame {
 function readHeader(file: number): Header | undefined {
   const bytes = Buffer.alloc(headerBytes);
   if (readSync(file, bytes, 0, headerBytes, 0) < headerBytes) return undefined;
-  const bigEndian = bytes.readUInt32BE(0) === (magic | 1);
-  if (!bigEndian && bytes.readUInt32BE(0) !== magic) return undefined;
+  if (bytes.readUInt32BE(0) !== magic) return undefined;
   const checksum = checksumAt(bytes, 24);
   const pageBytes = bytes.readUInt32BE(8);
-  if (!same(checksum, continued([0, 0], bytes.subarray(0, 24), bigEndian))) return undefined;
+  if (!same(checksum, continued([0, 0], bytes.subarray(0, 24)))) return undefined;
   if (pageBytes < 512 || pageBytes > 65_536) return undefined;
-  return { bigEndian, frameBytes: frameHeaderBytes + pageBytes, salts: bytes.subarray(16, 24), checksum };
+  return { frameBytes: frameHeaderBytes + pageBytes, salts: bytes.subarray(16, 24), checksum };
 }
 
-function readFrame(bytes: Buffer, { bigEndian, salts }: Header, seed: Checksum): Frame {
+function readFrame(bytes: Buffer, { salts }: Header, seed: Checksum): Frame {
   const saltMatches = bytes.subarray(8, 16).equals(salts);
   const checksum = checksumAt(bytes, 16);
   const intact =
-    saltMatches &&
-    same(
-      checksum,
-      continued(continued(seed, bytes.subarray(0, 8), bigEndian), bytes.subarray(24), bigEndian),
-    );
+    saltMatches && same(checksum, continued(continued(seed, bytes.subarray(0, 8)), bytes.subarray(24)));
   return { saltMatches, commits: saltMatches && bytes.readUInt32BE(4) !== 0, intact, checksum };
 }
 
-function continued([first, second]: Checksum, bytes: Buffer, bigEndian: boolean): Checksum {
-  const native = bigEndian === (endianness() === "BE");
-  const aligned = native ? bytes : Buffer.from(bytes).swap32();
-  const words = new Uint32Array(aligned.buffer, aligned.byteOffset, aligned.length / 4);
+function continued([first, second]: Checksum, bytes: Buffer): Checksum {
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   let [a, b] = [first | 0, second | 0];
   for (let at = 0; at < words.length; at += 2) {
     a = (a + (words[at] ?? 0) + b) | 0;
