@@ -126,7 +126,7 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
       expect((await runInProcess([...args, "--database", database])).code).toBe(0);
     expect((await runInProcess(["restore", backup, "--database", restored])).code).toBe(0);
     expect((await runInProcess(["copy", "--from", database, "--to", copied])).code).toBe(0);
-    writeMarker(restored, { reason: "sync-failed" });
+    writeMarker(restored, "sync-failed");
     expect(ownedByOthers(folder.path)).toEqual([]);
   });
 
@@ -139,7 +139,7 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
     chmodSync(elsewhere.path, 0o755);
     symlinkSync(join(elsewhere.path, "marker"), `${database}.failure.json`);
     symlinkSync(join(elsewhere.path, "lock"), `${database}.lock`);
-    writeMarker(database, { reason: "sync-failed" });
+    writeMarker(database, "sync-failed");
     await runInProcess(["token", "create", "--name", "a", "--database", database]);
     expect(statSync(database).uid).toBe(0);
     expect(readdirSync(elsewhere.path)).toEqual(["marker"]);

@@ -11,9 +11,7 @@ import { makeDirectory, openNew, syncDirectory, syncFile } from "./durable-files
  * - that copy is complete, and has to take the data file's place; the WAL belongs to the old file;
  * - the data file or its WAL was deleted, replaced or overwritten while it was open.
  */
-export interface Failure {
-  readonly reason: "sync-failed" | "rebuilt" | "replaced";
-}
+export type FailureReason = "sync-failed" | "rebuilt" | "replaced";
 
 /** Keeps the connection from being garbage collected: that would close it, and so checkpoint and delete the WAL. */
 export class UnclosedFailure extends OutcomeUnknown {
@@ -30,7 +28,7 @@ export function syncFailure(path: string, reason: string, database: Database): U
   let message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
   try {
     // A complete copy stays the one to use.
-    if (readMarker(path)?.reason !== "rebuilt") writeMarker(path, { reason: "sync-failed" });
+    if (readMarker(path) !== "rebuilt") writeMarker(path, "sync-failed");
   } catch (error) {
     message += ` The failure marker could not be written either: ${String(error)}.`;
   }
@@ -43,26 +41,26 @@ export function markerFile(path: string): string {
 }
 
 /** Replaces the marker, if there is one. */
-export function writeMarker(path: string, failure: Failure): void {
+export function writeMarker(path: string, reason: FailureReason): void {
   const unfinished = `${markerFile(path)}.new`;
   // The folder may have been deleted too.
   const folders = [dirname(path), ...makeDirectory(dirname(path))];
   rmSync(unfinished, { force: true });
   const file = openNew(unfinished);
   try {
-    writeFileSync(file, `${JSON.stringify(failure)}\n`);
+    writeFileSync(file, `${JSON.stringify({ reason })}\n`);
   } finally {
     closeSync(file);
   }
   // A failed sync need not be known after a power loss, which empties the page cache too; and this disk may fail again.
-  const isDurable = failure.reason !== "sync-failed";
+  const isDurable = reason !== "sync-failed";
   if (isDurable) syncFile(unfinished);
   renameSync(unfinished, markerFile(path));
   if (isDurable) for (const folder of folders) syncDirectory(folder);
 }
 
 /** @throws DataFileProblem it exists and cannot be read, such as one that another user wrote. */
-export function readMarker(path: string): Failure | undefined {
+export function readMarker(path: string): FailureReason | undefined {
   let text: string;
   try {
     text = readFileSync(markerFile(path), "utf8");
@@ -73,10 +71,10 @@ export function readMarker(path: string): Failure | undefined {
     throw new DataFileProblem(`${markerFile(path)} records a failure and cannot be read: ${message}.`);
   }
   try {
-    return JSON.parse(text) as Failure;
+    return (JSON.parse(text) as { reason?: FailureReason }).reason ?? "sync-failed";
   } catch {
     // Truncated by the failure that it records: the others are written by a disk that works.
-    return { reason: "sync-failed" };
+    return "sync-failed";
   }
 }
 
@@ -85,8 +83,8 @@ export function removeMarker(path: string): void {
 }
 
 /** @throws DataFileProblem the data file is not the one that the last process wrote to. */
-export function refuseReplaced(path: string, failure: Failure | undefined): void {
-  if (failure?.reason !== "replaced") return;
+export function refuseReplaced(path: string, failure: FailureReason | undefined): void {
+  if (failure !== "replaced") return;
   throw new DataFileProblem(
     `${path} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore\` with the copy that its log says how to make, or with a backup; or, to use the file that is there now, first move ${path}-wal and ${path}-shm away, and only then delete ${markerFile(path)}.`,
   );

@@ -65,7 +65,7 @@ export function refuseDamagedUnlessServed(path: string): void {
   const failure = readMarker(path);
   // Also while a service that has lost its data file is still up: its WAL must not be applied to another file.
   refuseReplaced(path, failure);
-  if (failure?.reason === "rebuilt")
+  if (failure === "rebuilt")
     throw new DataFileProblem(
       `${path} was being rebuilt after a failed fsync, and ${path}.rebuilt has everything: start the service on it once to finish that.`,
     );

@@ -1,20 +1,20 @@
 import type { Database } from "bun:sqlite";
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { DataFileReplaced, type LastBackup, type StoreEvents } from "../store.ts";
+import type { LastBackup, StoreEvents } from "../store.ts";
 import { checkpointBeforeClose } from "./connect.ts";
-import { type Failure, writeMarker } from "./failure-marker.ts";
+import { type FailureReason, writeMarker } from "./failure-marker.ts";
 import { readLastBackup } from "./maintenance/backup.ts";
 import { ReaderThread, syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
 import type { WriterLock } from "./writer-lock.ts";
-import { Checkpointer } from "./writing/checkpointer.ts";
-import { DataFileWatch, type Loss } from "./writing/data-file-watch.ts";
+import { Checkpointer, type CheckpointOwner } from "./writing/checkpointer.ts";
+import { DataFileWatch } from "./writing/data-file-watch.ts";
 import { openWriter } from "./writing/open-writer.ts";
 import { SqlitePlants } from "./writing/sqlite-plants.ts";
 import { takeOverSync } from "./writing/wal-sync.ts";
-import { Writer } from "./writing/writer.ts";
+import { Writer, type WriterOwner } from "./writing/writer.ts";
 
 const closeMsMaxDefault = 10_000;
 
@@ -48,27 +48,24 @@ export class SqliteStore implements AsyncDisposable {
     this.#database = database;
     this.#lock = lock;
     if (shared) events.dataFileShared?.();
-    this.#watch = new DataFileWatch(real, (loss) => this.#lost(loss));
-    this.#checkpointer = new Checkpointer(database, real, this.#watch.data, {
-      failed: (reason) => this.#fail(reason, { reason: "sync-failed" }),
-      walGrown: (bytes) => events.walGrown?.(bytes),
-      synced: (tookMs) => events.synced?.("data", tookMs),
-      checkpointed: (succeeded) => events.checkpointed?.(succeeded),
+    this.#watch = new DataFileWatch(real, (loss) => this.#fail(loss, "replaced"));
+    const checkpointOwner: CheckpointOwner = {
+      checkpointFailed: (reason) => this.#fail(reason, "sync-failed"),
       whilePaused: (work) => this.#writer.whilePaused(work),
-      filesAreIntact: () => this.#watch.check(),
-    });
-    this.#writer = new Writer(database, {
-      committed: (tookMs) => {
-        events.synced?.("wal", tookMs);
+    };
+    this.#checkpointer = new Checkpointer(database, this.#watch, checkpointOwner, events);
+    const writerOwner: WriterOwner = {
+      committed: (syncMs) => {
+        events.synced?.("wal", syncMs);
         this.#checkpointer.committed();
       },
       outcomeUnknown: (reason) => {
-        this.#fail(reason, { reason: "sync-failed" });
+        this.#fail(reason, "sync-failed");
         return reason;
       },
-      syncWal: takeOverSync(database, this.#watch.wal),
       stalled: () => events.diskStalled?.(),
-    });
+    };
+    this.#writer = new Writer(database, writerOwner, takeOverSync(database, this.#watch.wal));
     this.plants = new SqlitePlants(database, this.#writer, events);
     const synced = () => this.#writer.synced();
     const syncedRead = syncedReads(real, synced);
@@ -91,29 +88,21 @@ export class SqliteStore implements AsyncDisposable {
     // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.
     if (this.#failed) return;
     const failure = checkpointBeforeClose(this.#database);
-    if (failure !== undefined) return this.#fail(failure, { reason: "sync-failed" });
+    if (failure !== undefined) return this.#fail(failure, "sync-failed");
     // The last connection to close deletes the WAL.
     this.#database.close();
     this.#watch.closeFiles();
     this.#lock[Symbol.dispose]();
   }
 
-  #lost({ file, how }: Loss): void {
-    const what = file === "wal" ? "WAL" : "data file";
-    const happened = how === "replaced" ? "deleted or replaced" : "overwritten";
-    const message = `The ${what} was ${happened} while it was open.`;
-    const commands = how === "replaced" ? this.#watch.copyCommands() : undefined;
-    this.#fail(new DataFileReplaced(message, how, commands), { reason: "replaced" });
-  }
-
-  #fail(reason: OutcomeUnknown, marker: Failure): void {
+  #fail(reason: OutcomeUnknown, recorded: FailureReason): void {
     if (this.#failed) return;
     this.#failed = true;
     this.#writer.stop(reason);
     this.#checkpointer.halt();
     this.#watch.stop();
     try {
-      writeMarker(this.#path, marker);
+      writeMarker(this.#path, recorded);
     } catch (error) {
       this.#events.markerNotWritten?.(String(error));
     }

@@ -34,7 +34,7 @@ export function rebuild(database: Database, path: string): void {
     removeDatabase(copy);
     throw error;
   }
-  writeMarker(path, { reason: "rebuilt" });
+  writeMarker(path, "rebuilt");
   finishRebuild(path);
 }
 

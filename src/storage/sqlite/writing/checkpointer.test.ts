@@ -18,24 +18,24 @@ function opened(walBytesWarn = 1_000_000_000) {
   const path = join(folder.path, "plants.db");
   const { database, lock } = openWriter(path);
   const watch = new DataFileWatch(path, () => {});
+  const files = { path, data: watch.data, intact: true, check: () => files.intact };
   const grown: number[] = [];
   const failed: string[] = [];
   const checkpoints: boolean[] = [];
   const paused: string[] = [];
-  const files = { intact: true };
-  const hooks = {
-    failed: ({ message }: Error) => failed.push(message),
-    walGrown: (bytes: number) => grown.push(bytes),
-    synced: () => {},
-    checkpointed: (succeeded: boolean) => checkpoints.push(succeeded),
+  const owner = {
+    checkpointFailed: ({ message }: Error) => failed.push(message),
     async whilePaused(work: () => Promise<void>) {
       paused.push("begin");
       await work();
       paused.push(failed.length === 0 ? "end" : "end after a failure");
     },
-    filesAreIntact: () => files.intact,
   };
-  const checkpointer = new Checkpointer(database, path, watch.data, hooks, { framesMax, walBytesWarn });
+  const events = {
+    walGrown: (bytes: number) => grown.push(bytes),
+    checkpointed: (succeeded: boolean) => checkpoints.push(succeeded),
+  };
+  const checkpointer = new Checkpointer(database, files, owner, events, { framesMax, walBytesWarn });
   let id = 0;
   const insert = database.query(
     "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (?, ?, 1, 'test')",

@@ -1,9 +1,11 @@
 import type { Database, Statement } from "bun:sqlite";
 import { fstatSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
+import type { StoreEvents } from "../../store.ts";
 import { codeOf, isFullOrBusy } from "../connect.ts";
 import { fileSize } from "../durable-files.ts";
 import { Thread } from "../thread.ts";
+import type { DataFileWatch } from "./data-file-watch.ts";
 
 export interface CheckpointSetting {
   readonly path: string;
@@ -16,18 +18,11 @@ export interface CheckpointCalls {
   checkpoint(): number;
 }
 
-export interface CheckpointHooks {
+export interface CheckpointOwner {
   /** A checkpoint or its fsync failed, or the thread ended: what the data file holds is unknown. */
-  readonly failed: (reason: OutcomeUnknown) => void;
-  /** The WAL has grown past the limit, because of a long reader in another process. */
-  readonly walGrown: (bytes: number) => void;
-  /** The thread has fsynced the data file. */
-  readonly synced: (tookMs: number) => void;
-  readonly checkpointed: (succeeded: boolean) => void;
+  checkpointFailed(reason: OutcomeUnknown): void;
   /** Runs the work while no transaction begins. */
-  readonly whilePaused: (work: () => Promise<void>) => Promise<void>;
-  /** Whether the files are still the ones that were opened; if not, that was reported, and nothing may be checkpointed. */
-  readonly filesAreIntact: () => boolean;
+  whilePaused(work: () => Promise<void>): Promise<void>;
 }
 
 export interface CheckpointLimits {
@@ -53,7 +48,9 @@ const walBytesAfterRestart = 64 * 1024 * 1024;
 export class Checkpointer {
   readonly #walPath: string;
   readonly #limits: CheckpointLimits;
-  readonly #hooks: CheckpointHooks;
+  readonly #owner: CheckpointOwner;
+  readonly #events: StoreEvents;
+  readonly #watch: Pick<DataFileWatch, "check">;
   readonly #progress: Statement<{ log: bigint; checkpointed: bigint }, []>;
   readonly #thread: Thread<CheckpointCalls>;
   #lastFrames = 0;
@@ -65,23 +62,29 @@ export class Checkpointer {
 
   constructor(
     database: Database,
-    path: string,
-    file: number,
-    hooks: CheckpointHooks,
+    watch: Pick<DataFileWatch, "path" | "data" | "check">,
+    owner: CheckpointOwner,
+    events: StoreEvents,
     limits = limitsDefault,
   ) {
     this.#limits = limits;
     this.#checkpointAtFrames = limits.framesMax;
-    this.#walPath = `${path}-wal`;
-    this.#hooks = hooks;
+    this.#walPath = `${watch.path}-wal`;
+    this.#watch = watch;
+    this.#owner = owner;
+    this.#events = events;
     database.run(`PRAGMA journal_size_limit = ${walBytesAfterRestart}`);
     this.#progress = database.query("PRAGMA wal_checkpoint(NOOP)");
-    const setting: CheckpointSetting = { path, file, inode: fstatSync(file, { bigint: true }).ino };
+    const setting: CheckpointSetting = {
+      path: watch.path,
+      file: watch.data,
+      inode: fstatSync(watch.data, { bigint: true }).ino,
+    };
     // Started with the store: later, another file could be at the path.
     this.#thread = new Thread("storage/sqlite/writing/checkpoint-thread", {
       setting,
       // It may be lost with the files, which is worse.
-      onLost: (reason) => void (!this.#stopped && hooks.filesAreIntact() && this.#fail(reason)),
+      onLost: (reason) => void (!this.#stopped && watch.check() && this.#fail(reason)),
       keepsProcessAlive: false,
     });
   }
@@ -127,24 +130,25 @@ export class Checkpointer {
       if (!succeeded || this.#stopping || this.#readProgress().framesLeft <= tailFramesMax) break;
     }
     if (succeeded && !this.#stopping && this.#readProgress().framesLeft > 0)
-      await this.#hooks.whilePaused(async () => {
+      await this.#owner.whilePaused(async () => {
         succeeded = await this.#askThread();
       });
     if (this.#stopped) return;
-    this.#hooks.checkpointed(succeeded);
+    this.#events.checkpointed?.(succeeded);
     this.#finish();
   }
 
   /** Whether the thread checkpointed. A failure is dealt with before it settles: no transaction may begin after a failed fsync. */
   async #askThread(): Promise<boolean> {
-    if (!this.#hooks.filesAreIntact()) return false;
+    if (!this.#watch.check()) return false;
     try {
-      this.#hooks.synced(await this.#thread.ask("checkpoint"));
+      const tookMs = await this.#thread.ask("checkpoint");
+      this.#events.synced?.("data", tookMs);
       return true;
     } catch (error) {
       // A full disk or a lock fails before the fsync: the WAL has everything, and the next checkpoint retries.
       if (!this.#stopped && !isFullOrBusy(error)) {
-        this.#hooks.checkpointed(false);
+        this.#events.checkpointed?.(false);
         this.#fail(error);
       }
       return false;
@@ -158,7 +162,7 @@ export class Checkpointer {
     this.#checkpointAtFrames = framesLeft === 0 ? framesMax : frames + framesMax;
     this.#lastFrames = frames;
     const bytes = framesLeft === 0 ? 0 : fileSize(this.#walPath);
-    if (bytes >= walBytesWarn && !this.#warned) this.#hooks.walGrown(bytes);
+    if (bytes >= walBytesWarn && !this.#warned) this.#events.walGrown?.(bytes);
     this.#warned = bytes >= walBytesWarn;
   }
 
@@ -171,7 +175,7 @@ export class Checkpointer {
   #fail(cause: unknown): void {
     if (this.#stopped) return;
     this.#stopped = true;
-    this.#hooks.failed(
+    this.#owner.checkpointFailed(
       new OutcomeUnknown(`A checkpoint failed: ${codeOf(cause) || String(cause)}.`, { cause }),
     );
   }

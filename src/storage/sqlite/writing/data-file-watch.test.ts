@@ -5,7 +5,6 @@ import {
   copyFileSync,
   mkdirSync,
   openSync,
-  readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -24,14 +23,19 @@ test("a folder that cannot be read proves nothing about the file; one that was d
   mkdirSync(data);
   for (const end of ["", "-wal", "-shm"]) writeFileSync(join(data, `plants.db${end}`), "");
   const lost: string[] = [];
-  const watch = new DataFileWatch(join(data, "plants.db"), ({ file, how }) => lost.push(`${file} ${how}`));
+  const watch = new DataFileWatch(join(data, "plants.db"), ({ message, how }) =>
+    lost.push(`${how}: ${message}`),
+  );
   watch.stop();
   expect(watch.check()).toBe(true);
   renameSync(data, `${data}-away`);
   symlinkSync(data, data);
   expect([watch.check(), lost]).toEqual([true, []]);
   rmSync(data);
-  expect([watch.check(), lost]).toEqual([false, ["data replaced"]]);
+  expect([watch.check(), lost]).toEqual([
+    false,
+    ["replaced: The data file was deleted or replaced while it was open."],
+  ]);
   writeFileSync(data, "");
   expect(watch.check()).toBe(false);
   watch.closeFiles();
@@ -58,6 +62,7 @@ function openStore() {
   const opened = {
     path,
     copy: join(folder.path, "copy.db"),
+    walCopy: join(folder.path, "copy.db-wal"),
     check,
     other,
     /** As many transactions, each of some pages. */
@@ -76,6 +81,7 @@ function openStore() {
   };
   opened.write(5);
   other.run("VACUUM INTO ?", [opened.copy]);
+  copyFileSync(`${path}-wal`, opened.walCopy);
   return opened;
 }
 
@@ -120,42 +126,33 @@ describe("is not an overwritten file:", () => {
   });
 });
 
-describe("is an overwritten file:", () => {
-  const copyBackup = () => copyFileSync(store.copy, store.path);
-  test.each([
-    ["a data file that a backup was copied over", copyBackup],
-    [
-      "a data file that a backup was copied over at the moment of a checkpoint",
-      () => {
-        store.write(20);
-        store.checkpoint("PASSIVE");
-        copyBackup();
-      },
-    ],
-    ...[0, 50, 4096, 20_000].map(
-      (bytes) =>
-        [`a data file that was truncated to ${bytes} bytes`, () => truncateSync(store.path, bytes)] as const,
-    ),
-  ])("%s", (_, overwrite) => {
-    store.write(20);
-    store.checkpoint("PASSIVE");
-    expect(store.check.find()).toBeUndefined();
-    overwrite();
-    expect(store.check.find()).toBe("data");
-  });
-
-  test.each([0, 20, 32, 9000])("a WAL that was truncated to %d bytes", (bytes) => {
-    store.write(20);
-    expect(store.check.find()).toBeUndefined();
-    truncateSync(`${store.path}-wal`, bytes);
-    expect(store.check.find()).toBe("wal");
-  });
-
-  test("a WAL that another one was copied over", () => {
-    const earlier = readFileSync(`${store.path}-wal`);
-    store.write(20);
-    expect(store.check.find()).toBeUndefined();
-    writeFileSync(`${store.path}-wal`, earlier);
-    expect(store.check.find()).toBe("wal");
-  });
+test.each([
+  ["a data file that a backup was copied over", "data file", () => copyFileSync(store.copy, store.path)],
+  [
+    "a data file that a backup was copied over at the moment of a checkpoint",
+    "data file",
+    () => {
+      store.write(20);
+      store.checkpoint("PASSIVE");
+      copyFileSync(store.copy, store.path);
+    },
+  ],
+  ["a data file that was emptied", "data file", () => truncateSync(store.path, 0)],
+  ["a data file that was truncated within its header", "data file", () => truncateSync(store.path, 50)],
+  ["a data file that was truncated after it", "data file", () => truncateSync(store.path, 20_000)],
+  ["a WAL that was emptied", "WAL", () => truncateSync(`${store.path}-wal`, 0)],
+  ["a WAL that was truncated after its header", "WAL", () => truncateSync(`${store.path}-wal`, 32)],
+  ["a WAL that was truncated between frames", "WAL", () => truncateSync(`${store.path}-wal`, 9000)],
+  [
+    "a WAL that an earlier one was copied over",
+    "WAL",
+    () => copyFileSync(store.walCopy, `${store.path}-wal`),
+  ],
+] as const)("is an overwritten file: %s", (_, file, overwrite) => {
+  store.write(20);
+  store.checkpoint("PASSIVE");
+  store.write(1);
+  expect(store.check.find()).toBeUndefined();
+  overwrite();
+  expect(store.check.find()).toBe(file);
 });

@@ -1,12 +1,5 @@
 import { closeSync, fstatSync, openSync, readlinkSync, readSync, statSync } from "node:fs";
-import { endianness } from "node:os";
-
-/** What happened to one of the files. */
-export interface Loss {
-  readonly file: "data" | "wal";
-  /** An overwritten file has nothing left to copy. */
-  readonly how: "replaced" | "overwritten";
-}
+import { DataFileReplaced } from "../../store.ts";
 
 const watchEveryMs = 500;
 
@@ -15,16 +8,16 @@ const watchEveryMs = 500;
  * would be lost. Its handles stay open: closing one to the data file would drop SQLite's POSIX locks in this process.
  */
 export class DataFileWatch {
-  readonly #path: string;
+  readonly path: string;
   /** Handles to the data file and the WAL, for as long as the database is open. */
   readonly data: number;
   readonly wal: number;
   readonly #overwriting: OverwriteCheck;
-  readonly #lost: (loss: Loss) => void;
+  readonly #lost: (loss: DataFileReplaced) => void;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(path: string, lost: (loss: Loss) => void) {
-    this.#path = path;
+  constructor(path: string, lost: (loss: DataFileReplaced) => void) {
+    this.path = path;
     this.#lost = lost;
     this.data = openSync(path, "r+");
     this.wal = openSync(`${path}-wal`, "r");
@@ -35,21 +28,21 @@ export class DataFileWatch {
 
   /** Whether both files are at their paths, and only SQLite has written to them; reports the first that is not so. */
   check(): boolean {
-    if (!isSame(this.#path, this.data)) return this.#report({ file: "data", how: "replaced" });
-    if (!isSame(`${this.#path}-wal`, this.wal)) return this.#report({ file: "wal", how: "replaced" });
+    if (!isSame(this.path, this.data)) return this.#report("data file", "replaced");
+    if (!isSame(`${this.path}-wal`, this.wal)) return this.#report("WAL", "replaced");
     const overwritten = this.#overwriting.find();
-    return overwritten === undefined || this.#report({ file: overwritten, how: "overwritten" });
+    return overwritten === undefined || this.#report(overwritten, "overwritten");
   }
 
   /** Shell commands that copy both files from this process to a data file with its WAL; undefined if there is no /proc. */
-  copyCommands(): string | undefined {
+  #copyCommands(): string | undefined {
     let process: string;
     try {
       process = readlinkSync("/proc/self");
     } catch {
       return undefined;
     }
-    const copy = `${this.#path}.rescued-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+    const copy = `${this.path}.rescued-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
     const command = (file: number, to: string) => `cp /proc/${process}/fd/${file} ${shellQuoted(to)}`;
     // The data file first: until its WAL is copied, a checkpoint that is still running may write to it.
     return `${command(this.data, copy)} && ${command(this.wal, `${copy}-wal`)} && sync`;
@@ -66,9 +59,12 @@ export class DataFileWatch {
     this.#overwriting.close();
   }
 
-  #report(loss: Loss): false {
+  #report(file: "data file" | "WAL", how: DataFileReplaced["how"]): false {
     this.stop();
-    this.#lost(loss);
+    const happened = how === "replaced" ? "deleted or replaced" : "overwritten";
+    // An overwritten file has nothing left to copy.
+    const commands = how === "replaced" ? this.#copyCommands() : undefined;
+    this.#lost(new DataFileReplaced(`The ${file} was ${happened} while it was open.`, how, commands));
     return false;
   }
 }
@@ -135,10 +131,10 @@ export class OverwriteCheck {
   }
 
   /** The file that was overwritten, if any. On the thread that writes, so that none of its own writes is in progress. */
-  find(): "data" | "wal" | undefined {
-    if (this.#walIsOverwritten()) return "wal";
+  find(): "data file" | "WAL" | undefined {
+    if (this.#walIsOverwritten()) return "WAL";
     const now = this.#readData();
-    if (!isContinued(this.#known, now)) return "data";
+    if (!isContinued(this.#known, now)) return "data file";
     this.#known = now;
     return undefined;
   }
@@ -181,15 +177,14 @@ export class OverwriteCheck {
     const bytes = read(this.#shm, indexBytes, 0);
     const [first, second] = [bytes.subarray(0, indexHeaderBytes), bytes.subarray(indexHeaderBytes)];
     if (!first.equals(second.subarray(0, indexHeaderBytes))) return undefined;
-    const fields = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    const number = (at: number) => fields.getUint32(at, endianness() === "LE");
+    // In the machine's byte order, and Bun runs on little-endian ones only.
     return {
-      pageBytes: pageBytes(fields.getUint16(14, endianness() === "LE")),
-      frames: number(16),
-      lastChecksum: [number(24), number(28)],
+      pageBytes: pageBytes(bytes.readUInt16LE(14)),
+      frames: bytes.readUInt32LE(16),
+      lastChecksum: [bytes.readUInt32LE(24), bytes.readUInt32LE(28)],
       salts: bytes.subarray(32, 40),
-      backfilled: number(96),
-      backfilling: number(128),
+      backfilled: bytes.readUInt32LE(96),
+      backfilling: bytes.readUInt32LE(128),
     };
   }
 }

@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -13,8 +14,9 @@ import {
 import { dirname, join } from "node:path";
 import { crashedStore } from "../../../../test/crashed-store.ts";
 import { storedPlants, temporaryFolder } from "../../../../test/harness.ts";
+import { openUnmoved } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { type Failure, markerFile, writeMarker } from "../failure-marker.ts";
+import { type FailureReason, markerFile, readMarker, writeMarker } from "../failure-marker.ts";
 import { copyInto } from "../maintenance/copy.ts";
 import { verify } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
@@ -26,11 +28,11 @@ afterAll(() => folder[Symbol.dispose]());
 
 let images = 0;
 /** A data file and its WAL as a kill leaves them, and the marker of a failure. */
-async function crashed(failure?: Failure["reason"]): Promise<string> {
+async function crashed(failure?: FailureReason): Promise<string> {
   const file = join(folder.path, `${++images}`, "plants.db");
   mkdirSync(dirname(file));
   await crashedStore(file, { plants, checkpointed: 40, nameOf: (id) => `${id} ${"x".repeat(1500)}` });
-  if (failure !== undefined) writeMarker(file, { reason: failure });
+  if (failure !== undefined) writeMarker(file, failure);
   return file;
 }
 
@@ -79,7 +81,7 @@ describe("the start after a failed fsync", () => {
       "after that, and plants were stored since",
       async (file: string) => {
         open(file);
-        writeMarker(file, { reason: "rebuilt" });
+        writeMarker(file, "rebuilt");
         const later = await crashed();
         for (const end of ["", "-wal"]) copyFileSync(later + end, file + end);
       },
@@ -88,14 +90,9 @@ describe("the start after a failed fsync", () => {
     const file = await crashed("rebuilt");
     copyOf(file);
     await change(file);
+    expect(() => openReadOnly(file)).toThrow(/start the service on it once to finish that\.$/);
     open(file);
     await expectWhole(file);
-  });
-
-  test("keeps other commands away until an interrupted one is finished", async () => {
-    const file = await crashed("rebuilt");
-    copyOf(file);
-    expect(() => openReadOnly(file)).toThrow(/start the service on it once to finish that\.$/);
   });
 
   test("refuses a file with damage that no other start looks for, and changes nothing", async () => {
@@ -124,6 +121,36 @@ describe("the start after a failed fsync", () => {
     open(file);
     expect([storedPlants(file), existsSync(markerFile(file))]).toEqual([[], false]);
   });
+});
+
+test("a truncated marker means a failed sync, and one that cannot be read is an error", () => {
+  const path = join(folder.path, "marked.db");
+  for (const text of ["", '{"reason":"repl', "{}"]) {
+    writeFileSync(markerFile(path), text);
+    expect(readMarker(path)).toBe("sync-failed");
+  }
+  rmSync(markerFile(path));
+  mkdirSync(markerFile(path));
+  expect(() => readMarker(path)).toThrow(/records a failure and cannot be read: EISDIR/);
+});
+
+test("a data file that a start rebuilds while a command opens it is opened again", () => {
+  const [path, rebuilt] = [join(folder.path, "moved.db"), join(folder.path, "moved.db.rebuilt")];
+  for (const [file, table] of [
+    [path, "old_one"],
+    [rebuilt, "new_one"],
+  ] as const) {
+    using database = new Database(file);
+    database.run(`CREATE TABLE ${table} (x)`);
+  }
+  const opened: Database[] = [];
+  using database = openUnmoved(path, () => {
+    opened.push(new Database(path));
+    if (opened.length === 1) renameSync(rebuilt, path);
+    return opened.at(-1) as Database;
+  });
+  expect(database.query("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "new_one" }]);
+  expect(() => opened[0]?.query("SELECT 1").get()).toThrow();
 });
 
 test("a file that replaced a lost one is used once the old WAL and then the marker are gone", async () => {

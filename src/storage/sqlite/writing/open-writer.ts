@@ -108,7 +108,7 @@ function open<Lock extends WriterLock | undefined>(
 function recover(path: string, events: StoreEvents): boolean {
   // 2. The marker of a failure.
   refuseReplaced(path, readMarker(path));
-  if (readMarker(path)?.reason === "rebuilt") finishRebuild(path);
+  if (readMarker(path) === "rebuilt") finishRebuild(path);
   const syncFailed = readMarker(path) !== undefined;
   // 3. The files, before SQLite opens them: opening recovers the WAL, and closing deletes it.
   const wal = refuseDamaged(path);
@@ -117,7 +117,7 @@ function recover(path: string, events: StoreEvents): boolean {
   const recovered =
     isClean ||
     underWriteLock(path, "EXCLUSIVE", aloneWaitMs, (database) => {
-      if (!syncFailed) syncWal(`${path}-wal`);
+      if (!syncFailed) syncCommitted(`${path}-wal`);
       // In this locking mode the lock stays until the connection is closed.
       database.run("ROLLBACK");
       if (!syncFailed) return truncateWal(database);
@@ -135,7 +135,7 @@ function recover(path: string, events: StoreEvents): boolean {
     );
   // While another process reads, the WAL cannot be truncated, but it can be synced.
   const synced = underWriteLock(path, "NORMAL", lockWaitMsMax, (database) => {
-    syncWal(`${path}-wal`);
+    syncCommitted(`${path}-wal`);
     database.run("ROLLBACK");
   });
   if (!synced) throw new StoreUnavailable("Another process holds the data file locked.");
@@ -236,10 +236,10 @@ function tryBegin(database: Database, lockingMode: "EXCLUSIVE" | "NORMAL"): bool
 }
 
 /**
- * Under SQLite's write lock, so that no process appends to the WAL or restarts it meanwhile. A transaction that a crash left
- * incomplete at its end is truncated. This fsync reports a write that failed after the crash.
+ * Syncs the transactions in a WAL that a crash left, and truncates an incomplete one at its end. Under SQLite's write lock, so that
+ * no process appends to the WAL or restarts it meanwhile. This fsync reports a write that failed after the crash.
  */
-function syncWal(walPath: string): void {
+function syncCommitted(walPath: string): void {
   const wal = inspectWal(walPath);
   if (wal.kind !== "sound") return;
   withFile(walPath, "r+", (file) => {

@@ -4,12 +4,12 @@ import { closeSync, openSync } from "node:fs";
 import { platform } from "node:os";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
-import { syncInPlaceWhileFast, takeOverSync } from "./wal-sync.ts";
+import { takeOverSync, WalSync } from "./wal-sync.ts";
 
 /** A disk whose fsyncs take as long as the test says; which of them were in place. */
 function cuedDisk() {
   let [nowMs, nextMs] = [0, 0];
-  const syncWal = syncInPlaceWhileFast({
+  const wal = new WalSync({
     inPlace: () => {
       nowMs += nextMs;
     },
@@ -23,7 +23,7 @@ function cuedDisk() {
         .map((ms) => {
           nowMs += 20;
           nextMs = ms;
-          return syncWal() === undefined ? "p" : "b";
+          return wal.sync() === undefined ? "p" : "b";
         })
         .join(""),
     pass: (ms: number) => {
@@ -62,19 +62,19 @@ test.skipIf(platform() !== "linux")(
     using folder = temporaryFolder();
     using database = new Database(":memory:");
     const file = openSync(join(folder.path, "wal"), "w");
-    const sync = takeOverSync(database, file);
+    const wal = takeOverSync(database, file);
     let [nowMs, stepMs] = [0, 0];
     using _clock = spyOn(performance, "now").mockImplementation(() => {
       nowMs += stepMs;
       return nowMs;
     });
-    expect(sync?.()).toBeUndefined();
+    expect(wal?.sync()).toBeUndefined();
     // This one seems to take a second, so the next one is in the background.
     stepMs = 1000;
-    expect(sync?.()).toBeUndefined();
+    expect(wal?.sync()).toBeUndefined();
     closeSync(file);
-    await expect(sync?.()).rejects.toThrow("EBADF");
+    await expect(wal?.sync()).rejects.toThrow("EBADF");
     nowMs += 20_000;
-    expect(sync).toThrow("EBADF");
+    expect(() => wal?.sync()).toThrow("EBADF");
   },
 );

@@ -2,9 +2,6 @@ import type { Database } from "bun:sqlite";
 import { fdatasync, fdatasyncSync } from "node:fs";
 import { platform } from "node:os";
 
-/** An fsync of the WAL. Undefined if it is already done, otherwise in progress. */
-export type SyncWal = () => Promise<void> | undefined;
-
 // In the background, an fsync covers about half as many plants, and twice as many fsyncs cost more than waiting for one this fast.
 const slowMs = 1;
 const slowInARowMax = 8;
@@ -13,14 +10,13 @@ const stalledMs = 250;
 const backgroundForMs = 10_000;
 
 /**
- * Takes over the fsync of a connection's commits. A COMMIT then leaves it to the returned function; checkpoints still fsync
- * by themselves. In place while the disk is fast; after some slow ones, in the background for a while, so that requests are
- * served meanwhile. Undefined if only SQLite knows the call that reaches the disk: on macOS, fsync stops at the drive's cache.
+ * Takes over the fsync of a connection's commits. A COMMIT then leaves it to the returned object; checkpoints still fsync by
+ * themselves. Undefined if only SQLite knows the call that reaches the disk: on macOS, fsync stops at the drive's cache.
  */
-export function takeOverSync(database: Database, wal: number): SyncWal | undefined {
+export function takeOverSync(database: Database, wal: number): WalSync | undefined {
   if (platform() !== "linux") return undefined;
   database.run("PRAGMA synchronous = NORMAL");
-  return syncInPlaceWhileFast({
+  return new WalSync({
     inPlace: () => fdatasyncSync(wal),
     inBackground: () =>
       new Promise((resolve, reject) =>
@@ -30,25 +26,35 @@ export function takeOverSync(database: Database, wal: number): SyncWal | undefin
   });
 }
 
-export function syncInPlaceWhileFast(disk: {
+interface Disk {
   readonly inPlace: () => void;
   readonly inBackground: () => Promise<void>;
   /** A monotonic clock in milliseconds. */
   readonly now: () => number;
-}): SyncWal {
-  let slowInARow = 0;
-  let backgroundUntilMs = Number.NEGATIVE_INFINITY;
-  return () => {
-    const startedMs = disk.now();
-    if (startedMs < backgroundUntilMs) return disk.inBackground();
-    disk.inPlace();
-    const endedMs = disk.now();
+}
+
+/** Fsyncs in place while the disk is fast; after some slow ones, in the background for a while: requests are served meanwhile. */
+export class WalSync {
+  readonly #disk: Disk;
+  #slowInARow = 0;
+  #backgroundUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
+
+  /** Returns undefined if the fsync is already done. */
+  sync(): Promise<void> | undefined {
+    const startedMs = this.#disk.now();
+    if (startedMs < this.#backgroundUntilMs) return this.#disk.inBackground();
+    this.#disk.inPlace();
+    const endedMs = this.#disk.now();
     const tookMs = endedMs - startedMs;
-    slowInARow = tookMs > slowMs ? slowInARow + 1 : 0;
-    if (slowInARow >= slowInARowMax || tookMs >= stalledMs) {
-      backgroundUntilMs = endedMs + backgroundForMs;
-      slowInARow = 0;
+    this.#slowInARow = tookMs > slowMs ? this.#slowInARow + 1 : 0;
+    if (this.#slowInARow >= slowInARowMax || tookMs >= stalledMs) {
+      this.#backgroundUntilMs = endedMs + backgroundForMs;
+      this.#slowInARow = 0;
     }
     return undefined;
-  };
+  }
 }

@@ -2,19 +2,18 @@ import type { Database, Statement } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "../connect.ts";
-import type { SyncWal } from "./wal-sync.ts";
+import type { WalSync } from "./wal-sync.ts";
 
-export interface WriterHooks {
+/** Who writes with a writer, and is told what becomes of its transactions. */
+export interface WriterOwner {
   /** After BEGIN, before the work of every transaction. */
-  readonly begun?: () => void;
+  begun?(): void;
   /** After every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs. */
-  readonly committed: (syncMs: number) => void;
+  committed(syncMs: number): void;
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
-  readonly outcomeUnknown: (reason: OutcomeUnknown) => OutcomeUnknown;
-  /** Fsyncs the WAL. Undefined if a COMMIT does that itself. */
-  readonly syncWal?: SyncWal | undefined;
+  outcomeUnknown(reason: OutcomeUnknown): OutcomeUnknown;
   /** An fsync in the background has taken over a second so far. */
-  readonly stalled?: () => void;
+  stalled?(): void;
 }
 
 // Far above what an fsync takes on a disk that works.
@@ -23,7 +22,8 @@ const stalledMsDefault = 1000;
 /** The one way to write: a transaction that is durable when it has settled. */
 export class Writer {
   readonly #database: Database;
-  readonly #hooks: WriterHooks;
+  readonly #owner: WriterOwner;
+  readonly #walSync: Pick<WalSync, "sync"> | undefined;
   readonly #begin: Statement;
   readonly #commit: Statement;
   #lockedSinceMs: number | undefined;
@@ -35,9 +35,16 @@ export class Writer {
   readonly #stalledMs: number;
   #paused: Promise<void> | undefined;
 
-  constructor(database: Database, hooks: WriterHooks, stalledMs = stalledMsDefault) {
+  /** Without `walSync`, a COMMIT fsyncs the WAL itself. */
+  constructor(
+    database: Database,
+    owner: WriterOwner,
+    walSync?: Pick<WalSync, "sync">,
+    stalledMs = stalledMsDefault,
+  ) {
     this.#database = database;
-    this.#hooks = hooks;
+    this.#owner = owner;
+    this.#walSync = walSync;
     this.#stalledMs = stalledMs;
     this.#begin = database.query("BEGIN IMMEDIATE");
     this.#commit = database.query("COMMIT");
@@ -60,10 +67,9 @@ export class Writer {
     }
     this.#lockedSinceMs = undefined;
     const result = this.#run(work, rolledBack);
-    const { syncWal } = this.#hooks;
-    const syncing = syncWal && this.#startSync(syncWal);
+    const syncing = this.#walSync && this.#startSync(this.#walSync);
     if (syncing !== undefined) await syncing;
-    this.#hooks.committed(this.#syncMs);
+    this.#owner.committed(this.#syncMs);
     return result;
   }
 
@@ -95,10 +101,10 @@ export class Writer {
   }
 
   // Not asynchronous where the fsync is done already: then nothing else runs between the commit and the outcomes.
-  #startSync(syncWal: SyncWal): Promise<void> | undefined {
+  #startSync(walSync: Pick<WalSync, "sync">): Promise<void> | undefined {
     const startedMs = performance.now();
     try {
-      const syncing = syncWal();
+      const syncing = walSync.sync();
       if (syncing !== undefined) return this.#finishSync(syncing, startedMs);
     } catch (error) {
       throw this.#unknown(error);
@@ -127,12 +133,12 @@ export class Writer {
 
   #stalls(): void {
     this.#isStalled = true;
-    this.#hooks.stalled?.();
+    this.#owner.stalled?.();
   }
 
   #run<Result>(work: () => Result, rolledBack?: () => void): Result {
     try {
-      this.#hooks.begun?.();
+      this.#owner.begun?.();
       const result = work();
       const startedMs = performance.now();
       this.#commit.run();
@@ -184,6 +190,6 @@ export class Writer {
       cause instanceof OutcomeUnknown
         ? cause
         : new OutcomeUnknown(`Writing failed: ${codeOf(cause) || String(cause)}.`, { cause });
-    return this.#hooks.outcomeUnknown(reason);
+    return this.#owner.outcomeUnknown(reason);
   }
 }
