@@ -6,9 +6,9 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { bunMissing, findBun } from "../bin/find-bun.js";
-import { installBrowsers } from "./browsers.js";
 import { installChromium } from "./chromium.js";
 import { measureCpuTime } from "./cpu-time.js";
+import { installFirefox } from "./firefox.js";
 import { printSummary, runTests } from "./run-tests.js";
 import { licenceProblems } from "./supply-chain.js";
 
@@ -62,7 +62,7 @@ function runQuick() {
 }
 
 function runSlow() {
-  installBrowsers();
+  installFirefox();
   return runTests(["./test/slow"], { together: true, flags: args });
 }
 

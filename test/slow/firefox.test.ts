@@ -1,0 +1,188 @@
+import { expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { firefox } from "../../scripts/firefox.js";
+import { makeToken } from "../console-session.ts";
+import { eventually, startTestService, storedPlants, temporaryFolder } from "../harness.ts";
+import { lacks } from "../lacks.ts";
+import { seedStore } from "../seeded-store.ts";
+
+// Firefox calls several hosts of its maker. A proxy that refuses every connection keeps it on this machine, for which no proxy
+// is used.
+const preferences = {
+  "network.proxy.type": 1,
+  "network.proxy.http": "127.0.0.1",
+  "network.proxy.http_port": 9,
+  "network.proxy.ssl": "127.0.0.1",
+  "network.proxy.ssl_port": 9,
+  "ui.prefersReducedMotion": 1,
+};
+// 2^63 - 1: the largest id, which no double can represent.
+const largestId = "9223372036854775807";
+// As WebDriver names them.
+const keys = { tab: "\uE004", enter: "\uE007", escape: "\uE00C" };
+
+test.skipIf(lacks("Firefox", !existsSync(firefox)))(
+  "an operator with Firefox signs in, adds, finds and imports plants, creates a token, and sees no page that is too wide",
+  async () => {
+    using folder = temporaryFolder();
+    const database = join(folder.path, "plants.db");
+    await seedStore(database, { plants: 600, fromMs: Date.now() - 7_200_000, untilMs: Date.now() });
+    await using running = await startTestService({}, database);
+    const secret = await makeToken(running, "ops", ["operator", "plants:create"]);
+    await using page = await startFirefox(folder.path);
+
+    await page.open(running.operatorUrl);
+    await page.see("input.secret");
+    expect(await page.evaluate("getComputedStyle(document.activeElement).webkitTextSecurity")).toBe("disc");
+    await page.type(`${secret}${keys.enter}`);
+    await page.see("h1", "Overview");
+    await page.see(".plot path");
+
+    await page.click("button", "Add a plant");
+    await page.type(`${largestId}${keys.tab}${keys.tab}Last fern, größer${keys.enter}`);
+    await page.see(".success", "The plant is stored.");
+    expect(storedPlants(database).at(-1)).toMatchObject({ id: BigInt(largestId), name: "Last fern, größer" });
+    await page.click("a", "Show Last fern, größer");
+    expect(await page.see(".facts .exact")).toBe(largestId);
+
+    await page.click("nav a", "Tokens");
+    await page.click("button", "Create a token");
+    await page.type(`robot${keys.enter}`);
+    await page.see("dialog .secret", "pst_");
+    await page.type(keys.escape);
+    await page.see(".field-error", "Copy the secret, or confirm");
+    await page.click("button", "Copy secret");
+    await page.see("button", "Copied");
+    await page.type(keys.escape);
+    await page.see("tr.live", "robot");
+
+    await page.click("nav a", "Plants");
+    await page.see(".rows .row");
+    await page.evaluate("document.querySelector('.table-body').scrollTo(0, 4000)");
+    await page.see(".rows .row[aria-rowindex='120']");
+    await page.type("/");
+    await page.type("last fern");
+    await page.see(".progress-line", "1 plant matches");
+
+    const file = join(folder.path, "plants.csv");
+    writeFileSync(file, 'id,name,tag\n71,"Oak, old",tree\n72x,Elm,\n71,"Oak, old",tree\n');
+    await page.click("nav a", "Import");
+    await page.chooseFile(file);
+    await page.click("button", "Start import");
+    await page.see("h2", "Done: plants.csv");
+    expect(await page.see(".tally")).toBe("Created1Already stored1Refused1");
+
+    for (const width of [360, 1440]) {
+      await page.call("browsingContext.setViewport", { viewport: { width, height: 800 } });
+      for (const [path, ready] of Object.entries({
+        "/": ".latest a",
+        "/plants": ".rows .row",
+        [`/plants/${largestId}`]: ".facts",
+        "/import": ".drop",
+        "/tokens": ".tokens",
+        "/audit": ".audit",
+        "/system": ".system-table code",
+      })) {
+        await page.open(running.operatorUrl + path);
+        await page.see(ready);
+        const excessPx = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+        expect([path, await page.evaluate(excessPx)]).toEqual([path, 0]);
+      }
+    }
+    expect(page.errors).toEqual([]);
+  },
+  120_000,
+);
+
+// biome-ignore lint/suspicious/noExplicitAny: the results of the protocol
+type Result = any;
+
+/** Debian's Firefox, without a window, over WebDriver BiDi: Playwright needs a newer one. */
+async function startFirefox(folder: string) {
+  const lines = Object.entries(preferences).map(
+    ([name, value]) => `user_pref("${name}", ${JSON.stringify(value)});\n`,
+  );
+  writeFileSync(join(folder, "user.js"), lines.join(""));
+  const args = ["--headless", "--no-remote", "--profile", folder, "--remote-debugging-port=0"];
+  const program = Bun.spawn([firefox, ...args], {
+    env: { ...process.env, HOME: folder },
+    stdout: "ignore",
+    stderr: Bun.file(join(folder, "stderr")),
+  });
+  let address: string | undefined;
+  await eventually(async () => {
+    const output = await Bun.file(join(folder, "stderr")).text();
+    address = /WebDriver BiDi listening on (ws:\S+)/.exec(output)?.[1];
+    return address !== undefined;
+  }, "Firefox to listen");
+  const errors: string[] = [];
+  const pending: PromiseWithResolvers<Result>[] = [];
+  const socket = new WebSocket(`${address}/session`);
+  socket.onmessage = ({ data }) => {
+    const { type, id, params, result, error, message } = JSON.parse(String(data));
+    if (type === "error") pending[id]?.reject(new Error(`${error}: ${message}`));
+    else if (type === "success") pending[id]?.resolve(result);
+    else if (params.level === "error") errors.push(params.text);
+  };
+  await new Promise((resolve, reject) => {
+    socket.onopen = resolve;
+    socket.onerror = reject;
+  });
+  let context: string | undefined;
+  const call = (method: string, params: object): Promise<Result> => {
+    const waiting = Promise.withResolvers<Result>();
+    const id = pending.push(waiting) - 1;
+    socket.send(JSON.stringify({ id, method, params: context ? { context, ...params } : params }));
+    return waiting.promise;
+  };
+  await call("session.new", { capabilities: {} });
+  await call("session.subscribe", { events: ["log.entryAdded"] });
+  context = (await call("browsingContext.getTree", {})).contexts[0].context;
+
+  const evaluate = async (expression: string): Promise<Result> => {
+    const params = { expression, target: { context }, awaitPromise: true, userActivation: true };
+    const { result, exceptionDetails } = await call("script.evaluate", params);
+    if (exceptionDetails !== undefined) throw new Error(exceptionDetails.text);
+    return result.sharedId ?? result.value;
+  };
+  /** Waits for a visible element with that text, in the dialog that is open if one is, and returns what the code makes of it. */
+  const find = async (selector: string, text: string, code: string): Promise<Result> => {
+    let found: Result;
+    await eventually(async () => {
+      found = await evaluate(`(() => {
+          const root = document.querySelector("dialog[open]") ?? document;
+          const element = [...root.querySelectorAll(${JSON.stringify(selector)})].find(
+            (one) => one.checkVisibility() && one.textContent.includes(${JSON.stringify(text)}));
+          return element && !element.disabled && (${code});
+        })()`);
+      return Boolean(found);
+    }, `${selector} ${text}`);
+    return found;
+  };
+  return {
+    errors,
+    call,
+    evaluate,
+    open: (url: string) => call("browsingContext.navigate", { url, wait: "complete" }),
+    /** Its text, or a space. */
+    see: (selector: string, text = "") => find(selector, text, 'element.textContent || " "'),
+    click: (selector: string, text: string) => find(selector, text, "element.click() ?? true"),
+    type: (text: string) => {
+      const actions = [...text].flatMap((value) => [
+        { type: "keyDown", value },
+        { type: "keyUp", value },
+      ]);
+      return call("input.performActions", { actions: [{ type: "key", id: "keyboard", actions }] });
+    },
+    async chooseFile(path: string) {
+      const sharedId = await evaluate("document.querySelector('input[type=file]')");
+      await call("input.setFiles", { element: { sharedId }, files: [path] });
+    },
+    async [Symbol.asyncDispose]() {
+      socket.close();
+      program.kill("SIGKILL");
+      await program.exited;
+    },
+  };
+}
