@@ -19,14 +19,13 @@ export function withDiagrams(page, { modules, requestPath }) {
 
 // Imports that a longer path implies are left out: with all of them the diagram could not be read.
 function moduleDiagram(modules) {
-  const nodes = Object.keys(modules).map((name) => `  ${idOf(name)}["${labelOf(name)}"]`);
   const edges = Object.entries(modules).flatMap(([name, { imports }]) => {
     const implied = (target) => imports.some((other) => other !== target && reaches(modules, other, target));
     return imports
       .filter((target) => !implied(target))
       .map((target) => `  ${idOf(name)} --> ${idOf(target)}`);
   });
-  return ["flowchart TD", ...nodes, ...edges];
+  return ["flowchart TD", ...edges];
 }
 
 function reaches(modules, from, to) {
