@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import {
   eventually,
@@ -9,7 +9,6 @@ import {
   startTestService,
   storedPlants,
   type TestService,
-  temporaryFolder,
   untilContinue,
 } from "./harness.ts";
 
@@ -62,124 +61,105 @@ test("a stop under load leaves no request without a response, and stores what it
 
 test("a stop becomes unready, refuses connections, and finishes a request whose body is incomplete", async () => {
   await using running = await startTestService({ "drain-timeout": "10m", "body-timeout": "10m" });
-  const [accepted, stopping] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const [head, body] = rawPost('{"id":5,"name":"a"}', "Expect: 100-continue\r\n").split(/(?<=\r\n\r\n)/);
-  const slow = sendRaw(running.port, [
-    head ?? "",
-    untilContinue,
-    async () => accepted.resolve(),
-    () => stopping.promise,
-    body ?? "",
-  ]);
+  const { finish, response } = await startPlant(running);
   const probe = "GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n";
-  const kept = sendRaw(running.port, [
+  const { text } = await sendRaw(running.port, [
     probe,
     (received) => eventually(() => received().includes("ready")),
-    () => accepted.promise,
     async () => void running.service.close("test"),
     probe,
   ]);
-  const { text } = await kept;
   expect(text.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 503"]);
   expect(text).toContain('"error":50303');
   await eventually(() => isRefused(running.port));
-  stopping.resolve();
-  expect(await slow).toEqual({ text: expect.stringContaining("HTTP/1.1 200 OK"), closed: true });
+  finish();
+  expect(await response).toEqual({ text: expect.stringContaining("HTTP/1.1 200 OK"), closed: true });
   await running.service.close("test");
   expect(storedPlants(running.database)).toHaveLength(1);
 });
 
 test("a stop does not wait longer than the drain timeout", async () => {
   await using running = await startTestService({ "drain-timeout": "1ms" });
-  const [head] = rawPost('{"id":5,"name":"a"}', "Expect: 100-continue\r\n").split(/(?<=\r\n\r\n)/);
-  const stuck = sendRaw(running.port, [head ?? "", untilContinue, () => running.service.close("test")]);
-  expect((await stuck).closed).toBe(true);
+  const { finish, response } = await startPlant(running);
+  await running.service.close("test");
+  finish();
+  expect((await response).closed).toBe(true);
   expect(running.logged.join("")).toContain("drain timeout reached");
 });
 
-describe("once the drain has begun", () => {
-  const authorization = `Authorization: Bearer ${operatorToken}`;
-
-  test("no export, download or import starts, and what is short still gets a response", async () => {
-    using backups = temporaryFolder();
-    await using running = await startTestService({ "drain-timeout": "10m", "backup-folder": backups.path });
-    const port = Number(new URL(running.operatorUrl).port);
-    await operatorPost(running, "/api/backups", {});
-    const name = await finishedBackup(running);
-    const { url: toBackup = "" } = await operatorPost(running, `/api/backups/${name}/link`, {});
-    const { url: toExport = "" } = await operatorPost(running, "/api/exports", {});
-    const { secret } = await operatorPost(running, "/api/tokens", {
-      name: "importer",
-      scopes: ["plants:create", "operator:read"],
-    });
-    const [started, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    let open = 0;
-    // A connection that the service knows, and that has no request in progress.
-    const begin = [
-      "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
-      (received: () => string) => eventually(() => received().includes("live")),
+test("once the drain has begun, no export or import starts, and what is short still gets a response", async () => {
+  await using running = await startTestService({ "drain-timeout": "10m" });
+  const port = Number(new URL(running.operatorUrl).port);
+  const { url: link = "" } = await operatorPost(running, "/api/exports", {});
+  const { secret } = await operatorPost(running, "/api/tokens", {
+    name: "importer",
+    scopes: ["plants:create", "operator:read"],
+  });
+  const started = Promise.withResolvers<void>();
+  const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  let open = 0;
+  // On a connection that the service knows, and that has no request in progress.
+  const send = async (request: string): Promise<RawResponse> => {
+    const { text, closed } = await sendRaw(port, [
+      livez,
+      (received) => eventually(() => received().includes("live")),
       () => {
         open++;
         return started.promise;
       },
-    ];
-    const send = async (request: string): Promise<RawResponse> => {
-      const { text, closed } = await sendRaw(port, [...begin, request]);
-      return { text: text.slice(text.indexOf("}") + 1), closed };
-    };
-    const long = [
-      `GET /api/export HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n\r\n`,
-      `GET ${toExport} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
-      `GET ${toBackup} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
-      `POST /api/imports HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secret}\r\nContent-Length: 3\r\n\r\n{}\n`,
-    ];
-    const refused = long.map((request) => send(`${request}GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n`));
-    const audited = send(`GET /api/audit HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n\r\n`);
-    // The drain lasts as long as this request.
-    const [head, body] = rawPost('{"id":1,"name":"a"}', "Expect: 100-continue\r\n").split(/(?<=\r\n\r\n)/);
-    const created = sendRaw(running.port, [head ?? "", untilContinue, () => ended.promise, body ?? ""]);
-    await eventually(() => open === long.length + 1);
-    const closed = running.service.close("test");
-    await eventually(() => isRefused(port));
-    started.resolve();
-    for (const response of await Promise.all(refused)) {
-      expect(response).toEqual({
-        text: expect.stringMatching(/^HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"error":50303,[^}]*\}$/s),
-        closed: true,
-      });
-    }
-    const { text } = await audited;
-    expect(text).toStartWith("HTTP/1.1 200 ");
-    expect(text).not.toMatch(/export\.started|backup\.downloaded|import\.started/);
-    ended.resolve();
-    expect((await created).text).toContain("HTTP/1.1 200 ");
-    await closed;
-    expect(running.logged.join("")).not.toContain("drain timeout reached");
-  });
-
-  test("an import that is in progress ends with its next row", async () => {
-    await using running = await startTestService({ "drain-timeout": "10m" });
-    const { secret } = await operatorPost(running, "/api/tokens", {
-      name: "slow",
-      scopes: ["plants:create", "operator:read"],
-      rateLimit: "1/s",
-    });
-    const rows = Array.from({ length: 300 }, (_, id) => `{"id":${id},"name":"Slow"}\n`).join("");
-    const importing = fetch(`${running.operatorUrl}/api/imports?name=slow.ndjson`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${secret}` },
-      body: rows,
-    });
-    await eventually(() => storedPlants(running.database).length > 0);
-    await running.service.close("test");
-    const response = await importing;
-    expect([response.headers.get("connection"), await response.json()]).toEqual([
-      "close",
-      // What it has stored; the caller continues from there.
-      expect.objectContaining({ consumed: 23, done: false }),
+      request,
     ]);
-    expect(running.logged.join("")).not.toContain("drain timeout reached");
+    return { text: text.slice(text.indexOf("}") + 1), closed };
+  };
+  const authorization = `Authorization: Bearer ${operatorToken}`;
+  const long = [
+    `GET /api/export HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n\r\n`,
+    `GET ${link} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    `POST /api/imports HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secret}\r\nContent-Length: 3\r\n\r\n{}\n`,
+  ];
+  const refused = long.map((request) => send(request + livez));
+  const audited = send(`GET /api/audit HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n\r\n`);
+  await eventually(() => open === long.length + 1);
+  // The drain lasts as long as this request.
+  const { finish, response } = await startPlant(running);
+  const closed = running.service.close("test");
+  await eventually(() => isRefused(port));
+  started.resolve();
+  for (const { text, closed } of await Promise.all(refused)) {
+    expect(text).toMatch(/^HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"error":50303,[^}]*\}$/s);
+    expect(closed).toBe(true);
+  }
+  const { text } = await audited;
+  expect(text).toStartWith("HTTP/1.1 200 ");
+  expect(text).not.toMatch(/export\.started|import\.started/);
+  finish();
+  expect((await response).text).toContain("HTTP/1.1 200 ");
+  await closed;
+  expect(running.logged.join("")).not.toContain("drain timeout reached");
+});
+
+test("once the drain has begun, an import that is in progress ends with its next row", async () => {
+  await using running = await startTestService({ "drain-timeout": "10m" });
+  const { secret } = await operatorPost(running, "/api/tokens", {
+    name: "slow",
+    scopes: ["plants:create", "operator:read"],
+    rateLimit: "1/s",
   });
+  const rows = Array.from({ length: 300 }, (_, id) => `{"id":${id},"name":"Slow"}\n`).join("");
+  const importing = fetch(`${running.operatorUrl}/api/imports?name=slow.ndjson`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${secret}` },
+    body: rows,
+  });
+  await eventually(() => storedPlants(running.database).length > 0);
+  await running.service.close("test");
+  const response = await importing;
+  expect([response.headers.get("connection"), await response.json()]).toEqual([
+    "close",
+    // What it has stored; the caller continues from there.
+    expect.objectContaining({ consumed: 23, done: false }),
+  ]);
+  expect(running.logged.join("")).not.toContain("drain timeout reached");
 });
 
 async function operatorPost({ operatorUrl }: TestService, path: string, body: object) {
@@ -188,16 +168,16 @@ async function operatorPost({ operatorUrl }: TestService, path: string, body: ob
   return (await response.json()) as { url?: string; secret?: string };
 }
 
-async function finishedBackup({ operatorUrl }: TestService): Promise<string> {
-  let name: string | undefined;
-  await eventually(async () => {
-    const response = await fetch(`${operatorUrl}/api/backups`, {
-      headers: { Authorization: `Bearer ${operatorToken}` },
-    });
-    name = ((await response.json()) as { last?: { name: string } }).last?.name;
-    return name !== undefined;
-  });
-  return name ?? "";
+/** A POST /plants whose body is held back until `finish` is called. */
+async function startPlant({ port }: TestService) {
+  const [accepted, finishing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [head = "", body = ""] = rawPost('{"id":5,"name":"a"}', "Expect: 100-continue\r\n").split(
+    /(?<=\r\n\r\n)/,
+  );
+  const accept = async () => accepted.resolve();
+  const response = sendRaw(port, [head, untilContinue, accept, () => finishing.promise, body]);
+  await accepted.promise;
+  return { response, finish: finishing.resolve };
 }
 
 /** Whether the port accepts no connection. */
