@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mintSecret } from "../access/tokens.ts";
-import { effectiveSettings, readConfig, unknownVariables } from "./read-config.ts";
-import { withoutPassword } from "./values.ts";
+import { readConfig, unknownVariables } from "./read-config.ts";
+import { ConfigProblem, withoutPassword } from "./values.ts";
 
 const read = (
   flags: Record<string, string> = {},
@@ -72,24 +72,18 @@ describe("settings", () => {
     [{}, { PLANT_STORE_BODY_TIMEOUT: "10" }, "PLANT_STORE_BODY_TIMEOUT must be a number with a unit"],
     [{ "body-timeout": "2h" }, {}, "--body-timeout must be a time from 1ms to 1h"],
     [{ "drain-delay": "30d" }, {}, '--drain-delay must be a time of at most 24d, such as 10s; it is "30d".'],
-    [{ "drain-timeout": "25d" }, {}, "--drain-timeout must be a time of at most 24d"],
     [{ "max-body-bytes": "0x10" }, {}, "--max-body-bytes must be an integer"],
     [{ "rate-limit": "0/s" }, {}, "--rate-limit must be a count"],
     [{ "log-level": "loud" }, {}, "--log-level must be debug, info, warn, error or off"],
     [{ "base-url": "ftp://x" }, {}, "--base-url must be an http or https URL"],
-    [{ "base-url": "https://x/?q" }, {}, "--base-url must be an http or https URL"],
     [{ database: "mysql://me:hidden@x" }, {}, 'it is "mysql://me:***@x"'],
     [{ "trusted-proxies": "10.0.0.0/33" }, {}, "--trusted-proxies must be addresses or CIDR ranges"],
-    [{ "trusted-proxies": "10.0.0.1,," }, {}, "--trusted-proxies must be addresses or CIDR ranges"],
     [{ "operator-hosts": "example.org:443" }, {}, "--operator-hosts must be host names without port"],
-    [{ "operator-hosts": "*" }, {}, "--operator-hosts must be host names without port"],
     [{ "cors-origins": "https://example.org/" }, {}, "--cors-origins must be origins separated by commas"],
-    [{ "cors-origins": "example.org" }, {}, "--cors-origins must be origins separated by commas"],
     [{ "allow-unsafe-database": "maybe" }, {}, "--allow-unsafe-database must be yes or no"],
     [{ "oidc-issuer": "http://id.example.org" }, {}, "--oidc-issuer must be an https URL"],
     [{ "oidc-issuer": "https://id.example.org/?a" }, {}, "--oidc-issuer must be an https URL"],
     [{ "base-url": "https://:hidden@example.org" }, {}, 'it is "https://:***@example.org"'],
-    [{ "oidc-issuer": "https://:hidden@id.example.org" }, {}, 'it is "https://:***@id.example.org"'],
     [{ "oidc-issuer": "https://me:hidden@id.example.org" }, {}, 'it is "https://me:***@id.example.org"'],
     [{ "oidc-issuer": "https://id.example.org" }, {}, "--oidc-issuer needs --oidc-audience"],
     [{ "oidc-audience": "plants" }, {}, "--oidc-audience needs --oidc-issuer"],
@@ -111,15 +105,10 @@ describe("settings", () => {
     ],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "x", PLANT_STORE_ACCESS_TOKEN_FILE: "y" }, "are both set"],
   ];
-  for (const [flags, environment, message] of wrong) {
-    test(`${JSON.stringify({ ...flags, ...environment })} is refused`, () => {
-      const problem = expect.objectContaining({
-        name: "ConfigProblem",
-        message: expect.stringContaining(message),
-      });
-      expect(() => read(flags, environment)).toThrow(problem);
-    });
-  }
+  test.each(wrong)("are refused if they are %j and %j", (flags, environment, message) => {
+    expect(() => read(flags, environment)).toThrow(ConfigProblem);
+    expect(() => read(flags, environment)).toThrow(message);
+  });
 });
 
 describe("the database's password", () => {
@@ -155,15 +144,11 @@ describe("the database's password", () => {
     "host=db dbname=/plants password=hidden",
     "host=db password = 'hid den' dbname=/plants",
   ];
-  for (const database of urls) {
-    test(`is not shown in ${JSON.stringify(database)}`, () => {
-      const shown = effectiveSettings({ flags: { database }, environment: {}, readFile: () => "" });
-      const { value } = shown.find(({ name }) => name === "database") ?? { value: "" };
-      expect(value).toContain("***");
-      expect(value).toContain("/plants");
-      expect(value).not.toMatch(/hid|den/);
-    });
-  }
+  test.each(urls)("is not shown in %j", (database) => {
+    const shown = withoutPassword(database);
+    for (const text of ["***", "/plants"]) expect(shown).toContain(text);
+    expect(shown).not.toMatch(/hid|den/);
+  });
 });
 
 test("a database without a password is listed unchanged", () => {
@@ -186,28 +171,16 @@ describe("preset tokens", () => {
     expect(fromVariable).toMatchObject({ name: "preset-access", scopes: ["plants:create"] });
   });
 
-  test("have one scope each", () => {
-    const environment = { PLANT_STORE_ACCESS_TOKEN: secret, PLANT_STORE_OPERATOR_TOKEN: `other-${secret}` };
-    expect(read({}, environment).presetTokens.map(({ name, scopes }) => [name, scopes])).toEqual([
-      ["preset-access", ["plants:create"]],
-      ["preset-operator", ["operator"]],
-    ]);
-  });
-
   test("are one caller with both scopes if they have the same secret", () => {
-    const both = read(
-      {},
-      { PLANT_STORE_ACCESS_TOKEN: secret, PLANT_STORE_OPERATOR_TOKEN: secret },
-    ).presetTokens;
-    expect(both).toMatchObject([{ name: "preset", scopes: ["plants:create", "operator"] }]);
-  });
-
-  test("are listed, but their values are hidden", () => {
-    const shown = JSON.stringify(
-      effectiveSettings({ flags: {}, environment: { PLANT_STORE_ACCESS_TOKEN: secret }, readFile: () => "" }),
-    );
-    expect(shown).toContain("(set, not shown)");
-    expect(shown).not.toContain(secret);
+    const presets = (operator: string) => {
+      const environment = { PLANT_STORE_ACCESS_TOKEN: secret, PLANT_STORE_OPERATOR_TOKEN: operator };
+      return read({}, environment).presetTokens.map(({ name, scopes }) => [name, ...scopes]);
+    };
+    expect(presets(secret)).toEqual([["preset", "plants:create", "operator"]]);
+    expect(presets(`other-${secret}`)).toEqual([
+      ["preset-access", "plants:create"],
+      ["preset-operator", "operator"],
+    ]);
   });
 });
 
