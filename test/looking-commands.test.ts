@@ -4,7 +4,6 @@ import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -104,40 +103,6 @@ describe("export", () => {
       const args = ["import", path("exported"), "--dry-run", "--json"];
       expect(JSON.parse((await runInProcess(args)).out)).toMatchObject({ valid: 3, refused: 0 });
     }
-  });
-
-  test("--output writes a file for its owner alone, by its extension, complete or not at all", async () => {
-    const output = path("plants.csv");
-    writeFileSync(output, "an earlier export");
-    const { code, out, err } = await run(["export", "--tag", "indoor", "--output", output]);
-    expect([code, out]).toEqual([0, ""]);
-    expect(err).toMatch(/^Exported 1 plant to .*plants\.csv, \d+ bytes\.\n$/);
-    expect(readFileSync(output, "utf8")).toBe(
-      (await run(["export", "--tag", "indoor", "--format", "csv"])).out,
-    );
-    expect(statSync(output).mode & 0o777).toBe(0o600);
-    await run(["export", "--output", output, "--format", "csv-safe"]);
-    expect(readFileSync(output, "utf8")).toStartWith("id,safe_name,");
-    expect(existsSync(`${output}.partial`)).toBe(false);
-  });
-
-  test("--output that fails or is stopped leaves the earlier file, and no partial one", async () => {
-    mkdirSync(path("out"));
-    writeFileSync(path("out", "plants.csv"), "an earlier export");
-    const args = ["export", "--output", path("out", "plants.csv")];
-    const stopped = await run(args, undefined, { stopSignal: async () => "SIGINT" });
-    const said = `Interrupted. ${path("out", "plants.csv")} was not written.\n`;
-    expect([stopped.code, stopped.err]).toEqual([130, said]);
-    expect(readFileSync(path("out", "plants.csv"), "utf8")).toBe("an earlier export");
-    // A folder cannot be replaced by a file.
-    mkdirSync(path("out", "folder.csv"));
-    expect(await run(["export", "--output", path("out", "folder.csv")])).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(/^plant-store: .*folder\.csv cannot be written: /),
-    });
-    expect(readdirSync(path("out")).sort()).toEqual(["folder.csv", "plants.csv"]);
-    const missing = await run(["export", "--output", path("no", "x")]);
-    expect(missing.err).toContain("cannot be written: no such file or directory");
   });
 });
 
