@@ -167,36 +167,23 @@ export class PlantStoreClient {
 }
 
 function plantsUrl(baseUrl: string | URL): string {
-  if (typeof baseUrl !== "string" && !(baseUrl instanceof URL))
-    throw new TypeError(`The base URL is ${nameOf(baseUrl)}, not a string or a URL.`);
   const text = String(baseUrl);
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    // Not quoted if it may contain a password.
-    const given = text.includes("@") ? "" : `; it is ${JSON.stringify(text)}`;
+  const parts = [url?.username, url?.password, url?.search, url?.hash];
+  // Not quoted, since it may contain a password.
+  if (!/^https?:$/.test(url?.protocol ?? "") || parts.some((part) => part !== ""))
     throw new TypeError(
-      `The base URL must begin with http:// or https://, such as https://example.org/garden/v1${given}.`,
+      "The base URL must be an http or https URL without credentials, query or fragment, such as https://example.org/garden/v1.",
     );
-  }
-  if (url.username !== "" || url.password !== "")
-    throw new TypeError("The base URL must not contain a user name or a password.");
-  if (url.search !== "" || url.hash !== "")
-    throw new TypeError("The base URL must not have a query or a fragment.");
-  url.pathname = `${url.pathname.replace(/\/+$/, "")}/plants`;
-  return url.href;
+  return `${url?.origin}${url?.pathname.replace(/\/+$/, "")}/plants`;
 }
 
 // Also for callers without types: a variable that is not set would be sent as the token "undefined".
 function checked(token: unknown): string {
-  if (typeof token !== "string") throw new TypeError(`The token is ${nameOf(token)}, not a string.`);
-  if (token === "") throw new TypeError("The token is empty.");
   // A line break in a token would add a header.
-  if (!tokenShape.test(token)) throw new TypeError("The token must be printable ASCII without spaces.");
+  if (typeof token !== "string" || !tokenShape.test(token))
+    throw new TypeError("The token must be a string of printable ASCII without spaces.");
   return token;
-}
-
-function nameOf(value: unknown): string {
-  return value === null ? "null" : typeof value;
 }
 
 function limitsOf(options: Partial<typeof defaults>): typeof defaults {
