@@ -3,7 +3,7 @@ import { type CopyCounts, compareStores, copyStore } from "../storage/copy-store
 import { openArchive, openStore } from "../storage/open-store.ts";
 import { wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
-import { isSameFile } from "./local-files.ts";
+import { isSameFile, noteOfNewFile } from "./local-files.ts";
 import {
   escapeInvisible,
   formatCount,
@@ -38,7 +38,9 @@ export const copy: Command = {
     const sources = args.sources;
     const configFor = (database: string) => readConfig({ ...sources, flags: { ...sources.flags, database } });
     await using source = await openArchive(configFor(from));
+    const created = noteOfNewFile(to);
     await using target = await openStore(configFor(to));
+    terminal.note(created);
     const total = await source.archive.total();
     const counts: CopyCounts = { created: 0, replayed: 0, failed: 0, compared: 0, tokens: 0, problems: [] };
     const failed = new Set<bigint>();

@@ -1,6 +1,7 @@
-import { realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { platform } from "node:os";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
+import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 
 // Permissions of users who are neither the owner nor in the group.
 const others = { readOrWrite: 0o006, enter: 0o001 };
@@ -37,6 +38,12 @@ export function writing<Result>(path: string, work: () => Result): Result {
 export function describeFileError(error: unknown): string {
   const { code = "", message } = error as NodeJS.ErrnoException;
   return reasons[code] ?? message;
+}
+
+/** What to say once a command has opened the store, if that creates a data file: nobody may expect one there. */
+export function noteOfNewFile(database: string): string {
+  if (isDatabaseUrl(database) || existsSync(database)) return "";
+  return `Created the data file ${resolve(database)}.\n`;
 }
 
 /** Whether both paths lead to the same existing file. */

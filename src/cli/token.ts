@@ -16,6 +16,7 @@ import { parseChoice, parseDuration, parseOwnRate } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
+import { noteOfNewFile } from "./local-files.ts";
 import { escapeInvisible, formatColumns, printJson, type Terminal } from "./terminal.ts";
 
 const overlapDefault = "1h";
@@ -54,7 +55,10 @@ export const tokenCreate: Command = {
       lifetimeMs: parseFlag(args, "expires", parseDuration),
       rateLimit: parseFlag(args, "rate-limit", (text) => parseOwnRate(text)),
     };
-    await using opened = await openTokens(readConfig(args.sources), { create: true });
+    const config = readConfig(args.sources);
+    const created = noteOfNewFile(config.database);
+    await using opened = await openTokens(config, { create: true });
+    terminal.note(created);
     printSecret(await createToken(opened.tokens, request, localOrigin(), Date.now()), "", args, terminal);
     return 0;
   },
