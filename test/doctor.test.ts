@@ -1,8 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { judgeFsync } from "../src/cli/doctor.ts";
@@ -19,7 +17,6 @@ interface Finding {
 }
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-const certificate = fileURLToPath(new URL("certificates/localhost.pem", import.meta.url));
 const freePorts = ["--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0"];
 const service = await startTestService();
 const folder = temporaryFolder();
@@ -44,13 +41,11 @@ describe("a healthy store", () => {
     expect(find("data file")?.message).toContain("a service has it open");
     expect(find("folder")?.message).toMatch(/mode 700, owner \S+, .+ free$/);
     expect(find("fsync")?.message).toMatch(/^median [\d.]+ ms, p99 [\d.]+ ms, of \d+/);
-    for (const [check, address] of [
-      ["public listener", listen],
-      ["operator listener", operatorListen],
-    ] as const) {
-      const message = `${address} is in use by a plant-store that responds`;
-      expect(find(check)).toMatchObject({ outcome: "ok", message });
-    }
+    for (const check of ["public listener", "operator listener"])
+      expect(find(check)).toMatchObject({
+        outcome: "ok",
+        message: expect.stringContaining("is in use, and a service has this data file open"),
+      });
     expect(readdirSync(dirname(service.database))).toEqual(before);
   });
 
@@ -76,38 +71,24 @@ describe("a healthy store", () => {
 });
 
 describe("the disk", () => {
-  /** Runs doctor on a tmpfs of a megabyte that a shell has prepared. */
-  function examineMount(prepare: string) {
-    using mounted = temporaryFolder();
-    const script = `mount -t tmpfs -o size=1m none "$1" && cd "$1" && ${prepare} && { "$2" "$3" doctor --json --database "$1/plants.db"; code=$?; ls -A >&2; exit $code; }`;
-    const args = ["-m", "sh", "-c", script, "sh", mounted.path, process.execPath, main];
-    const { status, stdout, stderr } = spawnSync("unshare", args, { encoding: "utf8" });
-    return { code: status, findings: JSON.parse(stdout).findings as readonly Finding[], left: stderr };
-  }
-  const testMounts = test.skipIf(lacks("root and mounts", !canMount));
-
-  testMounts("that is read-only fails, with what to do", () => {
-    const { code, findings } = examineMount('mount -o remount,ro none "$1"');
-    expect([code, findings[0]]).toEqual([
-      1,
-      {
-        check: "folder",
-        outcome: "fail",
-        message: expect.stringMatching(/may not write to \S+: the filesystem is read-only$/),
-        advice: expect.stringContaining("--database"),
-      },
-    ]);
-  });
-
-  testMounts("that is full fails, and the probe file is removed", () => {
-    const fill = "{ dd if=/dev/zero of=filler bs=1k count=2048 2>/dev/null || true; }";
-    const { code, findings, left } = examineMount(fill);
-    expect([code, left]).toEqual([1, "filler\n"]);
-    expect(findings.filter(({ outcome }) => outcome === "fail")).toMatchObject([
-      { check: "folder", message: expect.stringContaining("0 bytes free: on a full disk") },
-      { check: "fsync", message: "the disk is full" },
-    ]);
-  });
+  test.skipIf(lacks("root and mounts", !canMount))(
+    "that is full fails, and the probe file is removed",
+    () => {
+      using mounted = temporaryFolder();
+      const fill = "{ dd if=/dev/zero of=filler bs=1k count=2048 2>/dev/null || true; }";
+      const examineThere =
+        '{ "$2" "$3" doctor --json --database "$1/plants.db"; code=$?; ls -A >&2; exit $code; }';
+      const script = `mount -t tmpfs -o size=1m none "$1" && cd "$1" && ${fill} && ${examineThere}`;
+      const args = ["-m", "sh", "-c", script, "sh", mounted.path, process.execPath, main];
+      const { status, stdout, stderr } = spawnSync("unshare", args, { encoding: "utf8" });
+      expect([status, stderr]).toEqual([1, "filler\n"]);
+      const findings: readonly Finding[] = JSON.parse(stdout).findings;
+      expect(findings.filter(({ outcome }) => outcome === "fail")).toMatchObject([
+        { check: "folder", message: expect.stringContaining("0 bytes free: on a full disk") },
+        { check: "fsync", message: "the disk is full" },
+      ]);
+    },
+  );
 
   test("with a folder that others can write to causes a warning", async () => {
     const inner = join(folder.path, "data");
@@ -156,30 +137,12 @@ test("a file that is not plant-store's, or was replaced, fails; a recorded failu
   expect(await examineFile("gone.db")).toMatchObject([1, { outcome: "fail", message }]);
 });
 
-describe("an address", () => {
-  test("that another program has fails, unless it may be the service that asks for a certificate", async () => {
-    await using other = createServer((_, response) => response.end("OK"));
-    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    const listen = `127.0.0.1:${(other.address() as AddressInfo).port}`;
-    const args = ["--database", service.database, "--listen", listen];
-    const { code, find } = await examine(...args);
-    const message = `${listen} is in use, and no plant-store responds there`;
-    const advice = "Free the address, or choose another with --listen.";
-    expect([code, find("public listener")]).toMatchObject([1, { outcome: "fail", message, advice }]);
-
-    const key = certificate.replace(/pem$/, "key");
-    const tls = ["--tls-cert", certificate, "--tls-key", key, "--tls-client-ca", certificate];
-    const unsure = await examine(...args, ...tls);
-    expect([unsure.code, unsure.find("public listener")]).toMatchObject([0, { outcome: "warn" }]);
-    other.closeAllConnections();
-  });
-
-  test("that the service of another store has fails", async () => {
-    const [listen = ""] = service.service.addresses;
-    const { code, find } = await examine("--database", join(folder.path, "none.db"), "--listen", listen);
-    const message = `${listen} is in use, and no service has this data file open`;
-    expect([code, find("public listener")]).toMatchObject([1, { message }]);
-  });
+test("an address that another program has fails, with what to do", async () => {
+  const [listen = ""] = service.service.addresses;
+  const { code, find } = await examine("--database", join(folder.path, "none.db"), "--listen", listen);
+  const message = `${listen} is in use, and no service has this data file open`;
+  const advice = "Free the address, or choose another with --listen.";
+  expect([code, find("public listener")]).toMatchObject([1, { outcome: "fail", message, advice }]);
 });
 
 test("a PostgreSQL server that is unsafe, lacks privileges or cannot be reached fails", async () => {

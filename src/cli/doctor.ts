@@ -16,7 +16,8 @@ import { dirname, join } from "node:path";
 import { localUser } from "../access/audit.ts";
 import { type Config, readConfig } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
-import { type Bound, formatAddress, listenProblem, publicUrl } from "../http/listen-address.ts";
+import type { Address } from "../config/values.ts";
+import { formatAddress, listenProblem } from "../http/listen-address.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { diagnoseDatabase } from "../storage/postgres/prepare.ts";
 import { realDataFile } from "../storage/sqlite/data-file-path.ts";
@@ -74,7 +75,6 @@ const measureMsMax = 1000;
 const slowMs = 20;
 // A flash device without power-loss protection needs longer to flush.
 const implausibleMs = 0.1;
-const responseMsMax = 3000;
 
 export const doctor: Command = {
   usage: "doctor",
@@ -106,13 +106,9 @@ export const doctor: Command = {
 };
 
 function checksFor(config: Config): Checks {
-  const { database, listen, operatorListen, baseUrl, tls } = config;
+  const { database, listen, operatorListen } = config;
   const isFile = !isDatabaseUrl(database);
-  const checkAddress = (address: Omit<Bound, "secure">, livez: string | undefined) =>
-    checkListener({ ...address, secure: tls !== undefined }, livez, !isFile || isServed(database));
-  // Doctor has no client certificate to ask the public listener with.
-  const path = baseUrl?.pathname.replace(/\/+$/, "") ?? "";
-  const publicLivez = tls?.clientCa === undefined ? `${path}/livez` : undefined;
+  const served = isFile ? isServed(database) : undefined;
   return {
     ...(isFile
       ? {
@@ -121,8 +117,8 @@ function checksFor(config: Config): Checks {
           "data file": () => checkDataFile(database),
         }
       : { database: async () => ({ facts: await diagnoseDatabase(database, config) }) }),
-    "public listener": () => checkAddress(listen, publicLivez),
-    ...(operatorListen && { "operator listener": () => checkAddress(operatorListen, "/livez") }),
+    "public listener": () => checkListener(listen, served),
+    ...(operatorListen && { "operator listener": () => checkListener(operatorListen, served) }),
   };
 }
 
@@ -211,20 +207,16 @@ function checkDataFile(dataFile: string): Facts {
   return { facts, doubts: [syncFailed && !hasWriter && rebuild] };
 }
 
-/** Whether the address can be bound, unless our own service has it, which no service can if none has the store open. */
-async function checkListener(address: Bound, livez: string | undefined, mayBeOurs: boolean): Promise<Facts> {
+/** Whether the address can be bound, unless a service may have it: `served` says whether one has the store open, if that can be known. */
+async function checkListener(address: Address, served: boolean | undefined): Promise<Facts> {
   const shown = formatAddress(address);
   const error = await bindError(address);
   if (error === undefined) return { facts: `${shown} is free` };
   if (error.code !== "EADDRINUSE") throw listenProblem(error, address.host, address.port, "");
-  if (!mayBeOurs) throw new Error(`${shown} is in use, and no service has this data file open`);
-  if (livez === undefined) {
-    const doubt = "Make sure that it is this service: it asks for a client certificate.";
-    return { facts: `${shown} is in use`, doubts: [doubt] };
-  }
-  if (!(await isService(`${publicUrl(undefined, address)}${livez}`)))
-    throw new Error(`${shown} is in use, and no plant-store responds there`);
-  return { facts: `${shown} is in use by a plant-store that responds` };
+  if (served === false) throw new Error(`${shown} is in use, and no service has this data file open`);
+  return served
+    ? { facts: `${shown} is in use, and a service has this data file open` }
+    : { facts: `${shown} is in use`, doubts: ["Make sure that it is this service."] };
 }
 
 /** The folder of the data file, or the nearest above it that exists: `serve` creates the rest. */
@@ -236,21 +228,10 @@ function nearestFolder(dataFile: string): { readonly path: string; readonly exis
 }
 
 /** Listens there for an instant. */
-function bindError({ host, port }: Bound): Promise<NodeJS.ErrnoException | undefined> {
+function bindError({ host, port }: Address): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", resolve);
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
   });
-}
-
-async function isService(url: string): Promise<boolean> {
-  try {
-    const signal = AbortSignal.timeout(responseMsMax);
-    // The certificate is for the name that clients use.
-    const response = await fetch(url, { signal, tls: { rejectUnauthorized: false } });
-    return (await response.text()) === '{"status":"live"}';
-  } catch {
-    return false;
-  }
 }
