@@ -2,10 +2,13 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { post, startTestService, temporaryFolder } from "./harness.ts";
+import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
+import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
+import { temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 const pageBytes = 4096;
+const lastId = 1500;
 const commands = {
   doctor: ["doctor"],
   list: ["list"],
@@ -19,87 +22,73 @@ const commands = {
 type CommandName = keyof typeof commands;
 const all = Object.keys(commands) as CommandName[];
 
-interface Damage {
-  readonly what: string;
-  readonly harm: (sound: Buffer) => Uint8Array;
-  readonly sentence: string;
-  /** The commands that read what is damaged. */
-  readonly failing: readonly CommandName[];
-}
-
 const malformed = "is damaged (database disk image is malformed); restore it from a backup.";
-const damages: readonly Damage[] = [
-  {
-    what: "cut off in the middle",
-    harm: (bytes) => bytes.subarray(0, Math.floor(bytes.length / pageBytes / 2) * pageBytes),
-    sentence: malformed,
-    failing: all,
-  },
-  {
-    what: "cut off within its last page",
-    harm: (bytes) => bytes.subarray(0, -1000),
-    sentence: "bytes; restore it from a backup.",
-    failing: all,
-  },
-  {
-    what: "cut off within its header",
-    harm: (bytes) => bytes.subarray(0, 50),
-    sentence: malformed,
-    failing: all,
-  },
-  {
-    what: "that is not a database",
-    harm: () => Buffer.from("Dear diary,\n".repeat(1000)),
-    sentence: "is not a SQLite database; move it away or use another data file.",
-    failing: all,
-  },
-  {
-    what: "with a flipped header of its first page",
-    harm: (bytes) => flip(bytes, 100),
-    sentence: malformed,
-    failing: all,
-  },
-  {
-    what: "with a page of zeros at the root of its plants",
-    harm: (bytes) => zero(bytes, pageOf("plants")),
-    sentence: malformed,
-    failing: ["doctor", "list", "search", "show", "export", "verify"],
-  },
-  {
-    what: "with a flipped page header at the root of its plants",
-    harm: (bytes) => flip(bytes, pageOf("plants")),
-    sentence: malformed,
-    failing: ["doctor", "list", "search", "show", "export", "verify"],
-  },
-  {
-    what: "with a page of zeros among its plants",
-    harm: (bytes) => zero(bytes, bytes.indexOf(nameOf(700))),
-    sentence: malformed,
-    failing: ["search", "show", "export", "verify"],
-  },
-  {
-    what: "with a page of zeros at the root of its tokens",
-    harm: (bytes) => zero(bytes, pageOf("tokens")),
-    sentence: malformed,
-    failing: ["doctor", "tokens", "verify"],
-  },
-  {
-    what: "with a flipped page header at the root of its audit trail",
-    harm: (bytes) => flip(bytes, pageOf("audit_trail")),
-    sentence: malformed,
-    failing: ["audit", "verify"],
-  },
-  {
-    what: "with a plant whose name is not text",
+const readPlants: CommandName[] = ["doctor", "list", "search", "show", "export", "verify"];
+// With the sentence about it, and the commands that read what is damaged.
+const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: string, CommandName[]][] = [
+  ["cut off in the middle", (bytes) => bytes.subarray(0, 40 * pageBytes), malformed, all],
+  [
+    "cut off within its last page",
+    (bytes) => bytes.subarray(0, -1000),
+    "bytes; restore it from a backup.",
+    all,
+  ],
+  ["cut off within its header", (bytes) => bytes.subarray(0, 50), malformed, all],
+  [
+    "that is not a database",
+    () => Buffer.from("Dear diary,\n".repeat(1000)),
+    "is not a SQLite database; move it away or use another data file.",
+    all,
+  ],
+  ["with a flipped header of its first page", (bytes) => flip(bytes, 100), malformed, all],
+  [
+    "with a page of zeros at the root of its plants",
+    (bytes) => zero(bytes, pageOf("plants")),
+    malformed,
+    readPlants,
+  ],
+  [
+    "with a page of zeros among its plants",
+    (bytes) => zero(bytes, bytes.indexOf(nameOf(700))),
+    malformed,
+    ["search", "show", "export", "verify"],
+  ],
+  [
+    "with a page of zeros at its last plant",
+    (bytes) => zero(bytes, bytes.lastIndexOf(nameOf(lastId))),
+    malformed,
+    ["doctor", "list", "search", "export", "verify"],
+  ],
+  [
+    "whose index leads to another plant",
+    // The id precedes the name in the table, and the one in the index differs then.
+    (bytes) => bytes.fill(0x7f, bytes.lastIndexOf(nameOf(lastId)) - 1, bytes.lastIndexOf(nameOf(lastId))),
+    "its index does not lead to every plant; restore it from a backup.",
+    ["doctor", "verify"],
+  ],
+  [
+    "with a page of zeros at the root of its tokens",
+    (bytes) => zero(bytes, pageOf("tokens")),
+    malformed,
+    ["doctor", "tokens", "verify"],
+  ],
+  [
+    "with a flipped page header at the root of its audit trail",
+    (bytes) => flip(bytes, pageOf("audit_trail")),
+    malformed,
+    ["audit", "verify"],
+  ],
+  [
+    "with a plant whose name is not text",
     // In the record before the name, its type becomes that of a blob as long.
-    harm: (bytes) => {
+    (bytes) => {
       const type = bytes.indexOf(nameOf(700)) - 6;
       bytes.writeUInt8(bytes.readUInt8(type) - 1, type);
       return bytes;
     },
-    sentence: "cannot be read; restore it from a backup.",
-    failing: ["show", "export", "verify"],
-  },
+    "cannot be read; restore it from a backup.",
+    ["show", "export", "verify"],
+  ],
 ];
 
 const folder = temporaryFolder();
@@ -108,41 +97,46 @@ let sound: Buffer;
 let roots: ReadonlyMap<string, number>;
 
 beforeAll(async () => {
-  const service = await startTestService({}, file);
-  for (let id = 0; id < 1500; id += 100)
-    await Promise.all(
-      Array.from({ length: 100 }, (_, more) =>
-        post(service.url, JSON.stringify({ id: id + more, name: nameOf(id + more) })),
-      ),
-    );
-  await service[Symbol.asyncDispose]();
+  {
+    await using store = new SqliteStore(file);
+    for (let id = 0; id <= lastId; id++) {
+      const plant = { id: BigInt(id), name: nameOf(id), tag: undefined };
+      await store.plants.create([{ plant, createdBy: "test" }], id);
+    }
+  }
   await runInProcess(["token", "create", "--name", "greenhouse", "--database", file]);
   using database = new Database(file);
-  roots = new Map(
-    database
-      .query<{ name: string; page: number }, []>("SELECT name, rootpage AS page FROM sqlite_schema")
-      .all()
-      .map(({ name, page }) => [name, (page - 1) * pageBytes]),
-  );
+  const rows = database
+    .query<[string, number], []>("SELECT name, (rootpage - 1) * 4096 FROM sqlite_schema")
+    .values();
+  roots = new Map(rows as [string, number][]);
   database.close();
   sound = readFileSync(file);
 });
 afterAll(() => folder[Symbol.dispose]());
 
-describe.each([...damages])("a data file $what", ({ harm, sentence, failing }) => {
+describe.each(damages)("a data file %s", (_, harm, sentence, failing) => {
+  beforeAll(() => writeFileSync(file, harm(Buffer.from(sound))));
+
   test.each(all)("is explained by %s in a sentence, if that reads the damage", async (name) => {
-    writeFileSync(file, harm(Buffer.from(sound)));
     const { code, out, err } = await runInProcess([...commands[name], "--database", file]);
-    expect(err).not.toContain("internal error");
-    expect(out + err).not.toContain("    at ");
+    expect(out + err).not.toMatch(/internal error| {4}at /);
     expect(code).toBe(failing.includes(name) ? 1 : 0);
     if (code === 0) return;
     // These two report it themselves.
     if (name === "doctor") expect(out).toContain(sentence.replace(/\.$/, ""));
-    else if (name === "verify") expect(err).toMatch(/is damaged|is not a SQLite database/);
-    else expect(err.split("\n")).toEqual([expect.stringMatching(/^plant-store: .*\.$/), ""]);
-    if (name !== "verify" && name !== "doctor") expect(err).toContain(sentence);
+    else if (name === "verify")
+      expect(err).toMatch(/is damaged:\n(?: {2}.+\n)+Restore it from a backup|is not a SQLite database/);
+    else {
+      expect(err).toContain(sentence);
+      expect(err.split("\n")).toEqual([expect.stringMatching(/^plant-store: .*\.$/), ""]);
+    }
   });
+
+  if (failing.includes("doctor"))
+    test("keeps the service from starting", () => {
+      expect(() => openWriter(file)).toThrow(sentence);
+    });
 });
 
 function nameOf(id: number): string {

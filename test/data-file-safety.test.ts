@@ -3,7 +3,6 @@ import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
-  existsSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -110,6 +109,9 @@ test("one data file has one writer: a second serve, copy --to or restore is refu
   expect((await runInProcess(["token", "list", "--database", file])).out).toContain("a");
   expect((await runInProcess(["list", "--database", file])).out).toContain("fern");
   expect(await create(running.url, 2)).toBe(200);
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const metrics = await fetch(`${running.operatorUrl}/metrics`, { headers });
+  expect(await metrics.text()).toMatch(/^plant_store_wal_bytes [1-9]/m);
   await running.service.close("test", 0);
   expect(readFileSync(`${file}.lock`)).toHaveLength(0);
 });
@@ -187,21 +189,6 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect(await create(again.url, 1)).toBe(200);
   });
 
-  test("does not acknowledge a plant that waits for another process's lock", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await using running = await startTestService({}, file);
-    await create(running.url, 1);
-    using other = new Database(file);
-    other.run("BEGIN IMMEDIATE");
-    const waiting = create(running.url, 2);
-    rmSync(file);
-    await eventually(() => commandsIn(running.logged.join("")) !== "");
-    other.run("ROLLBACK");
-    expect(await waiting).toBe(503);
-    expect(storedPlants(runCommands(running.logged.join(""), file)).map(({ id }) => id)).toEqual([1n]);
-  });
-
   test("keeps the process alive if it was told to stop before, until a second signal", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "plants.db");
@@ -268,34 +255,6 @@ describe("a data file that is overwritten while the service runs", () => {
       expect((await runInProcess(["list", "--database", file])).err).toBe(sentence(file));
     },
   );
-
-  test("is not one that others checkpoint: a reader every moment, sqlite3, and a token command", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await using running = await startTestService({}, file);
-    let [id, stopping] = [0, false];
-    const clients = Array.from({ length: 4 }, async () => {
-      while (!stopping) expect(await create(running.url, id++, "x".repeat(5000))).toBe(200);
-    });
-    using reader = new Database(file);
-    using sqlite3 = new Database(file);
-    for (const mode of ["PASSIVE", "RESTART", "TRUNCATE", "PASSIVE", "TRUNCATE"]) {
-      reader.run("BEGIN");
-      reader.query("SELECT count(*) FROM plants").get();
-      const before = id;
-      await eventually(() => id > before + 50);
-      reader.run("ROLLBACK");
-      sqlite3.query(`PRAGMA wal_checkpoint(${mode})`).get();
-      const args = ["token", "create", "--name", `during ${before}`, "--database", file];
-      expect((await runInProcess(args)).code).toBe(0);
-    }
-    stopping = true;
-    await Promise.all(clients);
-    expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
-    await running.service.close("test");
-    expect(running.logged.join("")).toContain("every acknowledged plant is on disk");
-    expect(storedPlants(file)).toHaveLength(id);
-  });
 });
 
 describe("at the start", () => {
@@ -336,67 +295,6 @@ describe("at the start", () => {
     expect(storedPlants(file)).toHaveLength(39);
     expect(await create(running.url, 40)).toBe(200);
   });
-
-  test.each([
-    ["that is truncated", (bytes: Buffer) => bytes.subarray(0, 65_536)],
-    // The id in the table differs from the one in the index.
-    [
-      "whose index points to another plant",
-      (bytes: Buffer, name: number) => bytes.fill(0x7f, name - 1, name),
-    ],
-    ["with a page of zeros", (bytes: Buffer, name: number) => bytes.fill(0, name - (name % 4096), name)],
-  ])("a data file %s at its end is refused as damaged", async (_, harm) => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    {
-      await using running = await startTestService({}, file);
-      for (let id = 1; id <= 30; id++) await create(running.url, id, "x".repeat(5000));
-      await post(running.url, '{"id":72623859790382856,"name":"the last plant"}');
-    }
-    // A clean stop leaves everything in the data file, and no WAL.
-    expect([existsSync(`${file}-wal`), storedPlants(file).length]).toEqual([false, 31]);
-    const bytes = readFileSync(file);
-    writeFileSync(file, harm(bytes, bytes.lastIndexOf("the last plant")));
-    expect(await refusedStart(file)).toContain("is damaged");
-  });
-
-  test("a long-running reader does not prevent it, and what stays in the WAL is durable", async () => {
-    using folder = temporaryFolder();
-    const [file, copy] = [join(folder.path, "plants.db"), join(folder.path, "copy.db")];
-    await crashedStore(file, { plants: 10 });
-    using reader = new Database(file);
-    reader.run("BEGIN");
-    reader.query("SELECT count(*) FROM plants").get();
-    await using running = await startTestService({}, file);
-    expect(running.logged.join("")).toContain("another process has the data file open");
-    expect((await post(running.url, '{"id":1,"name":"fern"}')).headers.get("idempotent-replayed")).toBe(
-      "true",
-    );
-    expect(await create(running.url, 11)).toBe(200);
-    // As after a second crash: the data file and the WAL, without the -shm that the reader holds.
-    for (const end of ["", "-wal"]) copyFileSync(file + end, copy + end);
-    await using again = await startTestService({}, copy);
-    expect(await create(again.url, 12)).toBe(200);
-    expect(storedPlants(copy)).toHaveLength(12);
-  });
-});
-
-test("another process that holds the write lock delays creates and nothing else; the size of the WAL is shown", async () => {
-  await using running = await startTestService();
-  using other = new Database(running.database);
-  other.run("BEGIN IMMEDIATE");
-  let answered = false;
-  const waiting = create(running.url, 1).finally(() => {
-    answered = true;
-  });
-  expect((await fetch(`${running.url}/livez`)).status).toBe(200);
-  expect(answered).toBe(false);
-  other.run("ROLLBACK");
-  expect(await waiting).toBe(200);
-  const headers = { Authorization: `Bearer ${operatorToken}` };
-  const ask = async (path: string) => (await fetch(`${running.operatorUrl}${path}`, { headers })).text();
-  expect(await ask("/metrics")).toMatch(/^plant_store_wal_bytes [1-9]\d*$/m);
-  expect(JSON.parse(await ask("/api/overview")).store.walBytes).toBeGreaterThan(0);
 });
 
 function flipBit(file: string): void {

@@ -200,6 +200,8 @@ describe.skipIf(lacksShim)("what is synced", () => {
     expect(service.err()).toContain("another process has the data file open");
     expect(pathsOf(syncs)).toContain(`${file}-wal`);
     expect(statSync(`${file}-wal`).size).toBe(wholeBytes);
+    const replay = await post(service.url, '{"id":1,"name":"fern"}');
+    expect(replay.headers.get("idempotent-replayed")).toBe("true");
   });
 
   test("by a rebuild is the copy, the marker and the folder, before the old WAL is removed", async () => {
