@@ -1,83 +1,91 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import packageFile from "../package.json" with { type: "json" };
 import { metricFamilies } from "../src/operator/metrics.ts";
-import { eventually, operatorToken, post, rawPost, sendRaw, startTestService } from "./harness.ts";
+import {
+  eventually,
+  operatorToken,
+  post,
+  rawPost,
+  sendRaw,
+  startTestService,
+  type TestService,
+} from "./harness.ts";
 import { readMetrics } from "./metrics-page.ts";
 
 const duration = "plant_store_request_duration_seconds";
+let running: TestService;
+beforeAll(async () => {
+  running = await startTestService();
+});
+afterAll(() => running[Symbol.asyncDispose]());
 
-describe("metrics", () => {
-  test("have the duration of every request by its outcome, and of every batch", async () => {
-    await using running = await startTestService();
-    const bodies = [
-      ...Array.from({ length: 40 }, (_, id) => `{"id":${id},"name":"fern"}`),
-      ...['{"id":1,"name":"fern"}', '{"id":1,"name":"moss"}', "{", "[]"],
-    ];
-    for (const body of bodies.slice(0, 20)) await post(running.url, body);
-    await Promise.all(bodies.slice(20, 40).map((body) => post(running.url, body)));
-    for (const body of bodies.slice(40)) await post(running.url, body);
-    await post(running.url, "{}", { Authorization: "Bearer wrong" });
-    await fetch(`${running.url}/livez`);
-    await post(running.url, " ".repeat(70_000));
-    // No request, so it has no duration.
-    await sendRaw(running.port, ["nonsense\r\n\r\n"]);
-    const metrics = await readMetrics(running);
-    const count = (outcome: string) => metrics.get(`${duration}_count{outcome="${outcome}"}`);
-    expect(["created", "replayed", "conflict", "invalid", "denied", "other", "failed"].map(count)).toEqual([
-      40, 1, 1, 3, 1, 1, 0,
-    ]);
-    expect(metrics.get(`${duration}_bucket{outcome="created",le="+Inf"}`)).toBe(40);
-    expect(metrics.get(`${duration}_sum{outcome="created"}`)).toBeGreaterThan(0);
-    const batches = metrics.get("plant_store_batches_total") ?? 0;
-    expect(batches).toBeGreaterThan(20);
-    expect(metrics.get("plant_store_batch_plants_count")).toBe(batches);
-    expect(metrics.get("plant_store_batch_plants_sum")).toBe(42);
-    expect(metrics.get("plant_store_commit_duration_seconds_count")).toBe(batches);
-    const fsyncs = metrics.get('plant_store_fsync_duration_seconds_count{file="wal"}') ?? 0;
-    expect(fsyncs).toBeGreaterThanOrEqual(batches);
-    expect(metrics.get('plant_store_fsync_duration_seconds_sum{file="wal"}')).toBeGreaterThan(0);
-  });
+async function metric(name: string): Promise<number> {
+  return (await readMetrics(running)).get(name) ?? Number.NaN;
+}
 
-  test("have the open connections, and go down when they close", async () => {
-    await using running = await startTestService();
-    const open = async () =>
-      (await readMetrics(running)).get('plant_store_connections{listener="public"}') ?? Number.NaN;
-    expect(await open()).toBe(0);
-    const sockets = Array.from({ length: 20 }, () => connect(running.port, "127.0.0.1"));
-    await eventually(async () => (await open()) === 20);
-    for (const socket of sockets) socket.destroy();
-    await eventually(async () => (await open()) === 0);
-    expect((await readMetrics(running)).get('plant_store_connections{listener="operator"}')).toBeGreaterThan(
-      0,
-    );
-  });
+test("metrics have the open connections, and go down when they close", async () => {
+  const open = () => metric('plant_store_connections{listener="public"}');
+  // Nobody has sent anything yet.
+  expect(await open()).toBe(0);
+  const sockets = Array.from({ length: 20 }, () => connect(running.port, "127.0.0.1"));
+  await eventually(async () => (await open()) === 20);
+  for (const socket of sockets) socket.destroy();
+  await eventually(async () => (await open()) === 0);
+  expect(await metric('plant_store_connections{listener="operator"}')).toBeGreaterThan(0);
+});
+
+test("metrics have the duration of every request by its outcome, every refusal, and every batch", async () => {
+  const bodies = [
+    ...Array.from({ length: 40 }, (_, id) => `{"id":${id},"name":"fern"}`),
+    ...['{"id":1,"name":"fern"}', '{"id":1,"name":"moss"}', "{", "[]"],
+  ];
+  for (const body of bodies.slice(0, 20)) await post(running.url, body);
+  await Promise.all(bodies.slice(20, 40).map((body) => post(running.url, body)));
+  for (const body of bodies.slice(40)) await post(running.url, body);
+  await post(running.url, "{}", { Authorization: "Bearer wrong" });
+  await fetch(`${running.url}/livez`);
+  await post(running.url, " ".repeat(70_000));
+  // No request, so it has no duration.
+  await sendRaw(running.port, ["nonsense\r\n\r\n"]);
+  const metrics = await readMetrics(running);
+  const count = (outcome: string) => metrics.get(`${duration}_count{outcome="${outcome}"}`);
+  expect(["created", "replayed", "conflict", "invalid", "denied", "other", "failed"].map(count)).toEqual([
+    40, 1, 1, 3, 1, 1, 0,
+  ]);
+  expect(metrics.get(`${duration}_bucket{outcome="created",le="+Inf"}`)).toBe(40);
+  expect(metrics.get("plant_store_plants_created_total")).toBe(40);
+  expect(metrics.get("plant_store_plants_replayed_total")).toBe(1);
+  expect(metrics.get('plant_store_refusals_total{listener="public",error="40020"}')).toBe(1);
+  const batches = metrics.get("plant_store_batches_total") ?? 0;
+  expect(batches).toBeGreaterThan(20);
+  expect(metrics.get("plant_store_batch_plants_count")).toBe(batches);
+  expect(metrics.get("plant_store_batch_plants_sum")).toBe(42);
+  expect(metrics.get("plant_store_commit_duration_seconds_count")).toBe(batches);
+  const fsyncs = metrics.get('plant_store_fsync_duration_seconds_count{file="wal"}') ?? 0;
+  expect(fsyncs).toBeGreaterThanOrEqual(batches);
+  expect([metrics.get("plant_store_ready"), metrics.get("plant_store_pending_plants")]).toEqual([1, 0]);
 });
 
 test("the duration of a request includes the wait for its body", async () => {
-  await using running = await startTestService();
-  const request = rawPost('{"id":1,"name":"fern"}');
+  const sum = () => metric(`${duration}_sum{outcome="created"}`);
+  const before = await sum();
+  const request = rawPost('{"id":100,"name":"fern"}');
   await sendRaw(running.port, [request.slice(0, -5), 300, request.slice(-5)]);
-  const metrics = await readMetrics(running);
-  expect(metrics.get(`${duration}_sum{outcome="created"}`)).toBeGreaterThan(0.1);
-  expect(metrics.get(`${duration}_bucket{outcome="created",le="0.25"}`)).toBe(0);
+  expect((await sum()) - before).toBeGreaterThan(0.25);
 });
 
 test("metrics have the checkpoints of the WAL, with the fsync of the data file", async () => {
-  await using running = await startTestService({ "max-body-bytes": "20000000" });
   // More than the WAL may hold before it is checkpointed.
-  await post(running.url, `{"id":1,"name":"${"x".repeat(17_000_000)}"}`);
-  await eventually(async () => {
-    const metrics = await readMetrics(running);
-    return metrics.get("plant_store_checkpoints_total") === 1;
-  });
-  const metrics = await readMetrics(running);
-  expect(metrics.get('plant_store_fsync_duration_seconds_count{file="data"}')).toBeGreaterThan(0);
-  expect(metrics.get("plant_store_checkpoint_failures_total")).toBe(0);
+  const ids = Array.from({ length: 300 }, (_, index) => index + 1000);
+  const name = "x".repeat(60_000);
+  await Promise.all(ids.map((id) => post(running.url, JSON.stringify({ id, name }))));
+  await eventually(async () => (await metric("plant_store_checkpoints_total")) > 0);
+  expect(await metric('plant_store_fsync_duration_seconds_count{file="data"}')).toBeGreaterThan(0);
+  expect(await metric("plant_store_checkpoint_failures_total")).toBe(0);
 });
 
 test("metrics have tokens by state, the process and the build", async () => {
-  await using running = await startTestService();
   const headers = { Authorization: `Bearer ${operatorToken}` };
   const send = async (path: string, body = {}) => {
     const request = { method: "POST", headers, body: JSON.stringify(body) };
@@ -101,7 +109,6 @@ test("metrics have tokens by state, the process and the build", async () => {
 });
 
 test("the public listener has no metrics, and does not disclose the version", async () => {
-  await using running = await startTestService();
   const headers = { Authorization: `Bearer ${operatorToken}`, Accept: "*/*" };
   expect((await fetch(`${running.url}/metrics`, { headers })).status).toBe(404);
   const version = RegExp.escape(packageFile.version);
@@ -113,7 +120,6 @@ test("the public listener has no metrics, and does not disclose the version", as
 });
 
 test("every metric of the table is on the page, but the backup's while there is none", async () => {
-  await using running = await startTestService();
   const page = [...(await readMetrics(running)).keys()].map((name) =>
     name.replace(/\{.*/, "").replace(/_(?:bucket|sum|count)$/, ""),
   );
@@ -124,8 +130,8 @@ test("every metric of the table is on the page, but the backup's while there is 
 });
 
 test("while the database is unreachable, a scrape says so, and leaves out what it cannot read", async () => {
-  await using running = await startTestService({}, "postgres://plants@127.0.0.1:1/plants");
-  const metrics = await readMetrics(running);
+  await using unreachable = await startTestService({}, "postgres://plants@127.0.0.1:1/plants");
+  const metrics = await readMetrics(unreachable);
   expect(metrics.get("plant_store_ready")).toBe(0);
   expect(metrics.get("process_open_fds")).toBeGreaterThan(0);
   expect(metrics.has('plant_store_tokens{state="live"}')).toBe(false);

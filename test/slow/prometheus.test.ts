@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { start, watch } from "../command.ts";
 import { eventually, operatorToken, post, startTestService, temporaryFolder } from "../harness.ts";
@@ -88,57 +87,6 @@ test.skipIf(isMissing("prometheus"))(
     }
     for (const { expr } of alertRules()) expect((await query(expr)).status).toBe("success");
     expect(await sampleOf('count(ALERTS{alertstate="firing"})')).toBeUndefined();
-  },
-);
-
-/** A mail server that accepts everything, without TLS and authentication, as msmtpd does. */
-async function startMailServer() {
-  let received = "";
-  const server = createServer((socket) => {
-    let inMail = false;
-    let rest = "";
-    socket.write("220 ready\r\n");
-    socket.on("data", (chunk) => {
-      const lines = (rest + chunk).split("\r\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) {
-        received += `${line}\n`;
-        if (inMail && line !== ".") continue;
-        inMail = line === "DATA";
-        socket.write(inMail ? "354 go on\r\n" : line.startsWith("QUIT") ? "221 bye\r\n" : "250 ok\r\n");
-      }
-    });
-  });
-  const port = await freePort();
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-  return { port, received: () => received, [Symbol.dispose]: () => void server.close() };
-}
-
-test.skipIf(isMissing("prometheus-alertmanager"))(
-  "a real Alertmanager mails an alert, as documented",
-  async () => {
-    using mail = await startMailServer();
-    using folder = temporaryFolder();
-    const page = readFileSync(join(deploy, "../docs/monitor.md"), "utf8");
-    const [, config = ""] = /alertmanager\.yml <<'END'\n([\s\S]+?)END\n/.exec(page) ?? [];
-    const file = join(folder.path, "alertmanager.yml");
-    // It would wait for half a minute for further alerts of the group.
-    const here = config
-      .replace("127.0.0.1:25", `127.0.0.1:${mail.port}`)
-      .replace("{ receiver", "{ group_wait: 0s, receiver");
-    writeFileSync(file, here);
-    const args = [`--config.file=${file}`, `--storage.path=${folder.path}`, "--cluster.listen-address="];
-    await using alertmanager = await startServer("prometheus-alertmanager", args);
-    const labels = { alertname: "PlantStoreDown", instance: "here" };
-    const { status } = await fetch(`${alertmanager.url}/api/v2/alerts`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify([{ labels, annotations: { summary: "gone" } }]),
-    });
-    expect(status).toBe(200);
-    await eventually(() => mail.received().includes("\n.\n"), "the mail");
-    expect(mail.received()).toContain("RCPT TO:<you@example.org>");
-    expect(mail.received()).toMatch(/^Subject: \[FIRING:1\] PlantStoreDown/m);
   },
 );
 
