@@ -38,7 +38,7 @@ export const keyId = "key-1";
 const scopes = known.join(" ");
 
 /** The package oidc-provider, a certified implementation, on a free port of loopback. */
-export async function startProvider(accessTokenSeconds = 600): Promise<TestProvider> {
+export async function startProvider(): Promise<TestProvider> {
   const keyPair = await generateKeyPair("RS256", { extractable: true });
   const { privateKey } = keyPair;
   const jwks = { keys: [{ ...(await exportJWK(privateKey)), kid: keyId, alg: "RS256", use: "sig" }] };
@@ -47,7 +47,7 @@ export async function startProvider(accessTokenSeconds = 600): Promise<TestProvi
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const registerConsole = (url: string): void => {
-    handle = createProvider(issuer, jwks, url, accessTokenSeconds).callback();
+    handle = createProvider(issuer, jwks, url).callback();
   };
   registerConsole("http://127.0.0.1/");
   return {
@@ -76,7 +76,7 @@ export function inSeconds(seconds: number): number {
   return Math.floor(Date.now() / 1000) + seconds;
 }
 
-function createProvider(issuer: string, jwks: JWKS, consoleUrl: string, accessTokenTTL: number): Provider {
+function createProvider(issuer: string, jwks: JWKS, consoleUrl: string): Provider {
   return new oidcProvider.Provider(issuer, {
     jwks,
     clients: [
@@ -96,14 +96,6 @@ function createProvider(issuer: string, jwks: JWKS, consoleUrl: string, accessTo
     ],
     cookies: { keys: ["not-a-secret"] },
     clientBasedCORS: () => true,
-    ttl: {
-      ClientCredentials: accessTokenTTL,
-      AccessToken: accessTokenTTL,
-      Grant: 600,
-      Session: 600,
-      Interaction: 600,
-      IdToken: 600,
-    },
     features: {
       clientCredentials: { enabled: true },
       devInteractions: { enabled: true },
@@ -114,7 +106,7 @@ function createProvider(issuer: string, jwks: JWKS, consoleUrl: string, accessTo
           scope: scopes,
           audience,
           accessTokenFormat: "jwt",
-          accessTokenTTL,
+          accessTokenTTL: 600,
           jwt: { sign: { alg: "RS256" } },
         }),
       },

