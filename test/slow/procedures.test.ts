@@ -257,7 +257,7 @@ describe("a restore, as documented", () => {
     using _machine = machine;
     const volume = machine.folder("restored");
     const inContainer = runInContainer(`${volume}/plant-store.db`, 'plant-store "$@"');
-    machine.program("docker", `while [ "$1" != plant-store:0.1.0 ]; do shift; done; shift; ${inContainer}`);
+    machine.program("docker", `while [ "$1" != plant-store:1.0.0 ]; do shift; done; shift; ${inContainer}`);
     const commands = codeAfter("docs/backup.md", "A restore makes a new volume");
     const folders = { "/var/backups/plant-store": dirname(backup), '"/backups': `"${dirname(backup)}` };
     expect(await machine.run(commands, folders)).toMatchObject({ code: 0 });
