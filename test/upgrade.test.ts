@@ -1,0 +1,110 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { copyFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Server } from "../src/storage/postgres/connection.ts";
+import { migrate as migratePostgres, migrations } from "../src/storage/postgres/prepare.ts";
+import { allMigrations, migrate as migrateFile } from "../src/storage/sqlite/migrate.ts";
+import {
+  operatorToken,
+  post,
+  type StoredPlant,
+  startTestService,
+  storedPlants,
+  temporaryFolder,
+} from "./harness.ts";
+import { type Databases, usePostgres } from "./postgres.ts";
+
+// Written by 1.0.0: a data file after a shutdown, and what pg_dump made of a database. Never change them.
+const fixtures = join(import.meta.dir, "fixtures/1.0.0");
+const plants = [
+  { id: -9223372036854775808n, name: "Fern", tag: "indoor" },
+  { id: 0n, name: "Größe 🌱\n", tag: "日本" },
+  { id: 9007199254740993n, name: "", tag: "" },
+  { id: 9223372036854775807n, name: "Moss", tag: null },
+];
+const later = { number: 1000, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" };
+
+interface Written {
+  readonly engine: string;
+  readonly token: string;
+  readonly revoked: string;
+  /** The store of 1.0.0, in a place of its own. */
+  open(): Promise<string>;
+  stored(database: string): Promise<StoredPlant[]>;
+  /** Applies one migration more than this version has. */
+  migrateFurther(database: string): Promise<void>;
+}
+
+const folder = temporaryFolder();
+let server: Databases & AsyncDisposable;
+beforeAll(async () => {
+  server = await usePostgres();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+let files = 0;
+const written: Written[] = [
+  {
+    engine: "a data file",
+    token: "pst_Wq0nU2Po69YJtPvPjO4wSgWuxIEiUUS2hvcLaCbqOn323zDIn",
+    revoked: "pst_2QVZjc3WitkZJj2R2ZQov2UXsi5hKRuAst81HSysk6I2ydl53",
+    async open() {
+      const file = join(folder.path, `${++files}.db`);
+      copyFileSync(join(fixtures, "plant-store.db"), file);
+      return file;
+    },
+    stored: async (file) => storedPlants(file),
+    async migrateFurther(file) {
+      using database = new Database(file, { readwrite: true, safeIntegers: true });
+      migrateFile(database, file, [...allMigrations, later]);
+    },
+  },
+  {
+    engine: "a PostgreSQL database",
+    token: "pst_ihi8NHZ9fgnzNALAb5hiscPJq7OHLTdVORAHtDQUcs24HmXmL",
+    revoked: "pst_LS1sx7Gpb5ZmMMrdPD1180wgdk987XUhHC0kwntw4xE4Uk7I7",
+    async open() {
+      const database = await server.newDatabase();
+      await server.run(readFileSync(join(fixtures, "postgres.sql"), "utf8"), database);
+      return database;
+    },
+    stored: (database) => server.stored(database),
+    async migrateFurther(database) {
+      const options = { databasePassword: undefined, allowUnsafeDatabase: false };
+      const connection = await new Server(database, options).open();
+      await migratePostgres(connection, "upgrade", [...migrations, { ...later, columns: {} }]);
+      connection.destroy();
+    },
+  },
+];
+
+describe.each(written)("$engine of 1.0.0", ({ token, revoked, open, stored, migrateFurther }) => {
+  test("opens: its plants are replayed, its tokens work, and it takes new plants", async () => {
+    await using running = await startTestService({}, await open());
+    const send = (body: string, secret: string) =>
+      post(running.url, body, { Authorization: `Bearer ${secret}` });
+    for (const { id, name, tag } of plants) {
+      const body = `{"id":${id},"name":${JSON.stringify(name)}${tag === null ? "" : `,"tag":${JSON.stringify(tag)}`}}`;
+      const response = await send(body, token);
+      expect([response.status, response.headers.get("Idempotent-Replayed")]).toEqual([200, "true"]);
+    }
+    expect((await send('{"id":1,"name":"Ivy"}', token)).status).toBe(200);
+    expect((await send('{"id":2,"name":"Ivy"}', revoked)).status).toBe(401);
+    const list = await fetch(`${running.operatorUrl}/api/plants?tag=indoor`, {
+      headers: { Authorization: `Bearer ${operatorToken}` },
+    });
+    expect(await list.json()).toMatchObject({
+      plants: [{ id: "-9223372036854775808", createdBy: "greenhouse" }],
+    });
+  });
+
+  test("keeps its plants through a later migration", async () => {
+    const database = await open();
+    await migrateFurther(database);
+    expect(await stored(database)).toMatchObject(plants);
+  });
+});
