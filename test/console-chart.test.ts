@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Overview } from "../src/console/api-shapes.ts";
 import { formatRelativeTime } from "../src/console/format.ts";
-import { chartRanges, scaleOf, startedWithin, timeTicks } from "../src/console/overview/chart-data.ts";
+import { chartRanges, scaleOf, timeTicks } from "../src/console/overview/chart-data.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -9,14 +9,13 @@ const nowMs = Date.parse("2026-11-15T18:30:00Z");
 const iso = (ms: number) => new Date(ms).toISOString();
 
 /** A service that has had this many creates in each minute and hour, and of the current one fewer. */
-function overviewOf(each: number, firstMs: number, startedMs: number): Overview {
+function overviewOf(each: number, startedMs: number): Overview {
   const counts = (steps: number, stepMs: number) => ({
     from: iso(nowMs - (steps - 1) * stepMs),
     creates: Array.from({ length: steps }, (_, step) => (step === steps - 1 ? each - 1 : each)),
     refusals: Array.from({ length: steps }, () => 0),
   });
   return {
-    firstPlantAt: iso(firstMs),
     startedAt: iso(startedMs),
     perMinute: counts(180, minuteMs),
     perHour: counts(168, hourMs),
@@ -26,12 +25,9 @@ function overviewOf(each: number, firstMs: number, startedMs: number): Overview 
   };
 }
 
-const known = (counts: readonly (number | undefined)[]) =>
-  counts.filter((count) => count !== undefined).length;
-
 describe("the chart", () => {
   test("has four ranges, and the line does not drop at the current step", () => {
-    const ranges = chartRanges(overviewOf(5, 0, 0));
+    const ranges = chartRanges(overviewOf(5, 0));
     expect(ranges.map(({ label, unit, times }) => [label, unit, times.length])).toEqual([
       ["1 h", "minute", 60],
       ["3 h", "minute", 180],
@@ -39,25 +35,24 @@ describe("the chart", () => {
       ["7 d", "hour", 168],
     ]);
     const [hour] = ranges;
-    expect([hour?.creates.at(-1), hour?.drawn.at(-1), hour?.drawn.at(-2)]).toEqual([4, undefined, 5]);
-    expect(hour && startedWithin(hour, iso(0))).toBe(false);
+    expect([hour?.creates.at(-1), hour?.drawn.at(-1), hour?.drawn.length]).toEqual([4, 5, 59]);
+    expect(hour?.refusalsFrom).toBe(0);
   });
 
-  test("draws nothing before the first plant, and no refusals before the service started", () => {
-    const [, range] = chartRanges(overviewOf(5, nowMs - 120 * minuteMs, nowMs - 60 * minuteMs));
-    expect([known(range?.creates ?? []), known(range?.refusals ?? [])]).toEqual([121, 61]);
-    expect(range && startedWithin(range, iso(nowMs - 60 * minuteMs))).toBe(true);
+  test("knows no refusals before the service started", () => {
+    const [, range] = chartRanges(overviewOf(5, nowMs - 60 * minuteMs));
+    expect([range?.refusals.length, range?.refusalsFrom]).toEqual([180, 119]);
   });
 
   test("has a few round lines above every count", () => {
     expect(scaleOf([1], 4)).toEqual([1, 2, 3, 4]);
     expect(scaleOf([640_000], 4)).toEqual([200_000, 400_000, 600_000, 800_000]);
-    expect(scaleOf([2, undefined, 1], 1)).toEqual([2]);
+    expect(scaleOf([2, 1], 1)).toEqual([2]);
   });
 
   test("has dates at every width, and labels that do not overlap", () => {
     for (const widthPx of [300, 700, 1100, 2300])
-      for (const { label, times } of chartRanges(overviewOf(5, 0, 0))) {
+      for (const { label, times } of chartRanges(overviewOf(5, 0))) {
         const ticks = timeTicks(times, widthPx);
         const days = ticks.filter(({ isDay, label }) => isDay && /^\d+ [A-Z]\w+$/.test(label));
         if (label === "7 d") expect(days.length).toBeGreaterThan(2);

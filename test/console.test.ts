@@ -136,8 +136,8 @@ describe("signing in", () => {
 describe("the overview", () => {
   test("shows the total, the health of the store and a chart, live, and survives a crash", async () => {
     const page = await open("/");
-    const total = page.locator(".kpi-total .visually-hidden");
-    await total.waitFor({ state: "attached" });
+    const total = page.locator(".kpi-total .number > span");
+    await total.waitFor();
     const count = async () => Number(((await total.textContent()) ?? "").replaceAll(",", ""));
     const before = await count();
     expect(before).toBeGreaterThanOrEqual(seeded);

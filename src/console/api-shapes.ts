@@ -31,8 +31,6 @@ export interface Me {
 export interface Overview {
   // A value that is currently unavailable is omitted.
   readonly total?: string;
-  /** Not of this response; undefined while the store is empty. */
-  readonly firstPlantAt?: string | undefined;
   readonly perMinute?: CountsOverTime;
   readonly perHour?: CountsOverTime;
   /** Since the start of the service, as are those over time. */

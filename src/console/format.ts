@@ -1,14 +1,13 @@
 const integers = new Intl.NumberFormat("en");
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const times = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  year: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  timeZoneName: "short",
+const shares = new Intl.NumberFormat("en", { style: "percent", maximumSignificantDigits: 2 });
+// Three digits, of which at most two are decimals.
+const short = new Intl.NumberFormat("en", {
+  maximumSignificantDigits: 3,
+  maximumFractionDigits: 2,
+  roundingPriority: "lessPrecision",
 });
+const times = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const shortTimes = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
@@ -17,7 +16,6 @@ const shortTimes = new Intl.DateTimeFormat("en-GB", {
   minute: "2-digit",
 });
 const yearTimes = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-const compactFrom = 10_000;
 const sizes = ["bytes", "kB", "MB", "GB", "TB"];
 
 /** 4200000 → "4,200,000". A string of digits never becomes a double. */
@@ -30,30 +28,24 @@ export function formatPlural(value: number, one: string, many = `${one}s`): stri
   return `${formatCount(value)} ${value === 1 ? one : many}`;
 }
 
+/** 0.0167 → "0.02", 1234.5 → "1,230". */
 export function formatRate(perSecond: number): string {
-  if (perSecond > 0 && perSecond < 0.05) return "< 0.1";
-  return perSecond >= 10 || perSecond === 0 ? formatCount(perSecond) : perSecond.toFixed(1);
+  return short.format(perSecond);
 }
 
 export function formatBytes(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1000 && unit < sizes.length - 1) {
-    value /= 1000;
-    unit++;
-  }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${sizes[unit]}`;
+  const unit = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), sizes.length - 1);
+  return `${short.format(bytes / 1000 ** unit)} ${sizes[unit]}`;
 }
 
-/** The labels of an axis, all in one form: "5,000" and "0", or "15K", "5K" and "0". */
-export function formatAxis(values: readonly number[]): string[] {
-  const isSmall = Math.max(...values) < compactFrom;
-  return values.map((value) => (isSmall ? formatCount(value) : compact.format(value)));
+/** 15000 → "15K". */
+export function formatCompact(value: number): string {
+  return compact.format(value);
 }
 
-/** 0.034 → "3 %". */
+/** 0.034 → "3.4%". */
 export function formatShare(share: number): string {
-  return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(share * 100)} %`;
+  return shares.format(share);
 }
 
 /** "18:52:10". */

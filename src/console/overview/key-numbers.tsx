@@ -1,11 +1,8 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
 import { formatBytes, formatCount, formatRate, formatShare } from "../format.ts";
-import { type ChartRange, type Count, peak, startedWithin, sum } from "./chart-data.ts";
+import { type ChartRange, sum } from "./chart-data.ts";
 import { Area } from "./rate-chart.tsx";
-
-const countUpMs = 450;
 
 interface KeyNumbersProps {
   readonly overview: Overview;
@@ -14,14 +11,15 @@ interface KeyNumbersProps {
 }
 
 /** The large numbers, each with its trend. */
-export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
-  const { total, ratePerSecond, store, startedAt } = overview;
+export function KeyNumbers({ overview: { total, ratePerSecond, store }, recent }: KeyNumbersProps) {
+  const { bytes = 0, walBytes = 0, diskFreeBytes } = store;
+  const usedShare = (bytes + walBytes) / (bytes + walBytes + (diskFreeBytes ?? 0));
   return (
     <div class="card kpis">
       <Kpi
         id="total"
         title="Plants stored"
-        value={total === undefined ? undefined : <LiveTotal total={Number(total)} />}
+        value={total && formatCount(total)}
         note={recent && `+${formatCount(sum(recent.creates))} in ${recent.label}`}
       >
         {recent && <Trend values={running(recent.creates)} />}
@@ -30,7 +28,7 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
         id="rate"
         title="Created per second"
         value={ratePerSecond === undefined ? undefined : formatRate(ratePerSecond)}
-        note={recent && `peak ${formatRate(peak(recent.creates) / 60)} in ${recent.label}`}
+        note={recent && `peak ${formatRate(Math.max(...recent.creates) / 60)} in ${recent.label}`}
       >
         {recent && <Trend values={recent.drawn} />}
       </Kpi>
@@ -39,14 +37,21 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
           id="refused"
           title="Refused per minute"
           value={formatCount(recent.refusals.at(-1) ?? 0)}
-          note={`${formatCount(sum(recent.refusals))} ${startedWithin(recent, startedAt) ? "since the start" : `in ${recent.label}`}`}
+          note={`${formatCount(sum(recent.refusals))} ${recent.refusalsFrom > 0 ? "since the start" : `in ${recent.label}`}`}
         >
           <Trend values={recent.refusals} kind="refused" />
         </Kpi>
       )}
-      {store.diskFreeBytes !== undefined && (
-        <Kpi id="disk" title="Disk space free" value={formatBytes(store.diskFreeBytes)}>
-          <DiskMeter bytes={(store.bytes ?? 0) + (store.walBytes ?? 0)} free={store.diskFreeBytes} />
+      {diskFreeBytes !== undefined && (
+        <Kpi
+          id="disk"
+          title="Disk space free"
+          value={formatBytes(diskFreeBytes)}
+          note={`store ${formatShare(usedShare)}`}
+        >
+          <span class="meter" aria-hidden="true">
+            <span style={{ width: formatShare(usedShare) }} />
+          </span>
         </Kpi>
       )}
     </div>
@@ -57,7 +62,7 @@ interface KpiProps {
   readonly id: string;
   readonly title: string;
   /** Undefined if the service cannot read it. */
-  readonly value: ComponentChildren | undefined;
+  readonly value: string | undefined;
   readonly note?: string | undefined;
   readonly children?: ComponentChildren;
 }
@@ -80,40 +85,8 @@ function Kpi({ id, title, value, note, children }: KpiProps) {
   );
 }
 
-/** The number of plants, which counts up. */
-function LiveTotal({ total }: { readonly total: number }) {
-  const animated = useCountUp(total);
-  return (
-    <>
-      <span aria-hidden="true">{formatCount(animated)}</span>
-      <span class="visually-hidden">{formatCount(total)}</span>
-    </>
-  );
-}
-
-function useCountUp(target: number): number {
-  const [value, setValue] = useState(target);
-  useEffect(() => {
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return setValue(target);
-    const from = value;
-    const startMs = performance.now();
-    let frame = requestAnimationFrame(function step(nowMs) {
-      const progress = Math.min((nowMs - startMs) / countUpMs, 1);
-      setValue(Math.round(from + (target - from) * progress));
-      if (progress < 1) frame = requestAnimationFrame(step);
-    });
-    return () => cancelAnimationFrame(frame);
-  }, [target]);
-  return value;
-}
-
-interface TrendProps {
-  readonly values: readonly Count[];
-  readonly kind?: "created" | "refused";
-}
-
 /** A line that shows the trend of the number next to it. */
-function Trend({ values, kind = "created" }: TrendProps) {
+function Trend({ values, kind = "created" }: { readonly values: readonly number[]; readonly kind?: string }) {
   return (
     <svg
       class={`trend ${kind}`}
@@ -121,29 +94,16 @@ function Trend({ values, kind = "created" }: TrendProps) {
       preserveAspectRatio="none"
       aria-hidden="true"
     >
-      <Area counts={values} top={peak(values) || 1} />
+      <Area counts={values} top={Math.max(1, ...values)} />
     </svg>
   );
 }
 
-function DiskMeter({ bytes, free }: { readonly bytes: number; readonly free: number }) {
-  const share = bytes / (bytes + free);
-  return (
-    <div
-      class="meter"
-      role="img"
-      aria-label={`The store uses ${formatShare(share)} of the available disk space.`}
-    >
-      <span style={{ width: `${Math.max(share * 100, 0.5)}%` }} />
-    </div>
-  );
-}
-
 /** Running sums: how the total grew. */
-function running(counts: readonly Count[]): readonly Count[] {
+function running(counts: readonly number[]): readonly number[] {
   let total = 0;
   return counts.map((count) => {
-    total += count ?? 0;
-    return count === undefined ? undefined : total;
+    total += count;
+    return total;
   });
 }

@@ -17,11 +17,11 @@ const serverErrorsFrom = 50_000;
 
 export function OverviewPage() {
   const { me } = useSession();
-  const { overview, staleSince, error, refresh } = useOverview();
-  // The frame says that there is no connection, and the figures say when they were read.
+  const { overview, isStale, error, refresh } = useOverview();
+  // The frame says that there is no connection.
   const isNews = overview === undefined || !isNoResponse(error);
   return (
-    <div class="overview">
+    <div class={isStale ? "stack stale" : "stack"}>
       <PageHead title="Overview">
         {hasScope(me, createScope) && (
           <Link class="button wide-only" href="/import">
@@ -31,47 +31,38 @@ export function OverviewPage() {
         <AddPlantButton />
       </PageHead>
       {isNews && <ErrorNotice error={error} onRetry={refresh} />}
-      {overview !== undefined && (
-        <Figures overview={overview} staleSince={staleSince} onNewPlants={refresh} />
-      )}
-      {overview === undefined && error === undefined && (
-        <div class="stack">
-          <LoadingCard lines={1} />
-          <LoadingCard lines={4} />
-          <LoadingCard lines={8} />
-        </div>
-      )}
+      {overview !== undefined && !isStale && <StatusStrip overview={overview} />}
+      {overview !== undefined && <Figures overview={overview} onNewPlants={refresh} />}
+      {overview === undefined &&
+        error === undefined &&
+        [1, 4, 8].map((lines) => <LoadingCard key={lines} lines={lines} />)}
     </div>
   );
 }
 
 interface FiguresProps {
   readonly overview: Overview;
-  readonly staleSince: string | undefined;
   readonly onNewPlants: () => void;
 }
 
-function Figures({ overview, staleSince, onNewPlants }: FiguresProps) {
+function Figures({ overview, onNewPlants }: FiguresProps) {
   const ranges = chartRanges(overview);
   const [label, setLabel] = useState(defaultRange);
   const range = ranges.find((one) => one.label === label) ?? ranges.at(-1);
-  const refusals = <Refusals overview={overview} staleSince={staleSince} />;
+  const refusals = <Refusals overview={overview} />;
   if (overview.total === "0")
     return (
       <>
-        {staleSince === undefined && <StatusStrip overview={overview} />}
         <FirstPlant />
         {overview.refusals.length > 0 && refusals}
       </>
     );
   return (
     <>
-      {staleSince === undefined && <StatusStrip overview={overview} />}
       <KeyNumbers overview={overview} recent={ranges.findLast(({ unit }) => unit === "minute")} />
       <Panel
         id="chart-title"
         title={`Plants per ${range?.unit ?? "minute"}`}
-        staleSince={staleSince}
         aside={
           <fieldset class="choice" aria-label="Time range">
             {ranges.map((one) => (
@@ -90,11 +81,11 @@ function Figures({ overview, staleSince, onNewPlants }: FiguresProps) {
         {range === undefined ? (
           <p class="note">Currently unavailable. See the service's log for the reason.</p>
         ) : (
-          <RateChart range={range} startedAt={overview.startedAt} />
+          <RateChart range={range} />
         )}
       </Panel>
       <div class="columns">
-        <LatestPlants staleSince={staleSince} onNew={onNewPlants} />
+        <LatestPlants onNew={onNewPlants} />
         {refusals}
       </div>
     </>
@@ -106,8 +97,8 @@ function StatusStrip({ overview: { total, store, version, startedAt } }: Pick<Fi
   const { ready, bytes, walBytes = 0, lastBackupAt } = store;
   const stored = total === "0" ? "Ready for the first plant" : "All plants are on disk";
   return (
-    <div class={ready ? "card strip" : "card strip bad"}>
-      <span>
+    <div class={ready ? "card line strip" : "card line strip bad"}>
+      <span class="line">
         <span class={ready ? "dot" : "dot bad"} aria-hidden="true" />
         <b>{ready ? stored : "Plants cannot be stored"}</b>
       </span>
@@ -137,16 +128,12 @@ function StatusStrip({ overview: { total, store, version, startedAt } }: Pick<Fi
 }
 
 /** What was refused since the service started, by reason, the most frequent first. A bar is as long as its share. */
-function Refusals({
-  overview: { refusals, startedAt },
-  staleSince,
-}: Pick<FiguresProps, "overview" | "staleSince">) {
+function Refusals({ overview: { refusals, startedAt } }: Pick<FiguresProps, "overview">) {
   const whole = refusals.reduce((sum, { count }) => sum + count, 0);
   return (
     <Panel
       id="refusals-title"
       title="Refused"
-      staleSince={staleSince}
       aside={<p class="note">since the start, {formatShortTime(startedAt)}</p>}
     >
       {whole === 0 ? (
@@ -161,8 +148,9 @@ function Refusals({
               <span class={error >= serverErrorsFrom ? "meter bad" : "meter"}>
                 <span style={{ width: `${(count / whole) * 100}%` }} />
               </span>
-              <span class="note">{formatCount(count)}</span>
-              <span class="note">{formatShare(count / whole)}</span>
+              <span class="note">
+                {formatCount(count)} ({formatShare(count / whole)})
+              </span>
             </li>
           ))}
         </ol>

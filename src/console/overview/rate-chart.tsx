@@ -1,26 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { formatAxis, formatCount, formatPlural } from "../format.ts";
+import { formatCompact, formatCount, formatPlural } from "../format.ts";
 import { useResize } from "../parts/hooks.ts";
-import {
-  type ChartRange,
-  type Count,
-  formatStep,
-  peak,
-  type Scale,
-  scaleOf,
-  startedWithin,
-  sum,
-  timeTicks,
-} from "./chart-data.ts";
-
-interface RateChartProps {
-  readonly range: ChartRange;
-  readonly startedAt: string;
-}
+import { type ChartRange, formatStep, scaleOf, sum, timeTicks } from "./chart-data.ts";
 
 const createdLines = 4;
-const noScale: Scale = [0];
 const barPxMin = 2;
 const barPxMax = 8;
 // Of a step's width.
@@ -29,7 +13,7 @@ const barShare = 0.6;
 const labelEdgePx = 24;
 
 /** Plants created over time, and what was refused, in a band of its own with its own scale. */
-export function RateChart({ range, startedAt }: RateChartProps) {
+export function RateChart({ range }: { readonly range: ChartRange }) {
   const plot = useRef<HTMLDivElement>(null);
   const [widthPx, setWidthPx] = useState(0);
   useResize(plot, ({ clientWidth }) => setWidthPx(clientWidth));
@@ -37,7 +21,7 @@ export function RateChart({ range, startedAt }: RateChartProps) {
   const { times, creates, drawn, refusals, unit } = range;
   const last = Math.max(times.length - 1, 1);
   const created = sum(creates);
-  const most = formatCount(peak(creates));
+  const most = formatCount(Math.max(...creates));
   const barPx = Math.min(barPxMax, Math.max(barPxMin, (widthPx / last) * barShare));
   return (
     <figure>
@@ -55,7 +39,7 @@ export function RateChart({ range, startedAt }: RateChartProps) {
         <Band kind="created" scale={scaleOf(drawn, createdLines)} last={last}>
           {(top) => <Area counts={drawn} top={top} />}
         </Band>
-        <Band kind="refused" scale={peak(refusals) === 0 ? noScale : scaleOf(refusals, 1)} last={last}>
+        <Band kind="refused" scale={sum(refusals) === 0 ? [0] : scaleOf(refusals, 1)} last={last}>
           {(top) => <Bars counts={refusals} top={top} widthPx={barPx} />}
         </Band>
         <div class="ticks">
@@ -71,11 +55,11 @@ export function RateChart({ range, startedAt }: RateChartProps) {
         </div>
         {hovered !== undefined && <Tip range={range} index={hovered} at={hovered / last} />}
       </div>
-      <figcaption class="legend">
-        <span class="key-created">Created {formatCount(created)}</span>
-        <span class="key-refused">
+      <figcaption class="line legend">
+        <span class="key created">Created {formatCount(created)}</span>
+        <span class="key refused">
           Refused {formatCount(sum(refusals))}
-          {startedWithin(range, startedAt) && " since the start"}
+          {range.refusalsFrom > 0 && " since the start"}
         </span>
         <span>
           Peak {most} per {unit}
@@ -87,7 +71,7 @@ export function RateChart({ range, startedAt }: RateChartProps) {
 
 interface BandProps {
   readonly kind: "created" | "refused";
-  readonly scale: Scale;
+  readonly scale: readonly number[];
   /** The index of the last step. */
   readonly last: number;
   readonly children: (top: number) => ComponentChildren;
@@ -96,13 +80,12 @@ interface BandProps {
 /** A plot with a grid, as wide as its steps, and 1 high. */
 function Band({ kind, scale, last, children }: BandProps) {
   const top = scale.at(-1) || 1;
-  const labels = formatAxis(scale);
   return (
     <div class={`band ${kind}`}>
       {scale.map((value, line) => (
         <span key={value} class="grid-line" style={{ bottom: `${(value / top) * 100}%` }}>
           <span>
-            {labels[line]} {line === scale.length - 1 && kind}
+            {formatCompact(value)} {line === scale.length - 1 && kind}
           </span>
         </span>
       ))}
@@ -114,33 +97,26 @@ function Band({ kind, scale, last, children }: BandProps) {
 }
 
 interface CountsProps {
-  readonly counts: readonly Count[];
+  readonly counts: readonly number[];
   /** The count at the top of the plot. */
   readonly top: number;
 }
 
-/** A line with the area under it, where counts are known. */
+/** A line with the area under it. */
 export function Area({ counts, top }: CountsProps) {
-  const points = counts.flatMap((count, step) => (count === undefined ? [] : [`${step} ${1 - count / top}`]));
-  if (points.length === 0) return null;
-  const line = `M${points.join("L")}`;
+  const line = `M${counts.map((count, step) => `${step} ${1 - count / top}`).join("L")}`;
   return (
     <>
-      <path class="area" d={`${line}V1H${firstKnown(counts)}Z`} />
-      <path d={points.length === 1 ? `${line}V1` : line} />
+      <path class="area" d={`${line}V1H0Z`} />
+      <path d={line} />
     </>
   );
 }
 
-/** A bar for each count, on a base line that begins where counts are known. */
+/** A bar for each count. */
 function Bars({ counts, top, widthPx }: CountsProps & { readonly widthPx: number }) {
-  const bars = counts.map((count, step) => (count ? `M${step} 1V${1 - count / top}` : "")).join("");
-  return (
-    <>
-      <path d={`M${firstKnown(counts)} 1H${counts.length - 1}`} />
-      <path class="bars-of" d={bars} style={{ strokeWidth: `${widthPx}px` }} />
-    </>
-  );
+  const bars = counts.map((count, step) => (count > 0 ? `M${step} 1V${1 - count / top}` : "")).join("");
+  return <path d={bars} style={{ strokeWidth: `${widthPx}px` }} />;
 }
 
 interface TipProps {
@@ -149,31 +125,23 @@ interface TipProps {
   readonly at: number;
 }
 
-function Tip({ range, index, at }: TipProps) {
-  const [created, refused] = [range.creates[index], range.refusals[index]];
-  const soFar = index === range.times.length - 1 ? ", so far" : "";
+function Tip({ range: { unit, times, creates, refusals, refusalsFrom }, index, at }: TipProps) {
   // On the side of the point that has more space.
   const translate = at > 0.5 ? "calc(-100% - 12px)" : "12px";
   return (
     <div class="chart-cursor" style={{ left: `${at * 100}%` }} aria-hidden="true">
       <div class="chart-tip" style={{ translate }}>
         <span>
-          {formatStep(range.times[index] ?? 0, range.unit)}
-          {soFar}
+          {formatStep(times[index] ?? 0, unit)}
+          {index === times.length - 1 && ", so far"}
         </span>
-        <span class="key-created">
-          {created === undefined ? "no plant yet" : `${formatCount(created)} created`}
-        </span>
-        <span class="key-refused">
-          {refused === undefined ? "refusals unknown" : `${formatCount(refused)} refused`}
+        <span class="key created">{formatCount(creates[index] ?? 0)} created</span>
+        <span class="key refused">
+          {index < refusalsFrom ? "refusals unknown" : `${formatCount(refusals[index] ?? 0)} refused`}
         </span>
       </div>
     </div>
   );
-}
-
-function firstKnown(counts: readonly Count[]): number {
-  return counts.findIndex((count) => count !== undefined);
 }
 
 /** A label is centred on its tick, unless it would be cut. */

@@ -1,5 +1,5 @@
 import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Overview, PlantPage } from "../api-shapes.ts";
+import type { Overview } from "../api-shapes.ts";
 import type { Poll } from "../connection.ts";
 import { useConnection, useSession } from "../session.ts";
 
@@ -11,24 +11,16 @@ const waitingMs = 1000;
 export function useOverview() {
   const { api, connection } = useSession();
   const [overview, setOverview] = useState<Overview>();
-  const [loadedAt, setLoadedAt] = useState<string>();
   const [error, setError] = useState<unknown>();
   const { isLost } = useConnection();
   const poll = useRef<Poll>(undefined);
-  // It never changes, so it is read until there is one.
-  const firstPlantAt = useRef<string>(undefined);
 
   // Without waiting for a frame.
   useLayoutEffect(() => {
     const started = connection.poll(async (signal) => {
       try {
-        const [fresh, oldest] = await Promise.all([
-          api.get<Overview>("/api/overview", signal),
-          firstPlantAt.current ? undefined : api.get<PlantPage>("/api/plants?order=oldest&limit=1", signal),
-        ]);
-        firstPlantAt.current ??= oldest?.plants[0]?.createdAt;
-        setOverview({ ...fresh, firstPlantAt: firstPlantAt.current });
-        setLoadedAt(new Date().toISOString());
+        const fresh = await api.get<Overview>("/api/overview", signal);
+        setOverview(fresh);
         setError(undefined);
         return fresh.perHour === undefined || fresh.total === "0" ? waitingMs : refreshMs;
       } catch (reason) {
@@ -40,7 +32,7 @@ export function useOverview() {
     return () => started.stop();
   }, [api, connection]);
 
-  // When it was loaded, if it may be out of date.
-  const staleSince = error === undefined && !isLost ? undefined : loadedAt;
-  return { overview, staleSince, error, refresh: useCallback(() => poll.current?.soon(), []) };
+  // It may be out of date.
+  const isStale = error !== undefined || isLost;
+  return { overview, isStale, error, refresh: useCallback(() => poll.current?.soon(), []) };
 }

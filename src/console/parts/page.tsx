@@ -1,7 +1,6 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { errorMessage } from "../api.ts";
-import { formatClock } from "../format.ts";
 import { Link, useRouter } from "../router.tsx";
 import { createScope, hasScope, useSession } from "../session.ts";
 import { Button, CopyButton } from "./controls.tsx";
@@ -45,19 +44,16 @@ interface PanelProps {
   readonly class?: string;
   /** Its content is still loading. */
   readonly loading?: boolean;
-  /** When its content was loaded, if newer content could not be loaded since. */
-  readonly staleSince?: string | undefined;
   readonly children?: ComponentChildren;
 }
 
 /** A titled part of a page, with the states that any content can be in. */
-export function Panel({ id, title, aside, class: name = "", loading, staleSince, children }: PanelProps) {
-  const stale = staleSince !== undefined;
+export function Panel({ id, title, aside, class: name = "", loading, children }: PanelProps) {
   return (
-    <section class={`card panel ${name} ${stale ? "stale" : ""}`} aria-labelledby={id} aria-busy={loading}>
+    <section class={`card panel ${name}`} aria-labelledby={id} aria-busy={loading}>
       <div class="card-head">
         <h2 id={id}>{title}</h2>
-        {stale ? <p class="note">As of {formatClock(staleSince)}</p> : aside}
+        {aside}
       </div>
       {loading ? <Skeleton lines={5} /> : children}
     </section>

@@ -32,13 +32,13 @@ export function SystemPage() {
 
 /** The state of the store, its files and its disk. */
 function Health() {
-  const { overview, staleSince, error, refresh } = useOverview();
+  const { overview, isStale, error, refresh } = useOverview();
   return (
     <Panel
       id="health-title"
       title="Health"
       loading={overview === undefined && error === undefined}
-      staleSince={staleSince}
+      class={isStale ? "stale" : ""}
     >
       {overview === undefined ? (
         <ErrorNotice error={error} onRetry={refresh} />
