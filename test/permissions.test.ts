@@ -1,72 +1,204 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
+import { spawn, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { executable } from "./command.ts";
-import { temporaryFolder } from "./harness.ts";
+import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
+import { executable, serve, watch } from "./command.ts";
+import { accessToken, eventually, startTestService, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
-import { asUser } from "./postgres-files.ts";
+import { isRoot } from "./postgres-files.ts";
 import { runInProcess } from "./terminal.ts";
 
+// No machine has a passwd entry for it.
+const user = 54_321;
+const asUser = { uid: user, gid: user, cwd: "/", env: {} };
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-const [command, ...first] = executable === undefined ? [process.execPath, main] : [executable];
+const [command = "", ...first] = executable === undefined ? [process.execPath, main] : [executable];
 
 /** As a user whom permissions concern: root is none. */
 function runAsUser(args: readonly string[]): { code: number | null; out: string; err: string } {
-  const options = { ...asUser, cwd: "/", env: { HOME: "/" }, encoding: "utf8" } as const;
-  const { status, stdout, stderr } = spawnSync(command ?? "", [...first, ...args], options);
-  return { code: status, out: stdout, err: stderr };
+  const ran = spawnSync(command, [...first, ...args], { ...asUser, encoding: "utf8" });
+  return { code: ran.status, out: ran.stdout, err: ran.stderr };
 }
 
-// In a checkout below a folder that is only root's, no other user can run it.
-const canRun = runAsUser(["version"]).code === 0;
-
-describe.skipIf(lacks("root", !canRun))("a user who may not enter the data folder", () => {
+/** A folder that belongs to the user. */
+function userFolder(): { readonly path: string } & Disposable {
   const folder = temporaryFolder();
-  const closed = join(folder.path, "closed");
-  const file = join(closed, "plants.db");
+  chownSync(folder.path, user, user);
+  return folder;
+}
 
-  beforeAll(async () => {
+/** Everything in the folder that does not belong to its owner. */
+function ownedByOthers(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
+    const { uid, gid } = statSync(join(folder, name));
+    return uid !== user || gid !== user;
+  });
+}
+
+// Only root can become another user. In a checkout below a folder that is only root's, no other user can run it.
+const canRun = isRoot && runAsUser(["version"]).code === 0;
+const listeners = ["--listen", "127.0.0.1:0", "--operator-listen", "off"];
+const denied = (file: string, whose: string) => ({
+  code: 1,
+  out: "",
+  err: `plant-store: ${file} cannot be opened: permission denied. ${whose} belongs to uid 0: change its owner with chown, or run this as that user.\n`,
+});
+
+describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and without HOME", () => {
+  test("runs doctor and the service, and the audit trail names it by its uid", async () => {
+    using folder = userFolder();
+    const args = ["--database", join(folder.path, "plants.db")];
+    expect(runAsUser(["doctor", ...args, ...listeners])).toEqual({
+      code: 0,
+      out: expect.stringContaining(`${folder.path}, mode 700, owner uid-${user}`),
+      err: "",
+    });
+    const service = spawn(command, [...first, "serve", ...args, ...listeners], asUser);
+    const said = watch(service);
+    await eventually(() => said.err().includes('"listening"') || service.exitCode !== null);
+    service.kill("SIGTERM");
+    expect(await said.ended).toMatchObject({ code: 0 });
+    const { out } = runAsUser(["audit", "--json", ...args]);
+    expect(JSON.parse(out)).toMatchObject([{ action: "token.created", actor: `os:uid-${user}` }]);
+  });
+
+  test("is told whose file it cannot open", () => {
+    using folder = userFolder();
+    const file = join(folder.path, "plants.db");
+    const serving = ["serve", ...listeners, "--database", file];
+    expect(runAsUser(["token", "create", "--name", "a", "--database", file]).code).toBe(0);
+    for (const ending of ["", "-wal", "-shm", ".lock", ".failure.json"]) {
+      const path = `${file}${ending}`;
+      if (!existsSync(path)) writeFileSync(path, "");
+      chmodSync(path, 0o600);
+      chownSync(path, 0, 0);
+      expect(runAsUser(serving)).toEqual(denied(path, "It"));
+      if (ending === "") expect(runAsUser(["list", "--database", file])).toEqual(denied(file, "It"));
+      chownSync(path, user, user);
+    }
+    chmodSync(file, 0o444);
+    chownSync(file, 0, 0);
+    expect(runAsUser(serving)).toEqual(denied(file, "It"));
+  });
+
+  test("is told whose folder it cannot enter, by every kind of command", async () => {
+    using folder = temporaryFolder();
     chmodSync(folder.path, 0o755);
+    const closed = join(folder.path, "closed");
     mkdirSync(closed);
+    const file = join(closed, "plants.db");
     await runInProcess(["token", "create", "--name", "a", "--database", file]);
     chmodSync(closed, 0);
-  });
-  afterAll(() => {
-    chmodSync(closed, 0o700);
-    folder[Symbol.dispose]();
-  });
-
-  for (const args of [["list"], ["token", "create", "--name", "b"], ["verify"]])
-    test(`${args.slice(0, 2).join(" ")} reports that, and names the file`, () => {
-      expect(runAsUser([...args, "--database", file])).toEqual({
-        code: 1,
-        out: "",
-        err: `plant-store: ${file} cannot be opened: permission denied. The folder ${closed} belongs to uid ${process.getuid?.()}: change its owner with chown, or run this as that user.\n`,
-      });
-    });
-
-  test("restore reports that of a backup", () => {
-    const { code, err } = runAsUser(["restore", file, "--database", join(folder.path, "new.db")]);
-    expect([code, err]).toEqual([1, expect.stringContaining(`${file} cannot be opened: permission denied.`)]);
-  });
-
-  test("doctor runs all its checks, and fails", () => {
+    for (const args of [["list"], ["token", "create", "--name", "b"], ["verify"]])
+      expect(runAsUser([...args, "--database", file])).toEqual(denied(file, `The folder ${closed}`));
+    const restored = runAsUser(["restore", file, "--database", join(folder.path, "new.db")]);
+    expect(restored).toEqual(denied(file, `The folder ${closed}`));
     const { code, out, err } = runAsUser(["doctor", "--json", "--database", file]);
     expect([code, err]).toEqual([1, ""]);
-    // Without USER, as in a container.
-    expect(out).toMatch(/uid-\d+ may not write to/);
-    const { findings } = JSON.parse(out) as {
-      findings: { check: string; outcome: string; message: string }[];
-    };
+    expect(out).toContain(`uid-${user} may not write to`);
+    const { findings } = JSON.parse(out);
     expect(findings).toContainEqual(
-      expect.objectContaining({
-        check: "data file",
-        outcome: "fail",
-        message: expect.stringContaining("permission denied"),
-      }),
+      expect.objectContaining({ outcome: "fail", message: expect.stringContaining("permission denied") }),
     );
     expect(findings).toContainEqual(expect.objectContaining({ check: "folder", outcome: "fail" }));
   });
+});
+
+describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner of its folder", () => {
+  test("a new data file, its folders, its lock, its WAL and the first token", async () => {
+    using folder = userFolder();
+    const database = join(folder.path, "new", "nested", "plants.db");
+    await using _ = await startTestService({}, database, {
+      PLANT_STORE_ACCESS_TOKEN: "",
+      PLANT_STORE_OPERATOR_TOKEN: "",
+    });
+    expect(ownedByOthers(folder.path)).toEqual([]);
+    expect(readdirSync(dirname(database)).sort()).toEqual(
+      ["", "-shm", "-wal", ".first-token", ".lock"].map((ending) => `plants.db${ending}`),
+    );
+  });
+
+  test("what commands create, so that the service can use it", async () => {
+    using folder = userFolder();
+    const inFolder = (name: string) => join(folder.path, name);
+    mkdirSync(inFolder("backups"));
+    chownSync(inFolder("backups"), user, user);
+    const database = ["--database", inFolder("plants.db")];
+    for (const args of [
+      ["token", "create", "--name", "a", ...database],
+      ["backup", inFolder("backup.db"), ...database],
+      ["backup", inFolder("backups"), ...database],
+      ["restore", inFolder("backup.db"), "--database", inFolder("restored.db")],
+      ["copy", "--from", inFolder("plants.db"), "--to", inFolder("copied.db")],
+    ])
+      expect([args, (await runInProcess(args)).code]).toEqual([args, 0]);
+    writeMarker(inFolder("restored.db"), "sync-failed");
+    expect(ownedByOthers(folder.path)).toEqual([]);
+  });
+
+  test("but neither a file that was already there, nor what a link leads to", async () => {
+    using folder = userFolder();
+    using elsewhere = temporaryFolder();
+    const database = join(folder.path, "plants.db");
+    writeFileSync(database, "");
+    writeFileSync(join(elsewhere.path, "marker"), "");
+    chmodSync(elsewhere.path, 0o755);
+    symlinkSync(join(elsewhere.path, "marker"), `${database}.failure.json`);
+    symlinkSync(join(elsewhere.path, "lock"), `${database}.lock`);
+    writeMarker(database, "sync-failed");
+    await runInProcess(["token", "create", "--name", "a", "--database", database]);
+    expect(statSync(database).uid).toBe(0);
+    expect(readdirSync(elsewhere.path)).toEqual(["marker"]);
+    expect(statSync(join(elsewhere.path, "marker"))).toMatchObject({ uid: 0, size: 0 });
+  });
+});
+
+test("a data file that the service creates, and its folders, are for its own user alone", async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "new", "nested", "plants.db");
+  await using _ = await startTestService({}, file);
+  const modes = [dirname(dirname(file)), dirname(file), file, `${file}-wal`].map(
+    (path) => statSync(path).mode & 0o777,
+  );
+  expect(modes).toEqual([0o700, 0o700, 0o600, 0o600]);
+});
+
+test.each([
+  [
+    "that others can read or write cause warnings",
+    { folder: 0o755, data: 0o644, token: 0o602 },
+    [
+      "other users can read or write token, which has mode 602; run chmod 600 on it",
+      "other users can read or write plants.db, which has mode 644; run chmod 600 on it",
+    ],
+  ],
+  ["of the owner and the group cause none", { folder: 0o755, data: 0o660, token: 0o440 }, []],
+  ["in a folder that others cannot enter cause none", { folder: 0o750, data: 0o644, token: 0o644 }, []],
+])("a data file and a token file %s", async (_, modes, expected) => {
+  using folder = temporaryFolder();
+  const inner = join(folder.path, "data");
+  mkdirSync(inner);
+  chmodSync(inner, modes.folder);
+  const [data, token] = [join(inner, "plants.db"), join(inner, "token")];
+  writeFileSync(data, "");
+  chmodSync(data, modes.data);
+  writeFileSync(token, accessToken);
+  chmodSync(token, modes.token);
+  await using service = await serve(["--database", data], {
+    environment: { PLANT_STORE_ACCESS_TOKEN_FILE: token },
+  });
+  const lines = service.err().split("\n");
+  const warnings = lines.filter((line) => line.includes('"warn"')).map((line) => JSON.parse(line).message);
+  expect(warnings.map((message) => message.replaceAll(`${inner}/`, ""))).toEqual(expected);
 });
