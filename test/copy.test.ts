@@ -73,44 +73,39 @@ describe("copy", () => {
 
   test("a token that was revoked or has expired in either store stays so", async () => {
     using folder = temporaryFolder();
-    const file = ["--database", join(folder.path, "first.db")];
-    const target = ["--database", await server.newDatabase()];
-    const copy = () => runInProcess(["copy", "--from", file[1] ?? "", "--to", target[1] ?? "", "--json"]);
-    const token = (...args: string[]) => runInProcess(["token", ...args]);
-    const states = async () => {
-      const { out } = await token("list", "--json", ...target);
-      const tokens = JSON.parse(out) as { id: string; name: string; state: string }[];
-      return Object.fromEntries(
-        tokens.map(({ id, name, state }) => [firsts.get(id) ?? `new ${name}`, state]),
-      );
-    };
-    const names = ["rotated there", "shortened there", "revoked there", "rotated here", "revoked here"];
-    for (const name of names) {
-      const life = name === "shortened there" ? ["--expires", "30d"] : [];
-      expect((await token("create", "--name", name, ...life, ...file)).code).toBe(0);
+    const [from, to] = [join(folder.path, "first.db"), await server.newDatabase()];
+    const copied = async () =>
+      JSON.parse((await runInProcess(["copy", "--from", from, "--to", to, "--json"])).out);
+    const token = (database: string, ...args: string[]) =>
+      runInProcess(["token", ...args, "--database", database]);
+    const list = async (database: string): Promise<{ id: string; name: string; state: string }[]> =>
+      JSON.parse((await token(database, "list", "--json")).out);
+    for (const name of ["rotated there", "revoked there", "rotated here", "revoked here"])
+      expect((await token(from, "create", "--name", name, "--expires", "30d")).code).toBe(0);
+    const originals = new Set((await list(from)).map(({ id }) => id));
+    expect(await copied()).toMatchObject({ tokens: 4 });
+    for (const [database, where] of [
+      [to, "there"],
+      [from, "here"],
+    ] as const) {
+      await token(database, "rotate", `rotated ${where}`, "--overlap", "0s");
+      await token(database, "revoke", `revoked ${where}`);
     }
-    const listed = JSON.parse((await token("list", "--json", ...file)).out) as { id: string; name: string }[];
-    const firsts = new Map(listed.map(({ id, name }) => [id, name]));
-    expect((await copy()).code).toBe(0);
-    await token("rotate", "rotated there", "--overlap", "0s", ...target);
-    await token("rotate", "shortened there", "--overlap", "0s", ...target);
-    await token("revoke", "revoked there", ...target);
-    await token("rotate", "rotated here", "--overlap", "0s", ...file);
-    await token("revoke", "revoked here", ...file);
-    const expected = {
-      "rotated there": "expired",
-      "new rotated there": "live",
-      "shortened there": "expired",
-      "new shortened there": "live",
-      "revoked there": "revoked",
-      "rotated here": "expired",
-      "new rotated here": "live",
-      "revoked here": "revoked",
-    };
-    expect(JSON.parse((await copy()).out)).toMatchObject({ tokens: 3 });
-    expect(await states()).toEqual(expected);
-    expect(JSON.parse((await copy()).out)).toMatchObject({ tokens: 0 });
-    expect(await states()).toEqual(expected);
+    for (const tokens of [3, 0]) {
+      expect(await copied()).toMatchObject({ tokens });
+      const states = (await list(to)).map(({ id, name, state }) => [
+        `${originals.has(id) ? "" : "new "}${name}`,
+        state,
+      ]);
+      expect(Object.fromEntries(states)).toEqual({
+        "rotated there": "expired",
+        "new rotated there": "live",
+        "revoked there": "revoked",
+        "rotated here": "expired",
+        "new rotated here": "live",
+        "revoked here": "revoked",
+      });
+    }
   }, 60_000);
 
   test("needs two different databases", async () => {

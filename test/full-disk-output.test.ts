@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -49,13 +49,6 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
       await eventually(() => err().includes('"listening"') && err().includes(warning), "the warning");
       child.kill("SIGTERM");
       expect((await ended).code).toBe(0);
-    });
-
-    test("export says nothing about a reader that is gone", () => {
-      const line = 'set -o pipefail; "$0" "$@" | true';
-      const args = ["-c", line, command, ...first, "export", "--database", database];
-      const { status, stderr } = spawnSync("bash", args, { env: bareEnvironment, encoding: "utf8" });
-      expect([status, stderr]).toEqual([0, ""]);
     });
   },
 );
