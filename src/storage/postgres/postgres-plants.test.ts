@@ -3,7 +3,7 @@ import { eventually, kindsOf } from "../../../test/harness.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import type { Row, Statement } from "./connection.ts";
 import type { Connections, Run } from "./connections.ts";
-import { ConnectionLost, mayRetry, StatementTimeout } from "./faults.ts";
+import { ConnectionLost, mayRetry } from "./faults.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 
 // The clock of these tests: it moves only when a statement takes time.
@@ -96,20 +96,6 @@ describe("a lock", () => {
     expect(kindsOf(await plants.create(arrivals(upTo(20)), 1))).toEqual(Array(20).fill("created"));
     expect(new Set(sizes)).toEqual(new Set([20]));
   });
-});
-
-test("a server too slow for a full batch in one statement stores it in smaller ones", async () => {
-  let msPerRow = 10;
-  const { plants, sizes } = storeOn((ids) => {
-    clockMs += Math.min(3000, ids.length * msPerRow);
-    if (ids.length * msPerRow > 3000) throw new StatementTimeout("not answered in time");
-  });
-  expect(kindsOf(await plants.create(arrivals(upTo(1000)), 1))).toEqual(Array(1000).fill("created"));
-  expect(sizes.slice(0, 3)).toEqual([1000, 125, 125]);
-  // And in larger ones once it is fast again.
-  msPerRow = 0.1;
-  for (const _ of upTo(2)) await plants.create(arrivals(upTo(1000)), 2);
-  expect(sizes.at(-1)).toBeGreaterThan(125);
 });
 
 test("while the server is unreachable plants are refused at once, until a write in the background succeeds", async () => {

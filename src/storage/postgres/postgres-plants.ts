@@ -9,7 +9,7 @@ import {
 } from "../../plants/plant-store.ts";
 import { placeholders, type Row } from "./connection.ts";
 import { type Connections, type Run, retryWaitMs } from "./connections.ts";
-import { isLockTimeout, Locked, mayRetry, maySplit, reasonOf, StatementTimeout } from "./faults.ts";
+import { isLockTimeout, Locked, mayRetry, maySplit, reasonOf } from "./faults.ts";
 
 // For each statement of a batch. Below common client timeouts; a database that restarts or fails over within it goes unnoticed.
 const createMsMax = 5000;
@@ -20,13 +20,8 @@ const partMsMin = 500;
 const probeMsMax = 1500;
 const nodeDeadAfterMs = 600_000;
 
-// The largest batch of the intake. A larger statement gains nothing.
-const rowsMax = 1000;
 // Bounds one statement. A batch of very large plants needs several.
 const charactersMax = 4 * 1024 * 1024;
-// Few enough that the next attempt succeeds within the time that the batch has left.
-const divisorAfterTimeout = 8;
-const fastMs = 250;
 // A plant whose id exists can be read, unless someone deletes it in between.
 const readTriesMax = 5;
 
@@ -54,8 +49,6 @@ export class PostgresPlants implements PlantStore, Disposable {
   readonly isStalled = false;
   readonly #connections: Connections;
   readonly #node = crypto.randomUUID();
-  /** How many plants go into one statement: fewer where the server is slow, so that each is answered in time. */
-  #statementRows = rowsMax;
   #removedNodesAtMs = 0;
   #unavailable: Error | undefined;
   #closed = false;
@@ -72,11 +65,10 @@ export class PostgresPlants implements PlantStore, Disposable {
     const startMs = performance.now();
     const results: Result[] = [];
     // What is still to be sent, the next part last.
-    const parts = [batch];
+    const parts = statementsOf(batch).reverse();
     let deadlineMs = startMs + createMsMax;
     let isHalved = false;
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
-      if (part.length === 0) continue;
       const nowMs = performance.now();
       // As long as statements succeed, however slowly, the rest is sent as well. All halves have the time of one statement.
       if (!isHalved) deadlineMs = nowMs + createMsMax;
@@ -84,12 +76,11 @@ export class PostgresPlants implements PlantStore, Disposable {
       try {
         // Its own time: a client that follows the store expects a plant to be committed soon after its time.
         const sent = await this.#send(part, createdAtMs + Math.floor(nowMs - startMs), deadlineMs);
-        parts.push(part.slice(sent.rows));
-        if (sent.results !== undefined) results.push(...sent.results);
+        if (sent !== undefined) results.push(...sent);
         else {
           isHalved = true;
-          const middle = Math.ceil(sent.rows / 2);
-          parts.push(part.slice(middle, sent.rows), part.slice(0, middle));
+          const middle = Math.ceil(part.length / 2);
+          parts.push(part.slice(middle), part.slice(0, middle));
         }
       } catch (error) {
         if (isHalved && performance.now() >= deadlineMs) break;
@@ -124,54 +115,27 @@ export class PostgresPlants implements PlantStore, Disposable {
     this.#closed = true;
   }
 
-  /**
-   * Sends the first plants of a part in one statement, and returns how many they were and their results; no results if one of
-   * their rows was rejected or locked.
-   */
+  /** The results of plants that are sent in one statement; undefined if one of several rows was rejected or is locked. */
   async #send(
     part: readonly Arrival[],
     createdAtMs: number,
     deadlineMs: number,
-  ): Promise<{ readonly rows: number; readonly results: readonly Result[] | undefined }> {
-    let sent = part;
+  ): Promise<readonly Result[] | undefined> {
     const work = async (run: Run, isCitus: boolean): Promise<readonly Result[]> => {
-      // Fewer in each attempt if the previous one timed out.
-      sent = this.#firstOf(sent);
-      const startMs = performance.now();
       try {
-        const outcomes = await insertPlants(run, isCitus, sent, createdAtMs);
-        if (performance.now() - startMs < fastMs && sent.length === this.#statementRows)
-          this.#statementRows = Math.min(rowsMax, 2 * sent.length);
-        return outcomes;
+        return await insertPlants(run, isCitus, part, createdAtMs);
       } catch (error) {
-        if (error instanceof StatementTimeout)
-          this.#statementRows = Math.min(this.#statementRows, Math.ceil(sent.length / divisorAfterTimeout));
         const lockedForMs = performance.now() - (deadlineMs - createMsMax);
         throw isLockTimeout(error) && lockedForMs > lockedMsMax ? new Locked(reasonOf(error)) : error;
       }
     };
     try {
-      const results = await this.#connections.use(deadlineMs - performance.now(), work);
-      return { rows: sent.length, results };
+      return await this.#connections.use(deadlineMs - performance.now(), work);
     } catch (error) {
       if (!maySplit(error)) throw error;
-      if (sent.length > 1) return { rows: sent.length, results: undefined };
-      const isLocked = error instanceof Locked;
-      return {
-        rows: 1,
-        results: [isLocked ? "store-unavailable" : { kind: "failed", reason: reasonOf(error) }],
-      };
+      if (part.length > 1) return undefined;
+      return [error instanceof Locked ? "store-unavailable" : { kind: "failed", reason: reasonOf(error) }];
     }
-  }
-
-  /** The first plants of a part, as many as one statement may contain now. */
-  #firstOf(part: readonly Arrival[]): readonly Arrival[] {
-    let characters = 0;
-    const end = part.slice(0, this.#statementRows).findIndex(({ plant }, index) => {
-      characters += plant.name.length + (plant.tag?.length ?? 0);
-      return characters > charactersMax && index > 0;
-    });
-    return part.slice(0, end === -1 ? this.#statementRows : end);
   }
 
   // The outcome is never unknown for long: sending the batch again, from any process, finds out.
@@ -206,6 +170,22 @@ export class PostgresPlants implements PlantStore, Disposable {
       this.#removedNodesAtMs = nowMs;
     });
   }
+}
+
+/** The batch in order, in parts of which each is sent in one statement. */
+function statementsOf(batch: readonly Arrival[]): (readonly Arrival[])[] {
+  const parts: Arrival[][] = [];
+  let characters = Number.POSITIVE_INFINITY;
+  for (const arrival of batch) {
+    const { name, tag } = arrival.plant;
+    characters += name.length + (tag?.length ?? 0);
+    if (characters > charactersMax) {
+      parts.push([]);
+      characters = name.length + (tag?.length ?? 0);
+    }
+    parts.at(-1)?.push(arrival);
+  }
+  return parts;
 }
 
 /** How a batch is stored on one kind of server. */
