@@ -154,11 +154,6 @@ const session = {
                 current_setting('citus.shard_count', true)`,
 };
 
-const readOnlyCause = {
-  text: `SELECT pg_is_in_recovery(),
-                (SELECT source FROM pg_settings WHERE name = 'default_transaction_read_only')`,
-};
-
 export interface PostgresOptions {
   /** The URL's own takes precedence. A function if it is read from a file for each connection. */
   readonly databasePassword: string | (() => string) | undefined;
@@ -245,7 +240,11 @@ export class Server {
       );
     const [row = []] = await connection.run(session, [], connectMsMax);
     const [readOnly, synchronousCommit, fsync, encoding, , , shardCount] = row;
-    if (readOnly === "on") throw await readOnlyProblem(connection);
+    // Neither is permanent: a provider can make a database read-only while its disk is full.
+    if (readOnly === "on")
+      throw new ConnectionLost(
+        `${connection.target.host}:${connection.target.port} accepts no writes: it is a standby, or default_transaction_read_only is on`,
+      );
     if (encoding !== "UTF8")
       throw new DatabaseMisuse(
         `The database has the encoding ${encoding}, which cannot store every text; create one with ENCODING 'UTF8'.`,
@@ -257,19 +256,6 @@ export class Server {
       );
     connection.isCitus = shardCount !== null && shardCount !== undefined;
   }
-}
-
-// Only what the URL itself sets is permanent. A provider can make a database read-only while its disk is full.
-async function readOnlyProblem(connection: Connection): Promise<Error> {
-  const { host, port } = connection.target;
-  const [row = []] = await connection.run(readOnlyCause);
-  const [isStandby, source] = row;
-  if (isStandby === "t") return new ConnectionLost(`${host}:${port} accepts no writes: it is a standby`);
-  return source === "client"
-    ? new DatabaseMisuse(
-        "The database URL's options set default_transaction_read_only=on, so no plant can be stored; remove it.",
-      )
-    : new ConnectionLost(`${host}:${port} accepts no writes: default_transaction_read_only is on`);
 }
 
 // A file that is being replaced may be missing for a moment.

@@ -1,14 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
-import {
-  CommitWarning,
-  ConnectionLost,
-  type FaultKind,
-  kindOf,
-  maySplit,
-  readFailure,
-  reasonOf,
-} from "./faults.ts";
+import { CommitWarning, ConnectionLost, type FaultKind, kindOf, maySplit, readFailure } from "./faults.ts";
 
 const fromServer = (code: string) => Object.assign(new Error("it said so"), { severity: "ERROR", code });
 const fromNetwork = (code: string) => Object.assign(new Error("it said so"), { code });
@@ -50,9 +42,5 @@ describe("a failure of PostgreSQL", () => {
     expect(readFailure(internal)).toBe(internal);
     for (const error of [fromServer("57014"), fromServer("40001"), new ConnectionLost("x")])
       expect(readFailure(error)).toBeInstanceOf(StoreUnavailable);
-  });
-
-  test("that a pooler causes says so", () => {
-    for (const code of ["42P05", "26000"]) expect(reasonOf(fromServer(code))).toContain("a pooler shares");
   });
 });

@@ -38,7 +38,6 @@ const kindsBySqlState: readonly (readonly [RegExp, FaultKind])[] = [
 // Citus passes on what libpq said about the connection to a worker, with the code of an internal error.
 const workerLost =
   /^(?:server closed the connection|could not (?:receive data from|send data to) server|no connection to the server)/;
-const sharedSession = /^(?:42P05|26000)$/;
 const networkFault =
   /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENOTFOUND|EAI_AGAIN|ENOENT)$/;
 
@@ -80,14 +79,6 @@ export function readFailure(error: unknown): unknown {
     : new StoreUnavailable(reasonOf(error), { cause: error });
 }
 
-/** A session that loses its settings and prepared statements can guarantee nothing. */
-export function isSharedSession(error: unknown): boolean {
-  return sharedSession.test(codeOf(error));
-}
-
-export const sharedSessionReason =
-  "a pooler shares the database's sessions among its clients; it must give each connection a session of its own (PgBouncer: pool_mode = session)";
-
 /** Whether a statement waited for a lock until lock_timeout. */
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === "55P03";
@@ -110,7 +101,6 @@ export function tlsAdvice(error: unknown): string | undefined {
 /** In one line, without anything secret: the message of the server or the network. */
 export function reasonOf(error: unknown): string {
   const code = codeOf(error);
-  if (isSharedSession(error)) return `${sharedSessionReason} (${code})`;
   const advice = tlsAdvice(error);
   const said = error instanceof Error ? error.message : String(error);
   const message = advice === undefined ? said : `${said.replace(/\.$/, "")}; ${advice}`;

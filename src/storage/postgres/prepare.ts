@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, type PostgresOptions, Server } from "./connection.ts";
 import { retryWaitMs } from "./connections.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
-import { ConnectionLost, codeOf, kindOf, reasonOf, sharedSessionReason, tlsAdvice } from "./faults.ts";
+import { ConnectionLost, codeOf, kindOf, reasonOf, tlsAdvice } from "./faults.ts";
 import tables from "./migrations/006-tables.sql" with { type: "text" };
 
 export interface Preparation {
@@ -100,12 +100,15 @@ async function prepareOnce({ server, changes }: Preparation): Promise<void> {
   if (changes === "upgrade") await expectPrivileges(connection);
 }
 
-// Each names its session. If a pooler shares one session among both, the first reads the other's name, or none.
+// A session that loses its settings and prepared statements can guarantee nothing. Each names its session. If a pooler shares one session among both, the first reads the other's name, or none.
 async function expectOwnSessions(one: Connection, other: Connection): Promise<void> {
   await one.run(setName, ["one"]);
   await other.run(setName, ["other"]);
   const [row] = await one.run(readName);
-  if (row?.[0] !== "one") throw new DatabaseMisuse(`The database cannot be used: ${sharedSessionReason}.`);
+  if (row?.[0] !== "one")
+    throw new DatabaseMisuse(
+      "The database cannot be used: a pooler shares the database's sessions among its clients; it must give each connection a session of its own (PgBouncer: pool_mode = session).",
+    );
 }
 
 function problemOf(error: unknown, { passwordMayChange }: Server): DatabaseProblem | undefined {
