@@ -135,12 +135,6 @@ describe("connecting", () => {
     await eventually(async () => (await status(service, "/readyz")) === 200, "the password to be read again");
     expect((await create(service, 1)).status).toBe(200);
   });
-
-  test("to config shows the URL without the password", async () => {
-    const { out, err } = await runInProcess(["config", "--database", address("127.0.0.1", login, "")]);
-    expect(out).toContain("postgres://gardener:***@127.0.0.1");
-    expect(out + err).not.toMatch(/pass@word|pass%40/);
-  });
 });
 
 describe("a server that asks for the password in clear text", () => {
