@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { runCluster } from "../soak/cluster.ts";
+import { runCluster } from "../soak/postgres.ts";
 
 test("nodes lose nothing acknowledged when they and the primary are killed, and the standby is promoted", async () => {
   const { acknowledged, lost } = await runCluster({ rounds: 1, random: Math.random, tell: () => {} });

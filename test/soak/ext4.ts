@@ -2,8 +2,12 @@ import { dlopen, FFIType } from "bun:ffi";
 import { spawnSync } from "node:child_process";
 import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { eventually, temporaryFolder } from "../harness.ts";
+import type { Serving } from "../command.ts";
+import { eventually, storedPlants, temporaryFolder } from "../harness.ts";
+import { Clients, type Figures, type SoakRun, serveOn } from "./rounds.ts";
 
+const clients = 32;
+const loadedMsMax = 400;
 const tmpfsBytes = 700 * 1024 * 1024;
 const imageBytes = 600 * 1024 * 1024;
 // _IOR('X', 125, __u32), and the flag that leaves the journal unwritten.
@@ -21,26 +25,62 @@ export function whyNoExt4(): string | undefined {
   }
 }
 
-/** Works on such a disk. If something was lost there, or failed, it stays mounted for a look, unless plants are meant to be lost. */
-export async function onExt4<Result extends { readonly lost: number }>(
-  tell: (line: string) => void,
-  work: (disk: Ext4) => Promise<Result>,
-  mayLose = false,
-): Promise<Result> {
+export type Found = Pick<Figures, "rounds" | "acknowledged" | "lost">;
+
+interface Loaded {
+  readonly disk: Ext4;
+  readonly database: string;
+  readonly serving: Serving;
+  readonly load: Clients;
+}
+
+/**
+ * Loads a service on such a disk, lets `harm` do it harm and count what is lost already, and compares again with what is really on the
+ * disk. Ends with the first loss, and leaves the disk mounted for a look, unless the environment makes it a control, which is meant
+ * to lose plants.
+ */
+export async function runOnExt4(
+  { rounds, random, tell }: SoakRun,
+  harm: (loaded: Loaded) => Promise<number>,
+  control?: Record<string, string>,
+): Promise<Found> {
   const disk = new Ext4();
-  let isDone = mayLose;
+  tell(`mounted: ${disk.path}`);
+  const database = join(disk.path, "plants.db");
+  let service: Serving | undefined;
+  await using load = new Clients(clients, () => service?.url);
+  let [round, lost] = [0, 0];
+  while (round < rounds && lost === 0) {
+    {
+      await using serving = await serveOn(database, control);
+      service = serving;
+      load.resume();
+      await load.acknowledgedAgain();
+      await Bun.sleep(random() * loadedMsMax);
+      lost += await harm({ disk, database, serving, load });
+    }
+    service = undefined;
+    await disk.remount();
+    lost += await lostOn(database, load);
+    tell(`round ${++round} of ${rounds}: ${load.acknowledged} acknowledged, ${lost} lost`);
+  }
+  if (lost === 0 || control !== undefined) disk.unmount();
+  return { rounds: round, acknowledged: load.acknowledged, lost };
+}
+
+/** Where the service does not start, all is lost. */
+async function lostOn(database: string, load: Clients): Promise<number> {
   try {
-    const result = await work(disk);
-    isDone ||= result.lost === 0;
-    return result;
-  } finally {
-    if (isDone) disk.unmount();
-    else tell(`Left mounted for a look: ${disk.path}`);
+    await using _ = await serveOn(database);
+    return await load.lostIn(() => storedPlants(database));
+  } catch (error) {
+    console.error(error);
+    return load.acknowledged;
   }
 }
 
 /** A real ext4 in an image on a loop device, whose own disk is a tmpfs. */
-export class Ext4 {
+class Ext4 {
   readonly #folder = temporaryFolder();
   readonly #memory = join(this.#folder.path, "memory");
   readonly #image = join(this.#memory, "image");

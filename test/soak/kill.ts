@@ -2,7 +2,7 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Serving } from "../command.ts";
 import { storedPlants, temporaryFolder } from "../harness.ts";
-import { Clients, judged, type Soak, type SoakRun, serveOn } from "./rounds.ts";
+import { Clients, type Figures, judged, type Soak, type SoakRun, serveOn } from "./rounds.ts";
 
 const clients = 32;
 const loadedMsMax = 240;
@@ -11,21 +11,14 @@ export const kill: Soak = {
   summary: "kills a loaded service with -9 again and again",
   unit: "rounds",
   rounds: 200,
-  async run(run) {
-    const { acknowledged, lost } = await runKillRounds(run);
-    return [judged({ what: "kill -9 of the service", rounds: String(run.rounds), acknowledged, lost })];
-  },
+  run: async (run) => [await runKillRounds(run)],
 };
 
 /**
  * Loads a service, kills it and starts it again. Each start must checkpoint the WAL of the killed service before its first response,
  * so the comparison reads the data file without its WAL.
  */
-export async function runKillRounds({
-  rounds,
-  random,
-  tell,
-}: SoakRun): Promise<{ acknowledged: number; lost: number }> {
+export async function runKillRounds({ rounds, random, tell }: SoakRun): Promise<Figures> {
   using folder = temporaryFolder();
   const database = join(folder.path, "plants.db");
   let service: Serving | undefined;
@@ -44,5 +37,6 @@ export async function runKillRounds({
   await using _ = await serveOn(database);
   const withoutWal = join(folder.path, "copy.db");
   copyFileSync(database, withoutWal);
-  return { acknowledged: load.acknowledged, lost: await load.lostIn(() => storedPlants(withoutWal)) };
+  const lost = await load.lostIn(() => storedPlants(withoutWal));
+  return judged({ what: "kill -9 of the service", rounds, acknowledged: load.acknowledged, lost });
 }

@@ -1,33 +1,28 @@
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { load as loadServer } from "../../bench/load.ts";
-import { memoryMb, type Server, startOurs, temporaryFolder } from "../../bench/servers.ts";
+import { startBenchPostgres } from "../../bench/on-postgres.ts";
+import { memoryMb, startOurs } from "../../bench/servers.ts";
 import { median } from "../../bench/statistics.ts";
-import { countStored } from "./overload.ts";
-import { judged, type Soak } from "./rounds.ts";
-
-interface Sample {
-  readonly memoryMb: number;
-  readonly descriptors: number;
-  readonly walMb: number;
-}
+import { temporaryFolder } from "../harness.ts";
+import { type Figures, judged, type Soak, type SoakRun } from "./rounds.ts";
 
 const slicesMin = 8;
 const sliceSecondsMax = 20;
 // How much more the last quarter of the run may have than the second one; the first one warms up.
 const growthMax = 1.1;
-const slack: Sample = { memoryMb: 8, descriptors: 4, walMb: 8 };
+const slack = { memoryMb: 8, descriptors: 4, walMb: 8 };
+type Sample = Readonly<typeof slack>;
 
 export const load: Soak = {
   summary: "full load: memory, descriptors and WAL stay flat; an hour needs 10 GB of disk",
   unit: "minutes",
   rounds: 60,
   async run({ rounds: minutes, tell }) {
-    const folder = temporaryFolder();
-    const database = join(folder, "plants.db");
-    await using stack = new AsyncDisposableStack();
-    stack.defer(() => rmSync(folder, { recursive: true, force: true }));
-    const server = stack.use(await startOurs({ database }));
+    using folder = temporaryFolder();
+    const database = join(folder.path, "plants.db");
+    await using server = await startOurs({ database });
     const seconds = Math.min(sliceSecondsMax, (minutes * 60) / slicesMin);
     const samples: Sample[] = [];
     let [nextId, acknowledged, silenceMs] = [1, 0, 0];
@@ -36,32 +31,26 @@ export const load: Soak = {
       nextId = result.nextId;
       acknowledged += result.answered;
       silenceMs = Math.max(silenceMs, result.silenceUs / 1000);
-      const sample = await sampleOf(server, database);
+      const sample = {
+        memoryMb: Math.round(await memoryMb(server.pid)),
+        descriptors: await openDescriptors(server.pid),
+        walMb: Math.round(statSync(`${database}-wal`).size / 2 ** 20),
+      };
       samples.push(sample);
-      const { memoryMb, descriptors, walMb } = sample;
-      tell(
-        `${((slice * seconds) / 60).toFixed(1)} min: ${Math.round(result.rate)}/s, ${memoryMb.toFixed(0)} MB, ${descriptors} descriptors, WAL ${walMb.toFixed(0)} MB`,
-      );
+      const minute = ((slice * seconds) / 60).toFixed(1);
+      tell(`${minute} min: ${Math.round(result.rate)}/s, ${JSON.stringify(sample)}`);
     }
     const growing = (["memoryMb", "descriptors", "walMb"] as const).filter((of) => grew(samples, of));
     const range = (of: keyof Sample): string => {
       const values = samples.map((sample) => sample[of]);
-      return `${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)}`;
+      return `${Math.min(...values)} to ${Math.max(...values)}`;
     };
     const note = `memory ${range("memoryMb")} MB, descriptors ${range("descriptors")}, WAL ${range("walMb")} MB; longest silence ${silenceMs.toFixed(0)} ms`;
     const lost = Math.max(0, acknowledged - countStored(database));
-    const figures = judged({ what: "full load", rounds: `${minutes} minutes`, acknowledged, lost, note });
+    const figures = judged({ what: "full load", rounds: minutes, acknowledged, lost, note });
     return [growing.length === 0 ? figures : { failure: `${growing} grew: ${note}`, ...figures }];
   },
 };
-
-async function sampleOf({ pid }: Server, database: string): Promise<Sample> {
-  return {
-    memoryMb: await memoryMb(pid),
-    descriptors: await openDescriptors(pid),
-    walMb: statSync(`${database}-wal`).size / 2 ** 20,
-  };
-}
 
 /** The fewest within a moment: the load's connections are still being closed. */
 async function openDescriptors(pid: number): Promise<number> {
@@ -74,8 +63,76 @@ async function openDescriptors(pid: number): Promise<number> {
 }
 
 /** Whether the last quarter of the run had more than the second one. */
-export function grew(samples: readonly Sample[], of: keyof Sample): boolean {
+function grew(samples: readonly Sample[], of: keyof Sample): boolean {
   const quarter = Math.floor(samples.length / 4);
   const middle = (from: number) => median(samples.slice(from, from + quarter).map((sample) => sample[of]));
   return middle(samples.length - quarter) > middle(quarter) * growthMax + slack[of];
+}
+
+const overloadSeconds = 3;
+const floor = 0.8;
+const pendingMax = 500;
+const overloaded = 4 * pendingMax;
+
+export const overload: Soak = {
+  summary: `${overloaded} clients that retry at once, with room for ${pendingMax} plants, on SQLite and PostgreSQL`,
+  unit: "rounds",
+  rounds: 20,
+  async run(run) {
+    await using postgres = await startBenchPostgres();
+    const database = await postgres.newDatabase();
+    using folder = temporaryFolder();
+    const file = join(folder.path, "plants.db");
+    return [
+      await overloadOn("SQLite", file, run, async () => countStored(file)),
+      await overloadOn("PostgreSQL", database, run, async () => {
+        const [row] = await postgres.run<{ stored: string }>(
+          "SELECT count(*) AS stored FROM plants",
+          database,
+        );
+        return Number(row?.stored);
+      }),
+    ];
+  },
+};
+
+async function overloadOn(
+  engine: string,
+  database: string,
+  { rounds, tell }: SoakRun,
+  stored: () => Promise<number>,
+): Promise<Figures> {
+  await using server = await startOurs({
+    database,
+    flags: ["--max-pending", String(pendingMax)],
+    environment: { PLANT_STORE_LOG_LEVEL: "off" },
+  });
+  const ratios: number[] = [];
+  let [nextId, acknowledged, refused] = [1, 0, 0];
+  const rateWith = async (connections: number): Promise<number> => {
+    const options = { connections, seconds: overloadSeconds, firstId: nextId, mayRefuse: true };
+    const result = await loadServer(server, options);
+    nextId = result.nextId;
+    acknowledged += result.answered;
+    refused += result.refused;
+    return result.rate;
+  };
+  // The first round warms up.
+  for (let round = 0; round <= rounds; round++) {
+    const atLimit = await rateWith(pendingMax);
+    const ratio = (await rateWith(overloaded)) / atLimit;
+    if (round > 0) ratios.push(ratio);
+    tell(`${engine}: round ${round} of ${rounds}: ${ratio.toFixed(2)} of the rate at the limit`);
+  }
+  const lost = Math.max(0, acknowledged - (await stored()));
+  const ratio = median(ratios);
+  const note = `${ratio.toFixed(2)} of the rate at the limit (floor ${floor}), ${refused} refused`;
+  const figures = judged({ what: `overload on ${engine}`, rounds, acknowledged, lost, note });
+  return ratio >= floor ? figures : { failure: `UNDER THE FLOOR: ${note}`, ...figures };
+}
+
+/** Plants in a data file. Ids of a load differ, so each that was acknowledged is one of them. */
+function countStored(file: string): number {
+  using database = new Database(file, { readonly: true });
+  return database.query<{ stored: number }, []>("SELECT count(*) AS stored FROM plants").get()?.stored ?? 0;
 }

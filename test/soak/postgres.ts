@@ -1,15 +1,21 @@
 import { eventually, startTestService } from "../harness.ts";
-import type { PostgresServer } from "../postgres.ts";
-import { runCluster, startPair } from "./cluster.ts";
-import { Clients, type Figures, judged, type Soak, type SoakRun } from "./rounds.ts";
-
-type Kind = "restart" | "kill" | "standby";
+import { freePort, type PostgresServer, startPostgres } from "../postgres.ts";
+import { startTcpProxy } from "../tcp-proxy.ts";
+import { Clients, type Figures, judged, type Soak, type SoakRun, serveOn } from "./rounds.ts";
 
 const clients = 16;
 const loadedMsMax = 250;
 const downMsMax = 500;
 const standbyDownMsMax = 1500;
 const compareEvery = 10;
+const nodeCount = 3;
+const cutBeforeMs = 400;
+
+const pairs = {
+  restart: "restart of PostgreSQL",
+  kill: "kill -9 of PostgreSQL",
+  standby: "stopped standby",
+};
 
 export const postgres: Soak = {
   summary:
@@ -24,7 +30,7 @@ export const postgres: Soak = {
 };
 
 /** After each round every acknowledged plant must be stored; in the standby rounds, on the standby, started without its primary. */
-async function runPair(kind: Kind, { rounds, random, tell }: SoakRun): Promise<Figures> {
+async function runPair(kind: keyof typeof pairs, { rounds, random, tell }: SoakRun): Promise<Figures> {
   await using pair = await startPair();
   const { primary, standby, link, database, onStandby } = pair;
   await using running = await startTestService({ "log-level": "off" }, database);
@@ -59,13 +65,8 @@ async function runPair(kind: Kind, { rounds, random, tell }: SoakRun): Promise<F
   await load.acknowledgedAgain();
   await load.stop();
   lost += await load.lostIn(() => primary.stored(database));
-  const what = {
-    restart: "restart of PostgreSQL",
-    kill: "kill -9 of PostgreSQL",
-    standby: "stopped standby",
-  }[kind];
   const note = `${load.failures} requests sent again`;
-  return judged({ what, rounds: String(rounds), acknowledged: load.acknowledged, lost, note });
+  return judged({ what: pairs[kind], rounds, acknowledged: load.acknowledged, lost, note });
 }
 
 /** Resolves once the standby has replayed all that it has received. */
@@ -79,4 +80,64 @@ async function replayed(standby: PostgresServer, database: string): Promise<void
     if (!same) await Bun.sleep(100);
     return same;
   }, "the standby to replay what it received");
+}
+
+/**
+ * Three nodes on a primary with a synchronous standby, and clients that know all of them. Each node is killed with -9 and started
+ * again; the primary is killed with -9 and the standby promoted. Every acknowledged plant must be on the new primary.
+ */
+export async function runCluster({ rounds, random, tell }: SoakRun): Promise<Figures> {
+  let [acknowledged, lost, silenceMs] = [0, 0, 0];
+  for (let round = 1; round <= rounds; round++) {
+    await using pair = await startPair();
+    const { primary, standby, link, database, onStandby } = pair;
+    const both = database.replace(`:${primary.port}/`, `:${primary.port},127.0.0.1:${standby.port}/`);
+    const ports = await Promise.all(Array.from({ length: nodeCount }, freePort));
+    const startNode = (port: number) => serveOn(both, { PLANT_STORE_LISTEN: `127.0.0.1:${port}` });
+    const nodes = await Promise.all(ports.map(startNode));
+    await using load = new Clients(clients, () => nodes[Math.floor(random() * nodeCount)]?.url);
+    const replaceNodes = async (): Promise<void> => {
+      for (const [index, port] of ports.entries()) {
+        await load.acknowledgedAgain();
+        await nodes[index]?.[Symbol.asyncDispose]();
+        nodes[index] = await startNode(port);
+      }
+    };
+    await replaceNodes();
+    await load.acknowledgedAgain();
+    // Later commits of the primary never reach the standby, so none of them may be acknowledged.
+    link.cut();
+    await Bun.sleep(cutBeforeMs);
+    await primary.crash();
+    await standby.run("SELECT pg_promote()");
+    await replaceNodes();
+    await load.acknowledgedAgain();
+    await load.stop();
+    for (const node of nodes) await node[Symbol.asyncDispose]();
+    acknowledged += load.acknowledged;
+    lost += await load.lostIn(() => standby.stored(onStandby));
+    silenceMs = Math.max(silenceMs, Math.round(load.silenceMs));
+    tell(`cluster: round ${round} of ${rounds}: ${acknowledged} acknowledged, ${lost} lost`);
+  }
+  const note = `silent for at most ${silenceMs} ms`;
+  return judged({ what: "failover of a cluster", rounds, acknowledged, lost, note });
+}
+
+/** A primary with a synchronous standby behind a link that can be cut. */
+async function startPair() {
+  await using stack = new AsyncDisposableStack();
+  const primary = stack.use(await startPostgres());
+  const database = await primary.newDatabase();
+  const link = stack.use(await startTcpProxy(primary.port));
+  const settings = {
+    primary_conninfo: `host=127.0.0.1 port=${link.port} user=postgres`,
+    wal_retrieve_retry_interval: "100ms",
+  };
+  const standby = stack.use(await startPostgres({ standbyOf: primary, settings }));
+  await primary.run("ALTER SYSTEM SET synchronous_standby_names = '*'");
+  await primary.run("SELECT pg_reload_conf()");
+  const onStandby = database.replace(`:${primary.port}/`, `:${standby.port}/`);
+  const servers = stack.move();
+  const dispose = () => servers.disposeAsync();
+  return { primary, standby, link, database, onStandby, [Symbol.asyncDispose]: dispose };
 }

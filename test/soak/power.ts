@@ -1,13 +1,11 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { compileSlowSync } from "../../bench/cases.ts";
-import type { Serving } from "../command.ts";
 import { startTestService, storedPlants, temporaryFolder } from "../harness.ts";
-import { type Ext4, onExt4, whyNoExt4 } from "./ext4.ts";
-import { Clients, type Figures, judged, judgedControl, type Soak, type SoakRun, serveOn } from "./rounds.ts";
-import { type Call, disksAfter, recordCalls } from "./simulated-disk.ts";
+import { type Found, runOnExt4, whyNoExt4 } from "./ext4.ts";
+import { type Figures, judged, judgedControl, notRun, type Soak, type SoakRun } from "./rounds.ts";
+import { disksAfter, recordCalls } from "./simulated-disk.ts";
 
-const clients = 32;
 const controlRounds = 10;
 
 export const power: Soak = {
@@ -22,32 +20,28 @@ export const power: Soak = {
 /** Starts the service on the disks that a power loss could have left at many points of a recording. */
 async function simulated({ rounds, random, tell }: SoakRun): Promise<Figures[]> {
   const what = "simulated power loss";
-  if (!existsSync("/usr/bin/strace"))
-    return [{ what, rounds: "0", acknowledged: 0, lost: 0, note: "not run: it needs strace" }];
+  if (!existsSync("/usr/bin/strace")) return [notRun(what, "it needs strace")];
   using folder = temporaryFolder();
   const calls = await recordCalls(join(folder.path, "plants.db"));
-  const checkpoints = calls.filter((call) => call.kind === "write" && !call.file.endsWith("-wal")).length;
+  const checkpoints = calls.filter((call) => call.kind === "write" && call.file === "").length;
   tell(`${calls.length} calls recorded, ${checkpoints} of them writes of checkpoints`);
   const path = join(folder.path, "recovered.db");
-  const losses = async (count: number, isLying: boolean): Promise<Omit<Figures, "what">> => {
-    let [lost, checked, acknowledged] = [0, 0, 0];
-    for (const left of disksAfter(calls as readonly Call[], { cuts: count, isLying, random })) {
-      left.writeTo(path);
+  const losses = async (cuts: number, isLying: boolean): Promise<Found> => {
+    let [rounds, acknowledged, lost] = [0, 0, 0];
+    for (const left of disksAfter(calls, path, { cuts, isLying, random })) {
       const names = await namesAfterStart(path, isLying);
       const missing = left.acknowledged.filter((name) => !names.has(name)).length;
       if (missing > 0 && !isLying) tell(`call ${left.at}: ${missing} acknowledged plants missing`);
       lost += missing;
       acknowledged = left.acknowledged.length;
-      if (++checked % 100 === 0) tell(`${checked} simulated, ${acknowledged} acknowledged, ${lost} lost`);
+      if (++rounds % 100 === 0) tell(`${rounds} simulated, ${acknowledged} acknowledged, ${lost} lost`);
     }
-    return { rounds: String(checked), acknowledged, lost };
+    return { rounds, acknowledged, lost };
   };
+  const control = "control: the disk reports an fsync before it is done";
   return [
     judged({ what, ...(await losses(rounds, false)) }),
-    judgedControl({
-      what: "control: the disk reports an fsync before it is done",
-      ...(await losses(controlRounds, true)),
-    }),
+    judgedControl({ what: control, ...(await losses(controlRounds, true)) }),
   ];
 }
 
@@ -65,55 +59,28 @@ async function namesAfterStart(path: string, mayBeDamaged: boolean): Promise<Set
 }
 
 /** Shuts an ext4 down under a loaded service, without writing its page cache. */
-async function real({ rounds, random, tell }: SoakRun): Promise<Figures[]> {
+async function real(run: SoakRun): Promise<Figures[]> {
   const what = "power loss of a real ext4";
   const problem = whyNoExt4();
-  if (problem !== undefined)
-    return [{ what, rounds: "0", acknowledged: 0, lost: 0, note: `not run: ${problem}` }];
+  if (problem !== undefined) return [notRun(what, problem)];
   using folder = temporaryFolder();
   const withoutFsync = { LD_PRELOAD: compileSlowSync(folder.path), SYNC_US: "0" };
-  const losses = (count: number, isControl: boolean): Promise<Omit<Figures, "what">> => {
-    const lose = async (disk: Ext4) => {
-      const database = join(disk.path, "plants.db");
-      let service: Serving | undefined;
-      await using load = new Clients(clients, () => service?.url);
-      let [lost, round] = [0, 0];
-      while (round < count && lost === 0) {
-        {
-          await using serving = await serveOn(database, isControl ? withoutFsync : {});
-          service = serving;
-          load.resume();
-          await load.acknowledgedAgain();
-          await Bun.sleep(random() * 400);
-          // Responses during the power loss prove nothing.
-          load.pause();
-          disk.losePower();
-        }
-        service = undefined;
-        await disk.remount();
-        lost = await lostOn(database, load);
-        tell(`round ${++round} of ${count}: ${load.acknowledged} acknowledged, ${lost} lost`);
-      }
-      return { rounds: String(round), acknowledged: load.acknowledged, lost };
-    };
-    return onExt4(tell, lose, isControl);
-  };
+  const losses = (rounds: number, control?: Record<string, string>): Promise<Found> =>
+    runOnExt4(
+      { ...run, rounds },
+      async ({ disk, load }) => {
+        // Responses during the power loss prove nothing.
+        load.pause();
+        disk.losePower();
+        return 0;
+      },
+      control,
+    );
   return [
-    judged({ what, ...(await losses(rounds, false)) }),
+    judged({ what, ...(await losses(run.rounds)) }),
     judgedControl({
       what: "control: an fsync that does nothing",
-      ...(await losses(controlRounds, true)),
+      ...(await losses(controlRounds, withoutFsync)),
     }),
   ];
-}
-
-/** Where the service does not start, all is lost. */
-async function lostOn(database: string, load: Clients): Promise<number> {
-  try {
-    await using _ = await serveOn(database);
-    return await load.lostIn(() => storedPlants(database));
-  } catch (error) {
-    console.error(error);
-    return load.acknowledged;
-  }
 }

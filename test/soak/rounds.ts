@@ -1,5 +1,5 @@
 import { type Serving, serve } from "../command.ts";
-import { accessToken, eventually } from "../harness.ts";
+import { accessToken, eventually, post } from "../harness.ts";
 
 export interface Soak {
   readonly summary: string;
@@ -19,7 +19,7 @@ export interface SoakRun {
 /** What one part of a soak found. */
 export interface Figures {
   readonly what: string;
-  readonly rounds: string;
+  readonly rounds: number;
   readonly acknowledged: number;
   /** Acknowledged plants that are missing or different. */
   readonly lost: number;
@@ -38,6 +38,10 @@ export function judgedControl(figures: Omit<Figures, "failure">): Figures {
   return figures.lost > 0
     ? figures
     : { ...figures, failure: "the control lost nothing, so this soak proves nothing" };
+}
+
+export function notRun(what: string, why: string): Figures {
+  return { what, rounds: 0, acknowledged: 0, lost: 0, note: `not run: ${why}` };
 }
 
 /** Mulberry32. */
@@ -127,11 +131,12 @@ export class Clients implements AsyncDisposable {
   async #isAcknowledged(id: string, name: string): Promise<boolean> {
     const url = this.#paused ? undefined : this.#url();
     if (url === undefined) return false;
-    const status = await sendPlant(url, id, name);
+    const response = await post(url, `{"id":${id},"name":"${name}","tag":"soak"}`).catch(() => undefined);
+    const text = await response?.text().catch(() => undefined);
     // Not caught: it ends the soak.
-    if (status >= 400 && status < 500) throw new Error(`A plant was answered with ${status}.`);
+    if (response && response.status >= 400 && response.status < 500) throw new Error(text);
     if (this.#paused) return false;
-    if (status !== 200) {
+    if (response?.status !== 200 || text === undefined) {
       this.failures++;
       return false;
     }
@@ -143,18 +148,3 @@ export class Clients implements AsyncDisposable {
 }
 
 type StoredNames = readonly { readonly id: bigint; readonly name: string }[];
-
-/** The status, or 0 without a response. */
-async function sendPlant(url: string, id: string, name: string): Promise<number> {
-  try {
-    const response = await fetch(`${url}/plants`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
-      body: `{"id":${id},"name":"${name}","tag":"soak"}`,
-    });
-    await response.arrayBuffer();
-    return response.status;
-  } catch {
-    return 0;
-  }
-}

@@ -1,24 +1,29 @@
 import { Database } from "bun:sqlite";
-import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from "node:fs";
 import { fileURLToPath } from "node:url";
+import { start, watch } from "../command.ts";
 import { accessToken, eventually } from "../harness.ts";
+import { Clients } from "./rounds.ts";
+
+// Of the data file and of its WAL.
+const suffixes = ["", "-wal"] as const;
+type Suffix = (typeof suffixes)[number];
 
 export type Call =
-  | { readonly kind: "write"; readonly file: string; readonly at: number; readonly bytes: Buffer }
-  | { readonly kind: "truncate"; readonly file: string; readonly size: number }
-  | { readonly kind: "sync-started" | "sync"; readonly file: string; readonly thread: string }
+  | { readonly kind: "write"; readonly file: Suffix; readonly at: number; readonly bytes: Buffer }
+  | { readonly kind: "truncate"; readonly file: Suffix; readonly size: number }
+  | { readonly kind: "sync-started" | "sync"; readonly file: Suffix; readonly thread: string }
   | { readonly kind: "answer"; readonly names: readonly string[] };
 
 type Change = Extract<Call, { kind: "write" | "truncate" }>;
-
-/** What a power loss could have left, and what had been acknowledged by then. */
-export interface Left {
-  /** The index of the last call before it. */
-  readonly at: number;
-  readonly acknowledged: readonly string[];
-  writeTo(path: string): void;
-}
 
 export interface Cuts {
   readonly cuts: number;
@@ -33,10 +38,14 @@ const clients = 24;
 const sectorBytes = 512;
 
 /**
- * For points in time that are spread over the recording: everything that was fsynced, alternately without all other sectors and with
- * a random half of them.
+ * For points in time that are spread over the recording, writes to that path what a power loss could have left: everything that was
+ * fsynced, alternately without all other sectors and with a random half of them. Says what had been acknowledged by then.
  */
-export function* disksAfter(calls: readonly Call[], { cuts, isLying, random }: Cuts): Iterable<Left> {
+export function* disksAfter(
+  calls: readonly Call[],
+  path: string,
+  { cuts, isLying, random }: Cuts,
+): Iterable<{ readonly at: number; readonly acknowledged: readonly string[] }> {
   const answers = calls.flatMap((call, index) => (call.kind === "answer" ? [index] : []));
   const cutAt = new Set(
     Array.from(
@@ -44,34 +53,33 @@ export function* disksAfter(calls: readonly Call[], { cuts, isLying, random }: C
       (_, index) => answers[Math.floor((answers.length * (index + 1)) / cuts) - 1],
     ),
   );
-  const disks = new Map<string, Disk>();
+  using file = new SimulatedFile(path, false);
+  using wal = new SimulatedFile(`${path}-wal`, isLying);
   const acknowledged: string[] = [];
+  let cut = 0;
   for (const [at, call] of calls.entries()) {
     if (call.kind === "answer") acknowledged.push(...call.names);
-    else {
-      if (!disks.has(call.file)) disks.set(call.file, new Disk(isLying && call.file.endsWith("-wal")));
-      disks.get(call.file)?.take(call);
-    }
+    else (call.file === "" ? file : wal).take(call);
     if (!cutAt.has(at)) continue;
-    const arrives = [...cutAt].indexOf(at) % 2 === 0 ? () => false : () => random() < 0.5;
-    const writeTo = (path: string): void => {
-      for (const [file, disk] of disks)
-        writeFileSync(file.endsWith("-wal") ? `${path}-wal` : path, disk.afterCut(arrives));
-    };
-    yield { at, acknowledged, writeTo };
+    const arrives = cut++ % 2 === 0 ? () => false : () => random() < 0.5;
+    for (const one of [file, wal]) one.cut(arrives);
+    yield { at, acknowledged };
   }
 }
 
-/** One file: its durable content, and what was written since. */
-class Disk {
+/** A file: its durable content, which is in another one, and what was written since. */
+class SimulatedFile implements Disposable {
+  readonly #path: string;
+  readonly #durable: number;
   readonly #isLying: boolean;
-  readonly #durable = new Content();
   #pending: Change[] = [];
   /** For each thread in a sync, how many pending writes it covers: those before the sync started. */
   readonly #covered = new Map<string, number>();
   #reported = 0;
 
-  constructor(isLying: boolean) {
+  constructor(path: string, isLying: boolean) {
+    this.#path = path;
+    this.#durable = openSync(`${path}.durable`, "w");
     this.#isLying = isLying;
   }
 
@@ -84,15 +92,36 @@ class Disk {
   #synced(covered: number): void {
     // A disk that lies has done what it reported the last time.
     const count = this.#isLying ? Math.min(this.#reported, covered) : covered;
-    for (const pending of this.#pending.splice(0, count)) this.#durable.apply(pending, () => true);
+    for (const pending of this.#pending.splice(0, count)) apply(this.#durable, pending, () => true);
     this.#reported = covered - count;
     for (const [thread, other] of this.#covered) this.#covered.set(thread, Math.max(0, other - count));
   }
 
-  afterCut(arrives: () => boolean): Buffer {
-    const left = new Content(this.#durable.bytes);
-    for (const pending of this.#pending) left.apply(pending, arrives);
-    return left.bytes;
+  cut(arrives: () => boolean): void {
+    copyFileSync(`${this.#path}.durable`, this.#path);
+    const file = openSync(this.#path, "r+");
+    for (const pending of this.#pending) apply(file, pending, arrives);
+    closeSync(file);
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#durable);
+  }
+}
+
+/** Each sector of a write arrives or not. */
+function apply(file: number, call: Change, arrives: () => boolean): void {
+  if (call.kind === "truncate") {
+    if (arrives()) ftruncateSync(file, call.size);
+    return;
+  }
+  const { at, bytes } = call;
+  // What is missing is read as zeros.
+  if (at + bytes.length > fstatSync(file).size) ftruncateSync(file, at + bytes.length);
+  for (let start = 0; start < bytes.length; ) {
+    const length = Math.min(bytes.length - start, sectorBytes - ((at + start) % sectorBytes));
+    if (arrives()) writeSync(file, bytes, start, length, at + start);
+    start += length;
   }
 }
 
@@ -101,99 +130,42 @@ class Disk {
  * reader prevents a checkpoint, and gets every plant again that had no response.
  */
 export async function recordCalls(database: string): Promise<Call[]> {
-  const load = { next: 0, unanswered: new Set<number>() };
-  const first = await recordService(database, load, plants / 2);
+  let url: string | undefined;
+  await using load = new Clients(clients, () => url);
+  const record = async (until: number): Promise<Call[]> => {
+    const log = `${database}.calls-${until}`;
+    const service = await startTraced(database, log);
+    url = service.url;
+    await eventually(() => load.acknowledged >= until, `${until} acknowledged plants`);
+    await service.kill();
+    url = undefined;
+    return readFileSync(log, "latin1").split("\n").flatMap(callReader(database));
+  };
+  const first = await record(plants / 2);
   using reader = new Database(database, { readonly: true });
   reader.run("BEGIN");
   reader.query("SELECT count(*) FROM plants").get();
-  return [...first, ...(await recordService(database, load, plants))];
+  return [...first, ...(await record(plants))];
 }
 
-async function recordService(
-  database: string,
-  load: { next: number; readonly unanswered: Set<number> },
-  until: number,
-): Promise<Call[]> {
+/** Starts a service whose calls strace writes to that log. */
+async function startTraced(database: string, log: string) {
   const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-  const log = `${database}.calls-${until}`;
   const traced = "trace=pwrite64,ftruncate,fsync,fdatasync,sendto";
-  const args = ["-f", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log, process.execPath, main, "serve"];
-  const child = spawn("strace", [...args, "--listen", "127.0.0.1:0", "--database", database], {
-    env: {
-      PATH: process.env["PATH"] ?? "",
-      PLANT_STORE_ACCESS_TOKEN: accessToken,
-      PLANT_STORE_OPERATOR_LISTEN: "off",
+  const strace = ["-f", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log];
+  const child = start("strace", [...strace, process.execPath, main, "serve", "--database", database], {
+    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_LISTEN: "off" },
+  });
+  const { err, ended } = watch(child);
+  await eventually(() => err().includes("listening"), "the service to listen");
+  return {
+    url: /"url\.full":"([^"]+)"/.exec(err())?.[1] ?? "",
+    async kill(): Promise<void> {
+      // The one child of strace.
+      process.kill(Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8")), "SIGKILL");
+      await ended;
     },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  let err = "";
-  child.stderr.on("data", (text) => {
-    err += text;
-  });
-  await eventually(() => err.includes("listening"), "the service to listen");
-  const url = /"url\.full":"([^"]+)"/.exec(err)?.[1] ?? "";
-  const send = async (number: number): Promise<void> => {
-    const id = BigInt.asIntN(64, BigInt(number) * 0x9e3779b97f4a7c15n);
-    load.unanswered.add(number);
-    const { status } = await fetch(`${url}/plants`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
-      body: `{"id":${id},"name":"plant ${id}"}`,
-    });
-    if (status === 200) load.unanswered.delete(number);
   };
-  // Again, since nobody knows whether they are stored.
-  await Promise.all([...load.unanswered].map(send));
-  const client = async (): Promise<void> => {
-    while (load.next < until) await send(load.next++);
-  };
-  // Killed when the first client is done, with the plants of the others in flight.
-  const all = Array.from({ length: clients }, client);
-  await Promise.race(all);
-  const ended = new Promise((resolve) => child.on("close", resolve));
-  // The one child of strace.
-  process.kill(Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8")), "SIGKILL");
-  await Promise.all([ended, Promise.allSettled(all)]);
-  return readFileSync(log, "latin1").split("\n").flatMap(callReader(database));
-}
-
-/** The content of a file. Its buffer doubles, since a WAL grows by thousands of small writes. */
-class Content {
-  #buffer: Buffer;
-  #size: number;
-
-  constructor(bytes: Buffer = Buffer.alloc(0)) {
-    this.#buffer = Buffer.from(bytes);
-    this.#size = bytes.length;
-  }
-
-  get bytes(): Buffer {
-    return this.#buffer.subarray(0, this.#size);
-  }
-
-  /** Each sector of a write arrives or not. */
-  apply(call: Change, arrives: () => boolean): void {
-    if (call.kind === "truncate") {
-      if (arrives()) this.#resize(call.size);
-      return;
-    }
-    const { at, bytes } = call;
-    if (at + bytes.length > this.#size) this.#resize(at + bytes.length);
-    for (let start = 0; start < bytes.length; ) {
-      const end = Math.min(bytes.length, start + sectorBytes - ((at + start) % sectorBytes));
-      if (arrives()) bytes.copy(this.#buffer, at + start, start, end);
-      start = end;
-    }
-  }
-
-  #resize(size: number): void {
-    if (size > this.#buffer.length) {
-      const larger = Buffer.alloc(2 * size);
-      this.bytes.copy(larger);
-      this.#buffer = larger;
-    } else this.#buffer.fill(0, Math.min(size, this.#size), Math.max(size, this.#size));
-    this.#size = size;
-  }
 }
 
 /** Joins the calls that strace split because another thread interrupted them. */
@@ -218,15 +190,15 @@ function parse(line: string, database: string, thread: string): Call[] {
   const call = /^(\w+)\(\d+<([^>]*)>(?:, (.*))?\) += (\d+)/.exec(line);
   if (call === null) return [];
   const [, name, path = "", rest = ""] = call;
-  const file = unescaped(path).toString();
   if (name === "sendto") {
     const text = unescaped(/^"([^"]*)"/.exec(rest)?.[1] ?? "").toString();
     const names = text.startsWith("HTTP/1.1 200")
-      ? [...text.matchAll(/"name":"(plant -?\d+)"/g)].map((match) => match[1] ?? "")
+      ? Array.from(text.matchAll(/"name":"([^"]*)"/g), ([, name = ""]) => name)
       : [];
     return names.length > 0 ? [{ kind: "answer", names }] : [];
   }
-  if (file !== database && file !== `${database}-wal`) return [];
+  const file = suffixes.find((suffix) => database + suffix === unescaped(path).toString());
+  if (file === undefined) return [];
   if (name === "fsync" || name === "fdatasync")
     return [
       { kind: "sync-started", file, thread },

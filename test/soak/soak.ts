@@ -4,8 +4,7 @@ import { parseArgs } from "node:util";
 import { editSection, machine, table, today } from "../../bench/page.ts";
 import { errors } from "./errors.ts";
 import { kill } from "./kill.ts";
-import { load } from "./load.ts";
-import { overload } from "./overload.ts";
+import { load, overload } from "./load.ts";
 import { postgres } from "./postgres.ts";
 import { power } from "./power.ts";
 import { type Figures, type Soak, seededRandom } from "./rounds.ts";
@@ -53,7 +52,8 @@ process.exit(failed ? 1 : 0);
 function rowOf(soak: string, { what, rounds, acknowledged, lost, note = "", failure }: Figures): string[] {
   if (failure !== undefined) console.error(`${soak} FAILED, ${what}: ${failure}`);
   const measured = `${today()}, ${commit}`;
-  return [soak, what, rounds, acknowledged.toString(), lost.toString(), failure ?? note, measured];
+  const length = soaks[soak]?.unit === "minutes" ? `${rounds} minutes` : String(rounds);
+  return [soak, what, length, String(acknowledged), String(lost), failure ?? note, measured];
 }
 
 /** Replaces the rows of this soak on the page; those of the others stay. */
