@@ -3,7 +3,7 @@ import { readConfig } from "../config/read-config.ts";
 import { InvalidValue, parseCount } from "../config/values.ts";
 import { presentPlant } from "../files/export-formats.ts";
 import { parseInt64 } from "../plants/int64.ts";
-import type { PlantFilter, StoredPlant } from "../plants/plant-archive.ts";
+import { type PlantFilter, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, type Flag, jsonFlag } from "./command.ts";
@@ -13,7 +13,6 @@ const limitDefault = 20;
 const auditLimitDefault = 50;
 const limitMax = 100_000;
 const pageMax = 1000;
-const searchMsMax = 1000;
 const nameColumnsMax = 60;
 const tagColumnsMax = 30;
 
@@ -49,10 +48,14 @@ export const list: Command = {
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     const order = args.has("oldest") ? "oldest-first" : "newest-first";
     await using opened = await openArchive(readConfig(args.sources));
-    const { rows: plants, isCut } = await readPages(limit, async (pageLimit, cursor) => {
-      const page = await opened.archive.page({ filter, order, cursor, limit: pageLimit, searchMsMax });
-      return { rows: page.plants, next: page.next };
-    });
+    const found: StoredPlant[] = [];
+    let isCut = false;
+    for await (const page of pagesOf(opened.archive, filter, Math.min(limit, pageMax), order)) {
+      found.push(...page.plants);
+      isCut = found.length > limit || page.next !== undefined;
+      if (found.length >= limit) break;
+    }
+    const plants = found.slice(0, limit);
     if (args.has("json")) printJson(terminal, plants.map(presentPlant));
     else if (plants.length === 0) terminal.note("No plants match.\n");
     else terminal.out(`${formatColumns([["ID", "NAME", "TAG", "STORED", "BY"], ...plants.map(cells)])}\n`);
@@ -97,14 +100,11 @@ export const audit: Command = {
   async run(args, terminal) {
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? auditLimitDefault;
     await using opened = await openArchive(readConfig(args.sources));
-    const { rows: entries, isCut } = await readPages(limit, async (pageLimit, cursor) => {
-      const page = await opened.audit.page(pageLimit, cursor);
-      return { rows: page.entries, next: page.next };
-    });
+    const { entries, next } = await opened.audit.page(limit, undefined);
     if (args.has("json")) printJson(terminal, entries.map(presentEntry));
     else if (entries.length === 0) terminal.note("The audit trail is empty.\n");
     else terminal.out(`${formatColumns([auditHeader, ...entries.map(entryCells)])}\n`);
-    if (isCut && !args.has("json"))
+    if (next !== undefined && !args.has("json"))
       terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
     return 0;
   },
@@ -119,24 +119,6 @@ export function parseFilter(args: Arguments): PlantFilter {
     sinceMs: parseFlag(args, "since", parseTimeMs),
     untilMs: parseFlag(args, "until", parseTimeMs),
   };
-}
-
-/** The rows of as many pages as hold that many, and whether there are more. */
-async function readPages<Row>(
-  limit: number,
-  read: (
-    limit: number,
-    cursor?: string,
-  ) => Promise<{ readonly rows: readonly Row[]; readonly next?: string | undefined }>,
-): Promise<{ readonly rows: readonly Row[]; readonly isCut: boolean }> {
-  const rows: Row[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await read(Math.min(pageMax, limit - rows.length), cursor);
-    rows.push(...page.rows);
-    cursor = page.next;
-  } while (cursor !== undefined && rows.length < limit);
-  return { rows, isCut: cursor !== undefined };
 }
 
 const auditHeader = ["AT", "ACTOR", "ACTION", "SUBJECT", "ADDRESS", "DETAIL"];
@@ -180,13 +162,9 @@ function parseId(text: string): bigint {
 }
 
 function parseTimeMs(text: string): number {
-  const match = /^\d{4}-\d{2}-\d{2}(T[\d:.]+)?(Z|[+-]\d{2}:\d{2})?$/.exec(text);
-  const [, time, zone] = match ?? [];
-  // Everything that is printed is in UTC, so what is typed without a zone is too. A date alone has none.
-  const isTime = match !== null && (time !== undefined || zone === undefined);
-  const timeMs = isTime
-    ? Date.parse(time === undefined ? text : `${text}${zone === undefined ? "Z" : ""}`)
-    : Number.NaN;
+  const [whole, time, zone] = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2})?)?$/.exec(text) ?? [];
+  // Everything that is printed is in UTC, so what is typed without a zone is too.
+  const timeMs = Date.parse(`${whole}${time !== undefined && zone === undefined ? "Z" : ""}`);
   if (Number.isNaN(timeMs)) throw new InvalidValue("must be a time, such as 2026-11-15 or 2026-11-15T09:30Z");
   return timeMs;
 }

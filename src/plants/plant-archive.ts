@@ -111,21 +111,16 @@ export interface PlantArchive {
   diskUsage(): Promise<DiskUsage | undefined>;
 }
 
-/** All plants that match the filter, oldest first, page by page. */
+/** All plants that match the filter, page by page. */
 export async function* pagesOf(
   archive: PlantArchive,
   filter: PlantFilter,
   limit: number,
+  order: PageRequest["order"] = "oldest-first",
 ): AsyncGenerator<PlantPage, void, void> {
   let cursor: string | undefined;
   do {
-    const page = await archive.page({
-      filter,
-      order: "oldest-first",
-      cursor,
-      limit,
-      searchMsMax: scanPageMsMax,
-    });
+    const page = await archive.page({ filter, order, cursor, limit, searchMsMax: scanPageMsMax });
     yield page;
     cursor = page.next;
   } while (cursor !== undefined);
