@@ -26,7 +26,7 @@ test("no token is in anything that the service or a command writes, but for the 
   const service = await serve([...database, "--log-level", "debug", "--log-requests", "all"], {
     environment,
   });
-  const operatorUrl = /"plant_store\.operator_url":"([^"]+)"/.exec(service.err())?.[1] ?? "";
+  const { operatorUrl } = service;
   const record = async (what: string, response: Response) => {
     written[`${what}: ${response.status}`] =
       `${JSON.stringify([...response.headers])}${await response.text()}`;
