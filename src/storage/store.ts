@@ -31,8 +31,6 @@ export interface StoreEvents {
   readonly dataFileShared?: () => void;
   /** A sync failed in the last process, so everything is copied into a new file; `bytes` is how much. */
   readonly rebuilding?: (bytes: number) => void;
-  /** A reader in another process keeps the WAL from restarting. */
-  readonly walGrown?: (bytes: number) => void;
   /** The failure marker could not be written, so the next start does not know of the failure. */
   readonly markerNotWritten?: (reason: string) => void;
   /** An fsync of the WAL, except on Linux the COMMIT with it, or of the data file. */
@@ -40,8 +38,6 @@ export interface StoreEvents {
   /** An fsync of the WAL has taken over a second so far; creates wait for it. */
   readonly diskStalled?: () => void;
   readonly checkpointed?: (succeeded: boolean) => void;
-  /** The clock is minutes before the time of the last plant, so one of the two is wrong. */
-  readonly clockBeforeLastPlant?: (lastMs: number, nowMs: number) => void;
 }
 
 /** The data file or its WAL was deleted or replaced, so only this process still has both open; or it was overwritten. */

@@ -97,10 +97,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       log.warn("rebuilding the data file after a failed fsync; this copies all of it", {
         "file.size": bytes,
       }),
-    walGrown: (bytes: number) =>
-      log.warn("the WAL has grown because another process keeps a read transaction open; end it", {
-        "file.size": bytes,
-      }),
     markerNotWritten: (reason: string) =>
       log.error(
         "the failure marker could not be written; before the next start, restore a lost data file, otherwise reboot",
@@ -124,11 +120,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
           "plant_store.last_backup_sha256": lastBackup?.sha256,
         },
       ),
-    clockBeforeLastPlant: (lastMs: number, nowMs: number) =>
-      log.warn("the clock is before the time of the last plant; new plants get the clock's time", {
-        "plant_store.clock": isoTime(nowMs),
-        "plant_store.last_plant": isoTime(lastMs),
-      }),
     presetIsStored: (preset: string, stored: string) =>
       log.warn("a preset token has the secret of a stored token; only the preset's scope applies", {
         "plant_store.preset_token": preset,

@@ -66,7 +66,7 @@ export class SqliteStore implements AsyncDisposable {
       stalled: () => events.diskStalled?.(),
     };
     this.#writer = new Writer(database, writerOwner, takeOverSync(database, this.#watch.wal));
-    this.plants = new SqlitePlants(database, this.#writer, events);
+    this.plants = new SqlitePlants(database, this.#writer);
     const synced = () => this.#writer.synced();
     const syncedRead = syncedReads(real, synced);
     this.audit = new SqliteAudit(database, syncedRead, this.#writer);

@@ -3,7 +3,6 @@ import { fstatSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import { codeOf, isFullOrBusy } from "../connect.ts";
-import { fileSize } from "../durable-files.ts";
 import { Thread } from "../thread.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
 
@@ -25,15 +24,8 @@ export interface CheckpointOwner {
   whilePaused(work: () => Promise<void>): Promise<void>;
 }
 
-export interface CheckpointLimits {
-  /** The WAL is checkpointed at this many frames. */
-  readonly framesMax: number;
-  /** A WAL that stays larger is reported. */
-  readonly walBytesWarn: number;
-}
-
 // Four times SQLite's default: pages that change often are written to the data file once, and the writer does not wait for it.
-const limitsDefault: CheckpointLimits = { framesMax: 4000, walBytesWarn: 256 * 1024 * 1024 };
+const framesMaxDefault = 4000;
 // What was written during a checkpoint is checkpointed while the writer pauses, once it is this little or after this many rounds.
 const tailFramesMax = 150;
 const roundsMax = 4;
@@ -46,8 +38,7 @@ const walBytesAfterRestart = 64 * 1024 * 1024;
  * lets the WAL restart, and requests do not: on a disk that takes 20 ms for an fsync, those few take 60 ms.
  */
 export class Checkpointer {
-  readonly #walPath: string;
-  readonly #limits: CheckpointLimits;
+  readonly #framesMax: number;
   readonly #owner: CheckpointOwner;
   readonly #events: StoreEvents;
   readonly #watch: Pick<DataFileWatch, "check">;
@@ -55,7 +46,6 @@ export class Checkpointer {
   readonly #thread: Thread<CheckpointCalls>;
   #lastFrames = 0;
   #checkpointAtFrames: number;
-  #warned = false;
   #stopped = false;
   #stopping = false;
   #running: Promise<void> | undefined;
@@ -65,11 +55,10 @@ export class Checkpointer {
     watch: Pick<DataFileWatch, "path" | "data" | "check">,
     owner: CheckpointOwner,
     events: StoreEvents,
-    limits = limitsDefault,
+    framesMax = framesMaxDefault,
   ) {
-    this.#limits = limits;
-    this.#checkpointAtFrames = limits.framesMax;
-    this.#walPath = `${watch.path}-wal`;
+    this.#framesMax = framesMax;
+    this.#checkpointAtFrames = framesMax;
     this.#watch = watch;
     this.#owner = owner;
     this.#events = events;
@@ -93,7 +82,7 @@ export class Checkpointer {
   committed(): void {
     if (this.#running !== undefined || this.#stopped || this.#stopping) return;
     const { frames } = this.#readProgress();
-    if (frames < this.#lastFrames) this.#checkpointAtFrames = this.#limits.framesMax;
+    if (frames < this.#lastFrames) this.#checkpointAtFrames = this.#framesMax;
     this.#lastFrames = frames;
     if (frames < this.#checkpointAtFrames) return;
     this.#running = this.#checkpoint().finally(() => {
@@ -156,14 +145,10 @@ export class Checkpointer {
   }
 
   #finish(): void {
-    const { framesMax, walBytesWarn } = this.#limits;
     const { frames, framesLeft } = this.#readProgress();
     // A reader in the middle of a transaction keeps the WAL from restarting; another checkpoint right away would not help.
-    this.#checkpointAtFrames = framesLeft === 0 ? framesMax : frames + framesMax;
+    this.#checkpointAtFrames = framesLeft === 0 ? this.#framesMax : frames + this.#framesMax;
     this.#lastFrames = frames;
-    const bytes = framesLeft === 0 ? 0 : fileSize(this.#walPath);
-    if (bytes >= walBytesWarn && !this.#warned) this.#events.walGrown?.(bytes);
-    this.#warned = bytes >= walBytesWarn;
   }
 
   /** The frames in the WAL, and how many of them the data file does not have yet. */

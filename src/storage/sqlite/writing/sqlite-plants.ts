@@ -1,7 +1,6 @@
 import type { Database, Statement } from "bun:sqlite";
 import { differingFields } from "../../../plants/plant.ts";
 import { type Arrival, type Outcome, OutcomeUnknown, type PlantStore } from "../../../plants/plant-store.ts";
-import type { StoreEvents } from "../../store.ts";
 import { BlockSummaries } from "../block-summaries.ts";
 import { readPragma } from "../connect.ts";
 import type { Writer } from "./writer.ts";
@@ -9,8 +8,6 @@ import type { Writer } from "./writer.ts";
 // Holds the inner pages of the index of ids for fifty million plants. With SQLite's default of two megabytes, a random id
 // needs two reads at ten million plants, with this one.
 const cacheKib = 16_000;
-// A clock is off by less after an ordinary correction.
-const clockBehindMsMax = 5 * 60_000;
 const created: Outcome = { kind: "created" };
 const replayed: Outcome = { kind: "replayed" };
 
@@ -24,23 +21,16 @@ export class SqlitePlants implements PlantStore {
   readonly #select: Statement<{ name: string; tag: string | null }, [bigint]>;
   readonly #summaries: BlockSummaries;
   readonly #rolledBack = () => this.#summaries.reload();
-  readonly #events: StoreEvents;
-  #lastCreatedAtMs: number;
 
-  constructor(database: Database, writer: Writer, events: StoreEvents) {
+  constructor(database: Database, writer: Writer) {
     this.#database = database;
     this.#writer = writer;
-    this.#events = events;
     database.run(`PRAGMA cache_size = -${cacheKib}`);
     this.#summaries = new BlockSummaries(database);
     this.#insert = database.query(
       "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
     );
     this.#select = database.query("SELECT name, tag FROM plants WHERE id = ?");
-    const newest = database.query<{ created_at_ms: bigint }, []>(
-      "SELECT created_at_ms FROM plants ORDER BY seq DESC LIMIT 1",
-    );
-    this.#lastCreatedAtMs = Number(newest.get()?.created_at_ms ?? 0n);
   }
 
   get isStalled(): boolean {
@@ -48,10 +38,6 @@ export class SqlitePlants implements PlantStore {
   }
 
   create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
-    // The clock is used nevertheless: plants are ordered by seq, and their times need not follow it.
-    if (this.#lastCreatedAtMs - nowMs > clockBehindMsMax)
-      this.#events.clockBeforeLastPlant?.(this.#lastCreatedAtMs, nowMs);
-    this.#lastCreatedAtMs = nowMs;
     return this.#writer.transaction(() => {
       const outcomes = batch.map((arrival) => this.#createOne(arrival, nowMs));
       this.#summaries.stored(outcomes.filter((outcome) => outcome === created).length);
