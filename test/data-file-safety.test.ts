@@ -13,6 +13,8 @@ import {
 } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
+import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
+import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { serve } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
@@ -255,6 +257,52 @@ describe("a data file that is overwritten while the service runs", () => {
       expect((await runInProcess(["list", "--database", file])).err).toBe(sentence(file));
     },
   );
+});
+
+test("nothing is lost while another program copies the WAL, as Litestream does, and the WAL restarts only where that checkpoints", async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "plants.db");
+  // Past the 4000 frames at which the service checkpoints too.
+  const [batches, batch, name] = [12, 25, "Fern ".repeat(12_000)];
+  const salts = () => readFileSync(`${file}-wal`).toString("hex", 16, 24);
+  let stored = 0;
+  const fill = async (store: SqliteStore) => {
+    for (let count = 0; count < batches; count++) {
+      const ids = Array.from({ length: batch }, () => BigInt(++stored));
+      const arrivals = ids.map((id) => ({ plant: { id, name, tag: undefined }, createdBy: "test" }));
+      const outcomes = await store.plants.create(arrivals, 1);
+      expect(new Set(outcomes)).toEqual(new Set([{ kind: "created" }]));
+    }
+  };
+  let store = new SqliteStore(file);
+  using reader = new Database(file);
+  using other = new Database(file);
+  using checkpointer = new Database(file);
+  const hold = () => {
+    reader.run("BEGIN");
+    reader.query("SELECT count(*) FROM plants").get();
+  };
+  other.run("CREATE TABLE others_own (checkpoints INTEGER)");
+  hold();
+  for (const round of [1, 2]) {
+    const before = salts();
+    await fill(store);
+    await store[Symbol.asyncDispose]();
+    store = new SqliteStore(file);
+    await fill(store);
+    expect(salts()).toBe(before);
+    // It ends its transaction only to checkpoint, under the write lock.
+    other.run("BEGIN IMMEDIATE");
+    reader.run("ROLLBACK");
+    await eventually(() => checkpointer.query("PRAGMA wal_checkpoint(PASSIVE)").values()[0]?.[0] === 0);
+    hold();
+    other.run("ROLLBACK");
+    // The first write after a complete checkpoint restarts the WAL.
+    other.run("INSERT INTO others_own VALUES (?)", [round]);
+    expect(salts()).not.toBe(before);
+  }
+  await store[Symbol.asyncDispose]();
+  expect(await verify(file, () => {})).toMatchObject({ plants: stored, problems: [] });
 });
 
 describe("at the start", () => {
