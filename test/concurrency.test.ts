@@ -31,17 +31,6 @@ onEveryEngine((engine) => {
       );
     }
   });
-
-  test("four times as many plants as may be pending are each stored or refused, and none is lost", async () => {
-    await using running = await engine.start({ "max-pending": "16" });
-    const responses = await Promise.all(
-      Array.from({ length: 64 }, (_, id) => post(running.url, `{"id":${id},"name":"a"}`)),
-    );
-    expect(responses.filter(({ status }) => status !== 200 && status !== 503)).toEqual([]);
-    const stored = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
-    expect(stored.length).toBeGreaterThanOrEqual(16);
-    expect((await engine.stored(running.database)).map(({ id }) => id)).toEqual(stored);
-  });
 });
 
 test("a full queue answers 50301, and stores what is queued once the data file is unlocked", async () => {

@@ -41,19 +41,6 @@ withCitus("on Citus", () => {
     suitesMsMax,
   );
 
-  test("a batch is stored on many shards, and a second one finds each plant and each conflict", async () => {
-    await using store = await open();
-    expect(kindsOf(await store.plants.create(arrivals(upTo(1000)), 1))).toEqual(Array(1000).fill("created"));
-    const [shards] = await cluster.run(
-      "SELECT count(DISTINCT get_shard_id_for_distribution_column('plants', id)) FROM plants",
-      database,
-    );
-    expect(Number(shards?.["count"])).toBe(32);
-    const mixed = [...arrivals(upTo(500)), ...arrivals([600, 700], "rose"), ...arrivals([2000])];
-    const kinds = [...Array(500).fill("replayed"), "conflict", "conflict", "created"];
-    expect(kindsOf(await store.plants.create(mixed, 2))).toEqual(kinds);
-  });
-
   test("nodes that race for the same ids of all shards create each once, without a deadlock", async () => {
     const nodes = await Promise.all(upTo(4).map(open));
     const results = await Promise.all(nodes.map(({ plants }) => plants.create(arrivals(upTo(300)), 1)));
