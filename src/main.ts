@@ -81,13 +81,7 @@ async function outFlushed(): Promise<boolean> {
  * exit closes every database: that syncs, checkpoints and deletes the WAL, which after a failed sync is the only sound copy.
  */
 function end(code: number): never {
-  for (const library of libraries) {
-    try {
-      dlopen(library, { _exit: { args: [FFIType.i32], returns: FFIType.void } }).symbols._exit(code);
-    } catch {
-      // Not this platform's.
-    }
-  }
+  callLibc("_exit", [FFIType.i32], code);
   process.kill(process.pid, "SIGKILL");
   throw new Error("the process is being killed");
 }
@@ -113,15 +107,18 @@ function stopSignal(): Promise<string> {
 
 /** A core file would contain every token and plant in memory. Whatever the shell's limit, a crash of this process writes none. */
 function writeNoCoreFile(): void {
-  // struct rlimit: the soft and the hard limit.
-  const none = new BigUint64Array(2);
+  // struct rlimit: the soft and the hard limit. Windows has none, and writes no core files.
+  callLibc("setrlimit", [FFIType.i32, FFIType.ptr], rlimitCore, new BigUint64Array(2));
+}
+
+/** Calls a function of the system's C library, if it has one of that name. */
+function callLibc(name: string, types: readonly FFIType[], ...values: readonly unknown[]): void {
   for (const library of libraries) {
     try {
-      const setrlimit = { args: [FFIType.i32, FFIType.ptr], returns: FFIType.i32 } as const;
-      dlopen(library, { setrlimit }).symbols.setrlimit(rlimitCore, none);
-      return;
+      const { symbols } = dlopen(library, { [name]: { args: types, returns: FFIType.i32 } });
+      return void symbols[name]?.(...(values as never[]));
     } catch {
-      // Not this platform's, or Windows, which writes no core files.
+      // Not this platform's.
     }
   }
 }

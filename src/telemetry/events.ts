@@ -18,17 +18,24 @@ const stalledMs = 1000;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
   const refusals = new RecentRefusals();
-  const mayLogRefusal = lineLimit(now, linesPerSecond, (unlogged) =>
-    log.warn("more requests were refused than are logged", { "plant_store.unlogged": unlogged }),
-  );
-  const mayLogFailure = lineLimit(now, linesPerSecond, (unlogged) =>
-    log.error("more requests failed than are logged", { "plant_store.unlogged": unlogged }),
-  );
-  const mayLogLimitReached = lineLimit(now, limitReachedLinesPerSecond, (unlogged) =>
-    log.warn("more connections were closed at the limit than are logged", {
-      "plant_store.unlogged": unlogged,
-    }),
-  );
+  /** Whether another line may be written this second; the first one of the next says how many were not. */
+  const lineLimit = (write: Log["warn"], unloggedMessage: string, linesMax = linesPerSecond) => {
+    let second = 0;
+    let lines = 0;
+    return (): boolean => {
+      const thisSecond = Math.floor(now() / 1000);
+      if (thisSecond !== second) {
+        if (lines > linesMax) write(unloggedMessage, { "plant_store.unlogged": lines - linesMax });
+        second = thisSecond;
+        lines = 0;
+      }
+      return ++lines <= linesMax;
+    };
+  };
+  const mayLogRefusal = lineLimit(log.warn, "more requests were refused than are logged");
+  const mayLogFailure = lineLimit(log.error, "more requests failed than are logged");
+  const limitReached = "more connections were closed at the limit than are logged";
+  const mayLogLimitReached = lineLimit(log.warn, limitReached, limitReachedLinesPerSecond);
   const durations = Object.fromEntries(
     requestOutcomes.map((outcome) => [outcome, counters.histogram(`request:${outcome}`)]),
   ) as Record<RequestOutcome, Histogram>;
@@ -41,17 +48,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
   };
 
   return {
-    stored({
-      created,
-      replayed,
-      plants,
-      tookMs,
-    }: Readonly<Record<"created" | "replayed" | "plants" | "tookMs", number>>) {
+    stored(batch: Readonly<Record<"created" | "replayed" | "plants" | "tookMs", number>>) {
       counters.add("batches");
-      counters.add("created", created);
-      counters.add("replayed", replayed);
-      batchPlants.observe(plants);
-      commits.observe(tookMs / 1000);
+      counters.add("created", batch.created);
+      counters.add("replayed", batch.replayed);
+      batchPlants.observe(batch.plants);
+      commits.observe(batch.tookMs / 1000);
     },
     responded: (outcome: RequestOutcome, tookMs: number) => durations[outcome].observe(tookMs / 1000),
     synced(file: "wal" | "data", tookMs: number) {
@@ -144,10 +146,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     databaseWarning: (warning: string) => log.warn(warning),
     connectionLimitReached(closed: "longest-idle" | "newest") {
       counters.add("idle-closed");
-      if (!mayLogLimitReached()) return;
-      if (closed === "longest-idle")
-        log.warn("the connection limit is reached; the longest idle connection was closed");
-      else log.warn("the connection limit is reached and none is idle; the new connection was closed");
+      if (mayLogLimitReached())
+        log.warn(
+          closed === "newest"
+            ? "the connection limit is reached and none is idle; the new connection was closed"
+            : "the connection limit is reached; the longest idle connection was closed",
+        );
     },
     plainText: (address: string) =>
       log.warn("tokens and plants are sent in plain text beyond this machine; set --tls-cert and --tls-key", {
@@ -181,22 +185,4 @@ function exceptionFields(error: unknown): Fields {
 function isoTime(atMs: number): string {
   const time = new Date(atMs);
   return Number.isNaN(time.getTime()) ? String(atMs) : time.toISOString();
-}
-
-function lineLimit(
-  now: () => number,
-  linesMax: number,
-  logUnlogged: (unlogged: number) => void,
-): () => boolean {
-  let second = 0;
-  let lines = 0;
-  return () => {
-    const thisSecond = Math.floor(now() / 1000);
-    if (thisSecond !== second) {
-      if (lines > linesMax) logUnlogged(lines - linesMax);
-      second = thisSecond;
-      lines = 0;
-    }
-    return ++lines <= linesMax;
-  };
 }
