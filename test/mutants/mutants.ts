@@ -2,35 +2,17 @@
 // Breaks one line of the source at a time, in a copy of the tree, and runs the tests that should notice. Prints the mutants that
 // survive, and exits with 1 if there are any. With a text, only those whose file contains it.
 import { spawn, spawnSync } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
-export interface Mutant {
+interface Mutant {
   readonly file: string;
   /** Found exactly once in the file. */
   readonly text: string;
   readonly replacement: string;
   /** The test files of which at least one must fail. */
   readonly tests: readonly string[];
-}
-
-export interface MutantsOptions {
-  readonly root: string;
-  /** How many run at a time, each in a copy of its own. */
-  readonly workers?: number;
-  readonly tell?: (line: string) => void;
-  /** Whether these test files pass in that copy. */
-  readonly passes?: typeof testsPass;
 }
 
 export const root = join(import.meta.dir, "../..");
@@ -40,41 +22,33 @@ export function readMutants(): Mutant[] {
   return JSON.parse(readFileSync(join(import.meta.dir, "mutants.json"), "utf8"));
 }
 
-export function mutate(source: string, { file, text, replacement }: Mutant): string {
+/** The source of that file, broken. */
+export function mutate({ file, text, replacement }: Mutant): string {
+  const source = readFileSync(join(root, file), "utf8");
   const found = source.split(text).length - 1;
   if (found !== 1) throw new Error(`${file} has this text ${found} times, and not once: ${text}`);
   return source.replace(text, () => replacement);
 }
 
 /** The mutants that no test noticed. Fails if a test fails without any mutant: it would notice everything. */
-export async function survivors(
-  mutants: readonly Mutant[],
-  { root, workers = availableParallelism(), tell = () => {}, passes = testsPass }: MutantsOptions,
-): Promise<Mutant[]> {
-  const sources = new Map(mutants.map(({ file }) => [file, readFileSync(join(root, file), "utf8")]));
-  const broken = mutants.map((mutant) => ({
-    mutant,
-    source: mutate(sources.get(mutant.file) ?? "", mutant),
-  }));
+export async function survivors(mutants: readonly Mutant[], workers: number): Promise<Mutant[]> {
+  const left = mutants.map((mutant) => ({ mutant, broken: mutate(mutant) }));
   const folder = mkdtempSync(join(tmpdir(), "mutants-"));
   try {
-    const copies = Array.from({ length: workers }, (_, index) => copyTree(root, join(folder, String(index))));
+    const copies = Array.from({ length: workers }, (_, index) => copyTree(join(folder, String(index))));
     const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))];
-    const [first = ""] = copies;
-    if (!(await passes(first, tests, tell))) throw new Error("The tests fail without any mutant; see above.");
+    const failure = await failureOf(copies[0] ?? "", tests);
+    if (failure !== undefined) throw new Error(`The tests fail without any mutant:\n${failure}`);
     const survived: Mutant[] = [];
-    let done = 0;
     const work = async (copy: string): Promise<void> => {
-      for (let next = broken.shift(); next !== undefined; next = broken.shift()) {
-        const { mutant, source } = next;
-        writeFileSync(join(copy, mutant.file), source);
-        const startMs = performance.now();
-        const isSurvivor = await passes(copy, mutant.tests, () => {});
-        writeFileSync(join(copy, mutant.file), sources.get(mutant.file) ?? "");
-        if (isSurvivor) survived.push(mutant);
-        const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
-        const outcome = isSurvivor ? "SURVIVED" : "noticed";
-        tell(`${++done} of ${mutants.length}: ${outcome} in ${seconds} s: ${mutant.file}: ${mutant.text}`);
+      for (let next = left.shift(); next !== undefined; next = left.shift()) {
+        const { mutant, broken } = next;
+        const { file, text, replacement } = mutant;
+        writeFileSync(join(copy, file), broken);
+        const isNoticed = (await failureOf(copy, mutant.tests)) !== undefined;
+        cpSync(join(root, file), join(copy, file));
+        if (!isNoticed) survived.push(mutant);
+        console.error(`${isNoticed ? "noticed" : "SURVIVED"}: ${file}\n  - ${text}\n  + ${replacement}`);
       }
     };
     await Promise.all(copies.map(work));
@@ -85,28 +59,23 @@ export async function survivors(
 }
 
 /** All files that git knows or would add, with the dependencies linked. */
-function copyTree(from: string, to: string): string {
+function copyTree(to: string): string {
   const { stdout } = spawnSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
-    cwd: from,
+    cwd: root,
     encoding: "utf8",
   });
-  for (const file of stdout.split("\0").filter((name) => name !== "")) {
-    mkdirSync(dirname(join(to, file)), { recursive: true });
-    // One that was deleted and not yet committed is listed too.
-    if (existsSync(join(from, file))) cpSync(join(from, file), join(to, file));
-  }
-  symlinkSync(join(from, "node_modules"), join(to, "node_modules"));
+  // One that was deleted and not yet committed is listed too.
+  for (const file of stdout.split("\0").filter((name) => name !== "" && existsSync(join(root, name))))
+    cpSync(join(root, file), join(to, file));
+  symlinkSync(join(root, "node_modules"), join(to, "node_modules"));
   return to;
 }
 
-function testsPass(
-  folder: string,
-  tests: readonly string[],
-  onFailure: (output: string) => void,
-): Promise<boolean> {
+/** What was printed, unless these test files pass in that copy. */
+function failureOf(copy: string, tests: readonly string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = spawn("node", ["scripts/test.js", ...tests, "--bail"], {
-      cwd: folder,
+      cwd: copy,
       // Not what an outer run of tests has set.
       env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
       stdio: ["ignore", "pipe", "pipe"],
@@ -121,8 +90,7 @@ function testsPass(
     const late = setTimeout(() => process.kill(-(child.pid ?? 0), "SIGKILL"), testsMsMax);
     child.on("close", (code) => {
       clearTimeout(late);
-      if (code !== 0) onFailure(output.replaceAll(/^\(pass\).*\n/gm, ""));
-      resolve(code === 0);
+      resolve(code === 0 ? undefined : output.replaceAll(/^\(pass\).*\n/gm, ""));
     });
   });
 }
@@ -130,9 +98,7 @@ function testsPass(
 if (import.meta.main) {
   const [text = ""] = process.argv.slice(2);
   const chosen = readMutants().filter(({ file }) => file.includes(text));
-  const survived = await survivors(chosen, { root, tell: (line) => console.error(line) });
-  for (const { file, text, replacement } of survived)
-    console.log(`SURVIVED: ${file}\n  - ${text}\n  + ${replacement}`);
+  const survived = await survivors(chosen, availableParallelism());
   console.log(`${chosen.length - survived.length} of ${chosen.length} mutants were noticed.`);
   process.exit(survived.length > 0 ? 1 : 0);
 }
