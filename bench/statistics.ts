@@ -31,11 +31,6 @@ export function medianInterval(values: readonly number[]): [low: number, high: n
   return [sorted[first] ?? 0, sorted.at(-1 - first) ?? 0];
 }
 
-export interface CpuTimes {
-  readonly total: number;
-  readonly steal: number;
-}
-
 const stealMax = 0.05;
 
 /**
@@ -44,39 +39,28 @@ const stealMax = 0.05;
  */
 export class RepeatedWhereStolen {
   #repetitionsLeft: number;
-  readonly #readTimes: () => CpuTimes;
-  readonly #tell: (line: string) => void;
 
-  constructor(
-    repetitionsMax: number,
-    readTimes = readCpuTimes,
-    tell: (line: string) => void = console.error,
-  ) {
+  constructor(repetitionsMax: number) {
     this.#repetitionsLeft = repetitionsMax;
-    this.#readTimes = readTimes;
-    this.#tell = tell;
   }
 
   async run<Result>(measure: () => Promise<Result>): Promise<Result> {
     for (;;) {
-      const before = this.#readTimes();
+      const before = readCpuTimes();
       const result = await measure();
-      const after = this.#readTimes();
+      const after = readCpuTimes();
       const steal = (after.steal - before.steal) / Math.max(1, after.total - before.total);
       if (steal <= stealMax || this.#repetitionsLeft === 0) return result;
       this.#repetitionsLeft--;
-      this.#tell(`again: the hypervisor took ${(steal * 100).toFixed(0)}% of the processor`);
+      console.error(`again: the hypervisor took ${(steal * 100).toFixed(0)}% of the processor`);
     }
   }
 }
 
 /** From the first line of /proc/stat. */
-export function parseCpuTimes(text: string): CpuTimes {
+function readCpuTimes(): { readonly total: number; readonly steal: number } {
+  const text = process.platform === "linux" ? readFileSync("/proc/stat", "utf8") : "";
   // user, nice, system, idle, iowait, irq, softirq, steal
   const times = (/^cpu +(.*)$/m.exec(text)?.[1] ?? "").split(" ").slice(0, 8).map(Number);
   return { total: times.reduce((sum, time) => sum + time, 0), steal: times[7] ?? 0 };
-}
-
-function readCpuTimes(): CpuTimes {
-  return parseCpuTimes(process.platform === "linux" ? readFileSync("/proc/stat", "utf8") : "");
 }

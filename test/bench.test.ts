@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { benchOptions } from "../bench/options.ts";
 import { table, withSection } from "../bench/page.ts";
-import { medianInterval, parseCpuTimes, RepeatedWhereStolen } from "../bench/statistics.ts";
+import { medianInterval } from "../bench/statistics.ts";
 
 test.each([
   [6, [1, 6]],
@@ -13,30 +13,6 @@ test.each([
 ])("the 95%% interval of the median of %i values is between ranks %j", (count, ranks) => {
   const values = Array.from({ length: count }, (_, index) => count - index);
   expect(medianInterval(values)).toEqual(ranks as [number, number]);
-});
-
-test("steal time is read from /proc/stat", () => {
-  const text = "cpu  10 20 30 400 50 6 7 80 1 2\ncpu0 1 2 3 4 5 6 7 8 0 0\n";
-  expect(parseCpuTimes(text)).toEqual({ total: 603, steal: 80 });
-});
-
-test("a measurement is repeated if the hypervisor took too much, a limited number of times in a run", async () => {
-  const steals = [20, 20, 0, 20, 20];
-  let times = { total: 0, steal: 0 };
-  let measured = 0;
-  const measure = async (): Promise<number> => {
-    times = { total: times.total + 100, steal: times.steal + (steals[measured] ?? 0) };
-    return ++measured;
-  };
-  const told: string[] = [];
-  const repeated = new RepeatedWhereStolen(
-    3,
-    () => times,
-    (line) => told.push(line),
-  );
-  expect(await repeated.run(measure)).toBe(3);
-  expect(await repeated.run(measure)).toBe(5);
-  expect(told).toEqual(Array(3).fill("again: the hypervisor took 20% of the processor"));
 });
 
 test("nothing is written unless asked for, and never after a quick run", () => {

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { executable, plantStore, serve } from "../command.ts";
-import { accessToken, post, storedPlants, temporaryFolder } from "../harness.ts";
+import { accessToken, post, temporaryFolder } from "../harness.ts";
 import { runNested } from "../nested-run.ts";
 
 // Those whose services and commands are separate processes.
@@ -43,19 +43,6 @@ testBuilt("in an empty folder it needs no other file", async () => {
     expect(await (await fetch(service.operatorUrl)).text()).toContain("<script");
   }
   expect(readdirSync(folder.path)).toEqual(["data"]);
-});
-
-testBuilt("plants are stored, and a killed process loses none", async () => {
-  using folder = temporaryFolder();
-  const options = { folder: folder.path, environment: withToken };
-  {
-    await using service = await serve([], options);
-    const ids = Array.from({ length: 200 }, (_, id) => id);
-    const sent = await Promise.all(ids.map((id) => post(service.url, JSON.stringify({ id, name: "fern" }))));
-    expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([200]));
-  }
-  await using _restarted = await serve([], options);
-  expect(storedPlants(join(folder.path, "data/plant-store.db"))).toHaveLength(200);
 });
 
 testBuilt("a backup is restored, and a file imported", async () => {
