@@ -1,15 +1,10 @@
 import type { OperatorApi } from "../api.ts";
 import type { FollowPage, Plant, PlantPage } from "../api-shapes.ts";
 
-export type ListState = "loading" | "idle" | "stopped" | "failed" | "ended" | "full";
+export type ListState = "loading" | "idle" | "failed" | "ended" | "full";
 
-interface PlantListOptions {
-  /** The filter and the order, as parameters of the operator API. */
-  readonly query: Readonly<Record<string, string>>;
-  /** The cursor to start at; from the top if it is undefined. */
-  readonly from?: string | undefined;
-  readonly onChange: () => void;
-}
+/** The filter and the order, as parameters of the operator API. */
+type Query = Readonly<Record<string, string>>;
 
 const pageRows = 200;
 // In memory, and below what browsers accept as the height of an element.
@@ -33,9 +28,7 @@ export class PlantList {
   scrollPx = 0;
   /** The index of the row that the arrow keys start from. */
   active = 0;
-  readonly query: PlantListOptions["query"];
-  /** Whether it starts with the first plant, so that new ones can be added above. */
-  readonly isTop: boolean;
+  readonly #query: Query;
   readonly #api: OperatorApi;
   #onChange: () => void;
   readonly #ids = new Set<string>();
@@ -43,32 +36,26 @@ export class PlantList {
   /** What was stored after this cursor is new; undefined until the first response. */
   #newest: string | undefined;
   #closed = new AbortController();
-  #search = new AbortController();
 
-  constructor(api: OperatorApi, { query, from, onChange }: PlantListOptions) {
+  constructor(api: OperatorApi, query: Query, onChange: () => void) {
     this.#api = api;
-    this.query = query;
-    this.isTop = from === undefined;
-    this.#next = from;
+    this.#query = query;
     this.#onChange = onChange;
-  }
-
-  /** Where a list that continues after the last row starts. */
-  get nextCursor(): string | undefined {
-    return this.#next;
   }
 
   /** Loads about a page more, or up to the end. */
   async loadMore(): Promise<void> {
-    if (this.state === "ended" || this.state === "full" || this.#closed.signal.aborted) return;
-    this.#search = new AbortController();
-    const signal = AbortSignal.any([this.#closed.signal, this.#search.signal]);
+    const { signal } = this.#closed;
+    if (this.state === "ended" || this.state === "full" || signal.aborted) return;
     this.#setState("loading");
     const wanted = this.rows.length + pageRows;
     try {
       do {
-        const cursor: Record<string, string> = this.#next === undefined ? {} : { cursor: this.#next };
-        const page = await this.#fetch<PlantPage>({ ...this.query, ...cursor, limit: `${pageRows}` }, signal);
+        const cursor: Query = this.#next === undefined ? {} : { cursor: this.#next };
+        const page = await this.#fetch<PlantPage>(
+          { ...this.#query, ...cursor, limit: `${pageRows}` },
+          signal,
+        );
         this.#newest ??= page.newest;
         this.rows.push(...this.#unknown(page.plants));
         this.searched += page.searched;
@@ -78,15 +65,10 @@ export class PlantList {
       if (this.#next === undefined) this.#setState("ended");
       else this.#setState(this.rows.length >= rowsMax ? "full" : "idle");
     } catch (reason) {
-      if (this.#closed.signal.aborted) return;
-      if (signal.aborted) return this.#setState("stopped");
+      if (signal.aborted) return;
       this.error = reason;
       this.#setState("failed");
     }
-  }
-
-  stop(): void {
-    this.#search.abort();
   }
 
   close(): void {
@@ -103,13 +85,13 @@ export class PlantList {
   /** Reads what was stored since the last call, which then waits to be shown. */
   async readNew(signal: AbortSignal): Promise<void> {
     if (this.#newest === undefined) return;
-    const { order: _, ...filter } = this.query;
+    const { order: _, ...filter } = this.#query;
     const query = { ...filter, limit: `${pageRows}`, after: this.#newest };
     const page = await this.#fetch<FollowPage>(query, signal);
     this.#newest = page.next;
     // After a flood, PostgreSQL sends a full page of the last seconds again, and all of it may be in the list.
     if (page.plants.length === pageRows) {
-      const { plants } = await this.#fetch<PlantPage>({ ...this.query, limit: "1" }, signal);
+      const { plants } = await this.#fetch<PlantPage>({ ...this.#query, limit: "1" }, signal);
       this.isOutdated ||= plants.some(({ id }) => !this.#ids.has(id));
       return;
     }
@@ -122,7 +104,7 @@ export class PlantList {
   /** Adds the waiting plants on top. False if the list must be loaded again. */
   showWaiting(): boolean {
     const { rows, waiting } = this;
-    if (!this.isTop || this.isOutdated || rows.length + waiting.length > rowsMax) return false;
+    if (this.isOutdated || rows.length + waiting.length > rowsMax) return false;
     rows.unshift(...waiting.splice(0).reverse());
     return true;
   }
@@ -134,7 +116,7 @@ export class PlantList {
     return unknown;
   }
 
-  #fetch<Page>(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Page> {
+  #fetch<Page>(query: Query, signal: AbortSignal): Promise<Page> {
     return this.#api.get<Page>(`/api/plants?${new URLSearchParams(query)}`, signal);
   }
 

@@ -24,7 +24,7 @@ export function PlantsPage() {
   const selectedId = plantIdOf(path);
   const scroller = useRef<HTMLDivElement>(null);
   const { list, reloading, error, showWaiting, reload } = usePlantList(filter, scroller);
-  const count = usePlantCount(filter, list);
+  const counted = usePlantCount(filter, list);
   // After the details are closed, their row gets the focus.
   const mustFocusRow = useRef(false);
 
@@ -42,6 +42,7 @@ export function PlantsPage() {
     scroller.current?.querySelector<HTMLElement>('.row a[tabindex="0"]')?.focus();
   });
 
+  const filtered = isFiltered(filter);
   const empty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
   return (
     <div class={`plants ${selectedId === undefined ? "" : "with-detail"} ${empty ? "is-empty" : ""}`}>
@@ -49,11 +50,11 @@ export function PlantsPage() {
         <Export filter={filter} />
         <AddPlantButton />
       </PageHead>
-      <ErrorNotice error={error} onRetry={() => reload()} />
+      <ErrorNotice error={error} onRetry={reload} />
       <Filters filter={filter} onChange={change} />
-      {empty ? (
-        <EmptyPlants filter={filter} list={list} onClear={() => navigate(tablePath)} />
-      ) : (
+      {empty && !filtered && <FirstPlant />}
+      {empty && filtered && <NoMatch searched={list.searched} onClear={() => navigate(tablePath)} />}
+      {!empty && (
         <div class="table-slot">
           <div class="table-card card">
             {list !== undefined && (list.waiting.length > 0 || list.isOutdated) && (
@@ -84,8 +85,8 @@ export function PlantsPage() {
                 />
                 <ListProgress
                   list={list}
-                  count={count}
-                  filtered={isFiltered(filter)}
+                  counted={counted}
+                  filtered={filtered}
                   reloading={reloading}
                   searching={filter.name !== "" || filter.token !== ""}
                   onReload={reload}
@@ -114,24 +115,14 @@ function waitingText({ waiting, isOutdated }: PlantList): string {
   return waiting.length === 0 ? "New plants" : `${formatCount(waiting.length)}+ new plants`;
 }
 
-interface EmptyPlantsProps {
-  readonly filter: PlantFilter;
-  readonly list: PlantList;
-  readonly onClear: () => void;
-}
-
-/** Shown if no plant matches the filter, or the store is empty. */
-function EmptyPlants({ filter, list, onClear }: EmptyPlantsProps) {
-  if (!isFiltered(filter)) return <FirstPlant />;
-  const stopped = list.state === "stopped";
+function NoMatch({ searched, onClear }: { readonly searched: number; readonly onClear: () => void }) {
   return (
-    <EmptyState title={stopped ? "No matches so far" : "No plants match"}>
+    <EmptyState title="No plants match">
       <p>
-        {list.searched > 0 && `Searched ${formatPlural(list.searched, "plant")}. `}
+        {searched > 0 && `Searched ${formatPlural(searched, "plant")}. `}
         The search finds any part of a name and ignores case. Tag, id and token must match exactly.
       </p>
       <div class="line">
-        {stopped && <Button onClick={() => void list.loadMore()}>Continue</Button>}
         <Button onClick={onClear}>Clear filters</Button>
       </div>
     </EmptyState>

@@ -23,8 +23,7 @@ export interface LiveList {
   readonly error: unknown;
   /** Adds the waiting plants to the list. */
   showWaiting(): void;
-  /** Loads the list again, from the top or from a cursor. */
-  reload(from?: string): void;
+  reload(): void;
 }
 
 /**
@@ -47,25 +46,21 @@ export function usePlantList(
   shown.current = list;
   const filterKey = filterQuery(filter).toString();
 
-  const reload = useCallback(
-    (from?: string) => {
-      const query = { ...apiFilter(filter, Date.now()), order: filter.order };
-      const onChange = (): void => {
-        // The previous list stays until the first response, to avoid a flicker.
-        if (started.state !== "loading" || started.searched > 0) {
-          setList(started);
-          setReloading(false);
-        }
-        redraw();
-      };
-      const started = new PlantList(api, { query, from, onChange });
-      latest.current?.close();
-      latest.current = started;
-      setReloading(true);
-      void started.loadMore();
-    },
-    [api, filterKey],
-  );
+  const reload = useCallback(() => {
+    const query = { ...apiFilter(filter, Date.now()), order: filter.order };
+    const started = new PlantList(api, query, () => {
+      // The previous list stays until the first response, to avoid a flicker.
+      if (started.state !== "loading" || started.searched > 0) {
+        setList(started);
+        setReloading(false);
+      }
+      redraw();
+    });
+    latest.current?.close();
+    latest.current = started;
+    setReloading(true);
+    void started.loadMore();
+  }, [api, filterKey]);
   // Without waiting for a frame.
   useLayoutEffect(() => {
     const left = leftTables.get(entry);
@@ -101,7 +96,7 @@ export function usePlantList(
       const { length } = list.waiting;
       if (length === 0 && !list.isOutdated) return;
       const isFree = (scroller.current?.scrollTop ?? 0) < atTopPx && !isReading();
-      if (isFree && list.isTop) {
+      if (isFree) {
         // A focused row keeps the focus; otherwise the arrow keys start at the top.
         const isFocused = scroller.current?.contains(document.activeElement);
         if (list.showWaiting()) list.active += list.active > 0 || isFocused ? length : 0;
