@@ -68,25 +68,12 @@ interface FormDialogProps extends DialogProps {
   readonly busy: boolean;
   /** An error that belongs to no field. */
   readonly error?: string | undefined;
-  /** A further button. */
-  readonly action?: ComponentChildren;
   readonly onSubmit: () => Promise<void>;
 }
 
 /** A dialog with a form, its error, and the buttons to cancel and to submit it. */
 export function FormDialog(props: FormDialogProps) {
-  const {
-    title,
-    submit,
-    cancel = "Cancel",
-    danger,
-    busy,
-    error,
-    action,
-    onSubmit,
-    onClose,
-    children,
-  } = props;
+  const { title, submit, cancel = "Cancel", danger, busy, error, onSubmit, onClose, children } = props;
   return (
     <Dialog title={title} onClose={onClose}>
       <form
@@ -100,7 +87,6 @@ export function FormDialog(props: FormDialogProps) {
         <FieldError error={error} />
         <footer class="dialog-foot">
           <Button onClick={onClose}>{cancel}</Button>
-          {action}
           <Button type="submit" class={danger ? "primary danger" : "primary"} disabled={busy}>
             {submit}
           </Button>

@@ -20,7 +20,6 @@ const idConflict = 40020;
 const digits = /^-?\d+$/;
 
 export const addPlantDraft = "add-plant";
-const noName = "The name is empty, and no plant can be changed later. Type a name, or confirm.";
 
 /** The dialog for a new plant, which is created through the public API. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {
@@ -29,22 +28,17 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<Stored>();
   const [busy, setBusy] = useState(false);
-  const [asksForName, setAsksForName] = useState(false);
 
   const close = (): void => {
     discard();
     onClose();
   };
-  const send = async ({ emptyName = false } = {}): Promise<void> => {
-    if (plant.id.trim() !== "" && plant.name === "" && !emptyName) {
-      setAsksForName(true);
-      setErrors({ name: noName });
-      return focusField("name");
-    }
-    setAsksForName(false);
+  const send = async (): Promise<void> => {
     setBusy(true);
     setStored(undefined);
     try {
+      // No plant can be changed later, and an empty name is most likely a mistake.
+      if (plant.id.trim() !== "" && plant.name === "") throw new ApiError('Field "name" is empty.', 0);
       const id = plant.id.trim();
       const body = newPlantBody(id, plant.name, plant.tag === "" ? undefined : plant.tag);
       const headers = { "Content-Type": "application/json" };
@@ -73,7 +67,6 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
     onInput: (event: InputChange) => {
       setPlant({ ...plant, [name]: event.currentTarget.value });
       setErrors({ ...errors, [name]: undefined });
-      if (name === "name") setAsksForName(false);
     },
   });
   return (
@@ -83,13 +76,6 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       cancel="Close"
       busy={busy}
       error={errors.form}
-      action={
-        asksForName && (
-          <Button disabled={busy} onClick={() => void send({ emptyName: true })}>
-            Store with an empty name
-          </Button>
-        )
-      }
       onSubmit={send}
       onClose={close}
     >
