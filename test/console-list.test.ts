@@ -23,7 +23,7 @@ async function openList(engine: Engine, filter: Record<string, string> = {}) {
   };
   const load = async (): Promise<PlantList> => {
     const query = { ...filter, order: "newest" };
-    const list = new PlantList(apiOf(running), { query, onChange: () => {} });
+    const list = new PlantList(apiOf(running), query, () => {});
     await list.loadMore();
     return list;
   };
@@ -80,7 +80,7 @@ onEveryEngine((engine) => {
 test("before the first response there is nothing to follow, and nothing is requested", async () => {
   const requests: string[] = [];
   const get = (path: string) => requests.push(path) && Promise.withResolvers().promise;
-  const list = new PlantList({ get } as unknown as OperatorApi, { query: {}, onChange: () => {} });
+  const list = new PlantList({ get } as unknown as OperatorApi, {}, () => {});
   void list.loadMore();
   await list.readNew(signal);
   expect([list.waiting, requests.length]).toEqual([[], 1]);

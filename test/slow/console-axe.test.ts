@@ -78,7 +78,7 @@ const walks: Readonly<Record<string, Walk>> = {
           await page.locator(".rows .row a").nth(1).waitFor();
           await page.locator(".rows .row a").first().click();
           await page.locator(".facts").waitFor();
-          await press("Created")(page);
+          await press("Filter")(page);
         },
       },
     ],

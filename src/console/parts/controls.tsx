@@ -52,8 +52,6 @@ export interface FieldProps {
   readonly label: string;
   readonly optional?: boolean;
   readonly error?: string | undefined;
-  /** What is wrong with the text so far, which `error` says once it is entered. */
-  readonly problem?: string | undefined;
   readonly hint?: ComponentChildren;
   /** Such as a button that fills the input. */
   readonly after?: ComponentChildren;
@@ -63,8 +61,7 @@ export interface FieldProps {
   readonly name?: string;
   readonly placeholder?: string;
   readonly inputMode?: "numeric";
-  /** The id of a datalist with suggestions. */
-  readonly list?: string;
+  readonly type?: "datetime-local";
   readonly onInput?: (event: InputChange) => void;
   readonly onChange?: (event: InputChange) => void;
 }
@@ -75,11 +72,11 @@ export interface InputChange {
 
 /** An input with its label and a hint or error, associated for screen readers. */
 export function Field(props: FieldProps) {
-  const { label, optional, error, problem = error, hint, after, inputRef, ...input } = props;
+  const { label, optional, error, hint, after, inputRef, type = "text", ...input } = props;
   const id = useId();
   const ownRef = useRef<HTMLInputElement>(null);
   const ref = inputRef ?? ownRef;
-  useLayoutEffect(() => ref.current?.setCustomValidity(problem ?? ""), [problem]);
+  useLayoutEffect(() => ref.current?.setCustomValidity(error ?? ""), [error]);
   return (
     <div class="field">
       <label for={id}>
@@ -88,9 +85,9 @@ export function Field(props: FieldProps) {
       <div class="line">
         <input
           {...input}
-          type="text"
-          // Firefox shows no suggestions in a field that has it off.
-          autocomplete={input.list === undefined ? "off" : undefined}
+          // Preact's types have each kind of input, but no union of two.
+          type={type as "text"}
+          autocomplete="off"
           spellcheck={false}
           ref={ref}
           id={id}

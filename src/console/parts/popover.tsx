@@ -6,16 +6,12 @@ interface PopoverProps {
   /** What is on the button. */
   readonly label: ComponentChildren;
   readonly buttonClass: string;
-  readonly class?: string;
   readonly panelClass?: string;
-  /** Next to the button, such as another button. */
-  readonly after?: ComponentChildren;
   readonly children: (close: () => void) => ComponentChildren;
 }
 
 /** A button that opens a small panel under it. Escape closes it; so do Enter in a field and a click elsewhere, unless a field is wrong. */
-export function Popover(props: PopoverProps) {
-  const { label, buttonClass, class: name = "", panelClass = "", after, children } = props;
+export function Popover({ label, buttonClass, panelClass = "", children }: PopoverProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLSpanElement>(null);
   const panelId = useId();
@@ -40,7 +36,7 @@ export function Popover(props: PopoverProps) {
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys are handled for the button and the panel inside
     <span
       ref={root}
-      class={`popover ${name}`}
+      class="popover"
       onKeyDown={(event) => {
         if (!open) return;
         const isEnter = event.key === "Enter" && event.target instanceof HTMLInputElement;
@@ -62,7 +58,6 @@ export function Popover(props: PopoverProps) {
       <Button class={buttonClass} aria-expanded={open} aria-controls={panelId} onClick={() => setOpen(!open)}>
         {label}
       </Button>
-      {after}
       <span id={panelId}>{open && <div class={`popover-panel ${panelClass}`}>{children(close)}</div>}</span>
     </span>
   );
@@ -91,7 +86,7 @@ interface MenuItem {
 /** A button that opens a menu of actions. */
 export function Menu({ label, buttonClass, title, before, after, items }: MenuProps) {
   return (
-    <Popover class="end" buttonClass={buttonClass} panelClass="menu" label={label}>
+    <Popover buttonClass={buttonClass} panelClass="menu" label={label}>
       {(close) => (
         <>
           {title && <p class="note">{title}</p>}

@@ -1,17 +1,10 @@
-import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { errorMessage } from "../api.ts";
-import type { Plant, Token } from "../api-shapes.ts";
 import { formatShortTime } from "../format.ts";
-import { Button, Field, type FieldProps, type InputChange } from "../parts/controls.tsx";
-import { useLoad } from "../parts/hooks.ts";
+import { Button, Field, type FieldProps, type InputChange, Select } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Popover } from "../parts/popover.tsx";
-import { Link } from "../router.tsx";
-import { hasScope, useSession } from "../session.ts";
-import { idError, isFiltered, isId, noFilter, type PlantFilter, timeRanges } from "./plant-filter.ts";
-import { formatTyped, parseTyped } from "./typed-time.ts";
+import { idError, isFiltered, noFilter, type PlantFilter, timeRanges } from "./plant-filter.ts";
 
 interface FiltersProps {
   readonly filter: PlantFilter;
@@ -20,13 +13,24 @@ interface FiltersProps {
 
 // Long enough to type on, short enough to feel immediate.
 const debounceMs = 220;
-const timeExample = "Write a time such as 15 Nov 2026, 18:00 or 2026-11-15 18:00.";
+const minuteMs = 60_000;
+const anyTime = { within: "", since: "", until: "" };
 
-/** The search by name, and a chip for each filter. Their values are in the address bar. */
+/** The search by name, a panel with the other filters, and a chip for each that is set. Their values are in the address bar. */
 export function Filters({ filter, onChange }: FiltersProps) {
-  const { me } = useSession();
   const search = useSearchKey();
   const name = useDebounced(filter.name, (name) => onChange({ name }, true));
+  const set = [
+    { label: "Tag", value: filter.tag, without: { tag: "" } },
+    { label: "Id", value: filter.id, without: { id: "" } },
+    { label: "Created by", value: filter.token, without: { token: "" } },
+    { label: "Created", value: periodOf(filter), without: anyTime },
+  ].filter(({ value }) => value !== "");
+  const remove = (part: Partial<PlantFilter>): void => {
+    // The button disappears, so the search gets the focus.
+    search.current?.focus();
+    onChange(part);
+  };
   return (
     <search class="filters">
       <div class="search-box">
@@ -44,52 +48,24 @@ export function Filters({ filter, onChange }: FiltersProps) {
           /
         </span>
       </div>
-      <FilterChip name="Tag" value={filter.tag} onClear={() => onChange({ tag: "" })}>
-        {() => (
-          <TextFilter
-            label="Tag"
-            hint="The whole tag, exactly."
-            value={filter.tag}
-            onApply={(tag) => onChange({ tag }, true)}
-          />
-        )}
-      </FilterChip>
-      <FilterChip name="Id" value={filter.id} onClear={() => onChange({ id: "" })}>
-        {() => (
-          <TextFilter
-            label="Id"
-            inputMode="numeric"
-            value={filter.id}
-            errorOf={idError}
-            onApply={(id) => onChange({ id: id.trim() }, true)}
-          />
-        )}
-      </FilterChip>
-      <FilterChip name="Created by" value={filter.token} onClear={() => onChange({ token: "" })}>
-        {() => (
+      <Popover
+        buttonClass="quiet"
+        label={
           <>
-            <TextFilter
-              label="Created by"
-              list="token-names"
-              hint="The name of a token."
-              value={filter.token}
-              onApply={(token) => onChange({ token }, true)}
-            />
-            {hasScope(me, "operator") && <TokenNames />}
+            <Icon name="filters" /> Filter
           </>
-        )}
-      </FilterChip>
-      <TimeFilter filter={filter} onChange={onChange} />
-      {isId(filter.name.trim()) && <OpenById key={filter.name} id={filter.name.trim()} />}
+        }
+      >
+        {() => <FilterFields filter={filter} onChange={onChange} />}
+      </Popover>
+      {set.map(({ label, value, without }) => (
+        <Button key={label} class="chip" onClick={() => remove(without)}>
+          <span class="visually-hidden">Remove the filter </span>
+          {label}: <PlantText text={value} /> <Icon name="close" />
+        </Button>
+      ))}
       {isFiltered(filter) && (
-        <Button
-          class="bare"
-          onClick={() => {
-            // This button disappears, so the search gets the focus.
-            search.current?.focus();
-            onChange(noFilter);
-          }}
-        >
+        <Button class="bare" onClick={() => remove(noFilter)}>
           Clear
         </Button>
       )}
@@ -97,165 +73,73 @@ export function Filters({ filter, onChange }: FiltersProps) {
   );
 }
 
-/** The names of all tokens, as suggestions. */
-function TokenNames() {
-  const { value } = useLoad<{ readonly tokens: readonly Token[] }>("/api/tokens");
+function FilterFields({ filter, onChange }: FiltersProps) {
+  const ranges = Object.entries(timeRanges).map(([value, { label }]) => [value, label]);
   return (
-    <datalist id="token-names">
-      {[...new Set(value?.tokens.map(({ name }) => name))].map((name) => (
-        <option key={name} value={name} />
-      ))}
-    </datalist>
+    <>
+      <FilterField label="Tag" value={filter.tag} onApply={(tag) => onChange({ tag }, true)} />
+      <FilterField
+        label="Id"
+        inputMode="numeric"
+        value={filter.id}
+        errorOf={idError}
+        onApply={(id) => onChange({ id }, true)}
+      />
+      <FilterField
+        label="Created by"
+        hint="The name of a token."
+        value={filter.token}
+        onApply={(token) => onChange({ token }, true)}
+      />
+      <Select
+        label="Created"
+        options={{ "": "At any time", ...Object.fromEntries(ranges) }}
+        value={filter.within}
+        onChange={(within) => onChange({ ...anyTime, within })}
+      />
+      <FilterField
+        label="From"
+        type="datetime-local"
+        value={localTime(filter.since)}
+        onApply={(time) => onChange({ since: isoTime(time), within: "" }, true)}
+      />
+      <FilterField
+        label="Before"
+        type="datetime-local"
+        value={localTime(filter.until)}
+        onApply={(time) => onChange({ until: isoTime(time), within: "" }, true)}
+      />
+    </>
   );
 }
 
-/** For whoever pastes an id into the search: the plant with that id. */
-function OpenById({ id }: { readonly id: string }) {
-  const { value: plant, error } = useLoad<Plant>(`/api/plants/${id}`);
-  if (plant === undefined && error === undefined) return null;
-  return (
-    <p class="note open-by-id">
-      {plant === undefined ? (
-        errorMessage(error)
-      ) : (
-        <Link class="button" href={`/plants/${plant.id}`}>
-          Open plant {plant.id}: <PlantText text={plant.name} empty="(empty name)" />
-        </Link>
-      )}
-    </p>
-  );
-}
-
-interface FilterChipProps {
-  readonly name: string;
-  /** Empty if the filter is not set. */
-  readonly value: string;
-  readonly onClear: () => void;
-  readonly children: (close: () => void) => ComponentChildren;
-}
-
-/** A filter as a chip: its button opens the field, and a second one removes the filter. */
-function FilterChip({ name, value, onClear, children }: FilterChipProps) {
-  const isSet = value !== "";
-  return (
-    <Popover
-      class={isSet ? "set" : ""}
-      buttonClass="chip"
-      label={
-        <>
-          {name}
-          {isSet && ": "}
-          {isSet && <PlantText text={value} />}
-        </>
-      }
-      after={
-        isSet && (
-          <Button
-            class="bare unset"
-            aria-label={`Remove the filter ${name}`}
-            onClick={(event) => {
-              // This button disappears, so the chip gets the focus.
-              event.currentTarget.parentElement?.querySelector("button")?.focus();
-              onClear();
-            }}
-          >
-            <Icon name="close" />
-          </Button>
-        )
-      }
-    >
-      {children}
-    </Popover>
-  );
-}
-
-interface TextFilterProps extends Pick<FieldProps, "label" | "hint" | "inputMode" | "list" | "value"> {
+interface FilterFieldProps extends Pick<FieldProps, "label" | "hint" | "inputMode" | "type" | "value"> {
   readonly onApply: (text: string) => void;
   readonly errorOf?: (text: string) => string | undefined;
 }
 
-function TextFilter({ value, onApply, errorOf, ...field }: TextFilterProps) {
+function FilterField({ value, onApply, errorOf, ...field }: FilterFieldProps) {
   const typed = useDebounced(value, (text) => errorOf?.(text) === undefined && onApply(text));
   return <Field {...field} {...typed} error={errorOf?.(typed.value)} />;
 }
 
-/** A time range up to now, or one with a start, an end, or both; and the time at which the table starts. */
-function TimeFilter({ filter, onChange }: FiltersProps) {
-  const anyTime = { within: "", since: "", until: "", at: "" };
-  return (
-    <FilterChip name="Created" value={summaryOf(filter)} onClear={() => onChange(anyTime)}>
-      {(close) => (
-        <>
-          <div class="pick">
-            {timeRanges.map(({ value, label }) => (
-              <Button
-                key={value}
-                class="item"
-                aria-pressed={filter.within === value}
-                onClick={() => {
-                  onChange({ ...anyTime, within: value });
-                  close();
-                }}
-              >
-                {label}
-              </Button>
-            ))}
-          </div>
-          <TimeField
-            label="Jump to"
-            hint={`Show plants from this time ${filter.order === "newest" ? "backwards" : "on"}.`}
-            iso={filter.at}
-            onPick={(at) => onChange({ at })}
-          />
-          <TimeField label="From" iso={filter.since} onPick={(since) => onChange({ since, within: "" })} />
-          <TimeField label="Before" iso={filter.until} onPick={(until) => onChange({ until, within: "" })} />
-        </>
-      )}
-    </FilterChip>
-  );
-}
-
-function summaryOf({ within, since, until, at }: PlantFilter): string {
-  const jump = at === "" ? "" : `at ${formatShortTime(at)}`;
-  const range = timeRanges.find(({ value }) => value === within);
-  if (range !== undefined) return [range.label.toLowerCase(), jump].filter(Boolean).join(", ");
+/** "last hour", or "from 15 Nov, 18:00 before 16 Nov, 06:00"; empty for any time. */
+function periodOf({ within, since, until }: PlantFilter): string {
   const from = since === "" ? "" : `from ${formatShortTime(since)}`;
   const before = until === "" ? "" : `before ${formatShortTime(until)}`;
-  return [jump, from, before].filter(Boolean).join(" ");
+  return timeRanges[within]?.label.toLowerCase() ?? `${from} ${before}`.trim();
 }
 
-interface TimeFieldProps {
-  readonly label: string;
-  readonly hint?: string;
-  readonly iso: string;
-  readonly onPick: (iso: string) => void;
+/** The time as a field has it, such as "2026-11-15T18:00", in the browser's time zone. */
+function localTime(iso: string): string {
+  if (iso === "") return "";
+  const time = new Date(iso);
+  const local = new Date(time.getTime() - time.getTimezoneOffset() * minuteMs);
+  return local.toISOString().slice(0, "2026-11-15T18:00".length);
 }
 
-/** A time as the console writes it everywhere else; a native field would have the format of the browser's language. */
-function TimeField({ label, hint, iso, onPick }: TimeFieldProps) {
-  const [typed, setTyped] = useState(() => formatTyped(iso));
-  const [entered, setEntered] = useState(false);
-  const parsed = parseTyped(typed);
-  const problem = parsed === undefined ? timeExample : undefined;
-  useEffect(() => setTyped(formatTyped(iso)), [iso]);
-  return (
-    <Field
-      label={label}
-      hint={hint}
-      placeholder={formatTyped(new Date().toISOString())}
-      value={typed}
-      error={entered ? problem : undefined}
-      problem={problem}
-      onInput={(event) => {
-        setTyped(event.currentTarget.value);
-        setEntered(false);
-      }}
-      onChange={() => {
-        setEntered(true);
-        if (parsed !== undefined && parsed !== iso) onPick(parsed);
-      }}
-    />
-  );
+function isoTime(local: string): string {
+  return local === "" ? "" : new Date(local).toISOString();
 }
 
 /** The search field, which the key / goes to. */

@@ -9,22 +9,19 @@ export interface PlantFilter {
   /** ISO times; only if `within` is empty. */
   readonly since: string;
   readonly until: string;
-  /** The ISO time at which the list starts: up to it, or from it if the oldest are first. */
-  readonly at: string;
   readonly order: "newest" | "oldest";
 }
 
-export const timeRanges: readonly { readonly value: string; readonly label: string; readonly ms: number }[] =
-  [
-    { value: "15m", label: "Last 15 minutes", ms: 900_000 },
-    { value: "1h", label: "Last hour", ms: 3_600_000 },
-    { value: "24h", label: "Last 24 hours", ms: 86_400_000 },
-    { value: "7d", label: "Last 7 days", ms: 604_800_000 },
-  ];
+export const timeRanges: Readonly<Record<string, { readonly label: string; readonly ms: number }>> = {
+  "15m": { label: "Last 15 minutes", ms: 900_000 },
+  "1h": { label: "Last hour", ms: 3_600_000 },
+  "24h": { label: "Last 24 hours", ms: 86_400_000 },
+  "7d": { label: "Last 7 days", ms: 604_800_000 },
+};
 
-export const noFilter = { name: "", tag: "", id: "", token: "", within: "", since: "", until: "", at: "" };
+export const noFilter = { name: "", tag: "", id: "", token: "", within: "", since: "", until: "" };
 
-const textKeys = ["name", "tag", "id", "token", "within", "since", "until", "at"] as const;
+const textKeys = Object.keys(noFilter) as readonly (keyof typeof noFilter)[];
 const integer = /^-?\d{1,19}$/;
 const idBits = 64;
 
@@ -43,21 +40,11 @@ export function filterQuery(filter: PlantFilter): URLSearchParams {
 
 /** The filter as parameters of the operator API. */
 export function apiFilter(filter: PlantFilter, nowMs: number): Record<string, string> {
-  const { name, tag, token } = filter;
-  const range = timeRanges.find(({ value }) => value === filter.within);
-  const earliest = range === undefined ? filter.since : new Date(nowMs - range.ms).toISOString();
-  const { since, until } = startingAt(filter, earliest);
+  const { name, tag, token, until } = filter;
+  const range = timeRanges[filter.within];
+  const since = range === undefined ? filter.since : new Date(nowMs - range.ms).toISOString();
   const all = { name, tag, id: filter.id.trim(), token, since, until };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
-}
-
-/** The part of the time range that is after the start of the list, in its order. ISO times compare as text. */
-function startingAt({ at, until, order }: PlantFilter, since: string) {
-  if (at === "") return { since, until };
-  if (order === "oldest") return { since: at > since ? at : since, until };
-  // The end of a range is exclusive, and a time has milliseconds.
-  const afterIt = new Date(Date.parse(at) + 1).toISOString();
-  return { since, until: until !== "" && until < afterIt ? until : afterIt };
 }
 
 export function isFiltered(filter: PlantFilter): boolean {
@@ -66,10 +53,7 @@ export function isFiltered(filter: PlantFilter): boolean {
 
 export function idError(id: string): string | undefined {
   const text = id.trim();
-  if (text === "" || isId(text)) return undefined;
+  if (text === "") return undefined;
+  if (integer.test(text) && BigInt.asIntN(idBits, BigInt(text)) === BigInt(text)) return undefined;
   return "An id is an integer from −2⁶³ to 2⁶³−1, such as 9007199254740993.";
-}
-
-export function isId(text: string): boolean {
-  return integer.test(text) && BigInt.asIntN(idBits, BigInt(text)) === BigInt(text);
 }
