@@ -1,4 +1,4 @@
-// Run by test/slow/differential.test.ts under Node: says which whole requests Node's own HTTP parser finds in each stream of
+// Run by test/slow/http-parser.test.ts under Node: says which whole requests Node's own HTTP parser finds in each stream of
 // bytes, up to where it refuses them.
 import { createServer } from "node:http";
 import { connect } from "node:net";
