@@ -1,17 +1,11 @@
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import type { Socket } from "bun";
-import { WireServer } from "../../src/http/wire/wire-server.ts";
+import { eventually } from "../harness.ts";
+import { emptyResponse, TestWire } from "../wire.ts";
 
 const clients = 40;
-const bytesPerClientMax = 500_000;
-const serverOptions = {
-  host: "127.0.0.1",
-  port: 0,
-  connectionsMax: 1000,
-  bodyBytesMax: 65_536,
-  bodyTimeoutMs: 10_000,
-};
+const limits = { bodyBytesMax: 65_536 };
 
 function extraBytes(): number {
   Bun.gc(true);
@@ -22,8 +16,8 @@ function extraBytes(): number {
 test.each(["later", "at once"])(
   "a client that never reads what is answered %s costs little memory",
   async (when) => {
-    const server = new WireServer(serverOptions, {
-      handle: (connection) =>
+    await using wire = new TestWire(
+      (connection) =>
         connection.readBody({
           bodyReceived(body) {
             const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -32,8 +26,8 @@ test.each(["later", "at once"])(
           },
           bodyNotReceived() {},
         }),
-      refuse() {},
-    });
+      limits,
+    );
     const body = "x".repeat(60_000);
     const flood = Buffer.from(
       `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n${body}`.repeat(400),
@@ -49,7 +43,7 @@ test.each(["later", "at once"])(
     for (let count = 0; count < clients; count++) {
       const socket = await Bun.connect<{ at: number }>({
         hostname: "127.0.0.1",
-        port: server.port,
+        port: wire.server.port,
         data: { at: 0 },
         socket: { data() {}, drain: sendMore, error() {} },
       });
@@ -59,38 +53,23 @@ test.each(["later", "at once"])(
     }
     for (let last = -1; last !== sent; await Bun.sleep(300)) last = sent;
     expect(sent).toBeLessThan(clients * flood.length);
-    expect((extraBytes() - before) / clients).toBeLessThan(bytesPerClientMax);
+    expect((extraBytes() - before) / clients).toBeLessThan(500_000);
     for (const socket of sockets) socket.terminate();
-    await server.drain(0);
   },
 );
 
 // As one does whose credentials are being verified.
 test("a request that waits does not keep alive those before it that arrived with it", async () => {
   let waiting = 0;
-  const text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-  const server = new WireServer(serverOptions, {
-    handle(connection, { path }) {
-      if (path === "/wait") waiting++;
-      else
-        connection.readBody({ bodyReceived: () => connection.send(text, text.length), bodyNotReceived() {} });
-    },
-    refuse() {},
-  });
+  await using wire = new TestWire((connection, { path }) => {
+    if (path === "/wait") return void waiting++;
+    const bodyReceived = () => connection.send(emptyResponse, emptyResponse.length);
+    connection.readBody({ bodyReceived, bodyNotReceived() {} });
+  }, limits);
   const answered = `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n${"x".repeat(50_000)}`;
   const before = extraBytes();
-  const sockets: Socket[] = [];
-  for (let count = 0; count < clients; count++) {
-    const socket = await Bun.connect({
-      hostname: "127.0.0.1",
-      port: server.port,
-      socket: { data() {}, error() {} },
-    });
-    socket.write(`${answered.repeat(2)}GET /wait HTTP/1.1\r\nHost: h\r\n\r\n`);
-    sockets.push(socket);
-  }
-  while (waiting < clients) await Bun.sleep(10);
+  for (let count = 0; count < clients; count++)
+    (await wire.connect()).send(`${answered.repeat(2)}GET /wait HTTP/1.1\r\nHost: h\r\n\r\n`);
+  await eventually(() => waiting === clients);
   expect((extraBytes() - before) / clients).toBeLessThan(50_000);
-  for (const socket of sockets) socket.terminate();
-  await server.drain(0);
 });

@@ -1,5 +1,4 @@
 import { expect, spyOn, test } from "bun:test";
-import { spawnSync } from "node:child_process";
 import { eventually } from "../../../test/harness.ts";
 import { emptyResponse, TestWire, type WireClient } from "../../../test/wire.ts";
 import { Connection } from "./connection.ts";
@@ -10,15 +9,6 @@ test("a reserve of file descriptors is left, however few there are, and operator
   expect(connectionBudget(64)).toEqual({ publicMax: 28, operatorMax: 4 });
   expect(connectionBudget(1)).toEqual({ publicMax: 1, operatorMax: 1 });
   expect(connectionBudget(Number.POSITIVE_INFINITY)).toEqual({ publicMax: 9_500, operatorMax: 500 });
-});
-
-test.skipIf(process.platform !== "linux")("the limit is the process's own", () => {
-  const module = new URL("./wire-server.ts", import.meta.url).pathname;
-  const script = `import { connectionBudget } from ${JSON.stringify(module)}; console.log(connectionBudget().publicMax);`;
-  const { stdout } = spawnSync("sh", ["-c", 'ulimit -n 600; exec "$0" -e "$1"', process.execPath, script], {
-    encoding: "utf8",
-  });
-  expect(stdout.trim()).toBe("350");
 });
 
 test("past the limit the longest idle connection is closed, never one whose request is in progress", async () => {
