@@ -51,8 +51,8 @@ export class Intake {
   readonly #failure = Promise.withResolvers<Error>();
   #queue: PendingPlant[] = [];
   #pending = 0;
-  #drains = 0;
-  /** Drains scheduled for the end of the turn. */
+  /** Loops that write the queue, including those scheduled for the end of the turn. */
+  #writers = 0;
   #scheduled = 0;
   #state: "open" | "unavailable" | "closing" | "outcome-unknown" = "open";
   // By the monotonic clock.
@@ -74,19 +74,19 @@ export class Intake {
     if (this.#state === "outcome-unknown") return this.#settle(pending, "store-unavailable");
     this.#pending++;
     this.#queue.push(pending);
-    if (this.#drains < this.#store.batchesInFlightMax) {
-      this.#drains++;
+    if (this.#writers < this.#store.batchesInFlightMax) {
+      this.#writers++;
       this.#scheduled++;
       // After the events of this turn: whatever has already arrived on other connections joins the batch.
-      setImmediate(() => this.#beginDrain());
+      setImmediate(() => this.#beginWriting());
     }
     // A full batch gains nothing by waiting, and under overload the rest of the turn may be half a second of rejections.
-    if (this.#queue.length >= this.#fullBatch) this.#beginDrain();
+    if (this.#queue.length >= this.#fullBatch) this.#beginWriting();
   }
 
   /** Writes what is queued now, without waiting for the end of the turn. */
   flush(): void {
-    if (this.#queue.length > 0) this.#beginDrain();
+    if (this.#queue.length > 0) this.#beginWriting();
   }
 
   /**
@@ -100,7 +100,7 @@ export class Intake {
       this.#probedAtMs = performance.now();
       this.#probing = this.#store.probe().then(
         () => this.#available(),
-        (reason) => this.#storeFailed(reason),
+        (reason) => this.fail(reason),
       );
     }
     if (probeNeeded) await this.#probing;
@@ -122,9 +122,17 @@ export class Intake {
     return this.#state === "outcome-unknown";
   }
 
-  /** The store no longer knows what is durable: from now on every plant is rejected. */
-  fail(reason: Error): void {
-    this.#storeFailed(reason);
+  /** Only StoreUnavailable is known to be harmless; after any other error the outcome is unknown, and every plant is rejected. */
+  fail(reason: unknown): void {
+    const error = reason instanceof Error ? reason : new Error(String(reason));
+    if (error instanceof StoreUnavailable) {
+      if (this.#state !== "open") return;
+      this.#state = "unavailable";
+      this.#events.storeUnavailable(error);
+    } else if (this.#state !== "outcome-unknown") {
+      this.#state = "outcome-unknown";
+      this.#failure.resolve(error);
+    }
   }
 
   /** Rejects what is still queued, which is always safe, and resolves once the batches in flight are settled. */
@@ -140,13 +148,13 @@ export class Intake {
     });
   }
 
-  #beginDrain(): void {
+  #beginWriting(): void {
     if (this.#scheduled === 0) return;
     this.#scheduled--;
-    void this.#drain();
+    void this.#writeQueue();
   }
 
-  async #drain(): Promise<void> {
+  async #writeQueue(): Promise<void> {
     let answered: Answered | undefined;
     while (this.#queue.length > 0 || answered !== undefined) {
       const storing = this.#queue.length > 0 ? this.#storeBatch(this.#nextBatch()) : undefined;
@@ -154,7 +162,7 @@ export class Intake {
       if (answered !== undefined) this.#settleBatch(answered);
       answered = await storing;
     }
-    this.#drains--;
+    this.#writers--;
     if (this.#pending === 0) this.#emptied?.();
   }
 
@@ -175,7 +183,7 @@ export class Intake {
       this.#probedAtMs = performance.now();
       return { batch, outcomes, tookMs: this.#probedAtMs - startedMs };
     } catch (reason) {
-      this.#storeFailed(reason);
+      this.fail(reason);
       return rejected;
     }
   }
@@ -207,18 +215,5 @@ export class Intake {
     if (this.#state !== "unavailable") return;
     this.#state = "open";
     this.#events.storeAvailable();
-  }
-
-  // Only StoreUnavailable is known to be harmless; after any other error the outcome is unknown.
-  #storeFailed(reason: unknown): void {
-    const error = reason instanceof Error ? reason : new Error(String(reason));
-    if (error instanceof StoreUnavailable) {
-      if (this.#state !== "open") return;
-      this.#state = "unavailable";
-      this.#events.storeUnavailable(error);
-    } else if (this.#state !== "outcome-unknown") {
-      this.#state = "outcome-unknown";
-      this.#failure.resolve(error);
-    }
   }
 }
