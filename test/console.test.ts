@@ -353,7 +353,7 @@ describe("the system page", () => {
     expect(await settings.getByRole("row", { name: /OPERATOR_TOKEN/ }).textContent()).toContain("not shown");
     expect(await page.content()).not.toMatch(/test-(?:access|operator)-token/);
     const docs = page.getByRole("link", { name: "API docs" });
-    expect(await docs.getAttribute("href")).toBe(`${session.running.url}/docs#from-console`);
+    expect(await docs.getAttribute("href")).toBe(`${session.running.url}/docs`);
 
     await see(page, "No backups yet.");
     await page.getByRole("button", { name: "Back up now" }).click();

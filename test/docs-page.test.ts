@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import axe, { type AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { name as clientName } from "../packages/client/package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
 import * as browser from "./browser.ts";
-import { openDocs, sendPlant } from "./docs-page.ts";
 import { accessToken, post, sendRaw, startTestService, storedPlants, type TestService } from "./harness.ts";
 
 let running: TestService;
@@ -88,7 +88,21 @@ browser.describe("in a browser, the docs page", () => {
     chromium = await browser.openBrowser();
   });
   afterAll(() => chromium?.close());
-  const open = (): Promise<{ page: Page; pageErrors: string[] }> => openDocs(chromium, running.url);
+
+  /** Opens the page, and collects its errors and its requests to other hosts. */
+  async function open({ dark = false, width = 1280 } = {}): Promise<{ page: Page; pageErrors: string[] }> {
+    const colorScheme = dark ? "dark" : "light";
+    const page = await browser.newPage(chromium, { colorScheme, viewport: { width, height: 900 } });
+    const pageErrors: string[] = [];
+    page.on("console", (message) => message.type() === "error" && pageErrors.push(message.text()));
+    page.on("pageerror", (error) => pageErrors.push(String(error)));
+    page.on("request", (request) => {
+      const isOwn = request.url().startsWith(running.url) || request.url().startsWith("data:");
+      if (!isOwn) pageErrors.push(`request to ${request.url()}`);
+    });
+    await page.goto(`${running.url}/docs`);
+    return { page, pageErrors };
+  }
 
   test("sends a plant whose id no double can represent, and hides the token", async () => {
     const { page, pageErrors } = await open();
@@ -118,25 +132,15 @@ browser.describe("in a browser, the docs page", () => {
     expect(await sendPlant(page, { id: "7", token: "not-a-token-that-is-known" })).toContain("40102");
   });
 
-  test("shows a command that works in a shell", async () => {
+  test("shows a command that works in a shell, with the token complete and hidden on the screen", async () => {
     const { page } = await open();
+    await page.getByLabel("Access token").fill(accessToken);
     await page.getByLabel("id", { exact: true }).fill("-9223372036854775808");
     await page.getByLabel("name", { exact: true }).fill("It's $HOME");
     const command = (await page.locator("#command").textContent()) ?? "";
-    const ready = command.replace("<ACCESS_TOKEN>", accessToken).replace("curl ", "curl -s ");
-    const shell = Bun.spawn(["sh", "-c", ready]);
+    const shell = Bun.spawn(["sh", "-c", command.replace("curl ", "curl -s ")]);
     expect(await new Response(shell.stdout).text()).toBe('{"name":"It\'s $HOME"}');
-  });
-
-  test("leads back to the console, if that opened it", async () => {
-    const { page } = await open();
-    const back = page.getByRole("button", { name: "Back to the console" });
-    expect(await back.count()).toBe(0);
-    await page.goto(`${running.operatorUrl}/system`);
-    await page.goto(`${running.url}/docs#from-console`);
-    await page.evaluate("location.hash = 'fields'");
-    await back.click();
-    await page.waitForURL(`${running.operatorUrl}/system`);
+    expect(await page.locator("#command .secret").textContent()).toBe(accessToken);
   });
 
   test("can be read without JavaScript, and offers nothing then that needs it", async () => {
@@ -160,8 +164,7 @@ browser.describe("in a browser, the docs page", () => {
   });
 
   test("can be used with the keyboard only, also on a phone", async () => {
-    const { page, pageErrors } = await openDocs(chromium, running.url, { width: 360 });
-    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
+    const { page, pageErrors } = await open({ width: 360 });
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await page.waitForURL("**/docs#content");
@@ -182,4 +185,31 @@ browser.describe("in a browser, the docs page", () => {
     });
     expect(pageErrors).toEqual([]);
   });
+
+  test.each([
+    [360, "light"],
+    [2560, "dark"],
+  ])("fits into %i px, and axe finds nothing in the %s theme", async (width, theme) => {
+    const { page, pageErrors } = await open({ width, dark: theme === "dark" });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+    expect(pageErrors).toEqual([]);
+    await page.evaluate(axe.source);
+    const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  });
 });
+
+/** Fills in the form, sends it, and returns the response that the page shows. */
+async function sendPlant(
+  page: Page,
+  { id = "", name = "Fern", tag = "", token = accessToken }: Record<string, string>,
+): Promise<string> {
+  await page.getByLabel("Access token").fill(token);
+  await page.getByLabel("id", { exact: true }).fill(id);
+  await page.getByLabel("name", { exact: true }).fill(name);
+  await page.getByLabel("tag").fill(tag);
+  await page.getByRole("button", { name: "Send plant" }).click();
+  await page.locator("#response .status").waitFor();
+  await page.getByRole("button", { name: "Send plant", disabled: false }).waitFor();
+  return (await page.locator("#response").textContent()) ?? "";
+}

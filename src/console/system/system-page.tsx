@@ -15,8 +15,7 @@ export function SystemPage() {
   return (
     <>
       <PageHead title="System" lead="The health of the service, its backups, and its settings.">
-        {/* The same tab: the docs page then has a link back, without knowing an address of this listener. */}
-        <a class="button" href={`${me.publicUrl}/docs#from-console`}>
+        <a class="button" href={`${me.publicUrl}/docs`}>
           API docs
         </a>
       </PageHead>

@@ -3,7 +3,6 @@ const form = document.getElementById("form");
 const command = document.getElementById("command");
 const output = document.getElementById("response");
 const copy = document.getElementById("copy");
-const languages = document.getElementById("languages");
 const send = form.querySelector("button[type=submit]");
 const base = document.getElementById("base").textContent;
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -22,71 +21,13 @@ function body() {
   return `{${members.join(", ")}}`;
 }
 
-// Stands for the token in the examples: a body of JSON never contains it.
-const tokenPlace = "\0";
-const examples = {
-  curl: (url, body) => `curl ${url} \\
-  -H 'Authorization: Bearer ${tokenPlace}' \\
-  -H 'Content-Type: application/json' \\
-  -d '${body.replaceAll("'", String.raw`'\''`)}'`,
-  javascript: (url, body) => `const response = await fetch(${JSON.stringify(url)}, {
-  method: "POST",
-  headers: {
-    Authorization: "Bearer ${tokenPlace}",
-    "Content-Type": "application/json",
-  },
-  // Text, because a JavaScript number would round an id beyond 2^53.
-  body: ${JSON.stringify(body)},
-});
-console.log(response.status, await response.text());`,
-  python: (url, body) => `import urllib.error, urllib.request
-
-request = urllib.request.Request(
-    ${JSON.stringify(url)},
-    data=${JSON.stringify(body)}.encode(),
-    headers={
-        "Authorization": "Bearer ${tokenPlace}",
-        "Content-Type": "application/json",
-    },
-)
-try:
-    response = urllib.request.urlopen(request)
-except urllib.error.HTTPError as error:
-    response = error
-print(response.status, response.read().decode())`,
-  go: (url, body) => `package main
-
-import (
-	"fmt"
-	"io"
-	"net/http"
-	"strings"
-)
-
-func main() {
-	body := ${JSON.stringify(body)}
-	request, err := http.NewRequest("POST", ${JSON.stringify(url)}, strings.NewReader(body))
-	if err != nil {
-		panic(err)
-	}
-	request.Header.Set("Authorization", "Bearer ${tokenPlace}")
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		panic(err)
-	}
-	defer response.Body.Close()
-	text, _ := io.ReadAll(response.Body)
-	fmt.Println(response.StatusCode, string(text))
-}`,
-};
-
 function showCommand() {
-  const language = languages.querySelector("[aria-pressed=true]").value;
-  const [before, after] = examples[language](`${base}/plants`, body()).split(tokenPlace);
   const token = value("token").trim();
   // The token is hidden on the screen as in its field, and complete in what is copied.
   const shown = token === "" ? tokenMissing : element("span", "secret", token);
+  const before = `curl ${base}/plants \\\n  -H 'Authorization: Bearer `;
+  const quotedBody = body().replaceAll("'", String.raw`'\''`);
+  const after = `' \\\n  -H 'Content-Type: application/json' \\\n  -d '${quotedBody}'`;
   command.replaceChildren(before, shown, after);
 }
 
@@ -121,12 +62,6 @@ async function sendPlant() {
 }
 
 form.addEventListener("input", showCommand);
-languages.addEventListener("click", (event) => {
-  const chosen = event.target.closest("button");
-  if (chosen === null) return;
-  for (const button of languages.children) button.setAttribute("aria-pressed", String(button === chosen));
-  showCommand();
-});
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   send.disabled = true;
@@ -149,11 +84,6 @@ copy.addEventListener("click", async () => {
     copy.textContent = "Copy";
   }, 1500);
 });
-// The console opens this page in its own tab. Its address stays unknown here: anyone may read this page.
-const back = document.getElementById("back");
-const lengthAtStart = history.length;
-back.hidden = location.hash !== "#from-console" || lengthAtStart === 1;
-back.addEventListener("click", () => history.go(lengthAtStart - history.length - 1));
 showCommand();
 // Without this script there is nothing to try.
 for (const part of document.querySelectorAll(".try > [hidden]")) part.hidden = false;
