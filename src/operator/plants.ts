@@ -79,23 +79,46 @@ export function plantRoutes(archive: PlantArchive, audit: AuditTrail): readonly 
   ];
 }
 
-/** Exports plants, by a token or by a link for the browser. */
+/**
+ * Exports plants, by a token or by a link for the browser. Each is a stream of pages: never more than one page of it is in
+ * memory.
+ */
 export function exportRoutes(archive: PlantArchive, audit: AuditTrail, gate: Gate): readonly Route[] {
-  const exports = new Exports(archive, audit);
   const downloads = new Downloads<Export>(gate, "operator:read", exportLinksMax);
+  let running = 0;
+  const send = async (exchange: Exchange, download: Download<Export>): Promise<void> => {
+    exchange.refuseWhileDraining();
+    if (running >= exportsMax)
+      throw new HttpError(
+        "too-busy",
+        `${exportsMax} exports are already running. Try again when one has finished.`,
+      );
+    running++;
+    try {
+      const { format, filter } = download.target;
+      const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
+      // Before the first row is sent.
+      if (exchange.method !== "HEAD")
+        await recordAction(audit, exchange, download.caller, "export.started", "plants", detail);
+      const { contentType, extension } = exportFormats[format];
+      const name = `plants-${new Date().toISOString().slice(0, 10)}.${extension}`;
+      const pages = pagesOf(archive, filter, rowsPerPage);
+      await sendFile(exchange, download, { name, contentType }, formatPages(pages, exportFormats[format]));
+    } finally {
+      running--;
+    }
+  };
   return [
     route("GET", "/api/export", "operator:read", (exchange, caller) => {
       const requested = readExport(readQuery(exchange.query, exportParameters));
-      return exports.send(exchange, downloads.start(exchange, caller, requested));
+      return send(exchange, downloads.start(exchange, caller, requested));
     }),
     route("POST", "/api/exports", "operator:read", async (exchange, caller) => {
       const requested = readExport(await readBody(exchange, exportParameters));
       const secret = downloads.createLink(exchange, caller, requested);
       exchange.json({ url: `/api/exports/${secret}` }, 201);
     }),
-    route("GET", "/api/exports/{secret}", "none", (exchange) =>
-      exports.send(exchange, downloads.follow(exchange)),
-    ),
+    route("GET", "/api/exports/{secret}", "none", (exchange) => send(exchange, downloads.follow(exchange))),
   ];
 }
 
@@ -126,41 +149,6 @@ interface Export {
 
 function readExport(values: Values): Export {
   return { format: readChoice(values, "format", exportFormatNames) ?? "ndjson", filter: readFilter(values) };
-}
-
-/** Exports as streams of pages: never more than one page of each is in memory. */
-class Exports {
-  readonly #archive: PlantArchive;
-  readonly #audit: AuditTrail;
-  #running = 0;
-
-  constructor(archive: PlantArchive, audit: AuditTrail) {
-    this.#archive = archive;
-    this.#audit = audit;
-  }
-
-  /** The audit trail has an entry before the first row is sent. */
-  async send(exchange: Exchange, download: Download<Export>): Promise<void> {
-    exchange.refuseWhileDraining();
-    if (this.#running >= exportsMax)
-      throw new HttpError(
-        "too-busy",
-        `${exportsMax} exports are already running. Try again when one has finished.`,
-      );
-    this.#running++;
-    try {
-      const { format, filter } = download.target;
-      const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
-      if (exchange.method !== "HEAD")
-        await recordAction(this.#audit, exchange, download.caller, "export.started", "plants", detail);
-      const { contentType, extension } = exportFormats[format];
-      const name = `plants-${new Date().toISOString().slice(0, 10)}.${extension}`;
-      const pages = pagesOf(this.#archive, filter, rowsPerPage);
-      await sendFile(exchange, download, { name, contentType }, formatPages(pages, exportFormats[format]));
-    } finally {
-      this.#running--;
-    }
-  }
 }
 
 async function* formatPages(
