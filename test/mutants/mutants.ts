@@ -5,6 +5,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import list from "./mutants.json" with { type: "json" };
 
 interface Mutant {
   readonly file: string;
@@ -19,7 +20,9 @@ export const root = join(import.meta.dir, "../..");
 const testsMsMax = 300_000;
 
 export function readMutants(): Mutant[] {
-  return JSON.parse(readFileSync(join(import.meta.dir, "mutants.json"), "utf8"));
+  return Object.entries(list).flatMap(([file, { tests, mutants }]) =>
+    Object.entries(mutants).map(([text, replacement]) => ({ file, text, replacement, tests })),
+  );
 }
 
 /** The source of that file, broken. */
