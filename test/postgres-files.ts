@@ -70,17 +70,7 @@ function copyBinaries(folder: string): void {
 
 /** Runs initdb. */
 export function initialise(binaries: string, data: string): void {
-  const options = [
-    "-U",
-    "postgres",
-    "-A",
-    "trust",
-    "-E",
-    "UTF8",
-    "--locale=C",
-    "--no-sync",
-    "--no-instructions",
-  ];
+  const options = "-U postgres -A trust -E UTF8 --locale=C --no-sync --no-instructions".split(" ");
   const command = join(binaries, "bin/initdb");
   const ran = spawnSync(command, ["-D", data, ...options], { ...asUser, cwd: "/", encoding: "utf8" });
   if (ran.status !== 0) throw new Error(`initdb failed: ${ran.stderr}${ran.error ?? ""}`);

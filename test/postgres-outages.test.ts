@@ -167,19 +167,18 @@ describe("the first token", () => {
   test("is created by one of two nodes that start together on an empty database", async () => {
     using one = temporaryFolder();
     using other = temporaryFolder();
-    const folders = [one, other].map(({ path }) => path);
+    const folders = [one.path, other.path];
     const nodes = await Promise.all(
       folders.map((folder) => serveInProcess(["--database", database, "--token-folder", folder])),
     );
     // A service may listen before its database is open. Whoever is second removes its file again.
+    const files = () =>
+      folders.map((folder) => join(folder, "first-token")).filter((file) => existsSync(file));
+    const tellers = () => nodes.filter((node) => node.out().includes("first token"));
     for (const node of nodes) await eventually(async () => (await status(node, "/readyz")) === 200);
-    const created = () => folders.filter((folder) => existsSync(join(folder, "first-token")));
-    await eventually(() => created().length === 1);
-    await eventually(() => nodes.some((node) => node.out().includes("first token")));
-    expect(nodes.filter((node) => node.out().includes("first token"))).toHaveLength(1);
-    const secret = readFileSync(join(created()[0] ?? "", "first-token"), "utf8").trim();
-    for (const node of nodes)
-      await eventually(async () => (await create(node, 1, bearer(secret))).status === 200);
+    await eventually(() => files().length === 1 && tellers().length === 1, "one first token");
+    const headers = bearer(readFileSync(files()[0] ?? "", "utf8").trim());
+    for (const node of nodes) await eventually(async () => (await create(node, 1, headers)).status === 200);
     for (const node of nodes) await node[Symbol.asyncDispose]();
   });
 
@@ -209,6 +208,20 @@ describe("a database that accepts no writes", () => {
     expect(running.logged.join("")).toContain("default_transaction_read_only is on");
     await configure("RESET default_transaction_read_only");
     await expectBack(running, 2);
+  });
+
+  test("because its disk is full makes plants unavailable until there is space", async () => {
+    await using running = await startTestService({}, database);
+    await server.run(
+      `CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql
+       AS $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$;
+       CREATE TRIGGER full_disk BEFORE INSERT ON plants EXECUTE FUNCTION full_disk()`,
+      database,
+    );
+    await expectUnavailable(running, 1);
+    expect(running.logged.join("")).toContain("No space left on device (53100)");
+    await server.run("DROP TRIGGER full_disk ON plants", database);
+    await expectBack(running, 1);
   });
 
   test("because someone has locked the table makes the service unready until it is released", async () => {

@@ -29,10 +29,8 @@ export interface Databases {
 /** A real PostgreSQL server of a test's own, from the binaries that npm installed. */
 export interface PostgresServer extends Databases, AsyncDisposable {
   readonly port: number;
-  /** The folder with its data, its socket and its small disk. */
+  /** The folder with its data and its socket. */
   readonly folder: string;
-  /** The parent of all its processes. */
-  readonly postmaster: () => ChildProcess;
   /** Stops it without waiting for its clients: `fast` shuts down cleanly, `immediate` needs recovery at the next start. */
   stop(how: "fast" | "immediate"): Promise<void>;
   /** Kills all its processes with -9, like a machine that fails. */
@@ -51,8 +49,6 @@ export interface PostgresSetup {
   readonly standbyOf?: PostgresServer;
   /** Those of another installation, instead of the one from npm. */
   readonly files?: PostgresFiles;
-  /** The size of a tmpfs for a tablespace to fill, mounted for this server only. Needs root. */
-  readonly smallDiskMb?: number;
 }
 
 /** Whether this machine allows that mount. */
@@ -75,7 +71,6 @@ export async function startPostgres({
   tls = false,
   standbyOf,
   files,
-  smallDiskMb,
 }: PostgresSetup = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-postgres-"));
   if (isRoot) chownSync(folder, nobody, nobody);
@@ -98,11 +93,8 @@ export async function startPostgres({
   let server: ChildProcess | undefined;
   const start = async () => {
     let said = "";
-    const plain = [join(binaries, "bin/postgres"), "-D", data, ...flags];
-    const [command = "", ...args] =
-      smallDiskMb === undefined ? plain : withDisk(join(folder, "small"), smallDiskMb, plain);
-    server = spawn(command, args, {
-      ...(smallDiskMb === undefined ? asUser : {}),
+    server = spawn(join(binaries, "bin/postgres"), ["-D", data, ...flags], {
+      ...asUser,
       cwd: folder,
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -127,7 +119,6 @@ export async function startPostgres({
     start,
     stop,
     ...databasesOn(port, "plants"),
-    postmaster: () => server as ChildProcess,
     async crash() {
       const pid = server?.pid ?? 0;
       const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
@@ -189,12 +180,6 @@ async function copyData(primary: PostgresServer, data: string): Promise<void> {
 function copyFolder(from: string, to: string): void {
   const { status, stderr } = spawnSync("cp", ["-a", from, to], { encoding: "utf8" });
   if (status !== 0) throw new Error(`cp failed: ${stderr}`);
-}
-
-function withDisk(place: string, megabytes: number, command: readonly string[]): string[] {
-  const user = `--reuid=${nobody} --regid=${nobody} --clear-groups`;
-  const mount = `mkdir -p ${place} && mount -t tmpfs -o size=${megabytes}m,uid=${nobody},mode=700 none ${place}`;
-  return ["unshare", "-m", "sh", "-c", `${mount} && exec setpriv ${user} "$@"`, "sh", ...command];
 }
 
 // PostgreSQL refuses a key that others can read.
