@@ -1,4 +1,4 @@
-import { createReadStream, existsSync, lstatSync, readdirSync, rmSync, statSync } from "node:fs";
+import { createReadStream, lstatSync, readdirSync, rmSync, statSync } from "node:fs";
 import { basename, join, parse } from "node:path";
 import { realDataFile } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
@@ -77,11 +77,6 @@ export class BackupFolder {
       const path = join(this.folder, name);
       if (isLeftover(path)) removeDatabase(path);
     }
-    for (const name of this.#dated(checksumFile(backupEnding))) {
-      const path = join(this.folder, name);
-      const backup = path.slice(0, -checksumFile("").length);
-      if (!existsSync(backup) && isChecksumOf(backup)) rmSync(path);
-    }
     const at = new Date(atMs).toISOString().replaceAll(/[:.]/g, "-");
     return join(this.folder, `${this.#stem}-${at}${backupEnding}`);
   }
@@ -94,7 +89,7 @@ export class BackupFolder {
     const removed = others.slice(keep - 1).reverse();
     for (const path of removed) {
       try {
-        // In this order: a checksum alone is removed by the next backup, but a backup without one would stay.
+        // In this order: a checksum that is left alone is small, but a backup without one would never be removed.
         rmSync(path);
         rmSync(checksumFile(path));
       } catch (error) {

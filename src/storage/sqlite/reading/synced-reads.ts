@@ -58,7 +58,14 @@ export class ReaderThread {
   readonly #ask: Ask = async (method, ...values) => {
     if (this.#closed) throw closedProblem();
     try {
-      this.#thread ??= this.#start();
+      this.#thread ??= new Thread<PlantArchive>("storage/sqlite/reading/archive-thread", {
+        setting: this.#path,
+        errors: { CursorProblem, StaleCursor },
+        onLost: () => {
+          this.#thread = undefined;
+        },
+        keepsProcessAlive: false,
+      });
       const result = await this.#thread.ask(method, ...values);
       // The thread can read what is committed and not yet durable.
       await this.#synced();
@@ -67,21 +74,6 @@ export class ReaderThread {
       throw this.#closed ? closedProblem() : error;
     }
   };
-
-  #start(): Thread<PlantArchive> {
-    try {
-      return new Thread<PlantArchive>("storage/sqlite/reading/archive-thread", {
-        setting: this.#path,
-        errors: { CursorProblem, StaleCursor },
-        onLost: () => {
-          this.#thread = undefined;
-        },
-        keepsProcessAlive: false,
-      });
-    } catch {
-      throw new StoreUnavailable("no thread could be started");
-    }
-  }
 }
 
 function forwarding(ask: Ask): PlantArchive {
