@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
@@ -30,6 +30,15 @@ import { lacks } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = temporaryFolder().path;
+  file = join(folder, "plants.db");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
 const create = async (url: string, id: number, name = "fern") =>
   (await post(url, JSON.stringify({ id, name }))).status;
 
@@ -80,12 +89,7 @@ function bytesOf(folder: string): Record<string, string> {
 }
 
 test("one data file has one writer: a second serve, copy --to or restore is refused; token and read commands work", async () => {
-  using folder = temporaryFolder();
-  const [file, link, other] = ["plants.db", "link.db", "other.db"].map((name) => join(folder.path, name)) as [
-    string,
-    string,
-    string,
-  ];
+  const [link, other] = [join(folder, "link.db"), join(folder, "other.db")];
   await using running = await startTestService({}, file);
   await create(running.url, 1);
   symlinkSync(file, link);
@@ -93,7 +97,7 @@ test("one data file has one writer: a second serve, copy --to or restore is refu
     expect(await refusedStart(path)).toContain("is in use: another plant-store process writes to it");
   expect((await runInProcess(["backup", other, "--database", file])).code).toBe(0);
   // Also while another process holds the lock of a file that does not exist yet.
-  const missing = join(folder.path, "missing.db");
+  const missing = join(folder, "missing.db");
   using holder = new Database(`${missing}.lock`);
   holder.run("BEGIN EXCLUSIVE");
   for (const args of [
@@ -130,9 +134,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     ["whose WAL alone is deleted", (file: string) => rmSync(`${file}-wal`)],
     ["whose WAL alone is replaced", (file: string, other: string) => renameSync(other, `${file}-wal`)],
   ])("(%s) is copied from the process by the commands in the log, and restored", async (_, lose) => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "it's data", "plants.db");
-    const other = join(folder.path, "other.db");
+    file = join(folder, "it's data", "plants.db");
+    const other = join(folder, "other.db");
     new Database(other).run("CREATE TABLE t (x)");
     const running = await startTestService({}, file);
     const log = () => running.logged.join("");
@@ -143,7 +146,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     await eventually(() => commandsIn(log()) !== "");
     expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
     expect((await fetch(`${running.url}/livez`)).status).toBe(200);
-    const restored = join(folder.path, "restored.db");
+    const restored = join(folder, "restored.db");
     expect(await runInProcess(["restore", runCommands(log(), file), "--database", restored])).toMatchObject({
       code: 0,
     });
@@ -153,8 +156,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 
   test("(replaced) leaves its replacement unchanged, and every command is refused until a restore", async () => {
-    using folder = temporaryFolder();
-    const [file, other] = [join(folder.path, "plants.db"), join(folder.path, "other.db")];
+    const other = join(folder, "other.db");
     await crashedStore(other, { plants: 3, checkpointed: 3 });
     const bytes = readFileSync(other);
     await using service = await serve(["--database", file], { environment });
@@ -192,8 +194,6 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 
   test("keeps the process alive if it was told to stop before, until a second signal", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
     await using service = await serve(["--database", file, "--drain-delay", "1s"], { environment });
     await create(service.url, 1);
     service.child.kill("SIGTERM");
@@ -215,8 +215,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 
   test("is reported in the log if the failure marker cannot be written", async () => {
-    using folder = temporaryFolder();
-    const data = join(folder.path, "data");
+    const data = join(folder, "data");
     await using running = await startTestService({}, join(data, "plants.db"));
     rmSync(data, { recursive: true });
     writeFileSync(data, "in the way");
@@ -234,8 +233,7 @@ describe("a data file that is overwritten while the service runs", () => {
   ])(
     "(%s) is noticed, no checkpoint follows, and the log names the backup to restore",
     async (_, overwrite) => {
-      using folder = temporaryFolder();
-      const [file, backup] = [join(folder.path, "plants.db"), join(folder.path, "backup.db")];
+      const backup = join(folder, "backup.db");
       const running = await startTestService({}, file);
       const log = () => running.logged.join("");
       for (let id = 1; id <= 20; id++) expect(await create(running.url, id)).toBe(200);
@@ -260,8 +258,6 @@ describe("a data file that is overwritten while the service runs", () => {
 });
 
 test("nothing is lost while another program copies the WAL, as Litestream does, and the WAL restarts only where that checkpoints", async () => {
-  using folder = temporaryFolder();
-  const file = join(folder.path, "plants.db");
   // Past the 4000 frames at which the service checkpoints too.
   const [batches, batch, name] = [12, 25, "Fern ".repeat(12_000)];
   const salts = () => readFileSync(`${file}-wal`).toString("hex", 16, 24);
@@ -313,14 +309,13 @@ describe("at the start", () => {
   ])(
     "a WAL %s is refused by every command, also through a symbolic link, and no file changes",
     async (_, why, harm) => {
-      using folder = temporaryFolder();
       using elsewhere = temporaryFolder();
-      const [file, link] = [join(folder.path, "plants.db"), join(elsewhere.path, "link.db")];
+      const link = join(elsewhere.path, "link.db");
       await crashedStore(file, { plants: 40 });
       harm(file);
       symlinkSync(file, link);
       writeFileSync(`${file}.lock`, "");
-      const before = bytesOf(folder.path);
+      const before = bytesOf(folder);
       for (const path of [file, link]) {
         expect(await refusedStart(path)).toMatch(why);
         for (const args of [["token", "create", "--name", "a"], ["token", "list"], ["list"], ["verify"]])
@@ -329,13 +324,11 @@ describe("at the start", () => {
             err: expect.stringMatching(/damaged|missing|does not exist/),
           });
       }
-      expect(bytesOf(folder.path)).toEqual(before);
+      expect(bytesOf(folder)).toEqual(before);
     },
   );
 
   test("a torn last transaction is normal after a crash", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
     await crashedStore(file, { plants: 40 });
     const wal = readFileSync(`${file}-wal`);
     writeFileSync(`${file}-wal`, wal.fill(0, wal.length - 2000));

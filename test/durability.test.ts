@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
@@ -22,6 +22,14 @@ const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const largeName = "x".repeat(60_000);
 const lacksShim = lacks("Linux with a C compiler, to record fsyncs", !canRecordSyncs);
 
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = temporaryFolder().path;
+  file = join(folder, "plants.db");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
 test("what was acknowledged is stored after a loaded service was killed with -9 again and again", async () => {
   const { acknowledged, lost } = await runKillRounds({ rounds: 3, random: Math.random, tell: () => {} });
   expect(acknowledged).toBeGreaterThan(100);
@@ -29,22 +37,32 @@ test("what was acknowledged is stored after a loaded service was killed with -9 
 });
 
 describe.skipIf(lacksShim)("an fsync that fails", () => {
+  const stop = async (service: Serving): Promise<number[]> => {
+    service.child.kill("SIGTERM");
+    return [];
+  };
   test.each([
     // Linux reports a failed write-back once; the next sync succeeds.
-    ["of the data file, by the checkpoint thread", ".db", "once", largeName],
-    ["of the WAL, at a commit", "-wal", undefined, "fern"],
+    [
+      "of the data file, by the checkpoint thread",
+      ".db",
+      "once",
+      (service: Serving) => createUntilRefused(service, largeName),
+    ],
+    ["of the WAL, at a commit", "-wal", undefined, (service: Serving) => createUntilRefused(service, "fern")],
+    ["of the data file, by the last checkpoint of a stop", ".db", undefined, stop],
   ] as const)(
-    "%s stops the service at once, keeps the WAL, and loses nothing",
-    async (_, suffix, how, name) => {
-      using folder = temporaryFolder();
-      const file = join(folder.path, "plants.db");
-      const syncs = recordSyncs(folder.path, suffix, how);
-      const service = await serve(["--database", file, "--drain-delay", "60s"], {
+    "%s ends the service with 1, keeps the WAL, and loses nothing",
+    async (_, suffix, how, cause) => {
+      const syncs = recordSyncs(folder, suffix, how);
+      // At once, without the drain delay, unless it was told to stop before.
+      const delay = cause === stop ? "0s" : "60s";
+      const service = await serve(["--database", file, "--drain-delay", delay], {
         environment: { ...withToken, ...syncs.environment },
       });
       expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
       syncs.failFromNowOn();
-      const acknowledged = await createUntilRefused(service, name);
+      const acknowledged = await cause(service);
       // It is the outcome of everything that was queued, and of everything after.
       if (suffix === "-wal") expect(acknowledged).toEqual([]);
       const { code, err } = await service.ended();
@@ -53,43 +71,23 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
       expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
 
       // Every sync fails now: the next start must not trust the page cache either.
-      const failing = recordSyncs(folder.path, "");
+      const failing = recordSyncs(folder, "");
       failing.failFromNowOn();
       const again = await plantStore(["serve", "--database", file], { environment: failing.environment });
       expect([again.code, again.err]).toEqual([1, expect.not.stringContaining("    at ")]);
       expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
 
       expect(reopen(file)).toEqual({ rebuilt: true });
-      const stored = new Set(storedPlants(file).map(({ id }) => Number(id)));
-      expect([0, ...acknowledged].filter((id) => !stored.has(id))).toEqual([]);
+      expectStored(file, [0, ...acknowledged]);
     },
   );
-
-  test("while the service stops makes that fail: the WAL stays, and the next start rebuilds the data file", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    const syncs = recordSyncs(folder.path, ".db");
-    const service = await serve(["--database", file], {
-      environment: { ...withToken, ...syncs.environment },
-    });
-    await post(service.url, '{"id":1,"name":"fern"}');
-    syncs.failFromNowOn();
-    service.child.kill("SIGTERM");
-    const { code, err } = await service.ended();
-    expect([code, err]).toEqual([1, expect.not.stringContaining("every acknowledged plant is on disk")]);
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
-    expect(reopen(file)).toEqual({ rebuilt: true });
-    expect(storedPlants(file)).toHaveLength(1);
-  });
 
   test.each([
     ["with an I/O error is a failed sync: the next start rebuilds", "EIO", true],
     ["because the disk is full is not: the next start recovers", "ENOSPC", false],
   ] as const)("in a start after a crash, %s", async (_, errno, rebuilt) => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
     await crashedStore(file, { plants: 3 });
-    const syncs = recordSyncs(folder.path, "-wal", "once");
+    const syncs = recordSyncs(folder, "-wal", "once");
     syncs.failFromNowOn();
     const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
     const { code, err } = await plantStore(["serve", "--database", file], { environment });
@@ -101,11 +99,9 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
   });
 
   test("in a command keeps the WAL, and one of what a running service has committed keeps it from writing", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
     const create = ["token", "create", "--database", file, "--name"];
     expect((await runInProcess([...create, "first"])).code).toBe(0);
-    const syncs = recordSyncs(folder.path, "-wal", "once");
+    const syncs = recordSyncs(folder, "-wal", "once");
     const failed = async (name: string) => {
       syncs.failFromNowOn();
       expect((await plantStore([...create, name], { environment: syncs.environment })).code).toBe(1);
@@ -121,12 +117,9 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
   });
 
   test("of the folder with the rebuilt file keeps the old WAL, until a later start finishes that", async () => {
-    using folder = temporaryFolder();
-    mkdirSync(join(folder.path, "data"));
-    const file = join(folder.path, "data", "plants.db");
     await crashedStore(file, { plants: 3 });
     mark(file);
-    const syncs = recordSyncs(folder.path, "/data");
+    const syncs = recordSyncs(folder, folder);
     syncs.failFromNowOn();
     const command = ["token", "create", "--name", "a", "--database", file];
     expect((await plantStore(command, { environment: syncs.environment })).code).toBe(1);
@@ -138,16 +131,15 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
 
 describe.skipIf(lacksShim)("what is synced", () => {
   test("is each new folder at the start, the WAL before every response, and at a checkpoint, which is never on the main thread, the WAL before the data file", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "new", "nested", "plants.db");
+    file = join(folder, "new", "nested", "plants.db");
     // A file system that cannot sync folders says so, which is no failure.
-    const syncs = recordSyncs(folder.path, "/nested");
+    const syncs = recordSyncs(folder, "/nested");
     syncs.failFromNowOn();
     const environment = { ...withToken, ...syncs.environment, FAIL_ERRNO: String(constants.errno.EINVAL) };
     await using service = await serve(["--database", file], { environment });
-    const folders = [dirname(file), dirname(dirname(file)), folder.path];
-    expect(pathsOf(syncs)).toEqual(expect.arrayContaining(folders));
-    const walSyncs = () => pathsOf(syncs).filter((path) => path.endsWith("-wal")).length;
+    const folders = [dirname(file), dirname(dirname(file)), folder];
+    expect(syncs.paths()).toEqual(expect.arrayContaining(folders));
+    const walSyncs = () => syncs.paths().filter((path) => path.endsWith("-wal")).length;
     let id = 0;
     const create = async (name: string) => {
       const before = walSyncs();
@@ -172,7 +164,7 @@ describe.skipIf(lacksShim)("what is synced", () => {
 
     // Of a lost data file: its failure marker, then the folders that were created for it.
     const before = syncs.seen().length;
-    rmSync(join(folder.path, "new"), { recursive: true });
+    rmSync(join(folder, "new"), { recursive: true });
     await eventually(() => service.err().includes("the data file was lost"));
     expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
     // A checkpoint may still be running on its thread.
@@ -185,74 +177,65 @@ describe.skipIf(lacksShim)("what is synced", () => {
   });
 
   test("by a start with a long-running reader is the WAL, truncated after its last transaction", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
     await crashedStore(file, { plants: 3 });
     const wholeBytes = statSync(`${file}-wal`).size;
     writeFileSync(`${file}-wal`, Buffer.alloc(5000, 1), { flag: "a" });
     using reader = new Database(file);
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
-    const syncs = recordSyncs(folder.path, "none");
+    const syncs = recordSyncs(folder, "none");
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
     expect(service.err()).toContain("another process has the data file open");
-    expect(pathsOf(syncs)).toContain(`${file}-wal`);
+    expect(syncs.paths()).toContain(`${file}-wal`);
     expect(statSync(`${file}-wal`).size).toBe(wholeBytes);
     const replay = await post(service.url, '{"id":1,"name":"fern"}');
     expect(replay.headers.get("idempotent-replayed")).toBe("true");
   });
 
   test("by a rebuild is the copy, the marker and the folder, before the old WAL is removed", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
     await crashedStore(file, { plants: 3 });
     mark(file);
-    const syncs = recordSyncs(folder.path, "none");
+    const syncs = recordSyncs(folder, "none");
     const command = ["token", "create", "--name", "a", "--database", file];
     expect((await plantStore(command, { environment: syncs.environment })).code).toBe(0);
-    const { path } = folder;
-    const copied = pathsOf(syncs).lastIndexOf(`${file}.rebuilt`);
+    const copied = syncs.paths().lastIndexOf(`${file}.rebuilt`);
     // Once by SQLite, and once with its mode and owner.
     const copy = `${file}.rebuilt`;
-    const order = [copy, copy, `${file}.failure.json.new`, path, path, path];
-    expect(pathsOf(syncs).slice(copied - 1, copied + 5)).toEqual(order);
+    const order = [copy, copy, `${file}.failure.json.new`, folder, folder, folder];
+    expect(syncs.paths().slice(copied - 1, copied + 5)).toEqual(order);
   });
 
   test("by backup and restore is each file, then its folder and every new one", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    const backup = join(folder.path, "backups", "b.db");
+    const backup = join(folder, "backups", "b.db");
     mkdirSync(dirname(backup));
     await crashedStore(file, { plants: 3 });
-    const syncs = recordSyncs(folder.path, "none");
+    const syncs = recordSyncs(folder, "none");
     const run = (args: string[]) => plantStore(args, { environment: syncs.environment });
     expect((await run(["backup", backup, "--database", file])).code).toBe(0);
     // The copy once by SQLite and once by us.
-    expect(pathsOf(syncs).slice(-6)).toEqual([
+    expect(syncs.paths().slice(-6)).toEqual([
       `${backup}.partial`,
       `${backup}.partial`,
       `${backup}.sha256`,
       dirname(backup),
       `${file}.last-backup.json.new`,
-      folder.path,
+      folder,
     ]);
-    const restored = join(folder.path, "new", "nested", "plants.db");
+    const restored = join(folder, "new", "nested", "plants.db");
     expect((await run(["restore", backup, "--database", restored])).code).toBe(0);
-    const copied = pathsOf(syncs).lastIndexOf(`${restored}.partial`);
+    const copied = syncs.paths().lastIndexOf(`${restored}.partial`);
     expect(copied).toBeGreaterThan(0);
-    const folders = [dirname(restored), dirname(dirname(restored)), folder.path];
-    expect(pathsOf(syncs).slice(copied)).toEqual(expect.arrayContaining(folders));
+    const folders = [dirname(restored), dirname(dirname(restored)), folder];
+    expect(syncs.paths().slice(copied)).toEqual(expect.arrayContaining(folders));
   });
 });
 
 test.skipIf(lacksShim)(
   "while an fsync of the WAL hangs, probes are answered, no plant is acknowledged, and none is readable before it is durable",
   async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    const syncs = recordSyncs(folder.path, "-wal", "hang");
+    const syncs = recordSyncs(folder, "-wal", "hang");
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment, PLANT_STORE_OPERATOR_TOKEN: operatorToken },
     });
@@ -269,11 +252,11 @@ test.skipIf(lacksShim)(
     expect((await stalled).status).toBe(200);
     expect(service.err()).toContain("the disk stalled; creates waited until it recovered");
     syncs.failFromNowOn();
-    const hanging = pathsOf(syncs).length;
+    const hanging = syncs.paths().length;
     const ended: string[] = [];
     const ends = (what: string, work: Promise<unknown>) => work.then(() => ended.push(what));
     const all = [ends("create", post(service.url, '{"id":1,"name":"fern"}'))];
-    await eventually(() => pathsOf(syncs).length > hanging);
+    await eventually(() => syncs.paths().length > hanging);
     all.push(
       ends("replay", post(service.url, '{"id":1,"name":"fern"}')),
       ends("conflict", post(service.url, '{"id":1,"name":"oak"}')),
@@ -298,9 +281,7 @@ test.each([
   ["a second signal", 143, async (service: Serving) => eventually(() => !service.child.kill("SIGTERM"))],
   ["an exception that nobody caught", 1, async (service: Serving) => service.child.kill("SIGUSR2")],
 ])("a process that ends by %s leaves the WAL for the next start", async (_, code, end) => {
-  using folder = temporaryFolder();
-  const file = join(folder.path, "plants.db");
-  const throwing = join(folder.path, "throw-on-signal.ts");
+  const throwing = join(folder, "throw-on-signal.ts");
   writeFileSync(throwing, 'process.on("SIGUSR2", () => { throw new Error("unexpected"); });');
   const service = await listening(
     start(
@@ -316,8 +297,6 @@ test.each([
 });
 
 test("a write with an unknown outcome stops the service, and a restart has every acknowledged plant", async () => {
-  using folder = temporaryFolder();
-  const file = join(folder.path, "plants.db");
   // Files are limited to 200 KiB: a larger write fails with EFBIG, which does not mean a full disk.
   const script = `trap '' XFSZ; ulimit -f 400; exec ${process.execPath} ${main} serve --database ${file}`;
   const service = await listening(start("sh", ["-c", script], { environment: withToken }));
@@ -326,8 +305,7 @@ test("a write with an unknown outcome stops the service, and a restart has every
   expect([code, err]).toEqual([1, expect.stringContaining("write outcome unknown")]);
   expect(acknowledged.length).toBeGreaterThan(10);
   expect(reopen(file)).toEqual({ rebuilt: true });
-  const stored = new Set(storedPlants(file).map(({ id }) => Number(id)));
-  expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
+  expectStored(file, acknowledged);
 });
 
 // A small file system needs a mount namespace, which some containers do not allow.
@@ -337,8 +315,7 @@ const leftBytes = 700_000;
 test.skipIf(lacks("a mount namespace, for a small file system", !canMount))(
   "a full disk, during checkpoints, is answered with 50302 and loses nothing, and the service recovers when there is space",
   async () => {
-    using folder = temporaryFolder();
-    const disk = join(folder.path, "disk");
+    const disk = join(folder, "disk");
     mkdirSync(disk);
     const script = `mount -t tmpfs -o size=80m none ${disk} && exec ${process.execPath} ${main} serve --database ${disk}/plants.db`;
     const child = spawn("unshare", ["-rm", "sh", "-c", script], {
@@ -393,13 +370,14 @@ function reopen(file: string): { readonly rebuilt: boolean } {
   return { rebuilt };
 }
 
+function expectStored(file: string, acknowledged: readonly number[]): void {
+  const stored = new Set(storedPlants(file).map(({ id }) => Number(id)));
+  expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
+}
+
 /** A data file as a process with a failed fsync leaves it. */
 function mark(file: string): void {
   writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
-}
-
-function pathsOf(syncs: ReturnType<typeof recordSyncs>): string[] {
-  return syncs.seen().map(({ path }) => path);
 }
 
 /** Creates plants, several at a time, until one is refused; returns those that were acknowledged. */

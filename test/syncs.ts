@@ -8,29 +8,23 @@ const source = fileURLToPath(new URL("./shims/syncs.c", import.meta.url));
 /** Whether this machine can record syncs: it needs Linux and a C compiler. */
 export const canRecordSyncs = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0;
 
-export interface Sync {
-  readonly thread: string;
-  readonly call: string;
-  readonly path: string;
-}
-
 /** Records the syncs of a process that is started with this environment, and makes some of them fail, or hang, on demand. */
-export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "main thread" | "hang") {
+export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "hang") {
   const library = buildShim(process.env["PLANT_STORE_TEST_FOLDER"] ?? folder);
-  const limit = { once: { FAIL_ONCE: "1" }, "main thread": { FAIL_MAIN: "1" }, hang: { HANG: "1" }, all: {} }[
-    how ?? "all"
-  ];
+  const limit = { once: { FAIL_ONCE: "1" }, hang: { HANG: "1" }, all: {} }[how ?? "all"];
   const [log, when] = [join(folder, "syncs.log"), join(folder, "fail-now")];
+  const seen = () => {
+    if (!existsSync(log)) return [];
+    const lines = readFileSync(log, "utf8").trim().split("\n");
+    return lines.map((line) => {
+      const [thread = "", ...path] = line.split(" ");
+      return { thread, path: path.join(" ") };
+    });
+  };
   return {
     environment: { LD_PRELOAD: library, SYNC_LOG: log, FAIL_SUFFIX: failSuffix, FAIL_WHEN: when, ...limit },
-    seen(): Sync[] {
-      if (!existsSync(log)) return [];
-      const lines = readFileSync(log, "utf8").trim().split("\n");
-      return lines.map((line) => {
-        const [thread = "", call = "", ...path] = line.split(" ");
-        return { thread, call, path: path.join(" ") };
-      });
-    },
+    seen,
+    paths: () => seen().map(({ path }) => path),
     failFromNowOn: () => writeFileSync(when, ""),
     failNoMore: () => rmSync(when, { force: true }),
   };

@@ -1,7 +1,6 @@
-/* Preloaded into a service: writes a line "THREAD CALL PATH" into $SYNC_LOG for every sync, and fails those of files whose path
+/* Preloaded into a service: writes a line "THREAD PATH" into $SYNC_LOG for every sync, and fails those of files whose path
    ends in $FAIL_SUFFIX while the file $FAIL_WHEN exists, with the error number $FAIL_ERRNO or EIO. With $FAIL_ONCE only the
-   first of them, as Linux reports a failed write-back; with $FAIL_MAIN only those of the main thread. With $HANG they wait until that file is gone, and
-   then sync. */
+   first of them, as Linux reports a failed write-back. With $HANG they wait until that file is gone, and then sync. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int watched(int fd, const char *call) {
+static int watched(int fd) {
   char link[64], path[4096], line[4224];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, sizeof path - 1);
@@ -21,14 +20,13 @@ static int watched(int fd, const char *call) {
   const char *log = getenv("SYNC_LOG"), *suffix = getenv("FAIL_SUFFIX"), *when = getenv("FAIL_WHEN");
   if (log) {
     int file = open(log, O_WRONLY | O_APPEND | O_CREAT, 0600);
-    int size = snprintf(line, sizeof line, "%ld %s %s\n", (long)syscall(SYS_gettid), call, path);
+    int size = snprintf(line, sizeof line, "%ld %s\n", (long)syscall(SYS_gettid), path);
     if (file >= 0 && write(file, line, size) < 0) abort();
     close(file);
   }
   if (!suffix || !when || access(when, F_OK)) return 0;
   size_t end = strlen(suffix);
   if ((size_t)length < end || strcmp(path + length - end, suffix)) return 0;
-  if (getenv("FAIL_MAIN") && syscall(SYS_gettid) != getpid()) return 0;
   return !getenv("FAIL_ONCE") || !unlink(when);
 }
 
@@ -42,7 +40,7 @@ static int fail(void) {
   int name(int fd) {                                     \
     static int (*real)(int);                             \
     if (!real) real = dlsym(RTLD_NEXT, #name);           \
-    if (watched(fd, #name)) {                            \
+    if (watched(fd)) {                                   \
       if (!getenv("HANG")) return fail();                \
       while (!access(getenv("FAIL_WHEN"), F_OK)) usleep(1000); \
     }                                                    \
