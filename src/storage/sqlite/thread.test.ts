@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, fstatSync, openSync } from "node:fs";
-import { join } from "node:path";
+import { fstatSync, openSync } from "node:fs";
 import type { EchoCalls, EchoSetting } from "../../../test/fixtures/echo-thread.ts";
-import { Thread, type ThreadEntry, ThreadLost, threadEntries } from "./thread.ts";
+import { Thread, type ThreadEntry, ThreadLost } from "./thread.ts";
 
 class KnownProblem extends Error {
   override readonly name = "KnownProblem";
@@ -73,9 +72,4 @@ describe("a thread", () => {
     expect(await asked).toBeInstanceOf(ThreadLost);
     expect(lost).toEqual([]);
   });
-
-  for (const entry of threadEntries)
-    test(`can be started from ${entry}`, () => {
-      expect(existsSync(join(import.meta.dir, "../..", `${entry}.ts`))).toBe(true);
-    });
 });
