@@ -54,12 +54,6 @@ const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: str
     ["search", "show", "export", "verify"],
   ],
   [
-    "with a page of zeros at its last plant",
-    (bytes) => zero(bytes, bytes.lastIndexOf(nameOf(lastId))),
-    malformed,
-    ["doctor", "list", "search", "export", "verify"],
-  ],
-  [
     "whose index leads to another plant",
     // The id precedes the name in the table, and the one in the index differs then.
     (bytes) => bytes.fill(0x7f, bytes.lastIndexOf(nameOf(lastId)) - 1, bytes.lastIndexOf(nameOf(lastId))),

@@ -82,12 +82,6 @@ function runCommands(log: string, file: string): string {
 const sentence = (file: string) =>
   `plant-store: ${file} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore\` with the copy that its log says how to make, or with a backup; or, to use the file that is there now, first move ${file}-wal and ${file}-shm away, and only then delete ${file}.failure.json.\n`;
 
-function bytesOf(folder: string): Record<string, string> {
-  return Object.fromEntries(
-    readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "hex")]),
-  );
-}
-
 test("one data file has one writer: a second serve, copy --to or restore is refused; token and read commands work", async () => {
   const [link, other] = [join(folder, "link.db"), join(folder, "other.db")];
   await using running = await startTestService({}, file);
@@ -300,47 +294,3 @@ test("nothing is lost while another program copies the WAL, as Litestream does, 
   await store[Symbol.asyncDispose]();
   expect(await verify(file, () => {})).toMatchObject({ plants: stored, problems: [] });
 });
-
-describe("at the start", () => {
-  test.each([
-    ["with a flipped bit", /is damaged at frame \d+/, flipBit],
-    ["whose data file is missing", /is missing or empty/, (file: string) => rmSync(file)],
-    ["whose data file is empty", /is missing or empty/, (file: string) => truncateSync(file, 0)],
-  ])(
-    "a WAL %s is refused by every command, also through a symbolic link, and no file changes",
-    async (_, why, harm) => {
-      using elsewhere = temporaryFolder();
-      const link = join(elsewhere.path, "link.db");
-      await crashedStore(file, { plants: 40 });
-      harm(file);
-      symlinkSync(file, link);
-      writeFileSync(`${file}.lock`, "");
-      const before = bytesOf(folder);
-      for (const path of [file, link]) {
-        expect(await refusedStart(path)).toMatch(why);
-        for (const args of [["token", "create", "--name", "a"], ["token", "list"], ["list"], ["verify"]])
-          expect(await runInProcess([...args, "--database", path])).toMatchObject({
-            code: 1,
-            err: expect.stringMatching(/damaged|missing|does not exist/),
-          });
-      }
-      expect(bytesOf(folder)).toEqual(before);
-    },
-  );
-
-  test("a torn last transaction is normal after a crash", async () => {
-    await crashedStore(file, { plants: 40 });
-    const wal = readFileSync(`${file}-wal`);
-    writeFileSync(`${file}-wal`, wal.fill(0, wal.length - 2000));
-    await using running = await startTestService({}, file);
-    expect(storedPlants(file)).toHaveLength(39);
-    expect(await create(running.url, 40)).toBe(200);
-  });
-});
-
-function flipBit(file: string): void {
-  const wal = readFileSync(`${file}-wal`);
-  const middle = Math.floor(wal.length / 2);
-  wal[middle] = (wal[middle] ?? 0) ^ 1;
-  writeFileSync(`${file}-wal`, wal);
-}

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { UnclosedFailure } from "./failure-marker.ts";
-import { backUp, restore } from "./maintenance/backup.ts";
 import { verify } from "./maintenance/verify.ts";
 import { allMigrations, migrate, refuseUnmigrated, schemaVersion } from "./migrate.ts";
 import { openReadOnly } from "./reading/open-read-only.ts";
@@ -95,22 +94,6 @@ describe("migrations", () => {
       `it was written by an older plant-store (schema ${newest}, this one has ${newest + 1}): start the service on it once to migrate it.`,
     );
     expect(read(true)).toBe("no problem");
-  });
-
-  test("give each file a store id of its own, which a restored backup does not share", async () => {
-    using folder = temporaryFolder();
-    const paths = ["one.db", "two.db", "backup.db", "restored.db"].map((name) => join(folder.path, name));
-    const [one = "", two = "", backup = "", restored = ""] = paths;
-    for (const path of [one, two]) openDatabase(path, { create: true, migrate: true }).close();
-    await backUp(one, backup, () => {});
-    await restore(backup, restored, () => {});
-    const ids = paths.map((path) => {
-      using database = openReadOnly(path);
-      return database.query<{ id: string }, []>("SELECT id FROM store_id").get()?.id ?? "";
-    });
-    expect(ids).toEqual(Array(4).fill(expect.stringMatching(/^[0-9a-f]{16}$/)));
-    expect(ids[2]).toBe(ids[0] ?? "");
-    expect(new Set(ids).size).toBe(3);
   });
 
   const early =

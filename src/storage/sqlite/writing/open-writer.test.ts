@@ -9,6 +9,8 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -48,6 +50,13 @@ function open(file: string): void {
   const { database, lock } = openWriter(file);
   database.close();
   lock[Symbol.dispose]();
+}
+
+function flipBit(path: string): void {
+  const bytes = readFileSync(path);
+  const middle = Math.floor(bytes.length / 2);
+  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
 }
 
 async function expectWhole(file: string): Promise<void> {
@@ -162,36 +171,54 @@ test("a file that replaced a lost one is used once the old WAL and then the mark
   expect(storedPlants(file)).toHaveLength(40);
 });
 
-describe("a rollback journal beside the data file", () => {
+describe("what a crash cannot have left", () => {
   // Its header as SQLite writes it: the file had no pages when the transaction began, so undoing that empties the file.
   const journal = Buffer.alloc(1024);
   journal.write("d9d505f920a163d700000000c753ac28000000000000020000001000", "hex");
+  const isJournal = /plants\.db-journal is a rollback journal: .* Move the journal away, unless/;
 
-  test.each(["with a WAL", "without one"])(
-    "(%s) is refused by every command, and no file changes",
-    async (how) => {
-      const file = await crashed();
-      if (how === "without one") open(file);
-      writeFileSync(`${file}-journal`, journal);
-      const bytes = () =>
-        ["", "-wal", "-journal"].map((end) => existsSync(file + end) && readFileSync(file + end, "hex"));
-      const before = bytes();
-      for (const attempt of [
-        () => openWriter(file),
-        () => openReadOnly(file),
-        () => openBeside(file, { create: false }),
-      ]) {
-        expect(attempt).toThrow(DataFileProblem);
-        expect(attempt).toThrow(/plants\.db-journal is a rollback journal: .* Move the journal away, unless/);
-      }
-      expect(bytes()).toEqual(before);
-      rmSync(`${file}-journal`);
-      open(file);
-      await expectWhole(file);
-    },
-  );
+  test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
+    ["a WAL with a flipped bit", /is damaged at frame \d+/, (file) => flipBit(`${file}-wal`)],
+    ["a WAL whose data file is missing", /is missing or empty/, (file) => rmSync(file)],
+    ["a WAL whose data file is empty", /is missing or empty/, (file) => truncateSync(file)],
+    ["a rollback journal with a WAL", isJournal, (file) => writeFileSync(`${file}-journal`, journal)],
+    [
+      "a rollback journal without one",
+      isJournal,
+      (file) => {
+        open(file);
+        writeFileSync(`${file}-journal`, journal);
+      },
+    ],
+  ])("%s is refused by every command, also through a link, and no file changes", async (_, why, harm) => {
+    const file = await crashed();
+    const link = `${dirname(file)}.link.db`;
+    harm(file);
+    symlinkSync(file, link);
+    const bytes = () =>
+      ["", "-wal", "-journal"].map((end) => existsSync(file + end) && readFileSync(file + end, "hex"));
+    const before = bytes();
+    for (const attempt of [
+      () => openWriter(file),
+      () => openWriter(link),
+      () => openReadOnly(link),
+      () => openBeside(link, { create: false }),
+    ]) {
+      expect(attempt).toThrow(DataFileProblem);
+      expect(attempt).toThrow(why);
+    }
+    expect(bytes()).toEqual(before);
+  });
 
-  test("is undone where it is the first transaction of a new file, and ignored where it is blank", async () => {
+  test("is no torn transaction at the end of the WAL", async () => {
+    const file = await crashed();
+    const wal = readFileSync(`${file}-wal`);
+    writeFileSync(`${file}-wal`, wal.fill(0, wal.length - 2000));
+    open(file);
+    expect(storedPlants(file)).toHaveLength(plants - 1);
+  });
+
+  test("is no journal of the first transaction of a new file, which is undone, and no blank one", async () => {
     const file = join(folder.path, "new.db");
     writeFileSync(file, Buffer.alloc(4096));
     writeFileSync(`${file}-journal`, journal);
