@@ -36,9 +36,7 @@ export function ImportPage() {
         lead="Create plants from a file. Importing a file twice is safe: no plant is stored twice."
       />
       <div class="stack">
-        {run !== undefined && (running || chosen === undefined) && (
-          <ImportProgress run={run} onResume={() => run.resume(api)} />
-        )}
+        {run !== undefined && (running || chosen === undefined) && <ImportProgress run={run} />}
         {!running && (
           <FilePicker
             chosen={chosen}
@@ -98,79 +96,52 @@ interface FilePickerProps {
 }
 
 function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
-  const [dragging, setDragging] = useState(false);
-  const input = useRef<HTMLInputElement>(null);
   const startButton = useRef<HTMLDivElement>(null);
   useEffect(() => startButton.current?.querySelector("button")?.focus(), [chosen]);
+  if (chosen === undefined)
+    return (
+      <div class="drop">
+        <Icon name="import" />
+        <strong>Drop a file here</strong>
+        {/* The input covers all of it: a browser accepts a file that is dropped on one. */}
+        <Button class="primary" tabIndex={-1} aria-hidden="true">
+          Choose a file
+        </Button>
+        <p class="note">NDJSON, JSON or CSV in UTF-8, any size. Gzip works too.</p>
+        <input
+          type="file"
+          aria-label="File to import"
+          accept=".ndjson,.jsonl,.json,.csv,.tsv,.gz,application/json,text/csv"
+          onChange={(event) => onChoose(event.currentTarget.files?.[0])}
+        />
+      </div>
+    );
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dropping needs a mouse; the button does the same by keyboard
-    <div
-      class={dragging ? "drop wrap over" : "drop wrap"}
-      onDragOver={(event) => {
-        event.preventDefault();
-        setDragging(true);
-      }}
-      onDragLeave={() => setDragging(false)}
-      onDrop={(event) => {
-        event.preventDefault();
-        setDragging(false);
-        onChoose(event.dataTransfer?.files[0]);
-      }}
-    >
-      <input
-        ref={input}
-        type="file"
-        class="visually-hidden"
-        tabIndex={-1}
-        aria-label="File to import"
-        accept=".ndjson,.jsonl,.json,.csv,.tsv,.gz,application/json,text/csv"
-        onChange={(event) => {
-          onChoose(event.currentTarget.files?.[0]);
-          // Otherwise the same file could not be chosen again.
-          event.currentTarget.value = "";
-        }}
-      />
-      {chosen === undefined ? (
-        <>
-          <Icon name="import" />
-          <p>
-            <strong>Drop a file here</strong>
-          </p>
-          <Button class="primary" onClick={() => input.current?.click()}>
-            Choose a file
-          </Button>
-          <p class="note">NDJSON, JSON or CSV in UTF-8, any size. Gzip works too.</p>
-        </>
-      ) : (
-        <>
-          <p>
-            <strong>
-              <PlantText text={chosen.name} />
-            </strong>{" "}
-            <span class="note">{formatBytes(chosen.size)}</span>
-          </p>
-          <div class="line" ref={startButton}>
-            <Button class="primary" onClick={() => onStart(chosen)}>
-              Start import
-            </Button>
-            <Button onClick={() => onChoose(undefined)}>Choose another file</Button>
-          </div>
-        </>
-      )}
+    <div class="drop wrap">
+      <p>
+        <strong>
+          <PlantText text={chosen.name} />
+        </strong>{" "}
+        <span class="note">{formatBytes(chosen.size)}</span>
+      </p>
+      <div class="line" ref={startButton}>
+        <Button class="primary" onClick={() => onStart(chosen)}>
+          Start import
+        </Button>
+        <Button onClick={() => onChoose(undefined)}>Choose another file</Button>
+      </div>
     </div>
   );
 }
 
-interface ImportProgressProps {
-  readonly run: ImportRun;
-  readonly onResume: () => void;
-}
-
 /** The progress of the import and the outcomes of its rows. */
-function ImportProgress({ run, onResume }: ImportProgressProps) {
+function ImportProgress({ run }: { readonly run: ImportRun }) {
+  const { api } = useSession();
   const { report, seconds, secondsLeft, share } = run;
   const running = run.state === "running";
   const source = run.text && report.sourceOf(run.text.gzip);
+  const counts = { Created: report.created, "Already stored": report.replayed, Refused: report.refused };
+  const tally = Object.entries(counts).map(([name, count]) => `${formatCount(count)} ${name.toLowerCase()}`);
   return (
     <section class="card panel stack wrap import-run" aria-labelledby="run-title">
       <div class="card-head">
@@ -189,18 +160,20 @@ function ImportProgress({ run, onResume }: ImportProgressProps) {
       {source && <p class="note">Read as {source}.</p>}
       {running && run.text === undefined && <p class="note">Reading the file…</p>}
       <dl class="tally">
-        <Count name="Created" value={report.created} kind="good" />
-        <Count name="Already stored" value={report.replayed} kind="even" />
-        <Count name="Refused" value={report.refused} kind={report.refused > 0 ? "bad" : "even"} />
+        {Object.entries(counts).map(([name, count]) => (
+          <div key={name} class={count === 0 ? "soft" : ""}>
+            <dt>{name}</dt>
+            <dd>{formatCount(count)}</dd>
+          </div>
+        ))}
       </dl>
       <p class="visually-hidden" role="status">
-        {!running &&
-          `${titles[run.state]}: ${formatCount(report.created)} created, ${formatCount(report.replayed)} already stored, ${formatCount(report.refused)} refused.`}
+        {!running && `${titles[run.state]}: ${tally.join(", ")}.`}
       </p>
       <ErrorNotice error={problemOf(run)} />
       {run.canResume && (
         <div class="line">
-          <Button class="primary" onClick={onResume}>
+          <Button class="primary" onClick={() => run.resume(api)}>
             Resume
           </Button>
         </div>
@@ -223,21 +196,6 @@ function problemOf({ state, waiting, error, text }: ImportRun): string | undefin
   if (state !== "failed") return undefined;
   const safe = text === undefined ? "" : " Rows that are already stored are not stored twice.";
   return errorMessage(error) + safe;
-}
-
-interface CountProps {
-  readonly name: string;
-  readonly value: number;
-  readonly kind: "good" | "even" | "bad";
-}
-
-function Count({ name, value, kind }: CountProps) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class={kind}>{formatCount(value)}</dd>
-    </div>
-  );
 }
 
 function Refused({ report }: { readonly report: ImportReport }) {

@@ -30,12 +30,14 @@ const overlaps = {
 export const createTokenDraft = "create-token";
 const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "", rateLimit: "" };
 
-interface CreateTokenProps {
+interface DialogProps {
+  readonly token: Token;
   readonly onMinted: (minted: MintedToken) => void;
+  readonly onRevoked: (revoked: RevokedToken) => void;
   readonly onClose: () => void;
 }
 
-export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
+export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" | "onClose">) {
   const { api, me } = useSession();
   const draft = useDraft(createTokenDraft, empty);
   const { name, chosen, expiresIn, rateLimit } = draft.value;
@@ -51,8 +53,8 @@ export function CreateToken({ onMinted, onClose }: CreateTokenProps) {
     setSent(draft.value);
     return attempt(async () => {
       if (chosen.length === 0) throw new Error(noScope);
-      const request = { name, scopes: chosen, ...given({ expiresIn, rateLimit: rateLimit.trim() }) };
-      const minted = await api.post<MintedToken>("/api/tokens", request);
+      const optional = { expiresIn: expiresIn || undefined, rateLimit: rateLimit.trim() || undefined };
+      const minted = await api.post<MintedToken>("/api/tokens", { name, scopes: chosen, ...optional });
       draft.discard();
       onMinted(minted);
     });
@@ -120,16 +122,7 @@ function fieldOf(error: string): "name" | "scopes" | "rateLimit" {
   return error.startsWith('Field "rateLimit"') ? "rateLimit" : "name";
 }
 
-/** Without what is empty. */
-function given(values: Readonly<Record<string, string>>) {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));
-}
-
-interface RotateTokenProps extends CreateTokenProps {
-  readonly token: Token;
-}
-
-export function RotateToken({ token, onMinted, onClose }: RotateTokenProps) {
+export function RotateToken({ token, onMinted, onClose }: Omit<DialogProps, "onRevoked">) {
   const { api } = useSession();
   const [overlap, setOverlap] = useState("1h");
   const { busy, error, attempt } = useAttempt();
@@ -156,13 +149,7 @@ export function RotateToken({ token, onMinted, onClose }: RotateTokenProps) {
   );
 }
 
-interface RevokeTokenProps {
-  readonly token: Token;
-  readonly onRevoked: (revoked: RevokedToken) => void;
-  readonly onClose: () => void;
-}
-
-export function RevokeToken({ token, onRevoked, onClose }: RevokeTokenProps) {
+export function RevokeToken({ token, onRevoked, onClose }: Omit<DialogProps, "onMinted">) {
   const { api, me } = useSession();
   const { busy, error, attempt } = useAttempt();
   const revoke = () => attempt(async () => onRevoked(await api.post(`/api/tokens/${token.id}/revoke`, {})));
@@ -183,13 +170,9 @@ export function RevokeToken({ token, onRevoked, onClose }: RevokeTokenProps) {
   );
 }
 
-interface SecretOnceProps {
-  readonly minted: MintedToken;
-  readonly onClose: () => void;
-}
-
 /** Shows a new secret, once: it closes only after the user has copied it or confirmed that it is saved. */
-export function SecretOnce({ minted, onClose }: SecretOnceProps) {
+export function SecretOnce(props: { readonly minted: MintedToken; readonly onClose: () => void }) {
+  const { minted, onClose } = props;
   const { token, secret, oldUntil, alsoPreset } = minted;
   const [copied, setCopied] = useState(false);
   const [refusedToClose, setRefusedToClose] = useState(false);
