@@ -9,14 +9,8 @@ import { newPlantBody, randomId } from "./new-plant-body.ts";
 type FieldName = "id" | "name" | "tag";
 type FieldErrors = Partial<Record<FieldName | "form", string | undefined>>;
 
-interface Stored {
-  /** Undefined if it was not written in digits, such as 1e3. */
-  readonly id: string | undefined;
-  readonly name: string;
-  readonly replayed: boolean;
-}
-
 const idConflict = 40020;
+// An id may also be written as 1e3, which is not what a path has.
 const digits = /^-?\d+$/;
 
 export const addPlantDraft = "add-plant";
@@ -26,7 +20,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const { api } = useSession();
   const { value: plant, set: setPlant, discard } = useDraft(addPlantDraft, { id: "", name: "", tag: "" });
   const [errors, setErrors] = useState<FieldErrors>({});
-  const [stored, setStored] = useState<Stored>();
+  const [stored, setStored] = useState<{ id: string; name: string; replayed: boolean }>();
   const [busy, setBusy] = useState(false);
 
   const close = (): void => {
@@ -44,8 +38,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       const headers = { "Content-Type": "application/json" };
       const response = await api.fetch("/plants", { method: "POST", headers, body });
       const replayed = response.headers.get("Idempotent-Replayed") === "true";
-      const decimalId = digits.test(id) ? String(BigInt(id)) : undefined;
-      setStored({ id: decimalId, name: plant.name, replayed });
+      setStored({ id, name: plant.name, replayed });
       setErrors({});
       setPlant({ id: "", name: "", tag: plant.tag });
       // Nothing is typed that could be lost, so the dialog need not open again after a reload.
@@ -97,26 +90,20 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       />
       <Field {...field("name")} label="Name" />
       <Field {...field("tag")} label="Tag" optional hint="The type of the plant, such as “indoor”." />
-      <Outcome stored={stored} onClose={close} />
+      <div role="status">
+        {stored !== undefined && (
+          <p class="success">
+            {stored.replayed ? "This plant is already stored. " : "The plant is stored. "}
+            {/* A click also closes the dialog. */}
+            {digits.test(stored.id) && (
+              <span onClickCapture={close}>
+                <Link href={`/plants/${BigInt(stored.id)}`}>Show {stored.name}</Link>
+              </span>
+            )}
+          </p>
+        )}
+      </div>
     </FormDialog>
-  );
-}
-
-function Outcome({ stored, onClose }: { readonly stored: Stored | undefined; readonly onClose: () => void }) {
-  return (
-    <div role="status">
-      {stored !== undefined && (
-        <p class="success">
-          {stored.replayed ? "This plant is already stored. " : "The plant is stored. "}
-          {/* A click also closes the dialog. */}
-          {stored.id !== undefined && (
-            <span onClickCapture={onClose}>
-              <Link href={`/plants/${stored.id}`}>Show {stored.name || "it"}</Link>
-            </span>
-          )}
-        </p>
-      )}
-    </div>
   );
 }
 

@@ -12,9 +12,8 @@ export interface Counted {
 
 interface CountedAt extends Counted {
   readonly list: PlantList;
-  // What was known then of new plants.
+  /** How many new plants were known then. */
   readonly arrived: number;
-  readonly isOutdated: boolean;
 }
 
 // The service reads one thing at a time, and whoever still types waits for the next search.
@@ -32,8 +31,7 @@ export function usePlantCount(filter: PlantFilter, list: PlantList | undefined):
     if (list === undefined || isEnded) return;
     const stop = new AbortController();
     const found = (plants: number, done: boolean): void => {
-      const { arrived, isOutdated } = list;
-      if (!stop.signal.aborted) setPart({ plants, done, list, arrived, isOutdated });
+      if (!stop.signal.aborted) setPart({ plants, done, list, arrived: list.arrived });
     };
     const count = async (): Promise<void> => {
       let plants = 0;
@@ -61,6 +59,5 @@ function countedNow(list: PlantList, part: CountedAt | undefined): Counted | und
   const { state, rows, waiting, arrived, isOutdated } = list;
   if (state === "ended") return { plants: rows.length + waiting.length, done: !isOutdated };
   if (part?.list !== list) return undefined;
-  const isCurrent = part.isOutdated || !isOutdated;
-  return { plants: part.plants + arrived - part.arrived, done: part.done && isCurrent };
+  return { plants: part.plants + arrived - part.arrived, done: part.done && !isOutdated };
 }

@@ -12,8 +12,7 @@ import { Link } from "../router.tsx";
 import { newPlantBody } from "./new-plant-body.ts";
 
 const noSuchPlant = 40402;
-const headingCharactersMax = 120;
-const tabCharactersMax = 60;
+const titleCharactersMax = 60;
 // A request has at most 64 KiB, so these are everything unless the limit was raised.
 const textCharactersMax = 70_000;
 const jsonCharactersMax = 80_000;
@@ -47,7 +46,7 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
           {plant === undefined ? (
             tab
           ) : (
-            <PlantText text={plant.name} empty="(empty name)" charactersMax={headingCharactersMax} />
+            <PlantText text={plant.name} empty="(empty name)" charactersMax={titleCharactersMax} />
           )}
         </h2>
         <Button class="bare" aria-label="Close details" onClick={onClose}>
@@ -107,7 +106,7 @@ function Fields({ plant }: { readonly plant: Plant }) {
 
 /** A name in a title, which is plain text. */
 function visibleText(name: string): string {
-  const parts = visibleParts(name, { lines: false, charactersMax: tabCharactersMax });
+  const parts = visibleParts(name, { lines: false, charactersMax: titleCharactersMax });
   return parts.map(({ text }) => text).join("");
 }
 

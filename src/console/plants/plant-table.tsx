@@ -9,7 +9,7 @@ import { formatShortTime } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
 import { useRedraw, useResize } from "../parts/hooks.ts";
 import { PlantText, Tag, Time } from "../parts/plant-text.tsx";
-import { Link } from "../router.tsx";
+import { Link, useRouter } from "../router.tsx";
 import type { PlantList } from "./plant-list.ts";
 
 interface PlantTableProps {
@@ -20,7 +20,6 @@ interface PlantTableProps {
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly onOrder: () => void;
   readonly hrefOf: (id: string) => string;
-  readonly onOpen: (id: string) => void;
 }
 
 // Rows rendered above and below the visible ones, so that fast scrolling shows no gaps.
@@ -30,10 +29,11 @@ const prefetchRows = 120;
 
 /** A virtual table: only the rows near the visible ones exist, all of one height, which the style sheet decides. */
 export function PlantTable(props: PlantTableProps) {
-  const { list, busy, selectedId, order, scroller, onOrder, hrefOf, onOpen } = props;
+  const { list, busy, selectedId, order, scroller, onOrder, hrefOf } = props;
   const { active } = list;
   const { length } = list.rows;
   const redraw = useRedraw();
+  const { navigate } = useRouter();
   const [view, setView] = useState({ first: 0, last: 0 });
   const mustFocus = useRef(false);
 
@@ -99,10 +99,11 @@ export function PlantTable(props: PlantTableProps) {
     >
       <div class="table-head" role="rowgroup">
         <div class="row" role="row" aria-rowindex={1}>
-          <span role="columnheader">Name</span>
-          <span role="columnheader">Tag</span>
-          <span role="columnheader">Id</span>
-          <span role="columnheader">Created by</span>
+          {["Name", "Tag", "Id", "Created by"].map((column) => (
+            <span key={column} role="columnheader">
+              {column}
+            </span>
+          ))}
           <span role="columnheader" aria-sort={order === "newest" ? "descending" : "ascending"}>
             <Button class="sort" onClick={onOrder}>
               Created <span aria-hidden="true">{order === "newest" ? "↓" : "↑"}</span>
@@ -133,7 +134,7 @@ export function PlantTable(props: PlantTableProps) {
                 tabIndex={index === active ? 0 : -1}
                 selected={plant.id === selectedId}
                 href={hrefOf(plant.id)}
-                onOpen={() => onOpen(plant.id)}
+                onOpen={() => navigate(hrefOf(plant.id))}
                 onFocus={() => activate(index)}
               />
             );

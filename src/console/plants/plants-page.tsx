@@ -81,7 +81,6 @@ export function PlantsPage() {
                   scroller={scroller}
                   onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
                   hrefOf={hrefOf}
-                  onOpen={(id) => navigate(hrefOf(id))}
                 />
                 <ListProgress
                   list={list}
