@@ -48,7 +48,7 @@ describe("signing in", () => {
     expect(await attempt("schlüssel")).toContain("unknown, expired or revoked");
     expect(await attempt(accessToken)).toContain("lacks the scope “operator:read”");
     expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
-    expect(await textOf(page, ".how .code")).toContain("token create --name ops --scope operator");
+    expect(await textOf(page, ".how .code")).toContain("--name ops --scope operator");
   });
 
   test("opens the requested page, is in the audit trail, survives a reload, and ends when signing out", async () => {

@@ -70,19 +70,20 @@ export function Frame({ onSignOut, children }: FrameProps) {
 function Account({ onSignOut }: Pick<FrameProps, "onSignOut">) {
   const { me } = useSession();
   const { isLost } = useConnection();
+  const state = isLost ? "No response" : "Connected";
   return (
     <div class="account">
       <ImportIndicator />
-      <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
-        <span class="visually-hidden">Signed in as </span>
-        {me.name}
-      </p>
-      <p
-        class={isLost ? "light lost" : "light"}
-        title={isLost ? "The service does not respond" : "Connected"}
-      >
-        <span class="label">{isLost ? "No response" : "Connected"}</span>
-      </p>
+      <div class="me">
+        <p class="who" title={`Scopes: ${me.scopes.join(", ")}`}>
+          <span class="visually-hidden">Signed in as </span>
+          {me.name}
+        </p>
+        <p class={isLost ? "line light lost" : "line light"} title={state}>
+          <span class={isLost ? "dot bad" : "dot"} />
+          <span class="label">{state}</span>
+        </p>
+      </div>
       <ThemeButton />
       <Button class="bare" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
         <Icon name="leave" />
@@ -104,8 +105,7 @@ function OfflineNotice() {
   return (
     <div role="status">
       {late && (
-        <p class="offline">
-          <span class="dot bad" aria-hidden="true" />
+        <p class="error-notice offline">
           No connection to the service since {formatClock(since)}. This page may be out of date; it updates by
           itself once the service responds.
         </p>

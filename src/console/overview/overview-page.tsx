@@ -4,8 +4,6 @@ import type { Overview } from "../api-shapes.ts";
 import { formatBytes, formatCount, formatShare, formatShortTime } from "../format.ts";
 import { AddPlantButton, ErrorNotice, FirstPlant, LoadingCard, PageHead, Panel } from "../parts/page.tsx";
 import { Time } from "../parts/plant-text.tsx";
-import { Link } from "../router.tsx";
-import { createScope, hasScope, useSession } from "../session.ts";
 import { chartRanges } from "./chart-data.ts";
 import { KeyNumbers } from "./key-numbers.tsx";
 import { LatestPlants } from "./latest-plants.tsx";
@@ -16,18 +14,12 @@ const defaultRange = "3 h";
 const serverErrorsFrom = 50_000;
 
 export function OverviewPage() {
-  const { me } = useSession();
   const { overview, isStale, error, refresh } = useOverview();
   // The frame says that there is no connection.
   const isNews = overview === undefined || !isNoResponse(error);
   return (
     <div class={isStale ? "stack stale" : "stack"}>
       <PageHead title="Overview">
-        {hasScope(me, createScope) && (
-          <Link class="button wide-only" href="/import">
-            Import
-          </Link>
-        )}
         <AddPlantButton />
       </PageHead>
       {isNews && <ErrorNotice error={error} onRetry={refresh} />}

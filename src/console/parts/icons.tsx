@@ -1,7 +1,7 @@
 /** Icons are decoration next to text, so they have no accessible name. */
-export function Leaf({ class: name = "leaf" }: { readonly class?: string }) {
+export function Leaf() {
   return (
-    <svg class={name} viewBox="0 0 32 32" aria-hidden="true">
+    <svg class="leaf" viewBox="0 0 32 32" aria-hidden="true">
       <path d="M14.9 30V17.9C7.6 17.4 4 12.5 4 4c7 0 11 3.2 11.9 8.6C17.2 8.2 21 6 28 6c0 7.6-3.6 11.6-10.9 12v12z" />
     </svg>
   );

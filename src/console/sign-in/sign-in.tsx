@@ -13,7 +13,9 @@ import {
   startSignIn,
 } from "./identity-provider.ts";
 
-const createTokenCommand = "plant-store token create --name ops --scope operator --scope plants:create";
+const createTokenCommand = `plant-store token create \\
+  --name ops --scope operator \\
+  --scope plants:create`;
 const retryMs = 2000;
 const messages: Record<number, string> = {
   40101: "Enter a token.",
@@ -71,7 +73,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
   return (
     <main class="sign-in">
       <form
-        class="card"
+        class="card stack"
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
@@ -82,8 +84,8 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
           else void signIn(candidate);
         }}
       >
-        <h1>
-          <Leaf class="leaf large" /> Plant Store
+        <h1 class="line">
+          <Leaf /> Plant Store
         </h1>
         {notice !== undefined && <p class="notice">{notice}</p>}
         <ProviderSignIn responseRef={responseRef} onToken={signIn} />
@@ -100,22 +102,16 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
             setError(undefined);
           }}
         />
-        <Button type="submit" class="primary wide" disabled={busy}>
+        <Button type="submit" class="primary" disabled={busy}>
           Sign in
         </Button>
-        <section class="how">
+        <section class="stack how">
           <h2>How to get a token</h2>
           <p>
             The service creates a token when it starts for the first time, and its greeting says where. To
             create another, run this on its host:
           </p>
-          <pre class="code">
-            {createTokenCommand.split(" ").map((word) => (
-              <>
-                <span class="word">{word}</span>{" "}
-              </>
-            ))}
-          </pre>
+          <pre class="code">{createTokenCommand}</pre>
           <CopyButton text={createTokenCommand} label="Copy command" />
           <p class="note">The token is stored in this tab only, until you close it.</p>
         </section>
@@ -143,12 +139,12 @@ function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
   }, []);
 
   const { issuer, authorizationEndpoint, tokenEndpoint } = provider;
-  if (issuer === undefined) return <p class="soft">Sign in to the console with a token.</p>;
+  if (issuer === undefined) return <p>Sign in to the console with a token.</p>;
   const reachable = authorizationEndpoint !== undefined && tokenEndpoint !== undefined;
   const name = new URL(issuer).host;
   return (
-    <div class="provider">
-      <p class="soft">Sign in to the console.</p>
+    <>
+      <p>Sign in to the console.</p>
       {!reachable && <p class="notice">The service cannot reach {name}. Reload the page to try again.</p>}
       {error !== undefined && (
         <p class="notice" role="alert">
@@ -156,13 +152,13 @@ function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
         </p>
       )}
       <Button
-        class="primary wide"
+        class="primary"
         disabled={busy || !reachable}
         onClick={() => void attempt(() => startSignIn(provider))}
       >
         Sign in with {name}
       </Button>
       <p class="note">Or use a token of the service:</p>
-    </div>
+    </>
   );
 }
