@@ -90,24 +90,21 @@ export function parseFlags<Value>(args: Arguments, name: string, parse: (text: s
 /** `; did you mean import?`, if one of the words is one or two letters off. */
 export function didYouMean(typed: string, words: readonly string[], prefix = ""): string {
   const text = typed.toLowerCase();
-  const edits = text.length < 6 ? [1] : [1, 2];
-  const [meant] = edits.flatMap((count) => words.filter((word) => isWithin(count, text, word)));
+  const [meant] = [1, 2].flatMap((count) => words.filter((word) => isWithin(count, text, word)));
   return meant === undefined ? "" : `; did you mean ${prefix}${meant}?`;
 }
 
-/** Whether that many letters inserted, removed, replaced or swapped with the next one turn one word into the other. */
+/** Whether that many letters inserted, removed or replaced turn one word into the other. */
 function isWithin(edits: number, one: string, other: string): boolean {
   let same = 0;
   while (same < one.length && one[same] === other[same]) same++;
   const [left, right] = [one.slice(same), other.slice(same)];
   if (left === right) return true;
   if (edits === 0) return false;
-  const isSwap = left.length > 1 && left[0] === right[1] && left[1] === right[0];
   return (
     isWithin(edits - 1, left.slice(1), right.slice(1)) ||
     isWithin(edits - 1, left.slice(1), right) ||
-    isWithin(edits - 1, left, right.slice(1)) ||
-    (isSwap && isWithin(edits - 1, left.slice(2), right.slice(2)))
+    isWithin(edits - 1, left, right.slice(1))
   );
 }
 

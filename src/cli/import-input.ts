@@ -21,10 +21,9 @@ export interface Input extends Disposable {
 
 /** A request to stop. No more rows are sent; the requests in flight are aborted only if they take too long. */
 export interface StopRequest {
-  /** By which signal; undefined if it was not requested. */
-  readonly requested: string | undefined;
-  readonly whenRequested: Promise<void>;
-  readonly abortSignal: AbortSignal;
+  /** Aborted once it is requested, by the signal that is its reason. */
+  readonly requested: AbortSignal;
+  readonly aborting: AbortSignal;
 }
 
 const chunkBytes = 256 * 1024;
@@ -38,7 +37,7 @@ export async function openInput(file: string, terminal: Terminal, stop: StopRequ
   const stream = file === "-" ? terminal.input() : createReadStream(file, { highWaterMark: chunkBytes });
   const name = file === "-" ? "Standard input" : file;
   let readBytes = 0;
-  void stop.whenRequested.then(() => stream.destroy());
+  stop.requested.addEventListener("abort", () => stream.destroy());
   // A stopped stream fails too, which is not an error.
   async function* read() {
     try {
@@ -47,7 +46,7 @@ export async function openInput(file: string, terminal: Terminal, stop: StopRequ
         yield chunk;
       }
     } catch (error) {
-      if (stop.requested === undefined) throw cannotBe("read", name, error);
+      if (!stop.requested.aborted) throw cannotBe("read", name, error);
     }
   }
   async function* decompress(chunks: Chunks) {
@@ -56,7 +55,7 @@ export async function openInput(file: string, terminal: Terminal, stop: StopRequ
     } catch (error) {
       if (error instanceof FileProblem) throw error;
       const { message } = error as Error;
-      if (stop.requested === undefined) throw new FileProblem(`${name} cannot be decompressed: ${message}.`);
+      if (!stop.requested.aborted) throw new FileProblem(`${name} cannot be decompressed: ${message}.`);
     }
   }
   const raw = await peek(read());

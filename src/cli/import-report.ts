@@ -5,22 +5,20 @@ import type { Input } from "./import-input.ts";
 import { writing } from "./local-files.ts";
 import { escapeInvisible, formatCount, plural } from "./terminal.ts";
 
-/** What became of one row. */
-export type RowOutcome = { readonly row: InputRow } & (
-  | { readonly kind: "created" | "replayed" | "valid" }
-  /** `error` is the service's error number; undefined if the row was not sent. */
-  | { readonly kind: "refused"; readonly error: number | undefined; readonly message: string }
-  /** The reason concerns more than this row, and ends the import. */
-  | { readonly kind: "failed"; readonly error: unknown }
-);
-
-/** A refused row in the report. */
-interface RefusedRow {
-  readonly line: number;
-  readonly element: number | undefined;
+interface Refused {
+  readonly kind: "refused";
+  /** The service's error number; undefined if the row was not sent. */
   readonly error: number | undefined;
   readonly message: string;
 }
+
+/** What became of one row. */
+export type RowOutcome = { readonly row: InputRow } & (
+  | { readonly kind: "created" | "replayed" | "valid" }
+  | Refused
+  /** The reason concerns more than this row, and ends the import. */
+  | { readonly kind: "failed"; readonly error: unknown }
+);
 
 const listedMax = 20;
 
@@ -29,7 +27,7 @@ export class Tally {
   readonly dryRun: boolean;
   readonly #refusedFile: RefusedFile | undefined;
   readonly #startedMs = performance.now();
-  readonly listed: RefusedRow[] = [];
+  readonly listed: (Pick<InputRow, "line" | "element"> & Pick<Refused, "error" | "message">)[] = [];
   /** The line of the last row that has an outcome. */
   lastLine = 0;
   created = 0;
@@ -145,9 +143,9 @@ export function reportText(
   if (more > 0) lines.push(`${plural(more, "more row was refused", "more rows were refused")}.`);
   if (tally.refused > 0) lines.push(refusedFileText(tally, refusedPath));
   if (failure !== undefined) lines.push(escapeInvisible(failure));
-  const seconds =
-    tally.seconds < 0.1 ? "less than 0.1 s" : `${tally.seconds.toFixed(tally.seconds < 10 ? 1 : 0)} s`;
-  lines.push(`${countsText(tally)} in ${seconds} (${formatCount(tally.rowsPerSecond)} rows/s).`);
+  lines.push(
+    `${countsText(tally)} in ${tally.seconds.toFixed(1)} s (${formatCount(tally.rowsPerSecond)} rows/s).`,
+  );
   if (tally.dryRun) lines.push("Dry run: no rows were sent.");
   return `${lines.join("\n")}\n`;
 }

@@ -5,11 +5,8 @@ import { FormatError, type InputRow } from "../files/input-row.ts";
 import { progressLine, type RowOutcome, Tally } from "./import-report.ts";
 import { attemptsToLast, importRows } from "./import-rows.ts";
 
-const noStop = {
-  requested: undefined,
-  whenRequested: new Promise<void>(() => {}),
-  abortSignal: new AbortController().signal,
-};
+const never = new AbortController().signal;
+const noStop = { requested: never, aborting: never };
 
 type Result = "created" | "refused" | Error;
 
@@ -85,10 +82,10 @@ test("refused rows are reported in the order of the file, whatever the order of 
 test("a request to stop is reported as such, even if the input that it ended is in no format", async () => {
   const next = () => Promise.reject(new FormatError("The file is empty; a CSV file needs a header."));
   const truncated = { [Symbol.asyncIterator]: () => ({ next }) };
-  const stop = { ...noStop, requested: "SIGINT" };
+  const stop = { ...noStop, requested: AbortSignal.abort("SIGINT") };
   const tally = new Tally(false, undefined);
-  const never = () => Promise.reject(new Error("no row is sent"));
-  const ended = await importRows(truncated, never, { inFlightMax: 4, tally, stop });
+  const create = () => Promise.reject(new Error("no row is sent"));
+  const ended = await importRows(truncated, create, { inFlightMax: 4, tally, stop });
   expect(ended).toBe("Interrupted after line 0. Run this again; it resumes.");
 });
 

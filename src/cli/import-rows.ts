@@ -90,16 +90,16 @@ export async function importRows(
   try {
     for await (const row of rows) {
       // If a stop has ended the input, this row may be truncated.
-      if (stop.requested !== undefined || failure !== undefined) break;
+      if (stop.requested.aborted || failure !== undefined) break;
       inFlight.push(send(row));
       if (!isTokenGood || inFlight.length >= inFlightMax) await countOldest();
       if (failure !== undefined) break;
     }
   } catch (error) {
     // A stop ends the input too, and what there is of it may be in no format.
-    if (stop.requested === undefined) failure ??= error;
+    if (!stop.requested.aborted) failure ??= error;
   }
-  const atEnd = stop.requested === undefined;
+  const atEnd = !stop.requested.aborted;
   while (inFlight.length > 0) await countOldest();
   attempt(() => tally.finish());
   if (failure !== undefined) return describeFailure(failure, tally.dryRun);

@@ -70,7 +70,7 @@ export const importPlants: Command = {
     using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
     const tally = new Tally(target === undefined, refusedFile);
     using progress = showProgress(terminal, () => progressLine(input, tally));
-    const create = target === undefined ? checkRow : sendTo(target, stop.abortSignal);
+    const create = target === undefined ? checkRow : sendTo(target, stop.aborting);
     const rows = readRows(input.chunks, reader);
     const failure = await importRows(rows, create, { inFlightMax, tally, stop });
     progress[Symbol.dispose]();
@@ -79,7 +79,7 @@ export const importPlants: Command = {
     terminal.note(`Read ${file === "-" ? "standard input" : file} as ${source}.\n`);
     (succeeded ? terminal.note : terminal.err)(reportText(tally, failure, refusedPath));
     if (args.has("json")) printJson(terminal, { ...reportJson(tally, failure), source });
-    if (failure !== undefined && stop.requested !== undefined) return interruptedCode(stop.requested);
+    if (failure !== undefined && stop.requested.aborted) return interruptedCode(stop.requested.reason);
     return succeeded ? 0 : 1;
   },
 };
@@ -106,19 +106,15 @@ function parseWaitMs(text: string): number {
 }
 
 function listenForStop(terminal: Terminal): StopRequest & Disposable {
-  const abort = new AbortController();
-  let requested: string | undefined;
+  const [stop, abort] = [new AbortController(), new AbortController()];
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const whenRequested = terminal.stopSignal().then((signal) => {
-    requested = signal;
+  void terminal.stopSignal().then((signal) => {
+    stop.abort(signal);
     timer = setTimeout(() => abort.abort(), finishInFlightMs);
   });
   return {
-    get requested() {
-      return requested;
-    },
-    whenRequested,
-    abortSignal: abort.signal,
+    requested: stop.signal,
+    aborting: abort.signal,
     [Symbol.dispose]: () => clearTimeout(timer),
   };
 }
