@@ -43,6 +43,10 @@ const caught = (promise: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
+/** How the creation of a plant fails with these answers. */
+const failure = (answers: readonly Answer[], options: object = {}) =>
+  caught(clientOf(answers, options).client.createPlant(plant));
+
 // No test waits: a delay ends at once, and the clock of retries moves on by it. A time limit of 30 s never ends.
 const delaysMs: number[] = [];
 beforeEach(() => {
@@ -107,40 +111,36 @@ describe("retries", () => {
     const { client, sent } = clientOf([status(code)]);
     const error = await caught(client.createPlant(plant));
     expect(error).toBeInstanceOf(ServiceRefused);
-    const message = `message ${code}01`;
-    expect(error).toMatchObject({
-      error: code * 100 + 1,
+    const number = code * 100 + 1;
+    const details = {
+      error: number,
       status: code,
-      message,
+      message: `message ${number}`,
       requestId: "r-1",
       attempts: 1,
-    });
-    expect(sent).toHaveLength(1);
+    };
+    expect([error, sent.length]).toMatchObject([details, 1]);
   });
 
   test("end after the maximum number of attempts, with the last response or with ServiceUnreachable", async () => {
-    const refused = await caught(
-      clientOf([status(503, {}, 50302)], { attemptsMax: 3 }).client.createPlant(plant),
-    );
+    const refused = await failure([status(503, {}, 50302)], { attemptsMax: 3 });
     expect(refused).toMatchObject({ name: "ServiceRefused", error: 50302, attempts: 3 });
-    const unreachable = await caught(clientOf([hangUp], { attemptsMax: 2 }).client.createPlant(plant));
+    const unreachable = await failure([hangUp], { attemptsMax: 2 });
     expect(unreachable).toBeInstanceOf(ServiceUnreachable);
-    expect(unreachable).toMatchObject({
-      attempts: 2,
-      message: "http://x/plants could not be reached in 2 attempts: socket hang up.",
-    });
+    const message = "http://x/plants could not be reached in 2 attempts: socket hang up.";
+    expect(unreachable).toMatchObject({ attempts: 2, message });
   });
 
   test("are limited even if an option is undefined, and an invalid limit is refused", async () => {
-    const { client } = clientOf([status(503)], { attemptsMax: undefined });
-    expect(await caught(client.createPlant(plant))).toMatchObject({ status: 503, attempts: 6 });
+    const limited = await failure([status(503)], { attemptsMax: undefined });
+    expect(limited).toMatchObject({ status: 503, attempts: 6 });
     for (const name of ["timeoutMs", "attemptsMax", "backoffMs", "backoffMsMax", "patienceMs"])
       for (const value of [Number.NaN, Number.POSITIVE_INFINITY, -1, "5"])
         expect(() => clientOf([], { [name]: value })).toThrow(`${name} must be a number`);
   });
 
   test("wait twice as long each time, up to the limit and with jitter of up to half", async () => {
-    await caught(clientOf([hangUp], { backoffMs: 100, backoffMsMax: 300 }).client.createPlant(plant));
+    await failure([hangUp], { backoffMs: 100, backoffMsMax: 300 });
     expect(delaysMs).toHaveLength(5);
     for (const [index, most] of [100, 200, 300, 300, 300].entries()) {
       expect(delaysMs[index]).toBeGreaterThanOrEqual(most / 2);
@@ -155,8 +155,8 @@ describe("retries", () => {
     expect(delaysMs[0]).toBe(7000);
     // A date has whole seconds.
     expect(delaysMs[1]).toBeGreaterThan(20_000);
-    const hour = clientOf([status(503, { "Retry-After": "3600" })]);
-    expect(await caught(hour.client.createPlant(plant))).toMatchObject({ status: 503, attempts: 1 });
+    const hour = await failure([status(503, { "Retry-After": "3600" })]);
+    expect(hour).toMatchObject({ status: 503, attempts: 1 });
   });
 
   test("last longer for a rate limit than for a failure, but not forever", async () => {
@@ -172,9 +172,7 @@ describe("retries", () => {
     const { client, sent } = clientOf([silent, ok], { timeoutMs: 50 });
     expect(await client.createPlant(plant)).toMatchObject({ name: "a" });
     expect(sent).toHaveLength(2);
-    const gone = await caught(
-      clientOf([silent], { timeoutMs: 50, attemptsMax: 1 }).client.createPlant(plant),
-    );
+    const gone = await failure([silent], { timeoutMs: 50, attemptsMax: 1 });
     expect(gone).toMatchObject({ message: expect.stringContaining("no response within 0.05 s") });
   });
 });
@@ -203,11 +201,10 @@ test("a response that is not from a plant store is reported as such", async () =
   const html = (code: number, headers = {}): Answer[] => [
     () => new Response("<html>", { status: code, headers }),
   ];
-  const page = await caught(clientOf(html(200)).client.createPlant(plant));
-  expect(page).toBeInstanceOf(ServiceUnreachable);
-  const proxy = await caught(clientOf(html(404)).client.createPlant(plant));
+  expect(await failure(html(200))).toBeInstanceOf(ServiceUnreachable);
+  const proxy = await failure(html(404));
   expect(proxy).toMatchObject({ error: 40400, message: "The response was 404 without an Error body." });
-  const moved = await caught(clientOf(html(302, { Location: "https://x/" })).client.createPlant(plant));
+  const moved = await failure(html(302, { Location: "https://x/" }));
   expect(moved).toMatchObject({ status: 302, message: expect.stringContaining("a redirect to https://x/") });
 });
 
