@@ -16,8 +16,6 @@ interface Refused {
 export type RowOutcome = { readonly row: InputRow } & (
   | { readonly kind: "created" | "replayed" | "valid" }
   | Refused
-  /** The reason concerns more than this row, and ends the import. */
-  | { readonly kind: "failed"; readonly error: unknown }
 );
 
 const listedMax = 20;
@@ -56,7 +54,7 @@ export class Tally {
   }
 
   /** @throws FileProblem if the file of refused rows cannot be written. */
-  add(outcome: Exclude<RowOutcome, { kind: "failed" }>): void {
+  add(outcome: RowOutcome): void {
     const { row } = outcome;
     this[outcome.kind]++;
     this.lastLine = row.line;

@@ -18,9 +18,9 @@ function startImport(unsent: readonly number[] = []) {
       yield { line, json: new Uint8Array(), error: unsent.includes(line) ? "unsent" : undefined } as InputRow;
   }
   const create = (row: InputRow) => {
-    const { promise, resolve } = Promise.withResolvers<RowOutcome>();
+    const { promise, resolve, reject } = Promise.withResolvers<RowOutcome>();
     sent.push((result) => {
-      if (result instanceof Error) resolve({ row, kind: "failed", error: result });
+      if (result instanceof Error) reject(result);
       else if (result === "created") resolve({ row, kind: result });
       else resolve({ row, kind: result, error: 40020, message: "sent" });
       return setImmediate();

@@ -1,3 +1,4 @@
+import { mapConcurrently } from "../client/create-plants.ts";
 import {
   PlantStoreClient,
   RequestAborted,
@@ -11,7 +12,7 @@ import type { StopRequest } from "./import-input.ts";
 import type { RowOutcome, Tally } from "./import-report.ts";
 import { FileProblem } from "./local-files.ts";
 
-/** What becomes of a valid row. It never rejects: a failure is an outcome. */
+/** What becomes of a valid row. It throws what concerns more than this row. */
 export type CreateRow = (row: InputRow) => Promise<RowOutcome>;
 
 export interface Target {
@@ -42,7 +43,7 @@ export function sendTo({ url, token, attemptsMax }: Target, signal: AbortSignal)
       const { replayed } = await client.createPlantFromJson(row.json, { signal });
       return { row, kind: replayed ? "replayed" : "created" };
     } catch (error) {
-      if (!(error instanceof ServiceRefused && error.concernsPlant)) return { row, kind: "failed", error };
+      if (!(error instanceof ServiceRefused && error.concernsPlant)) throw error;
       return { row, kind: "refused", error: error.error, message: withRowPosition(error.message, row) };
     }
   };
@@ -56,53 +57,52 @@ export const checkRow: CreateRow = async (row) => {
 };
 
 /**
- * Creates every row, up to `inFlightMax` at the same time: then it waits for the oldest, so that the outcomes are counted in
- * the order of the file. The first is sent alone, since a wrong token would be refused for each. Returns the reason if it ended early.
+ * Creates every row, up to `inFlightMax` at the same time, and counts the outcomes in the order of the file. The first is sent
+ * alone, since a wrong token would be refused for each. Returns the reason if it ended early.
  */
 export async function importRows(
   rows: AsyncIterable<InputRow>,
   create: CreateRow,
   { inFlightMax, tally, stop }: { inFlightMax: number; tally: Tally; stop: StopRequest },
 ): Promise<string | undefined> {
-  const inFlight: Promise<RowOutcome>[] = [];
-  let isTokenGood = false;
-  let failure: unknown;
+  const failures: unknown[] = [];
+  let atEnd = false;
+  async function* rowsUntilStop() {
+    try {
+      for await (const row of rows) {
+        // If a stop has ended the input, this row may be truncated.
+        if (stop.requested.aborted || failures.length > 0) return;
+        yield row;
+      }
+      atEnd = !stop.requested.aborted;
+    } catch (error) {
+      // A stop ends the input too, and what there is of it may be in no format.
+      if (!stop.requested.aborted) throw error;
+    }
+  }
+  let first: Promise<RowOutcome> | undefined;
   const send = async (row: InputRow): Promise<RowOutcome> => {
     if (row.error !== undefined) return { row, kind: "refused", error: undefined, message: row.error };
-    const outcome = await create(row);
-    // Noticed at once, even if the turn of this row to be counted has not come.
-    if (outcome.kind === "failed") failure ??= outcome.error;
-    else isTokenGood = true;
-    return outcome;
-  };
-  const countOldest = async () => {
-    const outcome = await inFlight.shift();
-    if (outcome !== undefined && outcome.kind !== "failed") attempt(() => tally.add(outcome));
+    const created = first?.then(() => create(row)) ?? create(row);
+    first ??= created;
+    return created;
   };
   // A file of refused rows that cannot be written ends the import, but those in flight are still counted.
   const attempt = (write: () => void) => {
     try {
       write();
     } catch (error) {
-      failure ??= error;
+      failures.push(error);
     }
   };
   try {
-    for await (const row of rows) {
-      // If a stop has ended the input, this row may be truncated.
-      if (stop.requested.aborted || failure !== undefined) break;
-      inFlight.push(send(row));
-      if (!isTokenGood || inFlight.length >= inFlightMax) await countOldest();
-      if (failure !== undefined) break;
-    }
+    for await (const outcome of mapConcurrently(rowsUntilStop(), send, inFlightMax))
+      attempt(() => tally.add(outcome));
   } catch (error) {
-    // A stop ends the input too, and what there is of it may be in no format.
-    if (!stop.requested.aborted) failure ??= error;
+    failures.push(error);
   }
-  const atEnd = !stop.requested.aborted;
-  while (inFlight.length > 0) await countOldest();
   attempt(() => tally.finish());
-  if (failure !== undefined) return describeFailure(failure, tally.dryRun);
+  if (failures.length > 0) return describeFailure(failures[0], tally.dryRun);
   if (atEnd) return undefined;
   return tally.dryRun ? "Interrupted." : `Interrupted after line ${tally.lastLine}. ${resume}`;
 }

@@ -1,4 +1,4 @@
-import { RequestAborted, ServiceRefused } from "./errors.ts";
+import { ServiceRefused } from "./errors.ts";
 
 /** The result for one plant, with the item as it was passed in and its index in the source. */
 export type PlantOutcome<Item> = { readonly item: Item; readonly index: number } & (
@@ -10,7 +10,7 @@ export type PlantOutcome<Item> = { readonly item: Item; readonly index: number }
 export interface CreatePlantsOptions {
   /** How many requests may be in flight; 16 by default. */
   readonly concurrency?: number;
-  /** Aborts the requests in flight. Their plants may be stored; sending them again is safe. */
+  /** Aborts the requests in flight, but not the source. Their plants may be stored; sending them again is safe. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -24,82 +24,65 @@ export async function* createPlants<Item>(
 ): AsyncGenerator<PlantOutcome<Item>, void, void> {
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw new TypeError("concurrency must be an integer of at least 1.");
-  const source = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
-  // One controller for each plant: Node warns when a signal has many listeners.
+  // One for each plant: Node warns when a signal has many listeners.
   const inFlight = new Set<AbortController>();
-  const outcomes: PlantOutcome<Item>[] = [];
-  let pulled = 0;
-  let pulling = false;
-  let ended = false;
-  // What concerns every plant. No more are sent, but those in flight finish, so that the caller knows their outcomes.
-  let failure: unknown;
-  let wake = () => {};
-
-  const isOver = () => ended || failure !== undefined;
-  const fail = (error: unknown) => {
-    failure ??= error;
-    wake();
+  const abort = () => {
+    for (const controller of inFlight) controller.abort(signal?.reason);
   };
-  const abortAll = () => {
-    for (const controller of inFlight) controller.abort();
-  };
-  const onAbort = () => {
-    fail(new RequestAborted(signal));
-    abortAll();
-  };
-  const send = async (item: Item, index: number) => {
+  const send = async (item: Item, index: number): Promise<PlantOutcome<Item>> => {
     const controller = new AbortController();
     inFlight.add(controller);
+    if (signal?.aborted) abort();
     try {
       const { replayed } = await create(item, controller.signal);
-      outcomes.push({ item, index, kind: replayed ? "replayed" : "created" });
+      return { item, index, kind: replayed ? "replayed" : "created" };
     } catch (error) {
       const concernsPlant =
         error instanceof ServiceRefused ? error.concernsPlant : error instanceof TypeError;
-      if (concernsPlant) outcomes.push({ item, index, kind: "refused", error: error as ServiceRefused });
-      else fail(error);
+      if (concernsPlant) return { item, index, kind: "refused", error: error as ServiceRefused };
+      throw error;
+    } finally {
+      inFlight.delete(controller);
     }
-    inFlight.delete(controller);
-    wake();
   };
-  // One item at a time, since not every source can be asked for a second before it has produced the first.
-  const pull = async () => {
-    if (pulling) return;
-    pulling = true;
-    try {
-      while (!isOver() && inFlight.size + outcomes.length < concurrency) {
-        const next = await source.next();
-        if (next.done) ended = true;
-        else if (!isOver()) void send(next.value, pulled++);
-      }
-    } catch (error) {
-      ended = true;
-      fail(error);
-    }
-    pulling = false;
-    wake();
-  };
-
-  signal?.addEventListener("abort", onAbort);
-  if (signal?.aborted) onAbort();
+  signal?.addEventListener("abort", abort);
   try {
-    while (!isOver() || inFlight.size > 0 || outcomes.length > 0) {
-      const outcome = outcomes.shift();
-      void pull();
-      if (outcome !== undefined) yield outcome;
-      else
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-    }
-    if (failure !== undefined) throw failure;
+    yield* mapConcurrently(items, send, concurrency);
   } finally {
-    signal?.removeEventListener("abort", onAbort);
-    abortAll();
-    // A source that is producing an item would keep the caller waiting.
-    const closed = ended ? undefined : Promise.resolve(source.return?.());
-    if (pulling) closed?.catch(() => {});
-    else await closed;
-    ended = true;
+    signal?.removeEventListener("abort", abort);
+    // If the caller has left the loop, requests may be in flight.
+    abort();
   }
+}
+
+/**
+ * What `work` returns for each item, in their order, with up to `concurrency` in progress. If it fails for one, no more are
+ * started, but those in progress finish, so that the caller knows their results before the error is thrown.
+ */
+export async function* mapConcurrently<Item, Result>(
+  items: Iterable<Item> | AsyncIterable<Item>,
+  work: (item: Item, index: number) => Promise<Result>,
+  concurrency: number,
+): AsyncGenerator<Result, void, void> {
+  const inProgress: Promise<{ readonly result: Result } | undefined>[] = [];
+  const failures: unknown[] = [];
+  const fail = (error: unknown): undefined => void failures.push(error);
+  let started = 0;
+  try {
+    for await (const item of items) {
+      if (failures.length > 0) break;
+      inProgress.push(work(item, started++).then((result) => ({ result }), fail));
+      if (inProgress.length < concurrency) continue;
+      const oldest = await inProgress.shift();
+      if (oldest !== undefined) yield oldest.result;
+      if (failures.length > 0) break;
+    }
+  } catch (error) {
+    fail(error);
+  }
+  for (const next of inProgress) {
+    const done = await next;
+    if (done !== undefined) yield done.result;
+  }
+  if (failures.length > 0) throw failures[0];
 }

@@ -123,7 +123,7 @@ export class PlantStoreClient {
   }
 
   /**
-   * Stores many plants concurrently and yields the outcome of each as it completes. It reads the source only as fast as it
+   * Stores many plants concurrently and yields the outcome of each, in their order. It reads the source only as fast as it
    * sends. A refused plant does not stop the others.
    * @throws ServiceRefused if every plant would be refused (such as for a wrong token), ServiceUnreachable, RequestAborted;
    * the outcomes of requests in flight are yielded first.
