@@ -164,24 +164,6 @@ describe("the heads of one connection", () => {
     expect(read(reader, head(1, 10)).contentLength).toBe(10);
   });
 
-  test("have each their own length, also where an earlier one comes again", () => {
-    const reader = new HeadReader();
-    const lengths = [9, 10, 9, 9, 11, 10, 9];
-    const heads = lengths.map((length) => read(reader, `${line}\r\nContent-Length: ${length}`));
-    expect(heads.map(({ contentLength }) => contentLength)).toEqual(lengths);
-  });
-
-  test("are never taken for another one, also where one of many that differed comes again", () => {
-    for (let again = 0; again < 10; again++)
-      for (const length of [9, 10]) {
-        const reader = new HeadReader();
-        const head = (id: number, length: number) =>
-          read(reader, `${line}\r\nX-Request-Id: ${id}\r\nContent-Length: ${length}`);
-        for (let id = 0; id < 10; id++) head(id, 9);
-        expect(head(again, length).header("x-request-id")).toBe(String(again));
-      }
-  });
-
   test("are refused where a request line only starts like the one before", () => {
     const reader = new HeadReader();
     read(reader, line);
