@@ -1,23 +1,27 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
-import { Authority } from "./certificates.ts";
 import { rawPost, startTestService, type TestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
+interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
 const folder = temporaryFolder();
-let first: Authority;
-let second: Authority;
-let clients: Record<"first" | "second", ConnectionOptions>;
+let authority: Certificate;
+let other: Certificate;
+let server: Certificate;
 let flags: { "tls-cert": string; "tls-key": string };
 
 beforeAll(() => {
-  first = new Authority(folder.path, "first-authority");
-  second = new Authority(folder.path, "second-authority");
-  const { cert, key } = first.issue("server");
-  flags = { "tls-cert": cert, "tls-key": key };
-  clients = { first: clientOf(first, "first-client"), second: clientOf(second, "second-client") };
+  authority = certificate("authority");
+  other = certificate("other-authority");
+  server = certificate("server", authority);
+  flags = { "tls-cert": server.cert, "tls-key": server.key };
 });
 afterAll(() => folder[Symbol.dispose]());
 
@@ -62,10 +66,10 @@ describe("with --tls-cert and --tls-key", () => {
 });
 
 test("with --tls-client-ca, a client of the public listener needs a certificate of the authority, and its token as well", async () => {
-  await using running = await startTestService({ ...flags, "tls-client-ca": first.path });
+  await using running = await startTestService({ ...flags, "tls-client-ca": authority.cert });
   await expectRefused(running.port, {});
-  await expectRefused(running.port, { ...clients.second, ca: readFileSync(first.path) });
-  const socket = await handshake(running.port, clients.first);
+  await expectRefused(running.port, clientOf(other));
+  const socket = await handshake(running.port, clientOf(authority));
   expect(await exchange(socket, "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n")).toContain("40101");
   expect(await exchange(socket, rawPost('{"id":1,"name":"over TLS"}'))).toContain("200 OK");
   socket.destroy();
@@ -77,16 +81,12 @@ test("with --tls-client-ca, a client of the public listener needs a certificate 
 
 describe("the command line", () => {
   test.each([
-    ["a key without a certificate", () => ["--tls-key", flags["tls-key"]], "--tls-key needs --tls-cert"],
-    ["a certificate without a key", () => ["--tls-cert", flags["tls-cert"]], "--tls-cert needs --tls-key"],
-    ["a client authority without both", () => ["--tls-client-ca", first.path], "--tls-client-ca needs"],
-    ["a missing file", () => pair("/nowhere/cert.pem", flags["tls-key"]), "cannot be read: ENOENT"],
-    ["a file that is no key", () => pair(flags["tls-cert"], flags["tls-cert"]), "holds no private key"],
-    [
-      "a key of another certificate",
-      () => pair(flags["tls-cert"], first.issue("x").key),
-      "does not belong to",
-    ],
+    ["a key without a certificate", () => ["--tls-key", server.key], "--tls-key needs --tls-cert"],
+    ["a certificate without a key", () => ["--tls-cert", server.cert], "--tls-cert needs --tls-key"],
+    ["a client authority without both", () => ["--tls-client-ca", authority.cert], "--tls-client-ca needs"],
+    ["a missing file", () => pair("/nowhere/cert.pem", server.key), "cannot be read: ENOENT"],
+    ["a file that is no key", () => pair(server.cert, server.cert), "holds no private key"],
+    ["a key of another certificate", () => pair(server.cert, other.key), "does not belong to"],
   ])("refuses %s", async (_, args, message) => {
     const { code, err } = await runInProcess([
       "serve",
@@ -107,7 +107,7 @@ describe("the command line", () => {
     expect(plain.err.match(/in plain text.*?"plant_store\.address":"[^"]*"/g)).toEqual([
       expect.stringMatching(/"plant_store\.address":"0\.0\.0\.0:\d+"/),
     ]);
-    const encrypted = await greet(...pair(flags["tls-cert"], flags["tls-key"]));
+    const encrypted = await greet(...pair(server.cert, server.key));
     expect(encrypted.out).toMatch(/plants +https:\/\/127\.0\.0\.1:\d+\/plants\n/);
     expect(encrypted.err).not.toContain("in plain text");
   });
@@ -117,8 +117,24 @@ function pair(cert: string, key: string): string[] {
   return ["--tls-cert", cert, "--tls-key", key];
 }
 
-function clientOf(authority: Authority, name: string): ConnectionOptions {
-  const { cert, key } = authority.issue(name);
+/** For 127.0.0.1 and localhost. Signed by itself, or by another. */
+function certificate(name: string, signer?: Certificate): Certificate {
+  const [cert, key] = [join(folder.path, `${name}.pem`), join(folder.path, `${name}.key`)];
+  execFileSync(
+    "openssl",
+    [
+      ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key],
+      ...["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-days", "2"],
+      ...(signer === undefined ? [] : ["-CA", signer.cert, "-CAkey", signer.key]),
+      ...["-out", cert],
+    ],
+    { stdio: "pipe" },
+  );
+  return { cert, key };
+}
+
+function clientOf(signer: Certificate): ConnectionOptions {
+  const { cert, key } = certificate("client", signer);
   return { cert: readFileSync(cert), key: readFileSync(key) };
 }
 
@@ -126,9 +142,8 @@ function portOf(url: string): number {
   return Number(new URL(url).port);
 }
 
-/** Trusts both authorities: which of them signed is what the tests look at. */
 function handshake(port: number, options: ConnectionOptions): Promise<TLSSocket> {
-  const ca = [first, second].map(({ path }) => readFileSync(path, "utf8"));
+  const ca = readFileSync(authority.cert);
   return new Promise((resolve, reject) => {
     const socket: TLSSocket = connect({ port, host: "127.0.0.1", ca, ...options }, () => resolve(socket));
     socket.on("error", reject);
