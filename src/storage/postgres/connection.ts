@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import pg from "pg";
-import pgpass, { type PassFileLogin } from "pgpass";
+// @ts-expect-error The package has no types of its own.
+import pgpass from "pgpass";
 import {
   type DatabaseAddress,
   DatabaseMisuse,
@@ -134,7 +135,7 @@ export class Connection extends pg.Client {
 }
 
 /** The password from the file that PGPASSFILE names, or from the one in the home folder. pg's own use of it prints a warning. */
-function passFileEntry(login: PassFileLogin): Promise<string | undefined> {
+function passFileEntry(login: object): Promise<string | undefined> {
   return new Promise((resolve) => pgpass(login, resolve));
 }
 
