@@ -141,7 +141,7 @@ export function connectTo(target: Target, allowHalfOpen: boolean, onConnect: () 
 }
 
 /** For `sendRaw`: whatever comes until the service closes the connection. */
-export const untilClosed = Number.POSITIVE_INFINITY;
+const untilClosed = Number.POSITIVE_INFINITY;
 
 /**
  * Sends the pieces unchanged, one after another, and collects what is received until that many responses are complete, or the

@@ -25,15 +25,14 @@ export const errors: Soak = {
       load.pause();
       if (serving.child.exitCode !== null) noticed++;
       await serving[Symbol.asyncDispose]();
-      try {
-        await using _ = await serveOn(database);
-        restarted++;
-        return await load.lostIn(() => storedPlants(database));
-      } catch (error) {
-        // After a journal error ext4 is read-only until it is mounted again.
-        run.tell(`no start before a new mount: ${(error as Error).message.trim().slice(0, 200)}`);
-        return 0;
-      }
+      // After a journal error ext4 is read-only until it is mounted again.
+      await using again = await serveOn(database).catch(({ message }: Error) => {
+        run.tell(`no start before a new mount: ${message.trim().slice(0, 200)}`);
+        return undefined;
+      });
+      if (again === undefined) return 0;
+      restarted++;
+      return await load.lostIn(() => storedPlants(database));
     });
     const note = `noticed in ${noticed} rounds; ${restarted} starts without a new mount`;
     const figures = judged({ what, ...found, note });

@@ -13,9 +13,8 @@ import { start, watch } from "../command.ts";
 import { accessToken, eventually } from "../harness.ts";
 import { Clients } from "./rounds.ts";
 
-// Of the data file and of its WAL.
-const suffixes = ["", "-wal"] as const;
-type Suffix = (typeof suffixes)[number];
+/** Of the data file, or of its WAL. */
+type Suffix = "" | "-wal";
 
 export type Call =
   | { readonly kind: "write"; readonly file: Suffix; readonly at: number; readonly bytes: Buffer }
@@ -25,13 +24,6 @@ export type Call =
 
 type Change = Extract<Call, { kind: "write" | "truncate" }>;
 
-export interface Cuts {
-  readonly cuts: number;
-  /** Whether the disk reports an fsync of the WAL before it is done. */
-  readonly isLying: boolean;
-  readonly random: () => number;
-}
-
 // Enough for the WAL to be checkpointed meanwhile, by the checkpoint thread.
 const plants = 12_000;
 const clients = 24;
@@ -39,12 +31,13 @@ const sectorBytes = 512;
 
 /**
  * For points in time that are spread over the recording, writes to that path what a power loss could have left: everything that was
- * fsynced, alternately without all other sectors and with a random half of them. Says what had been acknowledged by then.
+ * fsynced, alternately without all other sectors and with a random half of them. Says what had been acknowledged by then. A disk that
+ * lies reports an fsync of the WAL before it is done.
  */
 export function* disksAfter(
   calls: readonly Call[],
   path: string,
-  { cuts, isLying, random }: Cuts,
+  { cuts, isLying, random }: { cuts: number; isLying: boolean; random: () => number },
 ): Iterable<{ readonly at: number; readonly acknowledged: readonly string[] }> {
   const answers = calls.flatMap((call, index) => (call.kind === "answer" ? [index] : []));
   const cutAt = new Set(
@@ -136,7 +129,7 @@ export async function recordCalls(database: string): Promise<Call[]> {
     const log = `${database}.calls-${until}`;
     const service = await startTraced(database, log);
     url = service.url;
-    await eventually(() => load.acknowledged >= until, `${until} acknowledged plants`);
+    while (load.acknowledged < until) await load.acknowledgedAgain();
     await service.kill();
     url = undefined;
     return readFileSync(log, "latin1").split("\n").flatMap(callReader(database));
@@ -197,7 +190,7 @@ function parse(line: string, database: string, thread: string): Call[] {
       : [];
     return names.length > 0 ? [{ kind: "answer", names }] : [];
   }
-  const file = suffixes.find((suffix) => database + suffix === unescaped(path).toString());
+  const file = (["", "-wal"] as const).find((suffix) => database + suffix === unescaped(path).toString());
   if (file === undefined) return [];
   if (name === "fsync" || name === "fdatasync")
     return [
