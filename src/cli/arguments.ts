@@ -21,15 +21,16 @@ export function parseArguments(
 ): Arguments {
   const given = new Map<string, string[]>();
   const positionals: string[] = [];
-  const known = knownFlags(command);
+  const known = flagsOf(command);
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
     if (arg === "--") positionals.push(...rest.splice(0));
     else if (notFlag.test(arg)) positionals.push(arg);
     else {
       const [, flag = "", name = "", attached] = /^(--?([^=]*))(?:=(.*))?$/s.exec(arg) ?? [];
-      const needsValue = flag.startsWith("--") ? known.get(name) : undefined;
-      if (needsValue === undefined) throw unknownFlag(flag, [...known.keys()], command.secrets);
+      if (!flag.startsWith("--") || !known.has(name))
+        throw unknownFlag(flag, [...known.keys()], command.secrets);
+      const needsValue = known.get(name)?.placeholder !== undefined;
       if (!needsValue && attached !== undefined) throw new UsageError(`${flag} takes no value`);
       if (needsValue && attached === undefined && !notFlag.test(rest[0] ?? "--"))
         throw new UsageError(`${flag} needs a value`);
@@ -106,14 +107,6 @@ function isWithin(edits: number, one: string, other: string): boolean {
     isWithin(edits - 1, left.slice(1), right) ||
     isWithin(edits - 1, left, right.slice(1))
   );
-}
-
-/** Every flag of the command, and whether it needs a value. */
-function knownFlags(command: Command): ReadonlyMap<string, boolean> {
-  const own = Object.entries(flagsOf(command)).map(
-    ([name, { placeholder }]) => [name, placeholder !== undefined] as const,
-  );
-  return new Map([...own, ...(command.settings ?? []).map((name) => [settings[name].flag, true] as const)]);
 }
 
 function unknownFlag(flag: string, known: readonly string[], used: Command["secrets"] = {}): UsageError {

@@ -1,12 +1,11 @@
 import type { ConfigSources } from "../config/read-config.ts";
 import { type SecretName, type SettingName, secrets, settings } from "../config/settings.ts";
+import { eitherOf } from "../config/values.ts";
 import { bold, formatColumns, type Terminal } from "./terminal.ts";
 
-/** A flag of one command that is not a setting. */
 export interface Flag {
   /** The name of its value in the help; a boolean flag has none. */
   readonly placeholder?: string;
-  readonly multiple?: boolean;
   readonly help: string;
 }
 
@@ -38,9 +37,15 @@ export interface Command {
 
 export const jsonFlag: Flag = { help: "print JSON" };
 
-/** A command's own flags and those that every command has; the service has --log-level instead of --quiet. */
-export function flagsOf({ usage, flags }: Pick<Command, "usage" | "flags">): Readonly<Record<string, Flag>> {
-  return usage === "serve" ? { ...flags } : { ...flags, quiet: { help: "print only errors" } };
+/** Every flag of a command, those of its settings included; the service has --log-level instead of --quiet. */
+export function flagsOf(command: Command): ReadonlyMap<string, Flag> {
+  const flags = Object.entries(command.flags ?? {});
+  if (command.usage !== "serve") flags.push(["quiet", { help: "print only errors" }]);
+  for (const name of command.settings ?? []) {
+    const { flag, placeholder, help, default: text } = settings[name];
+    flags.push([flag, { placeholder, help: text === "" ? help : `${help} (${text})` }]);
+  }
+  return new Map(flags);
 }
 
 /** Every command on one screen of 80 columns. */
@@ -66,24 +71,20 @@ export function verbsOf(commands: Readonly<Record<string, Command>>, first: stri
   );
 }
 
-/** `create, list or revoke`. */
-export function eitherOf(words: readonly string[]): string {
-  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-}
-
 export function commandHelp(command: Command, colour: boolean): string {
   const heading = (text: string) => bold(text, colour);
-  const commandFlags = Object.entries(flagsOf(command)).map(([name, { placeholder, help }]) => [
+  const flags = Array.from(flagsOf(command), ([name, { placeholder, help }]) => [
     `--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`,
     help,
   ]);
-  const flags = [...commandFlags, ...settingRows((command.settings ?? []).map((name) => settings[name]))];
   return [
     `${heading(`plant-store ${command.usage}`)}: ${command.summary}`,
     "",
     heading("Examples"),
     ...command.examples.map((example) => `  ${example}`),
-    ...(flags.length > 0 ? ["", heading("Flags"), formatColumns(flags, "  ")] : []),
+    "",
+    heading("Flags"),
+    formatColumns(flags, "  "),
     ...secretLines(command.secrets, heading),
     "",
   ].join("\n");
@@ -109,11 +110,4 @@ function secretLines(used: Command["secrets"] = {}, heading: (text: string) => s
     `${heading("Environment")} (append _FILE to a name to read the value from a file)`,
     formatColumns(rows, "  "),
   ];
-}
-
-function settingRows(all: readonly (typeof settings)[keyof typeof settings][]): string[][] {
-  return all.map(({ flag, placeholder, help, default: text }) => [
-    `--${flag} ${placeholder}`,
-    `${help}${text === "" ? "" : ` (${text})`}`,
-  ]);
 }

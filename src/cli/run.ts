@@ -1,6 +1,6 @@
 import { TokenProblem } from "../access/tokens.ts";
 import { secretFiles } from "../config/read-config.ts";
-import { ConfigProblem } from "../config/values.ts";
+import { ConfigProblem, eitherOf } from "../config/values.ts";
 import { FormatError } from "../files/input-row.ts";
 import { ListenProblem } from "../http/listen-address.ts";
 import { TlsProblem } from "../http/tls-files.ts";
@@ -11,7 +11,7 @@ import { journalPriorities } from "../telemetry/log.ts";
 import { config, ready, version } from "./about.ts";
 import { didYouMean, parseArguments, passwordWarnings } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
-import { type Command, commandHelp, eitherOf, generalHelp, verbsOf } from "./command.ts";
+import { type Command, commandHelp, generalHelp, verbsOf } from "./command.ts";
 import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
 import { exportPlants } from "./export.ts";

@@ -12,7 +12,7 @@ import {
   tokenState,
 } from "../access/tokens.ts";
 import { type Config, readConfig } from "../config/read-config.ts";
-import { parseChoice, parseDuration, parseOwnRate } from "../config/values.ts";
+import { eitherOf, parseChoice, parseDuration, parseOwnRate } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
@@ -34,8 +34,7 @@ export const tokenCreate: Command = {
     name: { placeholder: "NAME", help: "who uses it; stored with each plant that it creates (required)" },
     scope: {
       placeholder: "SCOPE",
-      multiple: true,
-      help: `${scopes.slice(0, -1).join(", ")} or ${scopes.at(-1)}; repeat it for several (plants:create)`,
+      help: `${eitherOf(scopes)}; repeat it for several (plants:create)`,
     },
     expires: { placeholder: "TIME", help: "expire after this long, such as 90d (never)" },
     "rate-limit": {

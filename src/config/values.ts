@@ -61,9 +61,13 @@ export function parseCount(text: string, min: number, max: number): number {
 
 export function parseChoice<const Choice extends string>(text: string, choices: readonly Choice[]): Choice {
   const choice = choices.find((candidate) => candidate === text);
-  if (choice === undefined)
-    throw new InvalidValue(`must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
+  if (choice === undefined) throw new InvalidValue(`must be ${eitherOf(choices)}`);
   return choice;
+}
+
+/** `create, list or revoke`. */
+export function eitherOf(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
 export function parseBaseUrl(text: string): URL {
