@@ -71,21 +71,13 @@ export const ready: Command = {
 async function whyUnready(url: string): Promise<string | undefined> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(readyMsMax) });
-    const { status, error, message } = parseAnswer(await response.text());
+    const { status, error, message } = Object(await response.json().catch(() => undefined));
     if (response.ok && status === "ready") return undefined;
     return typeof error === "number" && typeof message === "string"
       ? escapeInvisible(message)
       : `something else responded, with status ${response.status}. Check the URL, and that the service is running.`;
   } catch (error) {
     return describeFailure(error as NodeJS.ErrnoException);
-  }
-}
-
-function parseAnswer(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    return {};
   }
 }
 
