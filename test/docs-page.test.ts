@@ -163,29 +163,6 @@ browser.describe("in a browser, the docs page", () => {
     expect(new URL(page.url()).pathname).toBe("/garden/v1/openapi.json");
   });
 
-  test("can be used with the keyboard only, also on a phone", async () => {
-    const { page, pageErrors } = await open({ width: 360 });
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Enter");
-    await page.waitForURL("**/docs#content");
-    for (let presses = 0; (await page.evaluate("document.activeElement.id")) !== "token"; presses++) {
-      expect(presses).toBeLessThan(40);
-      await page.keyboard.press("Tab");
-    }
-    for (const text of [accessToken, "77", "Typed", "by hand"]) {
-      await page.keyboard.press("Control+A");
-      await page.keyboard.type(text);
-      await page.keyboard.press("Tab");
-    }
-    await page.keyboard.press("Enter");
-    await page.locator("#response .status").waitFor();
-    expect(storedPlants(running.database).find(({ id }) => id === 77n)).toMatchObject({
-      name: "Typed",
-      tag: "by hand",
-    });
-    expect(pageErrors).toEqual([]);
-  });
-
   test.each([
     [360, "light"],
     [2560, "dark"],

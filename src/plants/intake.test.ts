@@ -217,18 +217,6 @@ describe("the intake", () => {
     expect(await create(4)).toEqual(created);
   });
 
-  test("reports a callback that throws when its plant is rejected immediately or on close", async () => {
-    const { heard, intake, create } = setUp(2);
-    intake.create(pending(1, throwing));
-    const waiting = create(2);
-    intake.create(pending(1, throwing));
-    await waiting;
-    intake.create(pending(1, throwing));
-    await intake.close();
-    expect(heard).toEqual(Array(3).fill("Error: callback"));
-    expect(intake.pending).toBe(0);
-  });
-
   test("writes as many batches concurrently as the store allows, and no more", async () => {
     const { store, create } = setUp(100, 2);
     const writing = Promise.withResolvers<void>();
