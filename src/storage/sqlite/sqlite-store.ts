@@ -1,4 +1,3 @@
-import type { Database } from "bun:sqlite";
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
 import type { LastBackup, StoreEvents } from "../store.ts";
@@ -8,10 +7,9 @@ import { readLastBackup } from "./maintenance/backup.ts";
 import { ReaderThread, syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
-import type { WriterLock } from "./writer-lock.ts";
 import { Checkpointer, type CheckpointOwner } from "./writing/checkpointer.ts";
 import { DataFileWatch } from "./writing/data-file-watch.ts";
-import { openWriter } from "./writing/open-writer.ts";
+import { type OpenedWriter, openWriter } from "./writing/open-writer.ts";
 import { SqlitePlants } from "./writing/sqlite-plants.ts";
 import { takeOverSync } from "./writing/wal-sync.ts";
 import { Writer, type WriterOwner } from "./writing/writer.ts";
@@ -29,9 +27,7 @@ export class SqliteStore implements AsyncDisposable {
   readonly #failure = Promise.withResolvers<OutcomeUnknown>();
   readonly #events: StoreEvents;
   readonly #closeMsMax: number;
-  readonly #path: string;
-  readonly #database: Database;
-  readonly #lock: WriterLock;
+  readonly #file: OpenedWriter;
   readonly #watch: DataFileWatch;
   readonly #checkpointer: Checkpointer;
   readonly #writer: Writer;
@@ -43,11 +39,8 @@ export class SqliteStore implements AsyncDisposable {
     this.#closeMsMax = closeMsMax;
     this.failure = this.#failure.promise;
     this.#events = events;
-    const { database, path: real, lock, shared } = openWriter(path, events);
-    this.#path = real;
-    this.#database = database;
-    this.#lock = lock;
-    if (shared) events.dataFileShared?.();
+    this.#file = openWriter(path, events);
+    const { database, path: real } = this.#file;
     this.#watch = new DataFileWatch(real, (loss) => this.#fail(loss, "replaced"));
     const checkpointOwner: CheckpointOwner = {
       checkpointFailed: (reason) => this.#fail(reason, "sync-failed"),
@@ -76,7 +69,7 @@ export class SqliteStore implements AsyncDisposable {
   }
 
   lastBackup(): Promise<LastBackup | undefined> {
-    return readLastBackup(this.#path);
+    return readLastBackup(this.#file.path);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -87,12 +80,11 @@ export class SqliteStore implements AsyncDisposable {
     if (!this.#failed) this.#watch.check();
     // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.
     if (this.#failed) return;
-    const failure = checkpointBeforeClose(this.#database);
+    const failure = checkpointBeforeClose(this.#file.database);
     if (failure !== undefined) return this.#fail(failure, "sync-failed");
     // The last connection to close deletes the WAL.
-    this.#database.close();
+    this.#file[Symbol.dispose]();
     this.#watch.closeFiles();
-    this.#lock[Symbol.dispose]();
   }
 
   #fail(reason: OutcomeUnknown, recorded: FailureReason): void {
@@ -102,7 +94,7 @@ export class SqliteStore implements AsyncDisposable {
     this.#checkpointer.halt();
     this.#watch.stop();
     try {
-      writeMarker(this.#path, recorded);
+      writeMarker(this.#file.path, recorded);
     } catch (error) {
       this.#events.markerNotWritten?.(String(error));
     }

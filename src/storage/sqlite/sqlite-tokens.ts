@@ -112,11 +112,12 @@ export function openTokens(
   { create }: { readonly create: boolean },
 ): { readonly tokens: TokenStore } & Disposable {
   if (!create) requireDataFile(realDataFile(named));
-  const { database, path, lock } = openBeside(named, { create });
+  const file = openBeside(named, { create });
+  const { database, path, isLocked } = file;
   // A service that runs fsyncs a transaction after its commit. If the power failed with that one and one of ours unsynced, the
   // next start could take the torn frames of the first for damage.
   const syncOthers = () => {
-    if (lock === undefined) syncWal(path);
+    if (!isLocked) syncWal(path);
   };
   let failed = false;
   const writer = new Writer(database, {
@@ -133,10 +134,9 @@ export function openTokens(
     [Symbol.dispose]() {
       // After a failed sync the process ends without closing, so that the WAL stays.
       if (failed) return;
-      const failure = lock && checkpointBeforeClose(database);
+      const failure = isLocked ? checkpointBeforeClose(database) : undefined;
       if (failure !== undefined) throw syncFailure(path, failure.message, database);
-      database.close();
-      lock?.[Symbol.dispose]();
+      file[Symbol.dispose]();
     },
   };
 }

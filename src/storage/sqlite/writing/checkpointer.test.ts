@@ -16,7 +16,8 @@ const hugeName = "x".repeat(1_000_000);
 function opened() {
   const folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  const { database, lock } = openWriter(path);
+  const file = openWriter(path);
+  const { database } = file;
   const watch = new DataFileWatch(path, () => {});
   const files = { path, data: watch.data, intact: true, check: () => files.intact };
   const failed: string[] = [];
@@ -52,9 +53,8 @@ function opened() {
     async [Symbol.asyncDispose]() {
       watch.stop();
       await checkpointer.stop(60_000);
-      database.close();
+      file[Symbol.dispose]();
       watch.closeFiles();
-      lock[Symbol.dispose]();
       folder[Symbol.dispose]();
     },
   };
@@ -223,7 +223,7 @@ describe("a checkpoint thread", () => {
   test("does not start on a data file that was replaced, and fails where its fsync of the data file does", async () => {
     using folder = temporaryFolder();
     const path = join(folder.path, "plants.db");
-    const { database, lock } = openWriter(path);
+    using _file = openWriter(path);
     const { ino } = statSync(path, { bigint: true });
     const asked = async (setting: { inode: bigint; file: number }) => {
       const thread = new Thread<CheckpointCalls>("storage/sqlite/writing/checkpoint-thread", {
@@ -237,7 +237,5 @@ describe("a checkpoint thread", () => {
     expect(String(await asked({ inode: ino + 1n, file: -1 }))).toContain("the data file was replaced");
     // No open file has this descriptor.
     expect(await asked({ inode: ino, file: 1_000_000 })).toMatchObject({ code: "EBADF" });
-    database.close();
-    lock[Symbol.dispose]();
   });
 });

@@ -51,11 +51,11 @@ afterEach(() => store.close());
 function openStore() {
   const folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  const { database, lock } = openWriter(path);
+  const opener = openWriter(path);
   const files = [openSync(path, "r+"), openSync(`${path}-wal`, "r")] as const;
   const check = new OverwriteCheck(path, ...files);
   const other = new Database(path);
-  const insert = database.query(
+  const insert = opener.database.query(
     "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (?, ?, 1, 'test')",
   );
   let id = 0;
@@ -72,10 +72,9 @@ function openStore() {
     checkpoint: (mode: string) => void other.query(`PRAGMA wal_checkpoint(${mode})`).get(),
     close(): void {
       other.close();
-      database.close();
+      opener[Symbol.dispose]();
       check.close();
       for (const file of files) closeSync(file);
-      lock[Symbol.dispose]();
       folder[Symbol.dispose]();
     },
   };

@@ -47,9 +47,7 @@ function copyOf(file: string): void {
 }
 
 function open(file: string): void {
-  const { database, lock } = openWriter(file);
-  database.close();
-  lock[Symbol.dispose]();
+  openWriter(file)[Symbol.dispose]();
 }
 
 function flipBit(path: string): void {
@@ -72,9 +70,7 @@ describe("the start after a failed fsync", () => {
     writeFileSync(`${file}.rebuilt`, "SQLite format 3\0");
     const before = statSync(file);
     const rebuilding: number[] = [];
-    const { database, lock } = openWriter(file, { rebuilding: (bytes) => rebuilding.push(bytes) });
-    database.close();
-    lock[Symbol.dispose]();
+    openWriter(file, { rebuilding: (bytes) => rebuilding.push(bytes) })[Symbol.dispose]();
     expect(rebuilding).toEqual([before.size]);
     expect(statSync(file).ino).not.toBe(before.ino);
     expect(statSync(file).mode & 0o777).toBe(0o640);

@@ -20,13 +20,13 @@ import { checkOwner, migrate, refuseUnmigrated, schemaVersion } from "../migrate
 import { inspectWal } from "../wal-file.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
 
-export interface OpenedWriter<Lock = WriterLock> {
+/** To dispose of it is to close the database and to release the lock. */
+export interface OpenedWriter extends Disposable {
   readonly database: Database;
   /** The data file itself, where the path was a symbolic link. */
   readonly path: string;
-  readonly lock: Lock;
-  /** Whether another process has the data file open too. */
-  readonly shared: boolean;
+  /** Whether this process has the lock; if not, a service has it and runs. */
+  readonly isLocked: boolean;
 }
 
 export interface OpenOptions {
@@ -54,10 +54,7 @@ export function openWriter(named: string, events: StoreEvents = {}): OpenedWrite
 }
 
 /** The same for a command that may run alongside the service: if that holds the lock, it has recovered the file already. */
-export function openBeside(
-  named: string,
-  { create }: Pick<OpenOptions, "create">,
-): OpenedWriter<WriterLock | undefined> {
+export function openBeside(named: string, { create }: Pick<OpenOptions, "create">): OpenedWriter {
   return open(named, tryLock, { create, migrate: false }, {});
 }
 
@@ -71,12 +68,12 @@ function refuseOldSqlite(): void {
 }
 
 /** Everything that happens before the first answer, in order. */
-function open<Lock extends WriterLock | undefined>(
+function open(
   named: string,
-  acquire: (path: string) => Lock,
+  acquire: (path: string) => WriterLock | undefined,
   { create, migrate }: OpenOptions,
   events: StoreEvents,
-): OpenedWriter<Lock> {
+): OpenedWriter {
   const path = realDataFile(named);
   const folders = create ? makeDirectory(dirname(path)) : [];
   refuseUnwritable(path);
@@ -85,7 +82,7 @@ function open<Lock extends WriterLock | undefined>(
   const lock = acquire(path);
   try {
     // 2 to 4. What the last process left, for whoever has the lock.
-    const shared = lock !== undefined && recover(path, events);
+    if (lock !== undefined) recover(path, events);
     // 5. The schema.
     const database = openDatabase(path, { create: create && lock !== undefined, migrate });
     // 6. Ready, unless the file is obviously damaged.
@@ -94,18 +91,21 @@ function open<Lock extends WriterLock | undefined>(
     for (const folder of folders) syncDirectory(folder);
     // The Writer does the waiting for locks.
     database.run("PRAGMA busy_timeout = 0");
-    return { database, path, lock, shared };
+    return {
+      ...{ database, path, isLocked: lock !== undefined },
+      [Symbol.dispose]() {
+        database.close();
+        lock?.[Symbol.dispose]();
+      },
+    };
   } catch (error) {
     lock?.[Symbol.dispose]();
     throw error;
   }
 }
 
-/**
- * Makes what a crash left durable before any of it is acknowledged: it may be only in the page cache. Returns whether another
- * process has the data file open, so that the WAL stays.
- */
-function recover(path: string, events: StoreEvents): boolean {
+/** Makes what a crash left durable before any of it is acknowledged: it may be only in the page cache. */
+function recover(path: string, events: StoreEvents): void {
   // 2. The marker of a failure.
   refuseReplaced(path, readMarker(path));
   if (readMarker(path) === "rebuilt") finishRebuild(path);
@@ -124,10 +124,7 @@ function recover(path: string, events: StoreEvents): boolean {
       events.rebuilding?.(fileSize(path));
       rebuild(database, path);
     });
-  if (recovered) {
-    removeMarker(path);
-    return false;
-  }
+  if (recovered) return removeMarker(path);
   // After a failed sync, what another process has cached of the data file cannot be trusted.
   if (syncFailed)
     throw new DataFileProblem(
@@ -139,7 +136,7 @@ function recover(path: string, events: StoreEvents): boolean {
     database.run("ROLLBACK");
   });
   if (!synced) throw new StoreUnavailable("Another process holds the data file locked.");
-  return true;
+  events.dataFileShared?.();
 }
 
 function closeIfMalformed(database: Database, path: string): void {

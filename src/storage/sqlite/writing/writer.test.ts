@@ -17,7 +17,8 @@ function openedWriter(
 ) {
   const folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  const { database, lock } = openWriter(path);
+  const file = openWriter(path);
+  const { database } = file;
   const writer = new Writer(
     database,
     { committed: () => {}, outcomeUnknown: (reason) => reason, ...owner },
@@ -27,8 +28,7 @@ function openedWriter(
     ...{ path, database, writer },
     [Symbol.dispose]() {
       if (database.inTransaction) database.run("ROLLBACK");
-      database.close();
-      lock[Symbol.dispose]();
+      file[Symbol.dispose]();
       folder[Symbol.dispose]();
     },
   };
