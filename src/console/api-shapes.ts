@@ -34,7 +34,7 @@ export interface Overview {
   readonly perMinute?: CountsOverTime;
   readonly perHour?: CountsOverTime;
   /** Since the start of the service, as are those over time. */
-  readonly refusals: readonly RefusalCount[];
+  readonly refusals: readonly { readonly error: number; readonly reason: string; readonly count: number }[];
   readonly ratePerSecond?: number;
   readonly store: {
     readonly engine: string;
@@ -54,12 +54,6 @@ export interface CountsOverTime {
   readonly from: string;
   readonly creates: readonly number[];
   readonly refusals: readonly number[];
-}
-
-export interface RefusalCount {
-  readonly error: number;
-  readonly reason: string;
-  readonly count: number;
 }
 
 export interface ImportedSlice {

@@ -1,9 +1,10 @@
+import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { OperatorApi } from "./api.ts";
 import type { Me, MintedToken } from "./api-shapes.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
 import { Connection } from "./connection.ts";
-import { Frame } from "./frame.tsx";
+import { Frame, type PageLink } from "./frame.tsx";
 import { ImportPage } from "./import/import-page.tsx";
 import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
@@ -110,7 +111,7 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   );
   return (
     <SessionContext.Provider value={session}>
-      <Frame onSignOut={() => onSignOut()}>
+      <Frame pages={pages} onSignOut={() => onSignOut()}>
         <CrashBoundary key={path.split("/")[1]}>
           <Page />
         </CrashBoundary>
@@ -123,22 +124,22 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   );
 }
 
-/** The pages that need more than the scope to read. */
-const pages = [
-  { href: "/import", name: "Import", scope: createScope, Page: ImportPage },
-  { href: "/tokens", name: "Tokens", scope: "operator", Page: TokensPage },
-  { href: "/audit", name: "Audit", scope: "operator", Page: AuditPage },
-  { href: "/system", name: "System", scope: "operator", Page: SystemPage },
-] as const;
+const pages: readonly (PageLink & { readonly Page: () => JSX.Element })[] = [
+  { href: "/", name: "Overview", icon: "overview", Page: OverviewPage },
+  { href: "/plants", name: "Plants", icon: "plants", Page: PlantsPage },
+  { href: "/import", name: "Import", icon: "import", scope: createScope, Page: ImportPage },
+  { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator", Page: TokensPage },
+  { href: "/audit", name: "Audit", icon: "audit", scope: "operator", Page: AuditPage },
+  { href: "/system", name: "System", icon: "system", scope: "operator", Page: SystemPage },
+];
 
 function Page() {
   const { path } = useRouter();
   const { me } = useSession();
-  if (path === "/") return <OverviewPage />;
-  if (path === "/plants" || plantIdOf(path) !== undefined) return <PlantsPage />;
-  const page = pages.find(({ href }) => href === path);
-  if (page !== undefined)
-    return hasScope(me, page.scope) ? <page.Page /> : <MissingScope title={page.name} scope={page.scope} />;
+  const page = pages.find(({ href }) => href === (plantIdOf(path) === undefined ? path : "/plants"));
+  if (page?.scope !== undefined && !hasScope(me, page.scope))
+    return <MissingScope title={page.name} scope={page.scope} />;
+  if (page !== undefined) return <page.Page />;
   return (
     <>
       <PageHead title="Page not found" />

@@ -1,10 +1,3 @@
-export interface ConnectionListener {
-  /** The service does not respond, or does so again. */
-  onChange?(): void;
-  /** The service responds again. */
-  onReconnect?(): void;
-}
-
 /** How often a page asks for new plants. */
 export const pollMs = 1000;
 /** After this long without a response to that, the service counts as lost. */
@@ -18,20 +11,20 @@ export class Connection {
   isLost = false;
   /** When it was lost, or restored. */
   since = new Date().toISOString();
-  readonly #listeners = new Set<ConnectionListener>();
-  readonly #polls = new Set<Poll>();
+  readonly #listeners = new Set<() => void>();
   #respondedMs = performance.now();
   readonly #heartbeat = new Poll((signal) => this.#ping(signal));
 
-  subscribe(listener: ConnectionListener): () => void {
+  /** Calls back when the service does not respond, and when it does again. */
+  subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /** Polls while the tab is visible. The task returns after how many milliseconds it runs again. */
   poll(task: (signal: AbortSignal) => Promise<number>): Poll {
-    const poll = new Poll(task, () => this.#polls.delete(poll));
-    this.#polls.add(poll);
+    const poll = new Poll(task, () => this.#listeners.delete(poll.soon));
+    this.#listeners.add(poll.soon);
     return poll;
   }
 
@@ -41,11 +34,7 @@ export class Connection {
     if (responded !== this.isLost) return;
     this.isLost = !responded;
     this.since = new Date().toISOString();
-    if (responded) {
-      for (const poll of this.#polls) poll.soon();
-      for (const listener of this.#listeners) listener.onReconnect?.();
-    }
-    for (const listener of this.#listeners) listener.onChange?.();
+    for (const listener of this.#listeners) listener();
   }
 
   /** When the user signs out. */

@@ -1,6 +1,4 @@
 const integers = new Intl.NumberFormat("en");
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const shares = new Intl.NumberFormat("en", { style: "percent", maximumSignificantDigits: 2 });
 // Three digits, of which at most two are decimals.
 const short = new Intl.NumberFormat("en", {
   maximumSignificantDigits: 3,
@@ -29,23 +27,18 @@ export function formatPlural(value: number, one: string, many = `${one}s`): stri
 }
 
 /** 0.0167 → "0.02", 1234.5 → "1,230". */
-export function formatRate(perSecond: number): string {
-  return short.format(perSecond);
-}
+export const formatRate = short.format;
+
+/** 15000 → "15K". */
+export const formatCompact = new Intl.NumberFormat("en", { notation: "compact" }).format;
+
+/** 0.034 → "3.4%". */
+export const formatShare = new Intl.NumberFormat("en", { style: "percent", maximumSignificantDigits: 2 })
+  .format;
 
 export function formatBytes(bytes: number): string {
   const unit = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), sizes.length - 1);
   return `${short.format(bytes / 1000 ** unit)} ${sizes[unit]}`;
-}
-
-/** 15000 → "15K". */
-export function formatCompact(value: number): string {
-  return compact.format(value);
-}
-
-/** 0.034 → "3.4%". */
-export function formatShare(share: number): string {
-  return shares.format(share);
 }
 
 /** "18:52:10". */

@@ -3,11 +3,12 @@ import { useEffect, useState } from "preact/hooks";
 import { formatClock } from "./format.ts";
 import { ImportIndicator } from "./import/import-page.tsx";
 import { Button } from "./parts/controls.tsx";
+import { useConnection } from "./parts/hooks.ts";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link, useRouter } from "./router.tsx";
-import { createScope, hasScope, useConnection, useSession } from "./session.ts";
+import { hasScope, useSession } from "./session.ts";
 
-interface PageLink {
+export interface PageLink {
   readonly href: string;
   readonly name: string;
   readonly icon: IconName;
@@ -15,25 +16,17 @@ interface PageLink {
   readonly scope?: string;
 }
 
-const pages: readonly PageLink[] = [
-  { href: "/", name: "Overview", icon: "overview" },
-  { href: "/plants", name: "Plants", icon: "plants" },
-  { href: "/import", name: "Import", icon: "import", scope: createScope },
-  { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator" },
-  { href: "/audit", name: "Audit", icon: "audit", scope: "operator" },
-  { href: "/system", name: "System", icon: "system", scope: "operator" },
-];
-
 // A restart of the service is shorter than this.
 const offlineAfterMs = 1500;
 
 interface FrameProps {
+  readonly pages: readonly PageLink[];
   readonly onSignOut: () => void;
   readonly children: ComponentChildren;
 }
 
 /** The header of every page: navigation, the account, and whether the service responds. */
-export function Frame({ onSignOut, children }: FrameProps) {
+export function Frame({ pages, onSignOut, children }: FrameProps) {
   const { me } = useSession();
   const { path } = useRouter();
   return (

@@ -15,13 +15,7 @@ export interface Router extends Route {
   navigate(to: string, options?: { readonly replace?: boolean }): void;
 }
 
-export const RouterContext = createContext<Router>({
-  entry: 0,
-  path: "/",
-  query: new URLSearchParams(),
-  navigations: 0,
-  navigate: () => {},
-});
+export const RouterContext = createContext({} as Router);
 
 export function useRouter(): Router {
   return useContext(RouterContext);

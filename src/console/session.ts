@@ -1,5 +1,5 @@
 import { createContext } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext } from "preact/hooks";
 import type { OperatorApi } from "./api.ts";
 import type { Me, MintedToken } from "./api-shapes.ts";
 import type { Connection } from "./connection.ts";
@@ -30,23 +30,8 @@ export function hasScope({ scopes }: Me, scope: string): boolean {
 
 export const createScope = "plants:create";
 
-export const SessionContext = createContext<Session | undefined>(undefined);
+export const SessionContext = createContext({} as Session);
 
 export function useSession(): Session {
-  const session = useContext(SessionContext);
-  if (session === undefined) throw new Error("used outside of a session");
-  return session;
-}
-
-/** Whether the service responds, and since when. */
-export function useConnection(): Pick<Connection, "isLost" | "since"> {
-  const { connection } = useSession();
-  const read = () => ({ isLost: connection.isLost, since: connection.since });
-  const [state, setState] = useState(read);
-  // It may have changed before this effect.
-  useEffect(() => {
-    setState(read());
-    return connection.subscribe({ onChange: () => setState(read()) });
-  }, [connection]);
-  return state;
+  return useContext(SessionContext);
 }

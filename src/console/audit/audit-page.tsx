@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { AuditEntry, AuditPage as Page } from "../api-shapes.ts";
 import { Button } from "../parts/controls.tsx";
-import { useLoad } from "../parts/hooks.ts";
-import { EmptyState, ErrorNotice, LoadingCard, PageHead } from "../parts/page.tsx";
+import { useAttempt, useLoad } from "../parts/hooks.ts";
+import { EmptyState, ErrorNotice, LoadingCard, PageHead, TableHead } from "../parts/page.tsx";
 import { Time } from "../parts/plant-text.tsx";
 import { useSession } from "../session.ts";
 
@@ -25,20 +25,16 @@ export function AuditPage() {
   const { api } = useSession();
   const { value: newest, error: loadError, reload } = useLoad<Page>("/api/audit");
   const [older, setOlder] = useState<readonly Page[]>([]);
-  const [olderError, setOlderError] = useState<unknown>();
+  const { error: olderError, attempt } = useAttempt();
   const pages = newest === undefined ? [] : [newest, ...older];
   const entries = newest && pages.flatMap((page) => page.entries);
   const next = pages.at(-1)?.next;
   const error = loadError ?? olderError;
-  const loadOlder = async (cursor: string): Promise<void> => {
-    try {
+  const loadOlder = (cursor: string) =>
+    attempt(async () => {
       const page = await api.get<Page>(`/api/audit?${new URLSearchParams({ cursor })}`);
       setOlder((known) => [...known, page]);
-      setOlderError(undefined);
-    } catch (reason) {
-      setOlderError(reason);
-    }
-  };
+    });
   return (
     <>
       <PageHead
@@ -62,21 +58,11 @@ export function AuditPage() {
   );
 }
 
-const columns = ["Action", "By", "When", "From", "Detail"];
-
 function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }) {
   return (
     <div class="card">
       <table class="listed audit">
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={["Action", "By", "When", "From", "Detail"]} />
         <tbody>
           {entries.map(({ at, actor, action, subject, address, detail }) => (
             <tr key={`${at} ${actor} ${action} ${detail}`}>

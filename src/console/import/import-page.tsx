@@ -4,7 +4,7 @@ import { formatBytes, formatCount, formatDuration, formatPlural } from "../forma
 import { Button, download } from "../parts/controls.tsx";
 import { useRedraw } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { ErrorNotice, PageHead, Panel } from "../parts/page.tsx";
+import { ErrorNotice, PageHead, Panel, TableHead } from "../parts/page.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Link, useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
@@ -206,13 +206,7 @@ function Refused({ report }: { readonly report: ImportReport }) {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
       <section class="scroll-box" tabIndex={0} aria-label="Refused rows">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">{report.positionUnit === "line" ? "Line" : "Element"}</th>
-              <th scope="col">Reason</th>
-              <th scope="col">Row</th>
-            </tr>
-          </thead>
+          <TableHead columns={[report.positionUnit === "line" ? "Line" : "Element", "Reason", "Row"]} />
           <tbody>
             {report.listed.map(({ position, reason, excerpt }) => (
               <tr key={position}>

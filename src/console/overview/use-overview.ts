@@ -1,7 +1,8 @@
 import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Overview } from "../api-shapes.ts";
 import type { Poll } from "../connection.ts";
-import { useConnection, useSession } from "../session.ts";
+import { useConnection } from "../parts/hooks.ts";
+import { useSession } from "../session.ts";
 
 const refreshMs = 4000;
 // Until the hours have been counted, and until there is a plant.

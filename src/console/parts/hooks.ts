@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { ApiError, errorMessage, isNoResponse } from "../api.ts";
+import type { Connection } from "../connection.ts";
 import { useSession } from "../session.ts";
 
 const retryMs = 4000;
@@ -21,7 +22,7 @@ export interface Loaded<T> {
 
 /** The response of the operator API at this path. After an error it reloads by itself, so that no page reports an outage that is over. */
 export function useLoad<T>(path: string): Loaded<T> {
-  const { api, connection } = useSession();
+  const { api } = useSession();
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<unknown>();
   // An earlier response must not replace a later one.
@@ -47,12 +48,8 @@ export function useLoad<T>(path: string): Loaded<T> {
   useEffect(() => {
     if (!mayPass(error)) return;
     const timer = setInterval(reload, retryMs);
-    const unsubscribe = connection.subscribe({ onReconnect: reload });
-    return () => {
-      clearInterval(timer);
-      unsubscribe();
-    };
-  }, [error, reload, connection]);
+    return () => clearInterval(timer);
+  }, [error, reload]);
   return { value, error, reload };
 }
 
@@ -82,6 +79,18 @@ export function useAttempt() {
 export function useRedraw(): () => void {
   const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
   return useCallback(() => redraw(undefined), []);
+}
+
+/** Whether the service responds, and since when. */
+export function useConnection(): Pick<Connection, "isLost" | "since"> {
+  const { connection } = useSession();
+  const redraw = useRedraw();
+  useEffect(() => {
+    // It may have changed before this effect.
+    redraw();
+    return connection.subscribe(redraw);
+  }, [connection]);
+  return connection;
 }
 
 /** Calls back with the element, at first and when its size has changed. */

@@ -112,6 +112,31 @@ export function EmptyState({ title, children }: EmptyStateProps) {
   );
 }
 
+interface TableHeadProps {
+  readonly columns: readonly string[];
+  /** Whether each row ends with buttons, whose header only a screen reader needs. */
+  readonly actions?: boolean;
+}
+
+export function TableHead({ columns, actions }: TableHeadProps) {
+  return (
+    <thead>
+      <tr>
+        {columns.map((column) => (
+          <th key={column} scope="col">
+            {column}
+          </th>
+        ))}
+        {actions && (
+          <th scope="col">
+            <span class="visually-hidden">Actions</span>
+          </th>
+        )}
+      </tr>
+    </thead>
+  );
+}
+
 /** In place of a page that the token may not use. */
 export function MissingScope({ title, scope }: { readonly title: string; readonly scope: string }) {
   const { me } = useSession();
@@ -166,15 +191,9 @@ export function AddPlantButton() {
   );
 }
 
-interface CrashState {
-  readonly crash: unknown;
-}
-
-const crashCharactersMax = 500;
-
 /** In place of a part that threw while it was rendered: a sentence and a way to reload, never a blank page. */
-export class CrashBoundary extends Component<{ readonly children: ComponentChildren }, CrashState> {
-  override state: CrashState = { crash: undefined };
+export class CrashBoundary extends Component<{ readonly children: ComponentChildren }> {
+  override state: { readonly crash?: unknown } = {};
 
   override componentDidCatch(crash: unknown): void {
     this.setState({ crash });
@@ -190,7 +209,7 @@ export class CrashBoundary extends Component<{ readonly children: ComponentChild
           That is an error of the console; the service and its plants are not affected. Reload the page to
           continue. If it happens again, report this message:
         </p>
-        <pre class="code">{errorMessage(crash).slice(0, crashCharactersMax)}</pre>
+        <pre class="code">{errorMessage(crash)}</pre>
         <div class="line">
           <Button class="primary" onClick={() => location.reload()}>
             Reload

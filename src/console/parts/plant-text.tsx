@@ -1,6 +1,5 @@
 import { visibleParts } from "../../files/visible-text.ts";
 import { formatRelativeTime, formatTime } from "../format.ts";
-import { Link } from "../router.tsx";
 
 interface PlantTextProps {
   readonly text: string;
@@ -27,24 +26,15 @@ export function PlantText(props: PlantTextProps) {
   );
 }
 
-interface TagProps {
-  readonly tag: string;
-  /** The address of its plants, if it is a link. */
-  readonly href?: string;
-}
-
 const degrees = 360;
 const hashedCharactersMax = 64;
 
 /** A tag, in its own muted hue. */
-export function Tag({ tag, href }: TagProps) {
-  const look = { class: "tag", style: { "--hue": String(hueOf(tag)) } };
-  const text = <PlantText text={tag} />;
-  if (href === undefined) return <span {...look}>{text}</span>;
+export function Tag({ tag }: { readonly tag: string }) {
   return (
-    <Link href={href} {...look}>
-      {text}
-    </Link>
+    <span class="tag" style={{ "--hue": String(hueOf(tag)) }}>
+      <PlantText text={tag} />
+    </span>
   );
 }
 

@@ -78,7 +78,9 @@ function Fields({ plant }: { readonly plant: Plant }) {
           ) : plant.tag === "" ? (
             <PlantText text="" />
           ) : (
-            <Tag tag={plant.tag} href={`/plants?${new URLSearchParams({ tag: plant.tag })}`} />
+            <Link href={`/plants?${new URLSearchParams({ tag: plant.tag })}`}>
+              <Tag tag={plant.tag} />
+            </Link>
           )}
         </dd>
         <dt>Created</dt>

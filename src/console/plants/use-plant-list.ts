@@ -83,7 +83,10 @@ export function usePlantList(
 
   // The error of a past outage must not stay.
   useEffect(
-    () => connection.subscribe({ onReconnect: () => latest.current?.state === "failed" && reload() }),
+    () =>
+      connection.subscribe(() => {
+        if (!connection.isLost && latest.current?.state === "failed") reload();
+      }),
     [connection, reload],
   );
 

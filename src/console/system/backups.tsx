@@ -3,7 +3,7 @@ import type { Backups as BackupList } from "../api-shapes.ts";
 import { formatBytes } from "../format.ts";
 import { Button, download } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
-import { ErrorNotice, Panel } from "../parts/page.tsx";
+import { ErrorNotice, Panel, TableHead } from "../parts/page.tsx";
 import { Time } from "../parts/plant-text.tsx";
 import { useSession } from "../session.ts";
 
@@ -67,16 +67,7 @@ interface BackupTableProps {
 function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) {
   return (
     <table class="listed system-table" aria-labelledby="backups-title">
-      <thead>
-        <tr>
-          <th scope="col">Made</th>
-          <th scope="col">File</th>
-          <th scope="col">Size</th>
-          <th scope="col">
-            <span class="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
+      <TableHead columns={["Made", "File", "Size"]} actions />
       <tbody>
         {backups.map(({ name, at, bytes }) => (
           <tr key={name}>

@@ -4,7 +4,7 @@ import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
 import { useOverview } from "../overview/use-overview.ts";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
-import { ErrorNotice, PageHead, Panel } from "../parts/page.tsx";
+import { ErrorNotice, PageHead, Panel, TableHead } from "../parts/page.tsx";
 import { useSession } from "../session.ts";
 import { Backups } from "./backups.tsx";
 
@@ -98,13 +98,7 @@ function Settings({ settings = [] }: { readonly settings: ServiceSettings["setti
       <p class="note">{which} To change one, set its flag or variable and restart.</p>
       {shown.length > 0 && (
         <table class="listed system-table" aria-labelledby="settings-title">
-          <thead>
-            <tr>
-              <th scope="col">Setting</th>
-              <th scope="col">Value</th>
-              <th scope="col">From</th>
-            </tr>
-          </thead>
+          <TableHead columns={["Setting", "Value", "From"]} />
           <tbody>
             {shown.map(({ name, value, source }) => (
               <tr key={name}>

@@ -1,6 +1,7 @@
 import type { Token } from "../api-shapes.ts";
 import { formatRelativeTime } from "../format.ts";
 import { Icon } from "../parts/icons.tsx";
+import { TableHead } from "../parts/page.tsx";
 import { Time } from "../parts/plant-text.tsx";
 import { Menu } from "../parts/popover.tsx";
 import { Link } from "../router.tsx";
@@ -19,18 +20,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
   return (
     <div class="card">
       <table class="listed tokens">
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ))}
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
+        <TableHead columns={columns} actions />
         <tbody>
           {sorted.map((token) => (
             <tr key={token.id} class={token.state}>
