@@ -121,19 +121,9 @@ function warningsOf(options: URLSearchParams): string[] {
       : `the option ${unknown.slice(0, 40)}, which`;
     throw new DatabaseMisuse(`The database URL has ${named} is none of ${supported.join(", ")}.`);
   }
-  const attributes = readChoice(options, "target_session_attrs", [
-    "any",
-    "read-write",
-    "primary",
-    "prefer-standby",
-  ]);
-  const warnings = others.map((name) => `the database URL's ${name} is not supported and has no effect`);
-  // Whatever it says, the server that accepts writes is used.
-  if (attributes === "prefer-standby")
-    warnings.push(
-      "the database URL's target_session_attrs=prefer-standby has no effect: plants need a primary",
-    );
-  return warnings;
+  // Whichever it is, the server that accepts writes is used.
+  readChoice(options, "target_session_attrs", ["any", "read-write", "primary"]);
+  return others.map((name) => `the database URL's ${name} is not supported and has no effect`);
 }
 
 function readChoice<Choice extends string>(
@@ -167,14 +157,12 @@ function parseHost(
   options: URLSearchParams,
 ): Host & { user: string | undefined; password: string | undefined } {
   const match = /^(\[[0-9a-f:.]+\]|[^:[\]]*)(?::(\d{1,5}))?$/i.exec(text);
+  const port = Number(match?.[2] ?? portDefault);
   // Not quoted: with an unescaped / in a password, it would be part of the password.
-  if (match === null)
+  if (match === null || port < 1 || port > portMax)
     throw new DatabaseMisuse(
-      "The database URL's host cannot be read. Write / ? # and @ in a password as %2F %3F %23 and %40.",
+      "The database URL's host or port cannot be read. Write / ? # and @ in a password as %2F %3F %23 and %40.",
     );
-  const port = Number(match[2] ?? portDefault);
-  if (port < 1 || port > portMax)
-    throw new DatabaseMisuse(`The database URL has a port that is not between 1 and ${portMax}.`);
   // A host that starts with a slash is the folder of a socket, written as %2Fvar%2Frun%2Fpostgresql.
   const written = match[1] || "localhost";
   const name = decodeURIComponent(written.replace(/[[\]]/g, ""));
