@@ -289,7 +289,7 @@ describe("through the operator listener", () => {
     const { backups, last } = await finished();
     const [{ name, bytes } = { name: "", bytes: 0 }] = backups;
     expect(backups).toHaveLength(1);
-    expect(last).toEqual({ kind: "create", name, endedAt: expect.any(String) } as never);
+    expect(last).toEqual({ kind: "create", name } as never);
     const { url } = await call(`/${name}/link`, "POST");
     const first = await fetch(running.operatorUrl + url);
     const copy = inFolder("copy.db");
@@ -319,7 +319,7 @@ describe("through the operator listener", () => {
     const [{ name } = { name: "" }] = (await finished()).backups;
     expect((await call(`/${name}/verify`, "POST")).status).toBe(202);
     expect((await audited())[0]).toEqual(["backup.verified", name]);
-    expect((await finished()).last).toEqual({ kind: "verify", name, endedAt: expect.any(String) } as never);
+    expect((await finished()).last).toEqual({ kind: "verify", name } as never);
     appendFileSync(join(backupFolder, name), "x");
     await call(`/${name}/verify`, "POST");
     expect((await finished()).last).toMatchObject({ name, problem: "it does not match its checksum" });

@@ -1,10 +1,11 @@
+import { basename } from "node:path";
 import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import { recordAction } from "./audit.ts";
-import { type Download, Downloads, sendFile } from "./downloads.ts";
+import { Downloads, sendFile } from "./downloads.ts";
 import type { BackupStore, OperatorParts } from "./operator-parts.ts";
 import { isoTime, readBody, wrong } from "./parameters.ts";
 
@@ -19,12 +20,23 @@ export function backupRoutes(parts: BackupParts): readonly Route[] {
     route("GET", "/api/backups", "operator", (exchange) => exchange.json(backups.present())),
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
       await readBody(exchange);
-      await backups.create(exchange, caller);
+      const store = backups.store();
+      await backups.start(exchange, caller, { kind: "create", name: undefined, step: "" }, async (task) => {
+        const { path } = await store.create(Date.now(), (step) => {
+          task.step = step;
+        });
+        return { name: basename(path), problem: undefined };
+      });
       exchange.json(backups.present(), 202);
     }),
     route("POST", "/api/backups/{name}/verify", "operator", async (exchange, caller) => {
       await readBody(exchange);
-      await backups.verify(exchange, caller, exchange.parameter);
+      const store = backups.store();
+      const name = backups.existing(exchange.parameter);
+      await backups.start(exchange, caller, { kind: "verify", name, step: "" }, async () => {
+        const problem = (await store.verify(name)).join("; ") || undefined;
+        return { name, problem };
+      });
       exchange.json(backups.present(), 202);
     }),
     route("POST", "/api/backups/{name}/link", "operator", async (exchange, caller) => {
@@ -33,24 +45,26 @@ export function backupRoutes(parts: BackupParts): readonly Route[] {
       const secret = downloads.createLink(exchange, caller, name);
       exchange.json({ url: `/api/backup-files/${secret}` }, 201);
     }),
-    route("GET", "/api/backup-files/{secret}", "none", (exchange) => {
+    route("GET", "/api/backup-files/{secret}", "none", async (exchange) => {
       exchange.refuseWhileDraining();
-      return backups.send(exchange, downloads.follow(exchange));
+      const download = downloads.follow(exchange);
+      const name = backups.existing(download.target);
+      await recordAction(parts.audit, exchange, download.caller, "backup.downloaded", name);
+      const pieces = backups.store().read(name);
+      await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
     }),
   ];
 }
 
 interface Task {
   readonly kind: "create" | "verify";
+  /** Of the backup; a new one has it in the end. */
   readonly name: string | undefined;
-  readonly startedAt: string;
   step: string;
 }
 
 interface Result {
-  readonly kind: Task["kind"];
   readonly name: string | undefined;
-  readonly endedAt: string;
   /** Undefined if it succeeded. */
   readonly problem: string | undefined;
 }
@@ -59,7 +73,7 @@ interface Result {
 class Backups {
   readonly #parts: BackupParts;
   #task: Task | undefined;
-  #last: Result | undefined;
+  #last: (Pick<Task, "kind"> & Result) | undefined;
 
   constructor(parts: BackupParts) {
     this.#parts = parts;
@@ -78,62 +92,33 @@ class Backups {
     }
   }
 
-  async create(exchange: Exchange, caller: Caller): Promise<void> {
-    const store = this.#store();
-    const atMs = Date.now();
-    await this.#start(exchange, caller, "create", undefined, async (task) => {
-      const { path } = await store.create(atMs, (step) => {
-        task.step = step;
-      });
-      return { name: path.slice(path.lastIndexOf("/") + 1), problem: undefined };
-    });
-  }
-
-  async verify(exchange: Exchange, caller: Caller, name: string): Promise<void> {
-    this.existing(name);
-    const store = this.#store();
-    await this.#start(exchange, caller, "verify", name, async () => {
-      const problem = (await store.verify(name)).join("; ") || undefined;
-      return { name, problem };
-    });
-  }
-
-  /** Its name. @throws HttpError there is no such backup. */
-  existing(name: string): string {
-    const isListed = this.#store()
-      .list()
-      .some((backup) => backup.name === name);
-    if (!isListed) throw new HttpError("no-such-path", `There is no backup ${name.slice(0, 100)}.`);
-    return name;
-  }
-
-  async send(exchange: Exchange, download: Download<string>): Promise<void> {
-    const name = this.existing(download.target);
-    await recordAction(this.#parts.audit, exchange, download.caller, "backup.downloaded", name);
-    const pieces = this.#store().read(name);
-    await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
-  }
-
-  #store(): BackupStore {
+  /** @throws HttpError there are no backups here. */
+  store(): BackupStore {
     const store = this.#parts.backupStore;
     if (typeof store === "string") throw wrong(store);
     return store;
   }
 
+  /** Its name. @throws HttpError there is no such backup. */
+  existing(name: string): string {
+    const listed = this.store().list();
+    if (listed.some((backup) => backup.name === name)) return name;
+    throw new HttpError("no-such-path", `There is no backup ${name.slice(0, 100)}.`);
+  }
+
   /** The audit trail has an entry before the work starts, which then goes on without the request. */
-  async #start(
+  async start(
     exchange: Exchange,
     caller: Caller,
-    kind: Task["kind"],
-    name: string | undefined,
-    work: (task: Task) => Promise<Pick<Result, "name" | "problem">>,
+    task: Task,
+    work: (task: Task) => Promise<Result>,
   ): Promise<void> {
+    const { kind, name } = task;
     if (this.#task !== undefined)
       throw new HttpError(
         "too-busy",
         "A backup is already being made or verified. Try again when it has finished.",
       );
-    const task: Task = { kind, name, startedAt: new Date().toISOString(), step: "" };
     this.#task = task;
     try {
       const action = kind === "create" ? "backup.created" : "backup.verified";
@@ -149,7 +134,7 @@ class Backups {
       })
       .then((result) => {
         this.#task = undefined;
-        this.#last = { kind, endedAt: new Date().toISOString(), ...result };
+        this.#last = { kind, ...result };
       });
   }
 }
