@@ -15,27 +15,6 @@ const isMissing = (program: string) => lacks(program, spawnSync(program, ["--ver
 // Without a checkpoint, a backup or a refusal there is nothing to show.
 const maybeEmpty = /fsync_duration.*"data"|last_backup|refusals_total.*> 0|start_time_seconds/;
 
-/** Starts a server of Prometheus, and waits until it listens. JSON is YAML. */
-async function startServer(
-  program: string,
-  args: readonly string[],
-): Promise<{ url: string } & AsyncDisposable> {
-  const port = await freePort();
-  const child = start(program, [...args, `--web.listen-address=127.0.0.1:${port}`], {});
-  const said = watch(child);
-  const forget = printIfTestFails(said.err);
-  const url = `http://127.0.0.1:${port}`;
-  await eventually(async () => (await fetch(`${url}/-/ready`)).ok, `${program} to be ready`);
-  return {
-    url,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await said.ended;
-      forget();
-    },
-  };
-}
-
 test.skipIf(isMissing("prometheus"))(
   "a real Prometheus scrapes the metrics and runs every query",
   async () => {
@@ -62,9 +41,18 @@ test.skipIf(isMissing("prometheus"))(
     const file = join(folder.path, "prometheus.yml");
     writeFileSync(file, JSON.stringify(config));
     const args = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder.path, "data")}`];
-    await using prometheus = await startServer("prometheus", args);
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const child = start("prometheus", [...args, `--web.listen-address=${new URL(url).host}`], {});
+    const said = watch(child);
+    await using cleanUp = new AsyncDisposableStack();
+    cleanUp.defer(async () => {
+      child.kill("SIGKILL");
+      await said.ended;
+    });
+    cleanUp.defer(printIfTestFails(said.err));
+    await eventually(async () => (await fetch(`${url}/-/ready`)).ok, "Prometheus to be ready");
     const query = async (text: string) => {
-      const response = await fetch(`${prometheus.url}/api/v1/query?query=${encodeURIComponent(text)}`);
+      const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(text)}`);
       return (await response.json()) as {
         status: string;
         error?: string;
