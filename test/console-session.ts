@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { browserMissing, newPage, openBrowser } from "./browser.ts";
-import { eventually, operatorToken, startTestService, type TestService, temporaryFolder } from "./harness.ts";
+import { eventually, operatorPost, startTestService, type TestService, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
 
 export interface ConsoleSession {
@@ -112,12 +112,7 @@ export async function makeToken(
   scopes: readonly string[],
   rateLimit?: string,
 ): Promise<string> {
-  const response = await fetch(`${running.operatorUrl}/api/tokens`, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${operatorToken}` },
-    body: JSON.stringify({ name, scopes, rateLimit }),
-  });
-  return ((await response.json()) as { secret: string }).secret;
+  return (await operatorPost(running, "/api/tokens", { name, scopes, rateLimit })).secret;
 }
 
 export async function signIn(page: Page, secret: string): Promise<void> {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import {
   eventually,
+  operatorPost,
   operatorToken,
   type RawResponse,
   rawPost,
@@ -75,7 +76,7 @@ test("a stop does not wait longer than the drain timeout", async () => {
 test("once the drain has begun, no export or import starts, and what is short still gets a response", async () => {
   await using running = await startTestService({ "drain-timeout": "10m" });
   const port = Number(new URL(running.operatorUrl).port);
-  const { url: link = "" } = await operatorPost(running, "/api/exports", {});
+  const { url: link } = await operatorPost<{ url: string }>(running, "/api/exports");
   const { secret } = await operatorPost(running, "/api/tokens", {
     name: "importer",
     scopes: ["plants:create", "operator:read"],
@@ -146,12 +147,6 @@ test("once the drain has begun, an import that is in progress ends with its next
   ]);
   expect(running.logged.join("")).not.toContain("drain timeout reached");
 });
-
-async function operatorPost({ operatorUrl }: TestService, path: string, body: object) {
-  const headers = { Authorization: `Bearer ${operatorToken}` };
-  const response = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
-  return (await response.json()) as { url?: string; secret?: string };
-}
 
 /** A POST /plants whose body is held back until `finish` is called. */
 async function startPlant({ port }: TestService) {

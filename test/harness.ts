@@ -100,6 +100,17 @@ export function post(
   });
 }
 
+/** POST to the operator's API with a token that may do everything there; what it answers. */
+export async function operatorPost<Answer = { token: { id: string }; secret: string }>(
+  { operatorUrl }: Pick<TestService, "operatorUrl">,
+  path: string,
+  body: object = {},
+): Promise<Answer> {
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const response = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+  return (await response.json()) as Answer;
+}
+
 export interface StoredPlant {
   readonly id: bigint;
   readonly name: string;

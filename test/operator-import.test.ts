@@ -5,6 +5,7 @@ import { plantStore } from "./command.ts";
 import {
   accessToken,
   eventually,
+  operatorPost,
   operatorToken,
   type RawPiece,
   sendRaw,
@@ -45,17 +46,8 @@ afterAll(async () => {
 
 const bothScopes = ["plants:create", "operator:read"];
 
-async function operatorPost(
-  path: string,
-  body: object = {},
-): Promise<{ token: { id: string }; secret: string }> {
-  const headers = { Authorization: `Bearer ${operatorToken}` };
-  const init = { method: "POST", headers, body: JSON.stringify(body) };
-  return (await (await fetch(`${running.operatorUrl}/api/${path}`, init)).json()) as never;
-}
-
 async function createToken(name: string, more: object = {}): Promise<string> {
-  return (await operatorPost("tokens", { name, scopes: bothScopes, ...more })).secret;
+  return (await operatorPost(running, "/api/tokens", { name, scopes: bothScopes, ...more })).secret;
 }
 
 async function send(
@@ -222,12 +214,12 @@ test.each<[which: string, error: number | undefined, ending: (token: string) => 
   [
     "whose token is revoked meanwhile",
     40102,
-    (id) => [() => operatorPost(`tokens/${id}/revoke`), "0\r\n\r\n"],
+    (id) => [() => operatorPost(running, `/api/tokens/${id}/revoke`), "0\r\n\r\n"],
   ],
 ])("uploads %s leave room for an import", async (_, error, ending) => {
   const port = Number(new URL(running.operatorUrl).port);
   const upload = async () => {
-    const { token, secret } = await operatorPost("tokens", {
+    const { token, secret } = await operatorPost(running, "/api/tokens", {
       name: crypto.randomUUID(),
       scopes: bothScopes,
     });

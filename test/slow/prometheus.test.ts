@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { start, watch } from "../command.ts";
-import { eventually, operatorToken, post, startTestService, temporaryFolder } from "../harness.ts";
+import { eventually, operatorPost, post, startTestService, temporaryFolder } from "../harness.ts";
 import { lacks } from "../lacks.ts";
 import { metricsText } from "../metrics-page.ts";
 import { alertRules, dashboardQueries } from "../monitoring-files.ts";
@@ -20,12 +20,10 @@ test.skipIf(isMissing("prometheus"))(
   async () => {
     await using running = await startTestService();
     for (let id = 1; id <= 20; id++) await post(running.url, `{"id":${id},"name":"fern"}`);
-    const created = await fetch(`${running.operatorUrl}/api/tokens`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${operatorToken}` },
-      body: JSON.stringify({ name: "prometheus", scopes: ["metrics"] }),
+    const { secret } = await operatorPost(running, "/api/tokens", {
+      name: "prometheus",
+      scopes: ["metrics"],
     });
-    const { secret } = (await created.json()) as { secret: string };
     using folder = temporaryFolder();
     const config = {
       global: { scrape_interval: "500ms", scrape_timeout: "500ms", evaluation_interval: "500ms" },
