@@ -27,9 +27,14 @@ const settings = {
   connectionsMax: 8,
 };
 const secret = "a-preset-token-of-my-own";
+const otherSecret = "a-token-of-another-scope";
 const jwt = "eyJ.eyJ.signature";
+let welcomed = 0;
 const routes = [
-  route("GET", "/", "operator", (exchange) => exchange.json("welcome")),
+  route("GET", "/", "operator", (exchange) => {
+    welcomed++;
+    exchange.json("welcome");
+  }),
   route("POST", "/", "operator", (exchange) =>
     exchange.readBody({ received: () => exchange.json("stored") }),
   ),
@@ -49,7 +54,12 @@ function start() {
       return decided.promise;
     },
   };
-  const gate = new Gate([{ ...preset, digest: digestOf(secret) }], verifier as unknown as JwtVerifier);
+  const presets = [
+    { ...preset, digest: digestOf(secret) },
+    { ...preset, scopes: ["metrics"] as const, digest: digestOf(otherSecret) },
+  ];
+  const gate = new Gate(presets, verifier as unknown as JwtVerifier);
+  gate.update([]);
   const log = createLog({ level: "error", format: "json", colour: false, write() {} });
   const events = createEvents(log, new Counters(), Date.now);
   const parts = { gate, events, intake: {} as Intake, readiness: {} as Readiness };
@@ -59,6 +69,14 @@ function start() {
 }
 
 const get = (token: string) => `GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+
+test("a caller that is denied reaches no handler", async () => {
+  const { port, stop } = start();
+  await using _stop = stop;
+  const answers = await sendRaw(port, [get("unknown") + get(otherSecret)]);
+  expect(answers.text.match(/"error":\d+/g)).toEqual(['"error":40102', '"error":40301']);
+  expect(welcomed).toBe(0);
+});
 
 test("any number of requests wait for a verification; none is refused for it, and other tokens do not wait", async () => {
   const { port, stop, asked, decide } = start();
