@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import { allows } from "../access/scopes.ts";
@@ -45,7 +44,6 @@ const busyMsMax = 5000;
 const rateWaitMsMax = 10_000;
 // How soon a stop is noticed meanwhile.
 const rateWaitStepMs = 250;
-const knownImportsMax = 1000;
 const cursorShape = /^(ndjson|json|csv)\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})\.(\d{1,9})\.([a-z]{0,10})$/;
 
 /**
@@ -54,7 +52,6 @@ const cursorShape = /^(ndjson|json|csv)\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})\.(\d
  * safe. No row is longer than `rowBytesMax`, the limit of POST /plants.
  */
 export function importRoute(parts: ImportParts, rowBytesMax: number): Route {
-  const record = importRecorder(parts.audit);
   const bytesMax = Math.max(sliceBytesMin, sliceRowsMin * rowBytesMax);
   let running = 0;
   return route("POST", "/api/imports", "plants:create", async (exchange, caller) => {
@@ -72,7 +69,11 @@ export function importRoute(parts: ImportParts, rowBytesMax: number): Route {
     try {
       const body = (await exchange.body(bytesMax)) as Bytes;
       const start = cursor === undefined ? firstStart(name, body) : readCursor(cursor, body);
-      await record(exchange, caller, name, start);
+      // One entry for each file; who continues it may create plants anyway.
+      if (start.offset === 0) {
+        const subject = name.slice(0, 200) || "a file";
+        await recordAction(parts.audit, exchange, caller, "import.started", subject, start.format);
+      }
       const reader = rowReaderFor(start.format, rowBytesMax);
       if (start.offset > 0) reader.resume(start, body.subarray(0, start.headerBytes));
       const slice = body.subarray(start.headerBytes);
@@ -278,18 +279,4 @@ function readCursor(cursor: string, body: Bytes): SliceStart {
   if (known === undefined || headerBytes > body.length)
     throw wrong('Parameter "cursor" is not from an answer to the slice before.');
   return { format: known, offset, headerBytes, line, element, state: numbers[4] ?? "", unreadBytes: 0 };
-}
-
-/** Records each import in the audit trail when its first slice arrives, and again if someone else continues it. */
-function importRecorder(audit: AuditTrail) {
-  const known = new Set<string>();
-  return async (exchange: Exchange, caller: Caller, name: string, start: SliceStart): Promise<void> => {
-    const key = JSON.stringify([caller.name, exchange.address, name]);
-    if (start.offset > 0 && known.has(key)) return;
-    const from = start.offset === 0 ? "" : `, continued at byte ${start.offset}`;
-    const subject = name.slice(0, 200) || "a file";
-    await recordAction(audit, exchange, caller, "import.started", subject, start.format + from);
-    if (known.size >= knownImportsMax) known.clear();
-    known.add(key);
-  };
 }
