@@ -11,11 +11,9 @@ import { isoTime, readBody, wrong } from "./parameters.ts";
 
 type BackupParts = Pick<OperatorParts, "backupStore" | "audit" | "gate" | "events">;
 
-const linksMax = 100;
-
 export function backupRoutes(parts: BackupParts): readonly Route[] {
   const backups = new Backups(parts);
-  const downloads = new Downloads<string>(parts.gate, "operator", linksMax);
+  const downloads = new Downloads<string>(parts.gate, "operator");
   return [
     route("GET", "/api/backups", "operator", (exchange) => exchange.json(backups.present())),
     route("POST", "/api/backups", "operator", async (exchange, caller) => {

@@ -11,21 +11,21 @@ export interface Download<Target> {
 }
 
 const linkMsMax = 60_000;
+// What a runaway script can pile up.
+const linksMax = 1000;
 
 /**
  * Downloads for callers with this scope. A browser sends no token with a download, so it gets a link that needs none, for one
- * download within a minute. Unused links expire; `linksMax` bounds what a runaway script can pile up until then.
+ * download within a minute.
  */
 export class Downloads<Target> {
   readonly #gate: Gate;
   readonly #scope: Scope;
-  readonly #linksMax: number;
   readonly #links = new Map<string, { readonly download: Download<Target>; readonly expiresMs: number }>();
 
-  constructor(gate: Gate, scope: Scope, linksMax: number) {
+  constructor(gate: Gate, scope: Scope) {
     this.#gate = gate;
     this.#scope = scope;
-    this.#linksMax = linksMax;
   }
 
   /** By the token that came with the request. */
@@ -37,7 +37,7 @@ export class Downloads<Target> {
   createLink(exchange: Exchange, caller: Caller, target: Target): string {
     const nowMs = performance.now();
     for (const [secret, { expiresMs }] of this.#links) if (expiresMs < nowMs) this.#links.delete(secret);
-    if (this.#links.size >= this.#linksMax)
+    if (this.#links.size >= linksMax)
       throw new HttpError("too-busy", "Too many downloads were requested. Try again in a minute.");
     const secret = crypto.randomUUID();
     const download = this.start(exchange, caller, target);

@@ -41,7 +41,6 @@ const searchMsMax = 400;
 
 const exportParameters = ["format", ...filterParameters];
 const rowsPerPage = 1000;
-const exportLinksMax = 1000;
 const exportsMax = 8;
 // A client must read each piece in time.
 const pieceCharacters = 262_144;
@@ -84,7 +83,7 @@ export function plantRoutes(archive: PlantArchive, audit: AuditTrail): readonly 
  * memory.
  */
 export function exportRoutes(archive: PlantArchive, audit: AuditTrail, gate: Gate): readonly Route[] {
-  const downloads = new Downloads<Export>(gate, "operator:read", exportLinksMax);
+  const downloads = new Downloads<Export>(gate, "operator:read");
   let running = 0;
   const send = async (exchange: Exchange, download: Download<Export>): Promise<void> => {
     exchange.refuseWhileDraining();
