@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
-import { existsSync, readSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { lastSummarised } from "./block-summaries.ts";
 import { readPragma } from "./connect.ts";
 import { refuseUnreadable } from "./data-file-path.ts";
 import { Damage, DataFileProblem } from "./data-file-problem.ts";
-import { fileSize, withFile } from "./durable-files.ts";
+import { fileSize } from "./durable-files.ts";
 import { readMarker, refuseReplaced } from "./failure-marker.ts";
 import { inspectWal, type WalState } from "./wal-file.ts";
 import { tryShared, type WriterLock } from "./writer-lock.ts";
@@ -40,23 +40,12 @@ export function refuseDamaged(path: string): WalState {
  */
 export function refuseJournal(path: string): void {
   const journal = `${path}-journal`;
-  if (isBlank(journal)) return;
+  // SQLite ignores an empty one.
+  if (fileSize(journal) === 0) return;
   if (fileSize(path) <= emptyBytesMax && fileSize(`${path}-wal`) === 0) return;
   throw new DataFileProblem(
     `${journal} is a rollback journal: with it, SQLite would undo what ${path} holds; no file was changed. Move the journal away, unless another program, such as sqlite3, was interrupted while it wrote to this very file: then copy both, and let that program open it.`,
   );
-}
-
-/** SQLite ignores a journal that is empty or starts with a zero. */
-function isBlank(journal: string): boolean {
-  if (fileSize(journal) === 0) return true;
-  const start = Buffer.alloc(1);
-  try {
-    withFile(journal, "r", (file) => readSync(file, start));
-  } catch {
-    return false;
-  }
-  return start[0] === 0;
 }
 
 /** The same for a command that may run alongside the service; then the holder of the writer lock has checked the files. */

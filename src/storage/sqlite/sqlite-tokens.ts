@@ -113,11 +113,11 @@ export function openTokens(
 ): { readonly tokens: TokenStore } & Disposable {
   if (!create) requireDataFile(realDataFile(named));
   const file = openBeside(named, { create });
-  const { database, path, isLocked } = file;
+  const { database, path, holdsLock } = file;
   // A service that runs fsyncs a transaction after its commit. If the power failed with that one and one of ours unsynced, the
   // next start could take the torn frames of the first for damage.
   const syncOthers = () => {
-    if (!isLocked) syncWal(path);
+    if (!holdsLock) syncWal(path);
   };
   let failed = false;
   const writer = new Writer(database, {
@@ -134,7 +134,7 @@ export function openTokens(
     [Symbol.dispose]() {
       // After a failed sync the process ends without closing, so that the WAL stays.
       if (failed) return;
-      const failure = isLocked ? checkpointBeforeClose(database) : undefined;
+      const failure = holdsLock ? checkpointBeforeClose(database) : undefined;
       if (failure !== undefined) throw syncFailure(path, failure.message, database);
       file[Symbol.dispose]();
     },

@@ -9,8 +9,8 @@ export type WalState =
   | { readonly kind: "damaged"; readonly frame: number };
 
 // https://www.sqlite.org/fileformat2.html#walformat
-const headerBytes = 32;
-const frameHeaderBytes = 24;
+export const walHeaderBytes = 32;
+export const frameHeaderBytes = 24;
 // Of a WAL with checksums of little-endian words, as SQLite writes it on every machine that Bun runs on.
 const magic = 0x377f0682;
 const sectorBytes = 512;
@@ -34,7 +34,7 @@ function inspect(file: number, size: number): WalState {
   if (header === undefined)
     return holdsOnlyZeros(file, size) ? { kind: "empty" } : { kind: "damaged", frame: 0 };
   const { frameBytes } = header;
-  const frames = Math.floor((size - headerBytes) / frameBytes);
+  const frames = Math.floor((size - walHeaderBytes) / frameBytes);
   const perRead = Math.max(1, Math.floor(readBytes / frameBytes));
   const chunk = Buffer.alloc(perRead * frameBytes);
   let seed = header.checksum;
@@ -43,7 +43,7 @@ function inspect(file: number, size: number): WalState {
   let committed = 0;
   for (let start = 0; start < frames; start += perRead) {
     const count = Math.min(perRead, frames - start);
-    readSync(file, chunk, 0, count * frameBytes, headerBytes + start * frameBytes);
+    readSync(file, chunk, 0, count * frameBytes, walHeaderBytes + start * frameBytes);
     for (let index = 0; index < count; index++) {
       const number = start + index + 1;
       const frame = readFrame(chunk.subarray(index * frameBytes, (index + 1) * frameBytes), header, seed);
@@ -59,7 +59,7 @@ function inspect(file: number, size: number): WalState {
       seed = frame.checksum;
     }
   }
-  return { kind: "sound", committedBytes: headerBytes + committed * frameBytes };
+  return { kind: "sound", committedBytes: walHeaderBytes + committed * frameBytes };
 }
 
 type Checksum = readonly [number, number];
@@ -79,8 +79,8 @@ interface Frame {
 }
 
 function readHeader(file: number): Header | undefined {
-  const bytes = Buffer.alloc(headerBytes);
-  if (readSync(file, bytes, 0, headerBytes, 0) < headerBytes) return undefined;
+  const bytes = Buffer.alloc(walHeaderBytes);
+  if (readSync(file, bytes, 0, walHeaderBytes, 0) < walHeaderBytes) return undefined;
   if (bytes.readUInt32BE(0) !== magic) return undefined;
   const checksum = checksumAt(bytes, 24);
   const pageBytes = bytes.readUInt32BE(8);
@@ -117,7 +117,7 @@ function same(one: Checksum, other: Checksum): boolean {
 
 // A crash can tear a header that spans two sectors, and leave the commit mark of an older frame beside the newer salt.
 function headerInOneSector(number: number, frameBytes: number): boolean {
-  const offset = (headerBytes + (number - 1) * frameBytes) % sectorBytes;
+  const offset = (walHeaderBytes + (number - 1) * frameBytes) % sectorBytes;
   return offset + frameHeaderBytes <= sectorBytes;
 }
 

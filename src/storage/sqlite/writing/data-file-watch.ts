@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readlinkSync, readSync, statSync } from "node:fs";
 import { DataFileReplaced } from "../../store.ts";
+import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
 
 const watchEveryMs = 500;
 
@@ -85,8 +86,6 @@ function isSame(path: string, handle: number): boolean {
 
 // https://www.sqlite.org/fileformat2.html and https://www.sqlite.org/walformat.html
 const dataHeaderBytes = 100;
-const walHeaderBytes = 32;
-const frameHeaderBytes = 24;
 const indexHeaderBytes = 48;
 // The header twice, then what checkpoints have done.
 const indexBytes = 2 * indexHeaderBytes + 40;

@@ -26,7 +26,7 @@ export interface OpenedWriter extends Disposable {
   /** The data file itself, where the path was a symbolic link. */
   readonly path: string;
   /** Whether this process has the lock; if not, a service has it and runs. */
-  readonly isLocked: boolean;
+  readonly holdsLock: boolean;
 }
 
 export interface OpenOptions {
@@ -92,7 +92,7 @@ function open(
     // The Writer does the waiting for locks.
     database.run("PRAGMA busy_timeout = 0");
     return {
-      ...{ database, path, isLocked: lock !== undefined },
+      ...{ database, path, holdsLock: lock !== undefined },
       [Symbol.dispose]() {
         database.close();
         lock?.[Symbol.dispose]();
