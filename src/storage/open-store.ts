@@ -12,7 +12,7 @@ import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
 import { syncedArchive, syncedReads } from "./sqlite/reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite/sqlite-audit.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
-import { openTokens as openTokenFile, SqliteTokens } from "./sqlite/sqlite-tokens.ts";
+import { openTokenFile, SqliteTokens } from "./sqlite/sqlite-tokens.ts";
 import type { Store, StoreEvents } from "./store.ts";
 
 // Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.
@@ -86,8 +86,7 @@ export async function openTokens(
 ): Promise<Pick<Store, "tokens"> & AsyncDisposable> {
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, create ? "create" : "none");
-  const file = openTokenFile(database, { create });
-  return { tokens: file.tokens, [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
+  return openTokenFile(database, { create });
 }
 
 /** What was started, or the promise of it while the server is unreachable. */

@@ -107,10 +107,10 @@ export class SqliteTokens implements TokenStore {
 }
 
 /** The tokens of a data file, for a command that may run alongside the service. */
-export function openTokens(
+export function openTokenFile(
   named: string,
   { create }: { readonly create: boolean },
-): { readonly tokens: TokenStore } & Disposable {
+): { readonly tokens: TokenStore } & AsyncDisposable {
   if (!create) requireDataFile(realDataFile(named));
   const file = openBeside(named, { create });
   const { database, path, holdsLock } = file;
@@ -131,7 +131,7 @@ export function openTokens(
   const synced = syncedReads(path, syncOthers);
   return {
     tokens: new SqliteTokens(database, synced, { writer, audit: new SqliteAudit(database, synced, writer) }),
-    [Symbol.dispose]() {
+    async [Symbol.asyncDispose]() {
       // After a failed sync the process ends without closing, so that the WAL stays.
       if (failed) return;
       const failure = holdsLock ? checkpointBeforeClose(database) : undefined;
