@@ -17,7 +17,7 @@ interface Mutant {
 }
 
 export const root = join(import.meta.dir, "../..");
-const testsMsMax = 300_000;
+const fileMsMax = 300_000;
 
 export function readMutants(): Mutant[] {
   return Object.entries(list).flatMap(([file, { tests, mutants }]) =>
@@ -90,7 +90,7 @@ function failureOf(copy: string, tests: readonly string[]): Promise<string | und
       stream.on("data", (text) => {
         output += text;
       });
-    const late = setTimeout(() => process.kill(-(child.pid ?? 0), "SIGKILL"), testsMsMax);
+    const late = setTimeout(() => process.kill(-(child.pid ?? 0), "SIGKILL"), fileMsMax * tests.length);
     child.on("close", (code) => {
       clearTimeout(late);
       resolve(code === 0 ? undefined : output.replaceAll(/^\(pass\).*\n/gm, ""));
