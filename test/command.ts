@@ -62,8 +62,6 @@ export interface Serving extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly url: string;
   readonly operatorUrl: string;
-  /** What its listeners are bound to. */
-  readonly addresses: readonly string[];
   /** Standard output so far. */
   out(): string;
   err(): string;
@@ -71,8 +69,18 @@ export interface Serving extends AsyncDisposable {
 }
 
 /** Starts `serve` as a process and waits until it listens. */
-export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
+export function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
   const { child, ...said } = startPlantStore(["serve", "--listen", "127.0.0.1:0", ...args], options);
+  // The launcher cannot forward SIGKILL.
+  return untilListening(child, said, options.through === "launcher" ? "SIGTERM" : "SIGKILL");
+}
+
+/** The service that this process runs, once it listens. */
+export async function untilListening(
+  child: ChildProcess,
+  said = watch(child),
+  endWith: "SIGTERM" | "SIGKILL" = "SIGKILL",
+): Promise<Serving> {
   said.ended.finally(printIfTestFails(said.err));
   let listening: RegExpExecArray | null = null;
   while (listening === null) {
@@ -86,13 +94,11 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
     child,
     url: listening[1] ?? "",
     operatorUrl: listening[2] ?? "",
-    addresses: (/"plant_store\.addresses":"([^"]+)"/.exec(said.err())?.[1] ?? "").split(", "),
     out: said.out,
     err: said.err,
     ended: () => said.ended,
     async [Symbol.asyncDispose]() {
-      // The launcher cannot forward SIGKILL.
-      child.kill(options.through === "launcher" ? "SIGTERM" : "SIGKILL");
+      child.kill(endWith);
       await said.ended;
     },
   };

@@ -6,7 +6,7 @@ import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
-import { bareEnvironment, plantStore, type Serving, serve, start, watch } from "./command.ts";
+import { bareEnvironment, plantStore, type Serving, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import { accessToken, eventually, operatorToken, post, storedPlants, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
@@ -283,7 +283,7 @@ test.each([
 ])("a process that ends by %s leaves the WAL for the next start", async (_, code, end) => {
   const throwing = join(folder, "throw-on-signal.ts");
   writeFileSync(throwing, 'process.on("SIGUSR2", () => { throw new Error("unexpected"); });');
-  const service = await listening(
+  const service = await untilListening(
     start(
       process.execPath,
       ["--preload", throwing, main, "serve", "--database", file, "--drain-delay", "60s"],
@@ -309,7 +309,7 @@ test.skipIf(lacks("a mount namespace, for a small file system", !canMount))(
     const child = spawn("unshare", ["-rm", "sh", "-c", script], {
       env: { ...bareEnvironment, ...withToken },
     });
-    await using service = await listening(child);
+    await using service = await untilListening(child);
     const { url } = service;
     const seen = `/proc/${child.pid}/root${disk}`;
     const bodyOf = (id: number) => JSON.stringify({ id, name: `plant ${id} ${"x".repeat(60_000)}` });
@@ -387,22 +387,4 @@ async function createUntilRefused(service: Serving, name: string): Promise<numbe
     }
   }
   throw new Error("the failing disk was never noticed");
-}
-
-/** A service that was not started by `serve`, once it listens. */
-async function listening(child: ReturnType<typeof start>): Promise<Serving> {
-  const said = watch(child);
-  await eventually(() => said.err().includes('"listening"'), "the service to listen");
-  return {
-    child,
-    url: /"url\.full":"([^"]+)"/.exec(said.err())?.[1] ?? "",
-    operatorUrl: "",
-    addresses: [],
-    ...said,
-    ended: () => said.ended,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await said.ended;
-    },
-  };
 }

@@ -2,8 +2,8 @@ import { afterAll, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { start, watch } from "../command.ts";
-import { accessToken, eventually, temporaryFolder } from "../harness.ts";
+import { start, untilListening } from "../command.ts";
+import { accessToken, temporaryFolder } from "../harness.ts";
 import { lacks } from "../lacks.ts";
 
 const nodeVersions = [20, 21, 22, 23, 24, 25];
@@ -117,10 +117,7 @@ async function tryOut(node: string, at: string): Promise<void> {
     folder: at,
     environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
   });
-  const said = watch(child);
-  const listening = () => /"url\.full":"([^"]+)","plant_store\.operator_url":"([^"]+)"/.exec(said.err());
-  await eventually(() => listening() !== null || child.exitCode !== null, "the service to listen");
-  const [, url = "", operatorUrl = ""] = listening() ?? [];
+  const { url, operatorUrl, ended } = await untilListening(child);
   const sent = ["plant-store-client", "plant-store/client"].map((module) => {
     const send = `import { PlantStoreClient } from "${module}";
       const client = new PlantStoreClient({ baseUrl: process.argv[2], token: process.argv[3] });
@@ -131,7 +128,7 @@ async function tryOut(node: string, at: string): Promise<void> {
   expect(sent).toEqual([false, true].map((replayed) => ({ name: "fern", replayed })));
   expect(await (await fetch(operatorUrl)).text()).toContain("<script");
   child.kill("SIGTERM");
-  expect((await said.ended).code).toBe(0);
+  expect((await ended()).code).toBe(0);
 }
 
 function run(command: string, args: readonly string[], cwd: string): string {
