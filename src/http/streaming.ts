@@ -7,21 +7,14 @@ const checkEveryMs = 250;
 export class StreamedResponse implements StreamOwner {
   readonly #connection: Connection;
   readonly #chunked: boolean;
-  readonly #isAllowed: () => boolean;
-  readonly #onEnd: (stream: StreamedResponse) => void;
+  readonly #onEnd: () => void;
   #open = true;
   #waiting = Promise.withResolvers<void>();
 
   /** HTTP/1.0 has no chunks: there the end of the connection is the end of the body. */
-  constructor(
-    connection: Connection,
-    chunked: boolean,
-    isAllowed: () => boolean,
-    onEnd: (stream: StreamedResponse) => void,
-  ) {
+  constructor(connection: Connection, chunked: boolean, onEnd: () => void) {
     this.#connection = connection;
     this.#chunked = chunked;
-    this.#isAllowed = isAllowed;
     this.#onEnd = onEnd;
   }
 
@@ -55,10 +48,6 @@ export class StreamedResponse implements StreamOwner {
     this.closed();
   }
 
-  abortUnlessAllowed(): void {
-    if (!this.#isAllowed()) this.abort();
-  }
-
   drained(): void {
     this.#waiting.resolve();
     this.#waiting = Promise.withResolvers<void>();
@@ -68,29 +57,32 @@ export class StreamedResponse implements StreamOwner {
     if (!this.#open) return;
     this.#open = false;
     this.drained();
-    this.#onEnd(this);
+    this.#onEnd();
   }
 }
 
 /** The streamed responses of a listener. Those whose token is revoked or has expired are aborted. */
 export class OpenStreams {
-  readonly #streams = new Set<StreamedResponse>();
+  /** Each, and whether it is still allowed. */
+  readonly #streams = new Map<StreamedResponse, () => boolean>();
   /** None may start any more. */
   draining = false;
   #timer: NodeJS.Timeout | undefined;
 
   start(connection: Connection, chunked: boolean, isAllowed: () => boolean): StreamedResponse {
-    const stream = new StreamedResponse(connection, chunked, isAllowed, (ended) => this.#remove(ended));
-    this.#streams.add(stream);
-    this.#timer ??= setInterval(() => {
-      for (const open of this.#streams) open.abortUnlessAllowed();
-    }, checkEveryMs);
+    const stream = new StreamedResponse(connection, chunked, () => this.#remove(stream));
+    this.#streams.set(stream, isAllowed);
+    this.#timer ??= setInterval(() => this.#check(), checkEveryMs);
     return stream;
   }
 
   drain(): void {
     this.draining = true;
-    for (const stream of this.#streams) stream.abort();
+    for (const stream of this.#streams.keys()) stream.abort();
+  }
+
+  #check(): void {
+    for (const [stream, isAllowed] of this.#streams) if (!isAllowed()) stream.abort();
   }
 
   #remove(stream: StreamedResponse): void {

@@ -135,7 +135,7 @@ function ours(text: string): Found[] | undefined {
     if (end < 0) return undefined;
     const head = parseHead(rest.toString("latin1", 0, end), rest, 0);
     if (head instanceof WireFault) return undefined;
-    const body = head.chunked ? new ChunkedBody(100_000) : new SizedBody(head.contentLength ?? 0);
+    const body = head.chunked ? new ChunkedBody(100_000) : new SizedBody(head.contentLength ?? 0, true);
     const read = body.push(rest.subarray(end + 4));
     if (read === undefined || read instanceof WireFault) return undefined;
     const { method, path, chunked } = head;

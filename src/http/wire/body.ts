@@ -43,35 +43,22 @@ class ByteBuffer {
   }
 }
 
-/** Assembles a body whose length is known. */
+/** A body whose length is known: it is assembled, or skipped if no one reads it. */
 export class SizedBody implements ArrivingBody {
-  readonly #buffer = new ByteBuffer();
+  readonly #buffer: ByteBuffer | undefined;
   #left: number;
 
-  constructor(length: number) {
+  constructor(length: number, isRead: boolean) {
     this.#left = length;
+    this.#buffer = isRead ? new ByteBuffer() : undefined;
   }
 
   push(arrived: Buffer): Received | undefined {
     const part = arrived.subarray(0, this.#left);
-    this.#buffer.add(part);
+    this.#buffer?.add(part);
     this.#left -= part.length;
-    return this.#left > 0 ? undefined : { body: this.#buffer.contents, rest: arrived.subarray(part.length) };
-  }
-}
-
-/** Skips a body that no one reads. */
-export class SkippedBody implements ArrivingBody {
-  #left: number;
-
-  constructor(length: number) {
-    this.#left = length;
-  }
-
-  push(arrived: Buffer): Received | undefined {
-    const skipped = Math.min(arrived.length, this.#left);
-    this.#left -= skipped;
-    return this.#left > 0 ? undefined : { body: arrived.subarray(0, 0), rest: arrived.subarray(skipped) };
+    if (this.#left > 0) return undefined;
+    return { body: this.#buffer?.contents ?? part, rest: arrived.subarray(part.length) };
   }
 }
 

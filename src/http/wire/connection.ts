@@ -1,5 +1,5 @@
 import type { Socket } from "bun";
-import { type ArrivingBody, bodyTooLarge, ChunkedBody, SizedBody, SkippedBody } from "./body.ts";
+import { type ArrivingBody, bodyTooLarge, ChunkedBody, SizedBody } from "./body.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
 import { WireFault } from "./fields.ts";
 import type { Head } from "./head.ts";
@@ -113,7 +113,7 @@ export class Connection {
     if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax));
     if (head.expectsContinue && !this.#outgoing.writeContinue()) return void this.#socket.terminate();
     this.state.enter("body");
-    this.#awaitBody(head.chunked ? new ChunkedBody(bytesMax) : new SizedBody(length));
+    this.#awaitBody(head.chunked ? new ChunkedBody(bytesMax) : new SizedBody(length, true));
   }
 
   /** Sends the whole response to the current request; `bytes` is its length. */
@@ -305,7 +305,7 @@ export class Connection {
     this.#bodyUnread = false;
     this.state.enter("skipping-body");
     this.#incoming.resume();
-    this.#awaitBody(new SkippedBody(length));
+    this.#awaitBody(new SizedBody(length, false));
   }
 }
 
@@ -316,7 +316,8 @@ type Written = "all" | "waiting" | "reset";
 class Outgoing {
   readonly #socket: Pick<Socket, "write">;
   #unsent: Buffer | undefined;
-  #acceptedBytes = 0;
+  /** How many waiting bytes the socket has accepted since: how much the client has read. */
+  acceptedBytes = 0;
 
   constructor(socket: Pick<Socket, "write">) {
     this.#socket = socket;
@@ -324,11 +325,6 @@ class Outgoing {
 
   get unsentBytes(): number {
     return this.#unsent?.length ?? 0;
-  }
-
-  /** How many waiting bytes the socket has accepted since: how much the client has read. */
-  get acceptedBytes(): number {
-    return this.#acceptedBytes;
   }
 
   /** `bytes` is the length of the data in bytes. */
@@ -356,7 +352,7 @@ class Outgoing {
     if (this.#unsent === undefined) return "all";
     const written = this.#socket.write(this.#unsent);
     if (written < 0) return "reset";
-    this.#acceptedBytes += written;
+    this.acceptedBytes += written;
     if (written < this.#unsent.length) {
       this.#unsent = this.#unsent.subarray(written);
       return "waiting";
