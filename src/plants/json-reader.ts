@@ -44,8 +44,9 @@ export class JsonReader {
     throw this.#unexpected("a value");
   }
 
+  /** After `peek` has found an object. */
   enterObject(): void {
-    this.#expect(openBrace, "{");
+    this.#at++;
   }
 
   /** The next member's name with its colon read, or undefined once the object has been closed. */
@@ -64,7 +65,8 @@ export class JsonReader {
     if (this.#text.charCodeAt(this.#at) !== quote) throw this.#unexpected(first ? "a name or }" : "a name");
     const name = this.string();
     this.#skipSpace();
-    this.#expect(colon, ":");
+    if (this.#text.charCodeAt(this.#at) !== colon) throw this.#unexpected(":");
+    this.#at++;
     return name;
   }
 
@@ -154,13 +156,9 @@ export class JsonReader {
   }
 
   #scalar(type: JsonType): void {
-    if (type === "string") this.string();
-    else if (type === "number") this.number();
-    else this.#word(type === "null" ? ["null"] : ["true", "false"]);
-  }
-
-  #word(words: string[]): void {
-    const word = words.find((candidate) => this.#text.startsWith(candidate, this.#at));
+    if (type === "string") return void this.string();
+    if (type === "number") return void this.number();
+    const word = ["true", "false", "null"].find((word) => this.#text.startsWith(word, this.#at));
     if (word === undefined) throw this.#unexpected("a value");
     this.#at += word.length;
   }
@@ -188,11 +186,6 @@ export class JsonReader {
     while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
       code = this.#text.charCodeAt(++this.#at);
     }
-  }
-
-  #expect(code: number, expected: string): void {
-    if (this.#text.charCodeAt(this.#at) !== code) throw this.#unexpected(expected);
-    this.#at++;
   }
 
   #unexpected(expected: string): Refusal {
