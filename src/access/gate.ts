@@ -76,11 +76,6 @@ export class Gate {
     return uses;
   }
 
-  /** For uses that could not be written: the next call returns them again, each unless there is a later one. */
-  putBackUses(uses: readonly TokenUse[]): void {
-    this.#uses = new Map([...uses.map(({ digest, atMs }) => [digest, atMs] as const), ...this.#uses]);
-  }
-
   /** The identity provider's keys have changed: every JWT is verified again. */
   forgetJwts(): void {
     this.#cached = new Map();

@@ -96,16 +96,11 @@ export class TokenUpkeep implements AsyncDisposable {
     }
   }
 
-  /** What cannot be written now is written with the next ones. */
+  /** What cannot be written is lost: a token that is in use is used again. */
   async #writeUses(): Promise<void> {
     const { tokens, gate, events } = this.#parts;
     const uses = gate.takeUses();
-    try {
-      if (uses.length > 0) await tokens.recordUses(uses);
-    } catch (error) {
-      gate.putBackUses(uses);
-      events.usesNotWritten(error);
-    }
+    if (uses.length > 0) await tokens.recordUses(uses).catch(events.usesNotWritten);
   }
 }
 

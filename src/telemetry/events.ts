@@ -128,7 +128,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "plant_store.token": stored,
       }),
     usesNotWritten: (reason: unknown) =>
-      log.debug("the last uses of tokens could not be written; retrying in a minute", {
+      log.debug("the last uses of tokens could not be written", {
         "exception.message": String(reason),
       }),
     figureFailed: (figure: string, reason: unknown) =>
