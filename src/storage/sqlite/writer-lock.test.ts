@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { refuseDamaged, refuseDamagedUnlessServed } from "./inspect-files.ts";
 import { lockForWriting, tryLock, tryShared } from "./writer-lock.ts";
-import { openWriter } from "./writing/open-writer.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plant-store-lock-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -50,13 +49,6 @@ test("a lock that is about to be released is waited for", async () => {
   const holder = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
   await new Promise((resolve) => holder.stdout.once("data", resolve));
   lockForWriting(path)[Symbol.dispose]();
-});
-
-test("a start that is refused releases the lock", () => {
-  const path = join(folder, "refused.db");
-  writeFileSync(path, "not a database, but long enough to be inspected".repeat(100));
-  expect(() => openWriter(path)).toThrow(DataFileProblem);
-  expect(isFree(path)).toBe(true);
 });
 
 test("a WAL is not inspected while a writer holds the lock, and the lock of an inspection is released", () => {
