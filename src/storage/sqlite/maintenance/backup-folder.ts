@@ -102,7 +102,7 @@ export class BackupFolder {
     return removed;
   }
 
-  /** What is wrong with it, by its checksum and SQLite's integrity check. Empty if nothing is. */
+  /** What is wrong with a backup that `list` returned, by its checksum and SQLite's integrity check. Empty if nothing is. */
   async verify(name: string): Promise<readonly string[]> {
     const path = join(this.folder, name);
     const expected = expectedChecksum(path);
@@ -111,7 +111,7 @@ export class BackupFolder {
     return checkDatabase(path);
   }
 
-  /** A generator, so that the file is opened only once someone reads it: a download may still be refused. */
+  /** Reads a backup that `list` returned. The file is opened only once someone reads it: a download may still be refused. */
   async *read(name: string): AsyncGenerator<Uint8Array, void, void> {
     yield* createReadStream(join(this.folder, name), { highWaterMark: pieceBytes });
   }
