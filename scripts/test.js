@@ -6,9 +6,8 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { bunMissing, findBun } from "../bin/find-bun.js";
-import { installChromium } from "./chromium.js";
+import { installChromium, installFirefox } from "./browsers.js";
 import { measureCpuTime } from "./cpu-time.js";
-import { installFirefox } from "./firefox.js";
 import { printSummary, runTests } from "./run-tests.js";
 import { licenceProblems } from "./supply-chain.js";
 

@@ -6,7 +6,7 @@ import {
   type Download,
   type Page,
 } from "playwright-core";
-import { findChromium } from "../scripts/chromium.js";
+import { findChromium } from "../scripts/browsers.js";
 import { lacks } from "./lacks.ts";
 import { sharedServer } from "./shared-server.ts";
 

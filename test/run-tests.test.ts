@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { installChromium } from "../scripts/chromium.js";
+import { installChromium } from "../scripts/browsers.js";
 import { temporaryFolder } from "./harness.ts";
 
 function runTests(args: readonly string[], environment: Record<string, string>) {

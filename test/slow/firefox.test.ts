@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { firefox } from "../../scripts/firefox.js";
+import { firefox } from "../../scripts/browsers.js";
 import { makeToken } from "../console-session.ts";
 import { eventually, startTestService, storedPlants, temporaryFolder } from "../harness.ts";
 import { lacks } from "../lacks.ts";

@@ -1,3 +1,5 @@
+export const firefox: string;
+
 export interface ChromiumOptions {
   readonly named?: string | undefined;
   readonly places?: readonly string[];
