@@ -269,21 +269,20 @@ describe("a filter", () => {
     await waitUntil(async () => (await ids(page))[0] === String(idOf(1)));
   });
 
-  test("by id stays with its error, until it is corrected or given up", async () => {
+  test("by id is not applied while it is wrong, and says so", async () => {
     const page = await openTable();
     const input = panel(page).getByLabel("Id");
     for (const [text, leave] of [
       ["12x", () => page.keyboard.press("Enter")],
-      ["9223372036854775808", () => page.getByLabel("Search by name").click()],
+      ["9223372036854775808", () => page.locator("h1").click()],
     ] as const) {
       await openPanel(page);
       await input.fill(text);
-      await leave();
       await page.getByRole("alert").getByText("An id is an integer").waitFor();
       expect([await input.inputValue(), await input.getAttribute("aria-invalid")]).toEqual([text, "true"]);
-      expect(new URL(page.url()).search).toBe("");
-      await input.press("Escape");
+      await leave();
       await input.waitFor({ state: "detached" });
+      expect(new URL(page.url()).search).toBe("");
     }
     await openPanel(page);
     await input.fill(String(idOf(7)));

@@ -72,7 +72,7 @@ function Account({ onSignOut }: Pick<FrameProps, "onSignOut">) {
           <span class="visually-hidden">Signed in as </span>
           {me.name}
         </p>
-        <p class={isLost ? "line light lost" : "line light"} title={state}>
+        <p class={isLost ? "line note light lost" : "line note light"} title={state}>
           <span class={isLost ? "dot bad" : "dot"} />
           <span class="label">{state}</span>
         </p>

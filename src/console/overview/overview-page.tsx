@@ -2,19 +2,19 @@ import { useState } from "preact/hooks";
 import { isNoResponse } from "../api.ts";
 import type { Overview } from "../api-shapes.ts";
 import { formatBytes, formatCount, formatShare, formatShortTime } from "../format.ts";
+import { usePolled } from "../parts/hooks.ts";
 import { AddPlantButton, ErrorNotice, FirstPlant, LoadingCard, PageHead, Panel } from "../parts/page.tsx";
 import { Time } from "../parts/plant-text.tsx";
 import { chartRanges } from "./chart-data.ts";
 import { KeyNumbers } from "./key-numbers.tsx";
 import { LatestPlants } from "./latest-plants.tsx";
 import { RateChart } from "./rate-chart.tsx";
-import { useOverview } from "./use-overview.ts";
 
 const defaultRange = "3 h";
 const serverErrorsFrom = 50_000;
 
 export function OverviewPage() {
-  const { overview, isStale, error, refresh } = useOverview();
+  const { value: overview, error, isStale } = usePolled<Overview>("/api/overview");
   // The frame says that there is no connection.
   const isNews = overview === undefined || !isNoResponse(error);
   return (
@@ -22,9 +22,9 @@ export function OverviewPage() {
       <PageHead title="Overview">
         <AddPlantButton />
       </PageHead>
-      {isNews && <ErrorNotice error={error} onRetry={refresh} />}
+      {isNews && <ErrorNotice error={error} />}
       {overview !== undefined && !isStale && <StatusStrip overview={overview} />}
-      {overview !== undefined && <Figures overview={overview} onNewPlants={refresh} />}
+      {overview !== undefined && <Figures overview={overview} />}
       {overview === undefined &&
         error === undefined &&
         [1, 4, 8].map((lines) => <LoadingCard key={lines} lines={lines} />)}
@@ -34,10 +34,9 @@ export function OverviewPage() {
 
 interface FiguresProps {
   readonly overview: Overview;
-  readonly onNewPlants: () => void;
 }
 
-function Figures({ overview, onNewPlants }: FiguresProps) {
+function Figures({ overview }: FiguresProps) {
   const ranges = chartRanges(overview);
   const [label, setLabel] = useState(defaultRange);
   const range = ranges.find((one) => one.label === label) ?? ranges.at(-1);
@@ -77,7 +76,7 @@ function Figures({ overview, onNewPlants }: FiguresProps) {
         )}
       </Panel>
       <div class="columns">
-        <LatestPlants onNew={onNewPlants} />
+        <LatestPlants />
         {refusals}
       </div>
     </>
@@ -85,11 +84,11 @@ function Figures({ overview, onNewPlants }: FiguresProps) {
 }
 
 /** Whether plants can be stored, and are, on one quiet line. */
-function StatusStrip({ overview: { total, store, version, startedAt } }: Pick<FiguresProps, "overview">) {
+function StatusStrip({ overview: { total, store, version, startedAt } }: FiguresProps) {
   const { ready, bytes, walBytes = 0, lastBackupAt } = store;
   const stored = total === "0" ? "Ready for the first plant" : "All plants are on disk";
   return (
-    <div class={ready ? "card line strip" : "card line strip bad"}>
+    <div class={ready ? "card line note strip" : "card line note strip bad"}>
       <span class="line">
         <span class={ready ? "dot" : "dot bad"} aria-hidden="true" />
         <b>{ready ? stored : "Plants cannot be stored"}</b>
@@ -120,7 +119,7 @@ function StatusStrip({ overview: { total, store, version, startedAt } }: Pick<Fi
 }
 
 /** What was refused since the service started, by reason, the most frequent first. A bar is as long as its share. */
-function Refusals({ overview: { refusals, startedAt } }: Pick<FiguresProps, "overview">) {
+function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
   const whole = refusals.reduce((sum, { count }) => sum + count, 0);
   return (
     <Panel

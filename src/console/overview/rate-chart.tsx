@@ -130,7 +130,7 @@ function Tip({ range: { unit, times, creates, refusals, refusalsFrom }, index, a
   const translate = at > 0.5 ? "calc(-100% - 12px)" : "12px";
   return (
     <div class="chart-cursor" style={{ left: `${at * 100}%` }} aria-hidden="true">
-      <div class="chart-tip" style={{ translate }}>
+      <div class="card chart-tip" style={{ translate }}>
         <span>
           {formatStep(times[index] ?? 0, unit)}
           {index === times.length - 1 && ", so far"}

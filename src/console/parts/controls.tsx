@@ -1,5 +1,5 @@
 import type { ButtonHTMLAttributes, ComponentChildren, RefObject } from "preact";
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { Icon } from "./icons.tsx";
 
 /** A button that does not submit a form, unless its type says so. */
@@ -74,9 +74,6 @@ export interface InputChange {
 export function Field(props: FieldProps) {
   const { label, optional, error, hint, after, inputRef, type = "text", ...input } = props;
   const id = useId();
-  const ownRef = useRef<HTMLInputElement>(null);
-  const ref = inputRef ?? ownRef;
-  useLayoutEffect(() => ref.current?.setCustomValidity(error ?? ""), [error]);
   return (
     <div class="field">
       <label for={id}>
@@ -89,7 +86,7 @@ export function Field(props: FieldProps) {
           type={type as "text"}
           autocomplete="off"
           spellcheck={false}
-          ref={ref}
+          ref={inputRef ?? null}
           id={id}
           aria-invalid={error !== undefined}
           aria-describedby={(error ?? hint) === undefined ? undefined : `${id}-description`}

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { ApiError, errorMessage, isNoResponse } from "../api.ts";
-import type { Connection } from "../connection.ts";
+import { type Connection, pollMs, responseMsMax } from "../connection.ts";
 import { useSession } from "../session.ts";
 
 const retryMs = 4000;
@@ -93,12 +93,31 @@ export function useConnection(): Pick<Connection, "isLost" | "since"> {
   return connection;
 }
 
+/** The response of the operator API at this path, asked for again and again while the tab is visible. */
+export function usePolled<T>(path: string) {
+  const { api, connection } = useSession();
+  const { isLost } = useConnection();
+  const [value, setValue] = useState<T>();
+  const [error, setError] = useState<unknown>();
+  // A layout effect does not wait for a frame, so the request starts earlier.
+  useLayoutEffect(() => {
+    const poll = connection.poll(async (signal) => {
+      try {
+        const timeout = AbortSignal.timeout(responseMsMax);
+        setValue(await api.get<T>(path, AbortSignal.any([signal, timeout])));
+        setError(undefined);
+      } catch (reason) {
+        if (!signal.aborted) setError(reason);
+      }
+      return pollMs;
+    });
+    return () => poll.stop();
+  }, [api, connection, path]);
+  return { value, error, isStale: error !== undefined || isLost };
+}
+
 /** Calls back with the element, at first and when its size has changed. */
-export function useResize(
-  element: ElementRef,
-  onResize: (element: HTMLElement) => void,
-  isThere = true,
-): void {
+export function useResize(element: ElementRef, onResize: (element: HTMLElement) => void): void {
   const latest = useRef(onResize);
   latest.current = onResize;
   useEffect(() => {
@@ -107,7 +126,7 @@ export function useResize(
     const observer = new ResizeObserver(() => latest.current(current));
     observer.observe(current);
     return () => observer.disconnect();
-  }, [isThere]);
+  }, []);
 }
 
 /** Returns whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */

@@ -10,7 +10,7 @@ interface PopoverProps {
   readonly children: (close: () => void) => ComponentChildren;
 }
 
-/** A button that opens a small panel under it. Escape closes it; so do Enter in a field and a click elsewhere, unless a field is wrong. */
+/** A button that opens a small panel under it. Escape, Enter in a field, and a click elsewhere close it. */
 export function Popover({ label, buttonClass, panelClass = "", children }: PopoverProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLSpanElement>(null);
@@ -20,17 +20,14 @@ export function Popover({ label, buttonClass, panelClass = "", children }: Popov
     setOpen(false);
     find("button")?.focus();
   };
-  const wrongField = () => find(".popover-panel input:invalid");
   useEffect(() => {
     if (!open) return;
     find(".popover-panel :is(input, button)")?.focus();
-    const onPointer = (event: Event): void => {
-      if (root.current?.contains(event.target as Node)) return;
-      enterField();
-      if (wrongField() === null) setOpen(false);
+    const onClick = (event: Event): void => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
-    addEventListener("pointerdown", onPointer);
-    return () => removeEventListener("pointerdown", onPointer);
+    addEventListener("click", onClick);
+    return () => removeEventListener("click", onClick);
   }, [open]);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys are handled for the button and the panel inside
@@ -44,15 +41,13 @@ export function Popover({ label, buttonClass, panelClass = "", children }: Popov
         // Escape would also close the details.
         event.stopPropagation();
         event.preventDefault();
-        if (isEnter) enterField();
-        const wrong = isEnter ? wrongField() : null;
-        if (wrong) wrong.focus();
-        else close();
+        // A field reports what was typed when it loses the focus.
+        close();
       }}
       onFocusOut={(event) => {
         const next = event.relatedTarget;
         const isOutside = next instanceof Node && !root.current?.contains(next);
-        if (open && isOutside && wrongField() === null) setOpen(false);
+        if (open && isOutside) setOpen(false);
       }}
     >
       <Button class={buttonClass} aria-expanded={open} aria-controls={panelId} onClick={() => setOpen(!open)}>
@@ -61,11 +56,6 @@ export function Popover({ label, buttonClass, panelClass = "", children }: Popov
       <span id={panelId}>{open && <div class={`popover-panel ${panelClass}`}>{children(close)}</div>}</span>
     </span>
   );
-}
-
-/** A field reports what was typed when it loses the focus. */
-function enterField(): void {
-  if (document.activeElement instanceof HTMLInputElement) document.activeElement.blur();
 }
 
 interface MenuProps extends Pick<PopoverProps, "label" | "buttonClass"> {

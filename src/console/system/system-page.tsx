@@ -1,9 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Overview, ServiceSettings } from "../api-shapes.ts";
 import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
-import { useOverview } from "../overview/use-overview.ts";
 import { Button } from "../parts/controls.tsx";
-import { useLoad } from "../parts/hooks.ts";
+import { useLoad, usePolled } from "../parts/hooks.ts";
 import { ErrorNotice, PageHead, Panel, TableHead } from "../parts/page.tsx";
 import { useSession } from "../session.ts";
 import { Backups } from "./backups.tsx";
@@ -31,7 +30,7 @@ export function SystemPage() {
 
 /** The state of the store, its files and its disk. */
 function Health() {
-  const { overview, isStale, error, refresh } = useOverview();
+  const { value: overview, error, isStale } = usePolled<Overview>("/api/overview");
   return (
     <Panel
       id="health-title"
@@ -40,7 +39,7 @@ function Health() {
       class={isStale ? "stale" : ""}
     >
       {overview === undefined ? (
-        <ErrorNotice error={error} onRetry={refresh} />
+        <ErrorNotice error={error} />
       ) : (
         <dl class="health-facts">
           {factsOf(overview).map(
