@@ -1,6 +1,6 @@
-import { describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Finished, start, watch } from "../command.ts";
 import { post, startTestService, storedPlants, type TestService, temporaryFolder } from "../harness.ts";
@@ -176,32 +176,27 @@ test.each(Object.entries(procedures))(
   },
 );
 
-describe("a restore, as documented", () => {
-  const drill = codeAfter("docs/backup.md", "## Restore");
-  const inEarnest = codeAfter("docs/backup.md", "To restore in earnest");
-  /** A machine with a data file of 3,000 plants and its backup. */
-  async function newHost() {
-    const machine = newMachine();
-    const lib = machine.folder("var/lib");
-    const data = `${lib}/plant-store/plant-store.db`;
-    const backups = machine.folder("var/lib/plant-store-backups");
+describe("a restore, as documented,", () => {
+  // A machine with a data file of 3,000 plants and its backup.
+  const machine = newMachine();
+  const lib = machine.folder("var/lib");
+  const data = `${lib}/plant-store/plant-store.db`;
+  const backups = machine.folder("var/lib/plant-store-backups");
+  const asked = join(machine.path, "asked");
+  let backup = "";
+  beforeAll(async () => {
     await seed(data);
     expect(await runInProcess(["backup", backups, "--database", data])).toMatchObject({ code: 0 });
-    const asked = join(machine.path, "asked");
+    backup = join(backups, readdirSync(backups).find((name) => name.endsWith(".db")) ?? "");
     writeFileSync(asked, "");
     machine.program("systemctl", `echo "$*" >> "${asked}"`);
-    return {
-      machine,
-      data,
-      backup: join(backups, readdirSync(backups).find((name) => name.endsWith(".db")) ?? ""),
-      asked: () => readFileSync(asked, "utf8"),
-      run: (commands: string) => machine.run(commands, { "/var/lib": lib }),
-    };
-  }
+  });
+  afterAll(() => machine[Symbol.dispose]());
+  const run = (commands: string) => machine.run(commands, { "/var/lib": lib });
+  const inEarnest = codeAfter("docs/backup.md", "To restore in earnest");
 
-  test("a drill takes two commands, and changes nothing of the service's", async () => {
-    const { machine, data, run } = await newHost();
-    using _machine = machine;
+  test("as a drill takes two commands, and changes nothing of the service's", async () => {
+    const drill = codeAfter("docs/backup.md", "## Restore");
     const before = contentOf(join(machine.path, "var"));
     expect(drill.match(/^plant-store /gm)).toHaveLength(2);
     const { code, out } = await run(drill);
@@ -210,37 +205,32 @@ describe("a restore, as documented", () => {
     expect(storedPlants(join(machine.path, "home/drill/plant-store.db"))).toEqual(storedPlants(data));
   });
 
-  test("in earnest, replaces the data file and moves what was there away", async () => {
-    const { machine, data, asked, run } = await newHost();
-    using _machine = machine;
+  test("in a container makes a new volume", async () => {
+    const volume = machine.folder("restored");
+    const inContainer = runInContainer(`${volume}/plant-store.db`, 'plant-store "$@"');
+    machine.program("docker", `while [ "$1" != plant-store:1.0.0 ]; do shift; done; shift; ${inContainer}`);
+    const commands = codeAfter("docs/backup.md", "A restore makes a new volume");
+    const folders = { "/var/backups/plant-store": backups, '"/backups': `"${backups}` };
+    expect(await machine.run(commands, folders)).toMatchObject({ code: 0 });
+    expect(storedPlants(join(volume, "plant-store.db"))).toEqual(storedPlants(data));
+  });
+
+  test.each(["damaged", "missing"])("does not stop the service if the backup is %s", async (how) => {
+    const [before, content] = [readFileSync(data), readFileSync(backup)];
+    if (how === "missing") rmSync(backup);
+    else writeFileSync(backup, content.subarray(0, cutBytes));
+    expect((await run(inEarnest)).code).not.toBe(0);
+    expect([readFileSync(data).equals(before), readFileSync(asked, "utf8")]).toEqual([true, ""]);
+    writeFileSync(backup, content);
+  });
+
+  test("in earnest replaces the data file and moves what was there away", async () => {
     const [before, damaged] = [storedPlants(data), readFileSync(data).fill(0, 0, 4096)];
     writeFileSync(data, damaged);
     expect(await run(inEarnest)).toMatchObject({ code: 0 });
     expect(storedPlants(data)).toEqual(before);
     expect(readFileSync(join(data, "../before/plant-store.db")).equals(damaged)).toBe(true);
-    expect(asked()).toBe("stop plant-store\nstart plant-store\n");
-  });
-
-  test.each(["damaged", "missing"])("does not stop the service if the backup is %s", async (how) => {
-    const { machine, data, backup, asked, run } = await newHost();
-    using _machine = machine;
-    if (how === "missing") renameSync(backup, `${backup}.away`);
-    else writeFileSync(backup, readFileSync(backup).subarray(0, cutBytes));
-    const before = readFileSync(data);
-    expect((await run(inEarnest)).code).not.toBe(0);
-    expect([readFileSync(data).equals(before), asked()]).toEqual([true, ""]);
-  });
-
-  test("in a container, makes a new volume", async () => {
-    const { machine, data, backup } = await newHost();
-    using _machine = machine;
-    const volume = machine.folder("restored");
-    const inContainer = runInContainer(`${volume}/plant-store.db`, 'plant-store "$@"');
-    machine.program("docker", `while [ "$1" != plant-store:1.0.0 ]; do shift; done; shift; ${inContainer}`);
-    const commands = codeAfter("docs/backup.md", "A restore makes a new volume");
-    const folders = { "/var/backups/plant-store": dirname(backup), '"/backups': `"${dirname(backup)}` };
-    expect(await machine.run(commands, folders)).toMatchObject({ code: 0 });
-    expect(storedPlants(join(volume, "plant-store.db"))).toEqual(storedPlants(data));
+    expect(readFileSync(asked, "utf8")).toBe("stop plant-store\nstart plant-store\n");
   });
 });
 
