@@ -1,14 +1,19 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { executable, type Finished, launcher, serve, startPlantStore } from "./command.ts";
 import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 const preset = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+let files = 0;
+/** A data file that does not exist yet. */
+const newFile = () => join(folder.path, `${++files}.db`);
 
 /** Starts the service in this process, and stops it once it listens. */
 function startAndStop(args: readonly string[], environment: Record<string, string> = {}): Promise<Finished> {
@@ -21,7 +26,6 @@ async function tokenCount(database: string): Promise<number> {
 
 describe("the first run", () => {
   test("prints the addresses, the data file, the token's file, and a curl line that works when pasted", async () => {
-    using folder = temporaryFolder();
     await using service = await serve(["--database", "data/plants.db"], { folder: folder.path });
     const printed = service.out();
     const file = join(folder.path, "data/plants.db.first-token");
@@ -44,8 +48,7 @@ describe("the first run", () => {
   });
 
   test("prints the token itself on a terminal, and writes no file", async () => {
-    using folder = temporaryFolder();
-    const database = join(folder.path, "p.db");
+    const database = newFile();
     const args = ["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--database", database];
     let said = "";
     const child = Bun.spawn([process.execPath, join(import.meta.dir, "../src/main.ts"), ...args], {
@@ -71,8 +74,7 @@ describe("the first run", () => {
     ["a file", (file) => writeFileSync(file, "mine")],
     ["a symbolic link", (file) => symlinkSync(`${file}.target`, file)],
   ])("creates no token if %s has the name of its file, and says so", async (_, make) => {
-    using folder = temporaryFolder();
-    const database = join(folder.path, "p.db");
+    const database = newFile();
     const file = `${database}.first-token`;
     make(file);
     const { out } = await startAndStop(["--database", database]);
@@ -82,8 +84,7 @@ describe("the first run", () => {
   });
 
   test("that cannot listen creates no token, since nobody would see it, and says why", async () => {
-    using folder = temporaryFolder();
-    const database = join(folder.path, "plants.db");
+    const database = newFile();
     await using other = await startTestService();
     for (const flag of ["--listen", "--operator-listen"]) {
       const address = `127.0.0.1:${other.port}`;
@@ -96,8 +97,7 @@ describe("the first run", () => {
   });
 
   test("alone creates a token, in its own folder if there is one, and none if one is preset", async () => {
-    using folder = temporaryFolder();
-    const args = ["--database", join(folder.path, "p.db"), "--token-folder", folder.path];
+    const args = ["--database", newFile(), "--token-folder", folder.path];
     const file = join(folder.path, "first-token");
     expect((await startAndStop(args, preset)).out).not.toContain("token");
     for (const isFirst of [true, false]) {
@@ -109,7 +109,6 @@ describe("the first run", () => {
 });
 
 test("a later greeting offers a command that, pasted, creates a token in this data file", async () => {
-  using folder = temporaryFolder();
   const file = join(folder.path, "it's here.db");
   await runInProcess(["token", "create", "--name", "a", "--database", file]);
   const { out } = await runInProcess(["serve", "--database", file], { stopSignal: async () => "SIGTERM" });
@@ -125,9 +124,8 @@ describe("a graceful shutdown", () => {
     ["SIGTERM to the launcher", "SIGTERM", 1],
     ["Ctrl-C, which signals the process group,", "SIGINT", -1],
   ] as const)("by %s exits with 0 and logs that every plant is on disk", async (_, signal, sign) => {
-    using folder = temporaryFolder();
     const options = { environment: preset, through: "launcher", ownGroup: true } as const;
-    const service = await serve(["--database", join(folder.path, "p.db")], options);
+    const service = await serve(["--database", newFile()], options);
     await post(service.url, '{"id":1,"name":"a"}');
     process.kill(sign * (service.child.pid ?? 0), signal);
     const { code, err } = await service.ended();
@@ -135,8 +133,7 @@ describe("a graceful shutdown", () => {
   });
 
   test.skipIf(executable !== undefined)("follows the death of the launcher", async () => {
-    using folder = temporaryFolder();
-    const args = ["serve", "--database", join(folder.path, "p.db")];
+    const args = ["serve", "--database", newFile()];
     const { child, err } = startPlantStore(args, { ownGroup: true, through: "launcher" });
     await eventually(() => err().includes("listening"));
     child.kill("SIGKILL");
@@ -150,8 +147,7 @@ describe("a graceful shutdown", () => {
   });
 
   test("is unready and keeps serving for the drain delay, and ends immediately on a second signal", async () => {
-    using folder = temporaryFolder();
-    const args = ["--database", join(folder.path, "p.db"), "--drain-delay", "10m"];
+    const args = ["--database", newFile(), "--drain-delay", "10m"];
     const service = await serve(args, { environment: preset });
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping"));
@@ -169,9 +165,8 @@ describe("a graceful shutdown", () => {
 test.if(process.platform === "linux")(
   "a log on a full disk does not change the exit code of a graceful shutdown",
   async () => {
-    using folder = temporaryFolder();
     const bun = `${process.execPath} ${join(import.meta.dir, "../src/main.ts")}`;
-    const args = `serve --listen 127.0.0.1:0 --operator-listen off --database ${folder.path}/p.db`;
+    const args = `serve --listen 127.0.0.1:0 --operator-listen off --database ${newFile()}`;
     const child = Bun.spawn(["sh", "-c", `exec ${bun} ${args} 2>/dev/full`], { env: preset, stdout: "pipe" });
     const greeting = new TextDecoder().decode((await child.stdout.getReader().read()).value);
     const url = /(http:\/\/\S+)\/plants/.exec(greeting)?.[1] ?? "";
@@ -192,38 +187,25 @@ describe("a start that cannot succeed says why in one sentence", () => {
     using database = new Database(path);
     database.run(sql);
   };
-  test.each<[what: string, path: string, make: (path: string) => unknown, message: string]>([
+  test.each<[message: string, path: string, make: (path: string) => unknown]>([
     [
-      "is not a database",
-      "p.db",
-      (path) => writeFileSync(path, "not a database, and long enough to be read as one".repeat(40)),
       "is not a SQLite database",
+      newFile(),
+      (path) => writeFileSync(path, "not a database, and long enough to be read as one".repeat(40)),
     ],
+    ["not one of plant-store's", newFile(), (path) => inSqlite(path, "CREATE TABLE x (y)")],
     [
-      "is another program's database",
-      "p.db",
-      (path) => inSqlite(path, "CREATE TABLE x (y)"),
-      "not one of plant-store's",
-    ],
-    [
-      "was written by a newer version",
-      "p.db",
+      "newer plant-store",
+      newFile(),
       async (path) => {
         await startAndStop(["--database", path], preset);
         inSqlite(path, "PRAGMA user_version = 999");
       },
-      "newer plant-store",
     ],
-    [
-      "is in a folder that cannot be created",
-      "file/p.db",
-      (path) => writeFileSync(dirname(path), ""),
-      "cannot be created",
-    ],
-    ["cannot be written, even by root", "/proc/plants.db", () => {}, "/proc/plants.db cannot be opened"],
-  ])("when the data file %s", async (_, name, make, message) => {
-    using folder = temporaryFolder();
-    const path = resolve(folder.path, name);
+    ["cannot be created", join(newFile(), "p.db"), (path) => writeFileSync(dirname(path), "")],
+    // Even by root.
+    ["/proc/plants.db cannot be opened", "/proc/plants.db", () => {}],
+  ])("%s", async (message, path, make) => {
     await make(path);
     const { code, err } = await startAndStop(["--database", path]);
     expect([code, err]).toEqual([1, expect.stringContaining(message)]);
@@ -232,8 +214,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
 });
 
 test("a stored token whose secret is preset has the preset's scope, and revoking it says so", async () => {
-  using folder = temporaryFolder();
-  const database = join(folder.path, "p.db");
+  const database = newFile();
   const args = ["token", "create", "--name", "both", "--scope", "operator", "--scope", "plants:create"];
   const secret = (await runInProcess([...args, "--database", database])).out.trim();
   await using running = await startTestService({}, database, { PLANT_STORE_OPERATOR_TOKEN: secret });
