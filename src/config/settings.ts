@@ -105,17 +105,17 @@ export const settings = {
     "whose pages may call the public listener, such as https://example.org",
     parseOrigins,
   ),
-  tlsCert: optional("tls-cert PATH", "the certificate chain in PEM; both listeners then use TLS", unchanged),
-  tlsKey: optional("tls-key PATH", "the certificate's private key in PEM", unchanged),
+  tlsCert: optional("tls-cert PATH", "the certificate chain in PEM; both listeners then use TLS", String),
+  tlsKey: optional("tls-key PATH", "the certificate's private key in PEM", String),
   tlsClientCa: optional(
     "tls-client-ca PATH",
     "clients of the public listener also need a certificate of this authority",
-    unchanged,
+    String,
   ),
   tokenFolder: optional(
     "token-folder PATH",
     "the folder for the first token's file, instead of the data file's",
-    unchanged,
+    String,
   ),
   oidcIssuer: optional(
     "oidc-issuer URL",
@@ -135,7 +135,7 @@ export const settings = {
   backupFolder: optional(
     "backup-folder PATH",
     "an existing folder for the backups that operators make in the console",
-    unchanged,
+    String,
   ),
 } as const;
 
@@ -174,15 +174,12 @@ function list(usage: string, help: string, parse: (items: readonly string[]) => 
   );
 }
 
-function unchanged(text: string): string {
-  return text;
-}
-
 function parseDatabase(text: string): string {
-  const example = "such as data/plant-store.db or postgres://host/database";
-  if (text === "") throw new InvalidValue(`must be a path or a URL, ${example}`);
-  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(text) && !/^postgres(?:ql)?:\/\//i.test(text))
-    throw new InvalidValue(`must be a path or a URL of PostgreSQL, ${example}`);
+  const isOtherUrl = /^[a-z][a-z0-9+.-]+:\/\//i.test(text) && !/^postgres(?:ql)?:\/\//i.test(text);
+  if (text === "" || isOtherUrl)
+    throw new InvalidValue(
+      "must be a path or a URL of PostgreSQL, such as data/plant-store.db or postgres://host/database",
+    );
   return text;
 }
 
