@@ -6,7 +6,7 @@ import { start, untilListening } from "../command.ts";
 import { accessToken, temporaryFolder } from "../harness.ts";
 import { lacks } from "../lacks.ts";
 
-const nodeVersions = [20, 21, 22, 23, 24, 25];
+const nodeVersions = [20, 22, 24, 26];
 // Fetched here rather than as dev dependencies, of which they would be 66 (ADR 2).
 const tools = ["publint@0.3.25", "@arethetypeswrong/cli@0.18.5", "pnpm@10.34.8", "@yarnpkg/cli-dist@4.18.1"];
 const packagesMsMax = 900_000;
@@ -50,7 +50,7 @@ test("the service's package has what its pages link to, the pinned versions and 
 // It fetches all that it needs from npm.
 const offline = spawnSync("npm", ["view", "publint", "version"]).status !== 0;
 test.skipIf(lacks("a registry of npm", offline))(
-  "both packages pass publint and attw, and run on every Node, installed by npm, pnpm and Yarn",
+  "both packages pass publint and attw, and run on every Node with long-term support, installed by npm, pnpm and Yarn",
   async () => {
     const [service, client] = [pack("."), pack("./packages/client")];
     const toolFolder = project("tools", {});
