@@ -48,7 +48,7 @@ export class StreamedResponse implements StreamOwner {
     this.closed();
   }
 
-  drained(): void {
+  writable(): void {
     this.#waiting.resolve();
     this.#waiting = Promise.withResolvers<void>();
   }
@@ -56,7 +56,7 @@ export class StreamedResponse implements StreamOwner {
   closed(): void {
     if (!this.#open) return;
     this.#open = false;
-    this.drained();
+    this.writable();
     this.#onEnd();
   }
 }

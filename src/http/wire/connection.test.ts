@@ -263,10 +263,10 @@ describe("a connection that its client resets is released at once", () => {
 
   test("while it reads a long response", async () => {
     let client: WireClient | undefined;
-    const { drained } = Connection.prototype;
-    using spy = spyOn(Connection.prototype, "drained").mockImplementation(function (this: Connection) {
+    const { writable } = Connection.prototype;
+    using spy = spyOn(Connection.prototype, "writable").mockImplementation(function (this: Connection) {
       client?.socket.terminate();
-      drained.call(this);
+      writable.call(this);
     });
     await using wire = new TestWire(respond);
     client = await wire.connect();

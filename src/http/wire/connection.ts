@@ -23,7 +23,7 @@ export interface BodyReader {
 /** Who sends a response piece by piece. */
 export interface StreamOwner {
   /** Everything written so far has been sent. */
-  drained(): void;
+  writable(): void;
   /** The connection is closed, by whichever side. */
   closed(): void;
 }
@@ -132,7 +132,7 @@ export class Connection {
     this.write(Buffer.from(head));
   }
 
-  /** False if the next piece should wait for the owner's `drained`. */
+  /** False if the next piece should wait for the owner's `writable`. */
   write(piece: Buffer): boolean {
     if (this.#stream === undefined) return false;
     const written = this.#outgoing.write(piece, piece.length);
@@ -146,7 +146,7 @@ export class Connection {
   }
 
   /** The socket accepts bytes again. */
-  drained(): void {
+  writable(): void {
     if (this.#outgoing.unsentBytes > 0) this.#written(this.#outgoing.flush());
   }
 
@@ -271,7 +271,7 @@ export class Connection {
     if (this.#stream === undefined) return this.#responded();
     this.state.enter("streaming");
     this.#incoming.resume();
-    this.#stream.drained();
+    this.#stream.writable();
   }
 
   #waitForReader(): void {

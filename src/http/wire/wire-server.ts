@@ -139,7 +139,7 @@ export class WireServer implements CoarseClock {
           else socket.data.state.enter("idle");
         },
         data: (socket, bytes) => socket.data.receive(bytes),
-        drain: (socket) => socket.data.drained(),
+        drain: (socket) => socket.data.writable(),
         end: (socket) => socket.data.ended(),
         close: (socket) => {
           socket.data.closed();
