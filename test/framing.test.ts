@@ -38,14 +38,6 @@ describe.each([
   afterAll(() => running[Symbol.asyncDispose]());
 
   describe("requests arrive", () => {
-    test("one byte at a time", async () => {
-      const { text } = await sendRaw(
-        target,
-        [...plant("slow")].flatMap((letter) => [letter, 0]),
-      );
-      expect(statuses(text)).toEqual([200]);
-    });
-
     test("pipelined, with a refused one among them, and are answered in order", async () => {
       const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
       const { text } = await sendRaw(target, [names.map(plant).join("") + rawPost("{") + plant("last")]);
