@@ -14,16 +14,15 @@ function apiOf({ operatorUrl }: TestService): OperatorApi {
   return { get } as unknown as OperatorApi;
 }
 
-async function openList(engine: Engine, filter: Record<string, string> = {}) {
+async function openList(engine: Engine) {
   const running = await engine.start();
   let stored = 0;
-  const add = async (plants: number, tag = "tree"): Promise<void> => {
-    const bodies = Array.from({ length: plants }, () => ({ id: ++stored, name: "Fern", tag }));
+  const add = async (plants: number): Promise<void> => {
+    const bodies = Array.from({ length: plants }, () => ({ id: ++stored, name: "Fern" }));
     await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
   };
   const load = async (): Promise<PlantList> => {
-    const query = { ...filter, order: "newest" };
-    const list = new PlantList(apiOf(running), query, () => {});
+    const list = new PlantList(apiOf(running), { order: "newest" }, () => {});
     await list.loadMore();
     return list;
   };
@@ -49,15 +48,6 @@ onEveryEngine((engine) => {
       expect(idsOf(list.rows)).toEqual([5, 4, 3, 2, 1]);
     });
 
-    test("are those that match the filter of the table", async () => {
-      await using store = await openList(engine, { tag: "tree" });
-      const list = await store.load();
-      await store.add(3, "bush");
-      await store.add(2, "tree");
-      await list.readNew(signal);
-      expect(idsOf(list.waiting).sort()).toEqual([4, 5]);
-    });
-
     test("that are more than a page are not added: the next list has them, in order", async () => {
       await using store = await openList(engine);
       await store.add(3);
@@ -75,13 +65,4 @@ onEveryEngine((engine) => {
       else expect([next.waiting, next.isOutdated]).toEqual([[], true]);
     });
   });
-});
-
-test("before the first response there is nothing to follow, and nothing is requested", async () => {
-  const requests: string[] = [];
-  const get = (path: string) => requests.push(path) && Promise.withResolvers().promise;
-  const list = new PlantList({ get } as unknown as OperatorApi, {}, () => {});
-  void list.loadMore();
-  await list.readNew(signal);
-  expect([list.waiting, requests.length]).toEqual([[], 1]);
 });

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { contentOf, describe, test } from "./browser.ts";
 import { useConsole, waitUntil } from "./console-session.ts";
-import { post, startTestService, storedPlants } from "./harness.ts";
+import { post, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 
@@ -98,16 +98,6 @@ describe("the table", () => {
     expect(await page.locator("img[src=x]").count()).toBe(0);
     await page.keyboard.press("Escape");
     await waitUntil(async () => (await page.title()) === "Plants · Plant Store");
-  });
-
-  test("shows a working example if there are no plants yet", async () => {
-    await using empty = await startTestService({}, undefined, { PLANT_STORE_OPERATOR_TOKEN: session.secret });
-    const page = await open("/plants", { origin: empty.operatorUrl });
-    await page.getByRole("heading", { name: "No plants yet" }).waitFor();
-    const command = (await page.locator(".empty .code").textContent()) ?? "";
-    expect(command).toStartWith(`curl ${empty.url}/plants `);
-    await post(empty.url, '{"id":1,"name":"Fern"}');
-    await page.locator(".rows").getByText("Fern").waitFor();
   });
 });
 
@@ -389,13 +379,6 @@ describe("one plant", () => {
     await page.locator(".facts").waitFor({ state: "detached" });
     await waitUntil(async () => (await firstSeen()) === left[1]);
     expect(await scrollPx(page)).toBe(left[0] ?? 0);
-
-    // Not Back: the navigation opens a table from its top, with what is new.
-    await page.getByRole("link", { name: "Overview" }).click();
-    await page.getByRole("heading", { name: "Overview" }).waitFor();
-    await page.getByRole("link", { name: "Plants", exact: true }).click();
-    await page.locator(".rows").getByText("Came meanwhile").waitFor();
-    expect(await scrollPx(page)).toBe(0);
   });
 });
 

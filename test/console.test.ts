@@ -178,6 +178,9 @@ describe("the overview", () => {
   test("of an empty store shows how to send the first plant, and its figures once it is stored", async () => {
     await using empty = await startTestService({}, undefined, { PLANT_STORE_OPERATOR_TOKEN: session.secret });
     const page = await open("/", { origin: empty.operatorUrl });
+    await page.getByRole("link", { name: "Plants", exact: true }).click();
+    await page.getByRole("heading", { name: "No plants yet" }).waitFor();
+    await page.getByRole("link", { name: "Overview" }).click();
     await see(page, "Ready for the first plant");
     expect(await page.locator(".kpi, .plot").count()).toBe(0);
     const command = await textOf(page, ".empty .code");
@@ -187,6 +190,8 @@ describe("the overview", () => {
     );
     await page.locator(".latest").getByText("Fern").waitFor();
     await see(page, "All plants are on disk");
+    await page.getByRole("link", { name: "Plants", exact: true }).click();
+    await page.locator(".rows").getByText("Fern").waitFor();
   });
 });
 
@@ -280,7 +285,7 @@ describe("tokens", () => {
     expect(await focusedText(page)).toBe("Create a token");
     expect(await statusWith(first)).toBe(200);
     const row = await page.getByRole("row", { name: /robot/ }).textContent();
-    for (const text of ["expires in 2 months", "500/s", "by ops"]) expect(row).toContain(text);
+    for (const text of ["expires in 2 months", "500/s"]) expect(row).toContain(text);
 
     await chooseAction(page, "Rotate", "robot");
     await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
@@ -369,7 +374,7 @@ describe("the system page", () => {
   });
 });
 
-test("an unknown path says so; axe-core finds nothing on a page, and a phone shows all of it and the account", async () => {
+test("an unknown path says so; axe-core finds nothing on a page, which fits a phone", async () => {
   const page = await open("/plants", { viewport: { width: 360, height: 740 } });
   for (const path of ["/nowhere", "/plants/", "/plants/%zz"]) {
     expect((await page.goto(session.running.operatorUrl + path))?.status()).toBe(404);
@@ -384,9 +389,5 @@ test("an unknown path says so; axe-core finds nothing on a page, and a phone sho
   const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
   expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
-  for (const part of [".who", ".light"]) {
-    const box = await page.locator(part).boundingBox();
-    expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 999) <= 360).toBe(true);
-  }
   await page.context().close();
 });

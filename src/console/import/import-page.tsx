@@ -161,7 +161,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
       {running && run.text === undefined && <p class="note">Reading the file…</p>}
       <dl class="tally">
         {Object.entries(counts).map(([name, count]) => (
-          <div key={name} class={count === 0 ? "soft" : ""}>
+          <div key={name} class={count === 0 ? "zero" : ""}>
             <dt>{name}</dt>
             <dd>{formatCount(count)}</dd>
           </div>

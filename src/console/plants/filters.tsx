@@ -44,9 +44,7 @@ export function Filters({ filter, onChange }: FiltersProps) {
           spellcheck={false}
           {...name}
         />
-        <span class="key" aria-hidden="true">
-          /
-        </span>
+        <kbd>/</kbd>
       </div>
       <Popover
         buttonClass="quiet"

@@ -22,16 +22,18 @@ export function ListProgress(props: ListProgressProps) {
   const busy = reloading || list.state === "loading";
   return (
     <div class="progress-line">
-      <p aria-hidden="true">
-        {busy && <span class="spinner" />}
-        {status}
-      </p>
+      <p aria-hidden="true">{status}</p>
       {/* A screen reader reads the result of a search, and not every step of it. */}
       <p class="visually-hidden" role="status">
         {filtered && !busy && counted?.done && status}
       </p>
       {list.state === "failed" && (
-        <Button onClick={() => (list.rows.length === 0 ? onReload() : void list.loadMore())}>Retry</Button>
+        <Button
+          class="quiet small"
+          onClick={() => (list.rows.length === 0 ? onReload() : void list.loadMore())}
+        >
+          Retry
+        </Button>
       )}
     </div>
   );

@@ -43,7 +43,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                 <span class="note">{expiryText(token)}</span>
               </td>
               <td>
-                <Time at={token.createdAt} /> <span class="note by">by {token.createdBy}</span>
+                <Time at={token.createdAt} />
               </td>
               <td data-label="Last used">
                 {token.lastUsedAt ? <Time at={token.lastUsedAt} /> : <span class="note">not yet</span>}
