@@ -1,10 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
-  closeSync,
   copyFileSync,
   mkdirSync,
-  openSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -13,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
-import { DataFileWatch, OverwriteCheck } from "./data-file-watch.ts";
+import { DataFileWatch } from "./data-file-watch.ts";
 import { openWriter } from "./open-writer.ts";
 
 // test/data-file-safety.test.ts loses both files in every other way.
@@ -52,8 +50,9 @@ function openStore() {
   const folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
   const opener = openWriter(path);
-  const files = [openSync(path, "r+"), openSync(`${path}-wal`, "r")] as const;
-  const check = new OverwriteCheck(path, ...files);
+  const losses: string[] = [];
+  const watch = new DataFileWatch(path, ({ message }) => losses.push(message));
+  watch.stop();
   const other = new Database(path);
   const insert = opener.database.query(
     "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (?, ?, 1, 'test')",
@@ -63,7 +62,8 @@ function openStore() {
     path,
     copy: join(folder.path, "copy.db"),
     walCopy: join(folder.path, "copy.db-wal"),
-    check,
+    watch,
+    losses,
     other,
     /** As many transactions, each of some pages. */
     write(transactions: number): void {
@@ -73,8 +73,7 @@ function openStore() {
     close(): void {
       other.close();
       opener[Symbol.dispose]();
-      check.close();
-      for (const file of files) closeSync(file);
+      watch.closeFiles();
       folder[Symbol.dispose]();
     },
   };
@@ -82,6 +81,10 @@ function openStore() {
   other.run("VACUUM INTO ?", [opened.copy]);
   copyFileSync(`${path}-wal`, opened.walCopy);
   return opened;
+}
+
+function expectIntact(): void {
+  expect([store.watch.check(), store.losses]).toEqual([true, []]);
 }
 
 describe("is not an overwritten file:", () => {
@@ -94,9 +97,9 @@ describe("is not an overwritten file:", () => {
         if (isRead) reader.run("BEGIN");
         if (isRead) reader.query("SELECT count(*) FROM plants").get();
         store.write(1 + (round % 3));
-        expect(store.check.find()).toBeUndefined();
+        expectIntact();
         if (round % 2 === 0) store.checkpoint(mode);
-        if (round % 3 === 0) expect(store.check.find()).toBeUndefined();
+        if (round % 3 === 0) expectIntact();
         if (isRead) reader.run("ROLLBACK");
       }
     },
@@ -105,14 +108,14 @@ describe("is not an overwritten file:", () => {
   test("a write of another connection, and a VACUUM, which makes the file shorter", () => {
     store.write(20);
     store.checkpoint("TRUNCATE");
-    expect(store.check.find()).toBeUndefined();
+    expectIntact();
     store.other.run("DELETE FROM plants WHERE id > 3");
     store.other.run("VACUUM");
-    expect(store.check.find()).toBeUndefined();
+    expectIntact();
     store.checkpoint("TRUNCATE");
-    expect(store.check.find()).toBeUndefined();
+    expectIntact();
     store.write(5);
-    expect(store.check.find()).toBeUndefined();
+    expectIntact();
   });
 });
 
@@ -142,7 +145,8 @@ test.each([
   store.write(20);
   store.checkpoint("PASSIVE");
   store.write(1);
-  expect(store.check.find()).toBeUndefined();
+  expectIntact();
   overwrite();
-  expect(store.check.find()).toBe(file);
+  expect(store.watch.check()).toBe(false);
+  expect(store.losses).toEqual([`The ${file} was overwritten while it was open.`]);
 });

@@ -4,86 +4,6 @@ import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
 
 const watchEveryMs = 500;
 
-/**
- * Notices when the data file or its WAL is deleted, replaced or overwritten while SQLite has them open: what is acknowledged
- * would be lost. Its handles stay open: closing one to the data file would drop SQLite's POSIX locks in this process.
- */
-export class DataFileWatch {
-  readonly path: string;
-  /** Handles to the data file and the WAL, for as long as the database is open. */
-  readonly data: number;
-  readonly wal: number;
-  readonly #overwriting: OverwriteCheck;
-  readonly #lost: (loss: DataFileReplaced) => void;
-  readonly #timer: NodeJS.Timeout;
-
-  constructor(path: string, lost: (loss: DataFileReplaced) => void) {
-    this.path = path;
-    this.#lost = lost;
-    this.data = openSync(path, "r+");
-    this.wal = openSync(`${path}-wal`, "r");
-    this.#overwriting = new OverwriteCheck(path, this.data, this.wal);
-    this.#timer = setInterval(() => this.check(), watchEveryMs);
-    this.#timer.unref();
-  }
-
-  /** Whether both files are at their paths, and only SQLite has written to them; reports the first that is not so. */
-  check(): boolean {
-    if (!isSame(this.path, this.data)) return this.#report("data file", "replaced");
-    if (!isSame(`${this.path}-wal`, this.wal)) return this.#report("WAL", "replaced");
-    const overwritten = this.#overwriting.find();
-    return overwritten === undefined || this.#report(overwritten, "overwritten");
-  }
-
-  /** Shell commands that copy both files from this process to a data file with its WAL; undefined if there is no /proc. */
-  #copyCommands(): string | undefined {
-    let process: string;
-    try {
-      process = readlinkSync("/proc/self");
-    } catch {
-      return undefined;
-    }
-    const copy = `${this.path}.rescued-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
-    const command = (file: number, to: string) => `cp /proc/${process}/fd/${file} ${shellQuoted(to)}`;
-    // The data file first: until its WAL is copied, a checkpoint that is still running may write to it.
-    return `${command(this.data, copy)} && ${command(this.wal, `${copy}-wal`)} && sync`;
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  /** To be called after the database is closed. */
-  closeFiles(): void {
-    closeSync(this.data);
-    closeSync(this.wal);
-    this.#overwriting.close();
-  }
-
-  #report(file: "data file" | "WAL", how: DataFileReplaced["how"]): false {
-    this.stop();
-    const happened = how === "replaced" ? "deleted or replaced" : "overwritten";
-    // An overwritten file has nothing left to copy.
-    const commands = how === "replaced" ? this.#copyCommands() : undefined;
-    this.#lost(new DataFileReplaced(`The ${file} was ${happened} while it was open.`, how, commands));
-    return false;
-  }
-}
-
-function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-function isSame(path: string, handle: number): boolean {
-  try {
-    const [named, open] = [statSync(path, { bigint: true }), fstatSync(handle, { bigint: true })];
-    return named.ino === open.ino && named.dev === open.dev;
-  } catch (error) {
-    // Any other error, such as a folder that cannot be read at the moment, proves nothing about the file.
-    return !["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
-  }
-}
-
 // https://www.sqlite.org/fileformat2.html and https://www.sqlite.org/walformat.html
 const dataHeaderBytes = 100;
 const indexHeaderBytes = 48;
@@ -111,35 +31,78 @@ interface DataFile {
 }
 
 /**
- * Notices when something other than SQLite writes to the data file or the WAL, such as `cp` or a truncation. Only a checkpoint
- * changes the data file, and every connection's checkpoint is in the WAL index. The last frame of the WAL continues the checksum
- * of all before it, and the index has that checksum.
+ * Notices when the data file or its WAL is deleted, replaced or overwritten while SQLite has them open: what is acknowledged
+ * would be lost. Its handles stay open: closing one would drop SQLite's POSIX locks in this process.
+ *
+ * Overwritten means that something other than SQLite wrote, such as `cp` or a truncation. Only a checkpoint changes the data file,
+ * and every connection's checkpoint is in the WAL index. The last frame of the WAL continues the checksum of all before it, and the
+ * index has that checksum.
  */
-export class OverwriteCheck {
-  readonly #data: number;
-  readonly #wal: number;
-  // Stays open as long as the database: closing it would drop SQLite's POSIX locks in this process.
+export class DataFileWatch {
+  readonly path: string;
+  /** Handles to the data file and the WAL, for as long as the database is open. */
+  readonly data: number;
+  readonly wal: number;
   readonly #shm: number;
+  readonly #lost: (loss: DataFileReplaced) => void;
+  readonly #timer: NodeJS.Timeout;
   #known: DataFile;
 
-  constructor(path: string, data: number, wal: number) {
-    this.#data = data;
-    this.#wal = wal;
+  constructor(path: string, lost: (loss: DataFileReplaced) => void) {
+    this.path = path;
+    this.#lost = lost;
+    this.data = openSync(path, "r+");
+    this.wal = openSync(`${path}-wal`, "r");
     this.#shm = openSync(`${path}-shm`, "r");
     this.#known = this.#readData();
+    this.#timer = setInterval(() => this.check(), watchEveryMs);
+    this.#timer.unref();
   }
 
-  /** The file that was overwritten, if any. On the thread that writes, so that none of its own writes is in progress. */
-  find(): "data file" | "WAL" | undefined {
-    if (this.#walIsOverwritten()) return "WAL";
+  /**
+   * Whether both files are at their paths, and only SQLite has written to them; reports the first that is not so. On the thread that
+   * writes, so that none of its own writes is in progress.
+   */
+  check(): boolean {
+    if (!isSame(this.path, this.data)) return this.#report("data file", "replaced");
+    if (!isSame(`${this.path}-wal`, this.wal)) return this.#report("WAL", "replaced");
+    if (this.#walIsOverwritten()) return this.#report("WAL", "overwritten");
     const now = this.#readData();
-    if (!isContinued(this.#known, now)) return "data file";
+    if (!isContinued(this.#known, now)) return this.#report("data file", "overwritten");
     this.#known = now;
-    return undefined;
+    return true;
   }
 
-  close(): void {
-    closeSync(this.#shm);
+  /** Shell commands that copy both files from this process to a data file with its WAL; undefined if there is no /proc. */
+  #copyCommands(): string | undefined {
+    let process: string;
+    try {
+      process = readlinkSync("/proc/self");
+    } catch {
+      return undefined;
+    }
+    const copy = `${this.path}.rescued-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+    const command = (file: number, to: string) => `cp /proc/${process}/fd/${file} ${shellQuoted(to)}`;
+    // The data file first: until its WAL is copied, a checkpoint that is still running may write to it.
+    return `${command(this.data, copy)} && ${command(this.wal, `${copy}-wal`)} && sync`;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** To be called after the database is closed. */
+  closeFiles(): void {
+    for (const file of [this.data, this.wal, this.#shm]) closeSync(file);
+  }
+
+  #report(file: "data file" | "WAL", how: DataFileReplaced["how"]): false {
+    this.stop();
+    const happened = how === "replaced" ? "deleted or replaced" : "overwritten";
+    // An overwritten file has nothing left to copy.
+    const commands = how === "replaced" ? this.#copyCommands() : undefined;
+    this.#lost(new DataFileReplaced(`The ${file} was ${happened} while it was open.`, how, commands));
+    return false;
   }
 
   #walIsOverwritten(): boolean {
@@ -153,21 +116,21 @@ export class OverwriteCheck {
   #hasFrames({ pageBytes, frames, salts, lastChecksum }: WalIndex): boolean {
     const frameBytes = frameHeaderBytes + pageBytes;
     const lastAt = walHeaderBytes + (frames - 1) * frameBytes;
-    const header = read(this.#wal, walHeaderBytes, 0);
-    const last = read(this.#wal, frameHeaderBytes, lastAt);
+    const header = read(this.wal, walHeaderBytes, 0);
+    const last = read(this.wal, frameHeaderBytes, lastAt);
     return (
       header.subarray(16, 24).equals(salts) &&
       last.subarray(8, 16).equals(salts) &&
       last.readUInt32BE(16) === lastChecksum[0] &&
       last.readUInt32BE(20) === lastChecksum[1] &&
-      fstatSync(this.#wal).size >= lastAt + frameBytes
+      fstatSync(this.wal).size >= lastAt + frameBytes
     );
   }
 
   // The index last: a checkpoint that has written what was read here is in it.
   #readData(): DataFile {
-    const header = read(this.#data, dataHeaderBytes, 0);
-    const bytes = fstatSync(this.#data).size;
+    const header = read(this.data, dataHeaderBytes, 0);
+    const bytes = fstatSync(this.data).size;
     return { header, bytes, index: this.#readIndex() };
   }
 
@@ -185,6 +148,20 @@ export class OverwriteCheck {
       backfilled: bytes.readUInt32LE(96),
       backfilling: bytes.readUInt32LE(128),
     };
+  }
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function isSame(path: string, handle: number): boolean {
+  try {
+    const [named, open] = [statSync(path, { bigint: true }), fstatSync(handle, { bigint: true })];
+    return named.ino === open.ino && named.dev === open.dev;
+  } catch (error) {
+    // Any other error, such as a folder that cannot be read at the moment, proves nothing about the file.
+    return !["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
   }
 }
 
