@@ -56,16 +56,20 @@ export function schemaVersion(database: Database, path: string, migrations = all
   run(migrations.filter(({ number }) => number <= version));
   const expected = tablesOf(model);
   run(migrations.filter(({ number }) => number > version));
-  const ours = new Set(tablesOf(model).keys());
+  const ours = [...tablesOf(model).keys()];
   const actual = tablesOf(database);
-  if ([...ours].some((name) => actual.get(name) !== expected.get(name)))
+  if (ours.some((name) => actual.get(name) !== expected.get(name)))
     throw new DataFileProblem(
       `${path} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.`,
     );
-  const [trigger] = triggersOn(database, ours);
-  if (trigger !== undefined)
+  const trigger = database
+    .query<{ name: string }, [string]>(
+      "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN (SELECT value FROM json_each(?))",
+    )
+    .get(JSON.stringify(ours));
+  if (trigger !== null)
     throw new DataFileProblem(
-      `${path} has the trigger ${JSON.stringify(trigger)}, which could change or delete what is stored: drop it first.`,
+      `${path} has the trigger ${JSON.stringify(trigger.name)}, which could change or delete what is stored: drop it first.`,
     );
   return version;
 }
@@ -94,14 +98,4 @@ function tablesOf(database: Database): ReadonlyMap<string, string> {
     .query<{ name: string; sql: string }, []>("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
     .all();
   return new Map(rows.map(({ name, sql }) => [name, sql]));
-}
-
-function triggersOn(database: Database, tables: ReadonlySet<string>): string[] {
-  return database
-    .query<{ name: string; tbl_name: string }, []>(
-      "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'trigger'",
-    )
-    .all()
-    .filter(({ tbl_name: table }) => tables.has(table.toLowerCase()))
-    .map(({ name }) => name);
 }
