@@ -46,7 +46,7 @@ export class Router {
   readonly #gate: Gate;
   readonly #options: RouterOptions;
   readonly #exact = new Map<string, Methods>();
-  readonly #patterns: { readonly pattern: RegExp; readonly methods: Methods }[] = [];
+  readonly #patterns = new Map<string, { readonly pattern: RegExp; readonly methods: Methods }>();
 
   constructor(routes: readonly Route[], gate: Gate, options: RouterOptions) {
     this.#gate = gate;
@@ -83,16 +83,12 @@ export class Router {
   }
 
   #methodsAt(path: string): Methods {
-    if (!path.includes("{")) {
-      const methods = this.#exact.get(path) ?? new Map();
-      this.#exact.set(path, methods);
-      return methods;
-    }
-    const source = `^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "([^/]+)")}$`;
-    const known = this.#patterns.find(({ pattern }) => pattern.source === new RegExp(source).source);
-    if (known !== undefined) return known.methods;
+    const known = this.#exact.get(path) ?? this.#patterns.get(path)?.methods;
+    if (known !== undefined) return known;
     const methods: Methods = new Map();
-    this.#patterns.push({ pattern: new RegExp(source), methods });
+    const source = `^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "([^/]+)")}$`;
+    if (path.includes("{")) this.#patterns.set(path, { pattern: new RegExp(source), methods });
+    else this.#exact.set(path, methods);
     return methods;
   }
 
@@ -106,7 +102,7 @@ export class Router {
   }
 
   #match(exchange: Exchange, path: string): Methods | undefined {
-    for (const { pattern, methods } of this.#patterns) {
+    for (const { pattern, methods } of this.#patterns.values()) {
       const match = pattern.exec(path);
       if (match === null) continue;
       const parameter = decode(match[1] ?? "");
