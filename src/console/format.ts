@@ -22,8 +22,8 @@ export function formatCount(value: number | string): string {
 }
 
 /** "1 plant", "12 plants". */
-export function formatPlural(value: number, one: string, many = `${one}s`): string {
-  return `${formatCount(value)} ${value === 1 ? one : many}`;
+export function formatPlural(value: number, one: string): string {
+  return `${formatCount(value)} ${one}${value === 1 ? "" : "s"}`;
 }
 
 /** 0.0167 → "0.02", 1234.5 → "1,230". */

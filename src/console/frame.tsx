@@ -108,9 +108,6 @@ function OfflineNotice() {
 }
 
 const themes = ["auto", "light", "dark"] as const;
-type Theme = (typeof themes)[number];
-
-const themeIcons: Record<Theme, IconName> = { auto: "auto", light: "sun", dark: "moon" };
 const themeKey = "plant-store-theme";
 
 /** Switches between the system, light and dark themes. */
@@ -127,13 +124,13 @@ function ThemeButton() {
         setTheme(applyTheme());
       }}
     >
-      <Icon name={themeIcons[theme]} />
+      <Icon name={theme} />
     </Button>
   );
 }
 
 /** The theme that was chosen in this browser, which the page then has. */
-export function applyTheme(): Theme {
+export function applyTheme(): (typeof themes)[number] {
   const stored = localStorage.getItem(themeKey);
   const theme = themes.find((theme) => theme === stored) ?? "auto";
   document.documentElement.dataset["theme"] = theme;

@@ -1,14 +1,11 @@
 import { type AnchorHTMLAttributes, createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 
-export interface Route {
+export interface Router {
   /** The entry of the browser's history, which Back returns to. */
   readonly entry: number;
   readonly path: string;
   readonly query: URLSearchParams;
-}
-
-export interface Router extends Route {
   /** The number of navigations since the console was opened. */
   readonly navigations: number;
   /** `replace` adds no entry to the history, such as for each letter typed into a search. */
@@ -38,10 +35,14 @@ export function useBrowserLocation(): Router {
   return { ...route, navigate };
 }
 
-function currentRoute(): Route {
+function currentRoute() {
   // The one that the console was opened with.
   if (history.state === null) history.replaceState(Math.random(), "");
-  return { entry: history.state, path: location.pathname, query: new URLSearchParams(location.search) };
+  return {
+    entry: history.state as number,
+    path: location.pathname,
+    query: new URLSearchParams(location.search),
+  };
 }
 
 export function withQuery(path: string, query: URLSearchParams): string {

@@ -1,15 +1,16 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { isNoResponse } from "../api.ts";
-import type { Overview } from "../api-shapes.ts";
+import type { Overview, PlantPage } from "../api-shapes.ts";
 import { formatBytes, formatCount, formatShare, formatShortTime } from "../format.ts";
-import { usePolled } from "../parts/hooks.ts";
+import { usePolled, useReading } from "../parts/hooks.ts";
 import { AddPlantButton, ErrorNotice, FirstPlant, LoadingCard, PageHead, Panel } from "../parts/page.tsx";
-import { Time } from "../parts/plant-text.tsx";
+import { PlantText, Tag, Time } from "../parts/plant-text.tsx";
+import { Link } from "../router.tsx";
 import { chartRanges } from "./chart-data.ts";
 import { KeyNumbers } from "./key-numbers.tsx";
-import { LatestPlants } from "./latest-plants.tsx";
 import { RateChart } from "./rate-chart.tsx";
 
+const plantsListed = 10;
 const defaultRange = "3 h";
 const serverErrorsFrom = 50_000;
 
@@ -115,6 +116,38 @@ function StatusStrip({ overview: { total, store, version, startedAt } }: Figures
         Version <b>{version}</b>, started <Time at={startedAt} />
       </span>
     </div>
+  );
+}
+
+/** The newest plants, live, unless someone points at them. */
+function LatestPlants() {
+  const { value: newest } = usePolled<PlantPage>(`/api/plants?limit=${plantsListed}`);
+  const list = useRef<HTMLUListElement>(null);
+  const isReading = useReading(list);
+  const shown = useRef(newest);
+  if (!isReading()) shown.current = newest;
+  const plants = shown.current?.plants;
+  return (
+    <Panel
+      id="latest-title"
+      title="Latest plants"
+      class="flush"
+      loading={plants === undefined}
+      aside={<Link href="/plants">See all</Link>}
+    >
+      <ul class="latest" ref={list}>
+        {plants?.map((plant) => (
+          <li key={plant.id}>
+            <Link href={`/plants/${plant.id}`}>
+              <PlantText text={plant.name} empty="(empty name)" />
+            </Link>
+            <span>{plant.tag !== undefined && <Tag tag={plant.tag} />}</span>
+            <span class="cell-by">{plant.createdBy}</span>
+            <Time at={plant.createdAt} format={formatShortTime} />
+          </li>
+        ))}
+      </ul>
+    </Panel>
   );
 }
 

@@ -56,8 +56,8 @@ export function RateChart({ range }: { readonly range: ChartRange }) {
         {hovered !== undefined && <Tip range={range} index={hovered} at={hovered / last} />}
       </div>
       <figcaption class="line legend">
-        <span class="key created">Created {formatCount(created)}</span>
-        <span class="key refused">
+        <span class="swatch created">Created {formatCount(created)}</span>
+        <span class="swatch refused">
           Refused {formatCount(sum(refusals))}
           {range.refusalsFrom > 0 && " since the start"}
         </span>
@@ -135,8 +135,8 @@ function Tip({ range: { unit, times, creates, refusals, refusalsFrom }, index, a
           {formatStep(times[index] ?? 0, unit)}
           {index === times.length - 1 && ", so far"}
         </span>
-        <span class="key created">{formatCount(creates[index] ?? 0)} created</span>
-        <span class="key refused">
+        <span class="swatch created">{formatCount(creates[index] ?? 0)} created</span>
+        <span class="swatch refused">
           {index < refusalsFrom ? "refusals unknown" : `${formatCount(refusals[index] ?? 0)} refused`}
         </span>
       </div>

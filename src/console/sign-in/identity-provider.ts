@@ -90,12 +90,7 @@ export async function redeem(
   return accessToken;
 }
 
-interface Tokens {
-  readonly access_token?: string;
-  readonly id_token?: string;
-}
-
-async function requestTokens(provider: IdentityProvider, grant: Record<string, string>): Promise<Tokens> {
+async function requestTokens(provider: IdentityProvider, grant: Record<string, string>) {
   const body = new URLSearchParams({
     grant_type: "authorization_code",
     client_id: provider.clientId ?? "",
@@ -105,7 +100,7 @@ async function requestTokens(provider: IdentityProvider, grant: Record<string, s
   });
   try {
     const response = await fetch(provider.tokenEndpoint ?? "", { method: "POST", body, credentials: "omit" });
-    if (response.ok) return (await response.json()) as Tokens;
+    if (response.ok) return (await response.json()) as { access_token?: string; id_token?: string };
   } catch {
     throw new Error("The identity provider does not respond, or does not allow this address (CORS).");
   }
