@@ -149,8 +149,7 @@ function closeIfMalformed(database: Database, path: string): void {
 }
 
 /** Opens a data file for durable writes, and checks that it is plant-store's, with the schema of this version. */
-export function openDatabase(named: string, options: OpenOptions): Database {
-  const path = realDataFile(named);
+export function openDatabase(path: string, options: OpenOptions): Database {
   const { create } = options;
   if (!create) {
     refuseDamagedUnlessServed(path);
@@ -175,7 +174,6 @@ export function openDatabase(named: string, options: OpenOptions): Database {
 }
 
 function prepare(database: Database, path: string, options: OpenOptions): void {
-  const deadlineMs = performance.now() + lockWaitMsMax;
   checkOwner(database, path);
   // Before anything changes in a file that is refused.
   const version = schemaVersion(database, path);
@@ -183,8 +181,6 @@ function prepare(database: Database, path: string, options: OpenOptions): void {
   if (!mayMigrate) refuseUnmigrated(version, path);
   database.run("PRAGMA journal_mode = WAL");
   setDurable(database);
-  // One deadline for everything that may wait for a lock.
-  database.run(`PRAGMA busy_timeout = ${Math.max(0, Math.ceil(deadlineMs - performance.now()))}`);
   if (mayMigrate) migrate(database, path);
 }
 
