@@ -64,25 +64,57 @@ export async function* mapConcurrently<Item, Result>(
   work: (item: Item, index: number) => Promise<Result>,
   concurrency: number,
 ): AsyncGenerator<Result, void, void> {
-  const inProgress: Promise<{ readonly result: Result } | undefined>[] = [];
+  const source = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+  const inProgress: Task<Result>[] = [];
   const failures: unknown[] = [];
-  const fail = (error: unknown): undefined => void failures.push(error);
+  const fail = (error: unknown): void => void failures.push(error);
   let started = 0;
+  let ended = false;
+  let pulling: Promise<void> | undefined;
+  const pull = async (): Promise<void> => {
+    const next = await source.next();
+    pulling = undefined;
+    if (next.done) ended = true;
+    else inProgress.push(new Task(work(next.value, started++), fail));
+  };
+  const isOver = () => ended || failures.length > 0;
   try {
-    for await (const item of items) {
-      if (failures.length > 0) break;
-      inProgress.push(work(item, started++).then((result) => ({ result }), fail));
-      if (inProgress.length < concurrency) continue;
-      const oldest = await inProgress.shift();
-      if (oldest !== undefined) yield oldest.result;
-      if (failures.length > 0) break;
+    while (!isOver() || inProgress.length > 0) {
+      const [oldest] = inProgress;
+      const events = oldest === undefined ? [] : [oldest.settled];
+      // One item at a time, since not every source can be asked for a second before it has produced the first. A source may
+      // also stall: results do not wait for it.
+      if (!isOver() && inProgress.length < concurrency) {
+        pulling ??= pull().catch(fail);
+        events.unshift(pulling);
+      }
+      await Promise.race(events);
+      if (!oldest?.isSettled) continue;
+      inProgress.shift();
+      if (oldest.result !== undefined) yield oldest.result;
     }
-  } catch (error) {
-    fail(error);
-  }
-  for (const next of inProgress) {
-    const done = await next;
-    if (done !== undefined) yield done.result;
+  } finally {
+    const closed = ended ? undefined : Promise.resolve(source.return?.());
+    // A source that is producing an item would keep the caller waiting.
+    if (pulling === undefined) await closed;
+    else closed?.catch(() => {});
   }
   if (failures.length > 0) throw failures[0];
+}
+
+class Task<Result> {
+  readonly settled: Promise<void>;
+  isSettled = false;
+  /** None if it failed. */
+  result: Result | undefined;
+
+  constructor(work: Promise<Result>, fail: (error: unknown) => void) {
+    this.settled = work
+      .then((result) => {
+        this.result = result;
+      }, fail)
+      .then(() => {
+        this.isSettled = true;
+      });
+  }
 }

@@ -266,6 +266,20 @@ describe("many plants", () => {
     expect([received, most]).toEqual([60, 5]);
   });
 
+  test("have their outcome while the source waits for the next plant", async () => {
+    const waiting = Promise.withResolvers<void>();
+    async function* source() {
+      yield plant;
+      await waiting.promise;
+    }
+    const kinds: string[] = [];
+    for await (const { kind } of clientOf([ok]).client.createPlants(source(), { concurrency: 5 })) {
+      kinds.push(kind);
+      waiting.resolve();
+    }
+    expect(kinds).toEqual(["created"]);
+  });
+
   test("stop if every plant would be refused, and read no more of the source", async () => {
     const html: Answer = () => new Response("<html>", { status: 400 });
     for (const answer of [status(401), html, status(400, {}, 40030)]) {
