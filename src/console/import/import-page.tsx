@@ -137,7 +137,7 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
 /** The progress of the import and the outcomes of its rows. */
 function ImportProgress({ run }: { readonly run: ImportRun }) {
   const { api } = useSession();
-  const { report, seconds, secondsLeft, share } = run;
+  const { report, secondsLeft, share } = run;
   const running = run.state === "running";
   const source = run.text && report.sourceOf(run.text.gzip);
   const counts = { Created: report.created, "Already stored": report.replayed, Refused: report.refused };
@@ -153,9 +153,8 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
       <progress aria-label="Progress" max={1} value={share} />
       <p class="note">
         {formatBytes(run.state === "done" ? run.size : run.bytesRead)} of {formatBytes(run.size)},{" "}
-        {formatPlural(report.rows, "row")}, {formatCount(report.rows / Math.max(seconds, 0.001))} per second
+        {formatPlural(report.rows, "row")}
         {running && secondsLeft !== undefined && `, about ${formatDuration(secondsLeft)} left`}
-        {!running && `, ${formatDuration(seconds)} in total`}
       </p>
       {source && <p class="note">Read as {source}.</p>}
       {running && run.text === undefined && <p class="note">Reading the file…</p>}

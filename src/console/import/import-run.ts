@@ -36,19 +36,13 @@ export class ImportRun {
   /** The longest slice that did not contain all of the next row. */
   #tooShortBytes = 0;
   #abort = new AbortController();
-  /** Time spent before the last resumption. */
-  #spentMs = 0;
-  #startedMs = performance.now();
-  #endedMs: number | undefined;
+  /** When the import started or was last resumed, and how much was read then. */
+  #started = { ms: performance.now(), bytes: 0 };
 
   constructor(file: File, api: OperatorApi) {
     this.file = file;
     this.report = new ImportReport(file.name);
     void this.#run(api);
-  }
-
-  get seconds(): number {
-    return (this.#spentMs + (this.#endedMs ?? performance.now()) - this.#startedMs) / 1000;
   }
 
   /** Of what is sent: the text of a compressed file. */
@@ -63,9 +57,9 @@ export class ImportRun {
 
   /** Undefined until there is something to estimate it by. */
   get secondsLeft(): number | undefined {
-    return this.bytesRead > 0 && this.seconds > 1
-      ? (this.seconds / this.share) * (1 - this.share)
-      : undefined;
+    const seconds = (performance.now() - this.#started.ms) / 1000;
+    const bytes = this.bytesRead - this.#started.bytes;
+    return bytes > 0 && seconds > 1 ? (seconds / bytes) * (this.size - this.bytesRead) : undefined;
   }
 
   /** Whether the rest of the file may be accepted later. A file that cannot be read has to be fixed, and then chosen again. */
@@ -82,9 +76,7 @@ export class ImportRun {
   /** Continues where it stopped or failed, even in another session. */
   resume(api: OperatorApi): void {
     if (this.state === "running" || this.state === "done") return;
-    this.#spentMs = this.seconds * 1000;
-    this.#startedMs = performance.now();
-    this.#endedMs = undefined;
+    this.#started = { ms: performance.now(), bytes: this.bytesRead };
     this.#abort = new AbortController();
     this.state = "running";
     void this.#run(api);
@@ -100,7 +92,6 @@ export class ImportRun {
       this.error = reason;
     }
     this.waiting = false;
-    this.#endedMs = performance.now();
   }
 
   /** Whether that was the end of the file. */

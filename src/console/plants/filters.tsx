@@ -40,11 +40,11 @@ export function Filters({ filter, onChange }: FiltersProps) {
           type="search"
           aria-label="Search by name"
           placeholder="Search by name"
+          title="The key / goes here"
           aria-keyshortcuts="/"
           spellcheck={false}
           {...name}
         />
-        <kbd>/</kbd>
       </div>
       <Popover
         buttonClass="quiet"
