@@ -72,7 +72,7 @@ async function takeLooks({ page, take }: Camera): Promise<void> {
     await page.locator(".rows .row a").nth(3).click();
     await page.locator(".facts").waitFor();
   });
-  await take("tokens", "/tokens", ".tokens", () => page.locator(".tokens td a").nth(3).waitFor());
+  await take("tokens", "/tokens", ".tokens");
 }
 
 async function takeImport({ page, take }: Camera): Promise<void> {
