@@ -248,7 +248,7 @@ describe("tokens", () => {
     await page.locator(".latest a").first().waitFor();
     await page.getByRole("link", { name: "Tokens" }).click();
     // So that a screen reader announces the page.
-    await waitUntil(async () => (await focusedText(page)) === "Tokens");
+    await page.locator("h1:focus", { hasText: "Tokens" }).waitFor();
     expect(await page.title()).toBe("Tokens · Plant Store");
     await page.getByRole("button", { name: "Create a token" }).click();
     const dialog = page.getByRole("dialog");

@@ -1,14 +1,8 @@
-import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { formatCompact, formatCount, formatPlural } from "../format.ts";
 import { useResize } from "../parts/hooks.ts";
 import { type ChartRange, formatStep, scaleOf, sum, timeTicks } from "./chart-data.ts";
 
-const createdLines = 4;
-const barPxMin = 2;
-const barPxMax = 8;
-// Of a step's width.
-const barShare = 0.6;
 // A label this close to an end would reach past it.
 const labelEdgePx = 24;
 
@@ -22,7 +16,6 @@ export function RateChart({ range }: { readonly range: ChartRange }) {
   const last = Math.max(times.length - 1, 1);
   const created = sum(creates);
   const most = formatCount(Math.max(...creates));
-  const barPx = Math.min(barPxMax, Math.max(barPxMin, (widthPx / last) * barShare));
   return (
     <figure>
       <div
@@ -36,12 +29,8 @@ export function RateChart({ range }: { readonly range: ChartRange }) {
         }}
         onPointerLeave={() => setHovered(undefined)}
       >
-        <Band kind="created" scale={scaleOf(drawn, createdLines)} last={last}>
-          {(top) => <Area counts={drawn} top={top} />}
-        </Band>
-        <Band kind="refused" scale={sum(refusals) === 0 ? [0] : scaleOf(refusals, 1)} last={last}>
-          {(top) => <Bars counts={refusals} top={top} widthPx={barPx} />}
-        </Band>
+        <Band kind="created" counts={drawn} linesMax={4} last={last} />
+        <Band kind="refused" counts={refusals} linesMax={1} last={last} />
         <div class="ticks">
           {timeTicks(times, widthPx).map(({ at, label, isDay }) => (
             <span
@@ -71,15 +60,17 @@ export function RateChart({ range }: { readonly range: ChartRange }) {
 
 interface BandProps {
   readonly kind: "created" | "refused";
-  readonly scale: readonly number[];
+  readonly counts: readonly number[];
+  readonly linesMax: number;
   /** The index of the last step. */
   readonly last: number;
-  readonly children: (top: number) => ComponentChildren;
 }
 
-/** A plot with a grid, as wide as its steps, and 1 high. */
-function Band({ kind, scale, last, children }: BandProps) {
+/** A plot with a grid, as wide as its steps, and 1 high: an area, or a bar for each count. */
+function Band({ kind, counts, linesMax, last }: BandProps) {
+  const scale = sum(counts) === 0 ? [0] : scaleOf(counts, linesMax);
   const top = scale.at(-1) || 1;
+  const bars = counts.map((count, step) => (count > 0 ? `M${step} 1V${1 - count / top}` : "")).join("");
   return (
     <div class={`band ${kind}`}>
       {scale.map((value, line) => (
@@ -90,20 +81,14 @@ function Band({ kind, scale, last, children }: BandProps) {
         </span>
       ))}
       <svg viewBox={`0 0 ${last} 1`} preserveAspectRatio="none" aria-hidden="true">
-        {children(top)}
+        {kind === "created" ? <Area counts={counts} top={top} /> : <path d={bars} />}
       </svg>
     </div>
   );
 }
 
-interface CountsProps {
-  readonly counts: readonly number[];
-  /** The count at the top of the plot. */
-  readonly top: number;
-}
-
-/** A line with the area under it. */
-export function Area({ counts, top }: CountsProps) {
+/** A line with the area under it. `top` is the count at the top of the plot. */
+export function Area({ counts, top }: { readonly counts: readonly number[]; readonly top: number }) {
   const line = `M${counts.map((count, step) => `${step} ${1 - count / top}`).join("L")}`;
   return (
     <>
@@ -111,12 +96,6 @@ export function Area({ counts, top }: CountsProps) {
       <path d={line} />
     </>
   );
-}
-
-/** A bar for each count. */
-function Bars({ counts, top, widthPx }: CountsProps & { readonly widthPx: number }) {
-  const bars = counts.map((count, step) => (count > 0 ? `M${step} 1V${1 - count / top}` : "")).join("");
-  return <path d={bars} style={{ strokeWidth: `${widthPx}px` }} />;
 }
 
 interface TipProps {

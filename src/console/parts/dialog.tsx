@@ -85,7 +85,7 @@ export function FormDialog(props: FormDialogProps) {
       >
         {children}
         <FieldError error={error} />
-        <footer class="dialog-foot">
+        <footer class="line dialog-foot">
           <Button onClick={onClose}>{cancel}</Button>
           <Button type="submit" class={danger ? "primary danger" : "primary"} disabled={busy}>
             {submit}

@@ -72,7 +72,7 @@ export function LoadingCard({ lines }: { readonly lines: number }) {
 /** Grey lines in place of content that is loading. */
 export function Skeleton({ lines }: { readonly lines: number }) {
   return (
-    <div class="skeleton" aria-hidden="true">
+    <div class="stack skeleton" aria-hidden="true">
       {Array.from({ length: lines }, (_, line) => (
         <span key={line} />
       ))}

@@ -77,11 +77,6 @@ function Settings({ settings = [] }: { readonly settings: ServiceSettings["setti
   const [all, setAll] = useState(false);
   const changed = settings.filter(({ source }) => source !== "default");
   const shown = all ? settings : changed;
-  const which = all
-    ? "All settings."
-    : changed.length === 0
-      ? "Every setting has its default."
-      : "Those that differ from their default.";
   return (
     <Panel
       id="settings-title"
@@ -94,7 +89,10 @@ function Settings({ settings = [] }: { readonly settings: ServiceSettings["setti
         </Button>
       }
     >
-      <p class="note">{which} To change one, set its flag or variable and restart.</p>
+      <p class="note">
+        {shown.length === 0 && "Every setting has its default. "}
+        To change one, set its flag or variable and restart.
+      </p>
       {shown.length > 0 && (
         <table class="listed system-table" aria-labelledby="settings-title">
           <TableHead columns={["Setting", "Value", "From"]} />

@@ -202,7 +202,7 @@ export function SecretOnce(props: { readonly minted: MintedToken; readonly onClo
         ) : (
           oldUntil !== undefined && <p class="note">The old secret is valid until {formatTime(oldUntil)}.</p>
         )}
-        <footer class="dialog-foot">
+        <footer class="line dialog-foot">
           <Button class="primary" onClick={onClose}>
             I have saved it
           </Button>
