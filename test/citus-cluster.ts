@@ -13,7 +13,10 @@ export interface CitusCluster extends AsyncDisposable, Pick<PostgresServer, "run
   newDatabase(): Promise<string>;
 }
 
-/** Whether the PostgreSQL that pg_config names has it; docs/scaling.md says how it was built. */
+/**
+ * Whether the PostgreSQL that pg_config names has it. Citus 13.2.2 builds on Debian's postgresql-15 and postgresql-server-dev-15: remove
+ * have_createdb_privilege from pg_version_compat.h, since 15.20 has its own; then ./configure --with-security-flags=no && make install.
+ */
 export function citusIsInstalled(): boolean {
   const { stdout } = spawnSync("pg_config", ["--sharedir"], { encoding: "utf8" });
   return existsSync(join((stdout ?? "").trim(), "extension/citus.control"));
