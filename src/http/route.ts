@@ -2,7 +2,7 @@ import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Handles a request from a caller whose token has the route's scope. */
+/** Handles a request from a caller whose token has the route's scope. A function, because a table of routes holds it. */
 export type Handler = (exchange: Exchange, caller: Caller) => void | Promise<void>;
 /** Handles a request from anyone. */
 export type OpenHandler = (exchange: Exchange) => void | Promise<void>;

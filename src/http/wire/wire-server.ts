@@ -124,6 +124,7 @@ export class WireServer implements CoarseClock {
       // A client may close its half and still wait for the answer.
       allowHalfOpen: true,
       ...(tls && { tls: tlsOptions(tls) }),
+      // Functions, because Bun.listen calls them with the socket; each calls its connection by name.
       socket: {
         binaryType: "buffer",
         open: (socket: Socket<Connection>) => {

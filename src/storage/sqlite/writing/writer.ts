@@ -51,7 +51,8 @@ export class Writer {
   }
 
   /**
-   * Runs the work in a transaction of its own. `rolledBack` is called if none of it was stored.
+   * Runs the work in a transaction of its own, once it has the write lock and the previous fsync is done; that is why it is
+   * passed as a function. `rolledBack` is called if none of it was stored.
    * @throws StoreUnavailable none of it was stored: the disk is full, or another process holds the write lock.
    * @throws OutcomeUnknown it may or may not be stored.
    */
