@@ -8,16 +8,9 @@ export interface RefusedRow {
   readonly excerpt: string;
 }
 
-interface ReportFile {
-  readonly name: string;
-  readonly blob: Blob;
-}
-
 const excerptBytesMax = 160;
 // The page lists this many; the downloads have all.
 export const refusedListedMax = 500;
-
-const mediaTypes = { ndjson: "application/x-ndjson", json: "application/json", csv: "text/csv" } as const;
 
 /** The outcome of every row, in the order of the file, and the refused rows themselves. */
 export class ImportReport {
@@ -69,19 +62,18 @@ export class ImportReport {
   }
 
   /** The refused rows in their original format, to be fixed and imported again. */
-  refusedFile(): ReportFile {
+  refusedFile() {
     const format = this.#format ?? "ndjson";
     const [before, after] =
       format === "json" ? ["[\n", "\n]\n"] : [this.header === undefined ? "" : [this.header, "\n"], ""];
-    const parts = [before, this.#refusedRows, after].flat();
-    const blob = new Blob(parts, { type: mediaTypes[format] });
+    const blob = new Blob([before, this.#refusedRows, after].flat());
     return { name: `${this.#name}-refused.${format}`, blob };
   }
 
   /** The outcome of every row. */
-  reportFile(): ReportFile {
+  reportFile() {
     const head = `${this.positionUnit},result,error,message\r\n`;
-    return { name: `${this.#name}-report.csv`, blob: new Blob([head, this.#lines], { type: "text/csv" }) };
+    return { name: `${this.#name}-report.csv`, blob: new Blob([head, this.#lines]) };
   }
 
   /** Returns its line in the report. */
