@@ -10,7 +10,7 @@ import { idOf, seedStore } from "../test/seeded-store.ts";
 const plants = 400_000;
 const hourMs = 3_600_000;
 const hoursShown = 6 * 24;
-const overviewPx = 1064;
+const overviewPx = 1250;
 const importedRows = 240;
 const refusedRows = new Set([17, 101, 164]);
 const schemes = ["light", "dark"] as const;
