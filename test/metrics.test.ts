@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { metricFamilies } from "../src/operator/metrics.ts";
 import {
@@ -11,8 +14,9 @@ import {
   sendRaw,
   startTestService,
   type TestService,
+  temporaryFolder,
 } from "./harness.ts";
-import { readMetrics } from "./metrics-page.ts";
+import { lacks } from "./lacks.ts";
 
 const duration = "plant_store_request_duration_seconds";
 let running: TestService;
@@ -21,8 +25,22 @@ beforeAll(async () => {
 });
 afterAll(() => running[Symbol.asyncDispose]());
 
+/** The page for Prometheus, as it is. */
+async function metricsText({ operatorUrl } = running): Promise<string> {
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  return (await fetch(`${operatorUrl}/metrics`, { headers })).text();
+}
+
+/** The value of each line, by its name and labels. */
+async function readMetrics(service = running): Promise<Map<string, number>> {
+  const lines = (await metricsText(service)).matchAll(/^([a-z]\S*?(?:\{.*\})?) (\S+)$/gm);
+  return new Map([...lines].map(([, name = "", value]) => [name, Number(value)]));
+}
+
+const familyOf = (name: string) => name.replace(/_(?:bucket|sum|count)$/, "");
+
 async function metric(name: string): Promise<number> {
-  return (await readMetrics(running)).get(name) ?? Number.NaN;
+  return (await readMetrics()).get(name) ?? Number.NaN;
 }
 
 test("metrics have the open connections, and go down when they close", async () => {
@@ -49,7 +67,7 @@ test("metrics have the duration of every request by its outcome, every refusal, 
   await post(running.url, " ".repeat(70_000));
   // No request, so it has no duration.
   await sendRaw(running.port, ["nonsense\r\n\r\n"]);
-  const metrics = await readMetrics(running);
+  const metrics = await readMetrics();
   const count = (outcome: string) => metrics.get(`${duration}_count{outcome="${outcome}"}`);
   expect(["created", "replayed", "conflict", "invalid", "denied", "other", "failed"].map(count)).toEqual([
     40, 1, 1, 3, 1, 1, 0,
@@ -90,7 +108,7 @@ test("metrics have tokens by state, the process and the build", async () => {
   await operatorPost(running, "/api/tokens", { name: "stays", scopes: ["metrics"] });
   const { token } = await operatorPost(running, "/api/tokens", { name: "goes", scopes: ["metrics"] });
   await operatorPost(running, `/api/tokens/${token.id}/revoke`);
-  const metrics = await readMetrics(running);
+  const metrics = await readMetrics();
   const tokens = ["live", "expired", "revoked"].map((state) =>
     metrics.get(`plant_store_tokens{state="${state}"}`),
   );
@@ -118,9 +136,7 @@ test("the public listener has no metrics, and does not disclose the version", as
 });
 
 test("every metric of the table is on the page, but the backup's while there is none", async () => {
-  const page = [...(await readMetrics(running)).keys()].map((name) =>
-    name.replace(/\{.*/, "").replace(/_(?:bucket|sum|count)$/, ""),
-  );
+  const page = [...(await readMetrics()).keys()].map((name) => familyOf(name.replace(/\{.*/, "")));
   const known = Object.keys(metricFamilies).filter(
     (name) => name !== "plant_store_last_backup_timestamp_seconds",
   );
@@ -134,4 +150,104 @@ test("while the database is unreachable, a scrape says so, and leaves out what i
   expect(metrics.get("process_open_fds")).toBeGreaterThan(0);
   expect(metrics.has('plant_store_tokens{state="live"}')).toBe(false);
   expect(metrics.has("plant_store_data_bytes")).toBe(false);
+});
+
+const root = join(import.meta.dir, "..");
+const readRoot = (path: string) => readFileSync(join(root, path), "utf8");
+const { panels, annotations } = JSON.parse(readRoot("deploy/grafana-dashboard.json"));
+const alerts = Bun.YAML.parse(readRoot("deploy/alerts.yaml")) as {
+  groups: { rules: { alert: string; expr: string }[] }[];
+};
+const rules = alerts.groups.flatMap(({ rules }) => rules);
+const queries: string[] = [
+  ...panels.flatMap(({ targets }: { targets: object[] }) => targets),
+  ...annotations.list,
+  ...rules,
+].map(({ expr }) => expr);
+
+describe("the dashboard and the alerts", () => {
+  test("name only metrics that exist", async () => {
+    const exposed = [...(await readMetrics()).keys()].map((name) => name.replace(/\{.*/, ""));
+    exposed.push("plant_store_last_backup_timestamp_seconds");
+    expect(queries.length).toBeGreaterThan(40);
+    const named = queries.flatMap((query) => query.match(/\b(?:plant_store|process)_\w+/g) ?? []);
+    expect(named.filter((name) => !exposed.includes(name))).toEqual([]);
+    // Not one of them is collected for nothing.
+    const used = new Set(named.map(familyOf)).add("process_start_time_seconds");
+    expect(Object.keys(metricFamilies).filter((name) => !used.has(name))).toEqual([]);
+  });
+
+  test("name only labels and values that exist", async () => {
+    const page = await metricsText();
+    const added = ["job", "instance"];
+    const matchers = queries.flatMap((query) =>
+      [...query.matchAll(/(\w+)(=~?)"([^"]*)"/g)].map(([, label = "", operator, value = ""]) => ({
+        label,
+        pattern: operator === "=" ? RegExp.escape(value) : value,
+      })),
+    );
+    const own = matchers.filter(({ label }) => !added.includes(label));
+    expect(own.length).toBeGreaterThan(10);
+    for (const { label, pattern } of own) expect(page).toMatch(new RegExp(`[{,]${label}="(?:${pattern})"`));
+  });
+
+  test("have a page that says what to do: one section for each alert, and no other", () => {
+    const page = readRoot("docs/alerts.md");
+    const sections = page.split(/^## /m).slice(1);
+    expect(sections.map((section) => section.split("\n")[0])).toEqual(rules.map(({ alert }) => alert));
+    for (const section of sections) expect(section.length).toBeGreaterThan(100);
+  });
+});
+
+describe.skipIf(lacks("promtool", Bun.which("promtool") === null))("promtool", () => {
+  const promtool = (args: readonly string[], input = "") =>
+    spawnSync("promtool", args, { cwd: root, input, encoding: "utf8" });
+
+  test("finds nothing wrong with the metrics, nor with a query", async () => {
+    const checked = promtool(["check", "metrics"], await metricsText());
+    expect(checked).toMatchObject({ status: 0, stdout: "", stderr: "" });
+    const recorded = queries.map((query, index) => ({
+      record: `query_${index}`,
+      expr: query.replaceAll("$instance", ".+").replaceAll("$__rate_interval", "1m"),
+    }));
+    using folder = temporaryFolder();
+    const file = join(folder.path, "queries.yaml");
+    writeFileSync(file, JSON.stringify({ groups: [{ name: "queries", rules: recorded }] }));
+    expect(promtool(["check", "rules", file])).toMatchObject({ status: 0, stderr: "" });
+  });
+
+  test("accepts the alerts, and each is raised when it should be", () => {
+    const files = ["test/fixtures/alerts-test.yaml", "test/fixtures/slow-alerts-test.yaml"];
+    const { status, stdout, stderr } = promtool(["test", "rules", ...files]);
+    expect([stderr, stdout.match(/SUCCESS|FAILED/g), status]).toEqual(["", ["SUCCESS", "SUCCESS"], 0]);
+    const tested = files.map(readRoot).join("");
+    for (const { alert } of rules) expect(tested).toContain(`- alertname: ${alert}\n`);
+  });
+});
+
+test("the commands of docs/monitor.md add the alerts and the job, and make all listen on this machine alone", () => {
+  using folder = temporaryFolder();
+  const path = (name: string) => join(folder.path, name);
+  const read = (name: string) => readFileSync(path(name), "utf8");
+  // What matters of the files that Debian installs.
+  const installed = "rule_files:\n  # - first_rules.yml\n\nscrape_configs:\n  - job_name: 'node'\n";
+  writeFileSync(path("prometheus.yml"), installed);
+  for (const name of ["prometheus", "prometheus-alertmanager"])
+    writeFileSync(path(name), '# Set the command-line arguments.\nARGS=""\n');
+  const page = readRoot("docs/monitor.md");
+  const [commands = ""] =
+    /^sed -i [^\n]+prometheus\.yml\n[\s\S]+?prometheus-alertmanager\n/m.exec(page) ?? [];
+  const here = commands.replaceAll(/ \/etc\/(?:prometheus|default)\//g, ` ${folder.path}/`);
+  const run = spawnSync("sh", ["-e"], { input: here, encoding: "utf8" });
+  expect(run).toMatchObject({ status: 0, stderr: "" });
+  expect(Bun.YAML.parse(read("prometheus.yml"))).toMatchObject({
+    rule_files: [path("plant-store-alerts.yaml")],
+    scrape_configs: [{ job_name: "node" }, { job_name: "plant-store" }],
+  });
+  expect(read("prometheus")).toContain('ARGS="--web.listen-address=127.0.0.1:9090"\n');
+  expect(read("prometheus-alertmanager")).toContain(
+    '\nARGS="--web.listen-address=127.0.0.1:9093 --cluster.listen-address="\n',
+  );
+  if (!lacks("amtool", Bun.which("amtool") === null))
+    expect(spawnSync("amtool", ["check-config", path("alertmanager.yml")]).status).toBe(0);
 });
