@@ -4,7 +4,7 @@ import { Button, Field, type FieldProps, type InputChange, Select } from "../par
 import { Icon } from "../parts/icons.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Popover } from "../parts/popover.tsx";
-import { idError, isFiltered, noFilter, type PlantFilter, timeRanges } from "./plant-filter.ts";
+import { idError, isFiltered, isoTime, noFilter, type PlantFilter, timeRanges } from "./plant-filter.ts";
 
 interface FiltersProps {
   readonly filter: PlantFilter;
@@ -134,10 +134,6 @@ function localTime(iso: string): string {
   const time = new Date(iso);
   const local = new Date(time.getTime() - time.getTimezoneOffset() * minuteMs);
   return local.toISOString().slice(0, "2026-11-15T18:00".length);
-}
-
-function isoTime(local: string): string {
-  return local === "" ? "" : new Date(local).toISOString();
 }
 
 /** The search field, which the key / goes to. */

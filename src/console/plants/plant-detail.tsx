@@ -14,8 +14,7 @@ import { newPlantBody } from "./new-plant-body.ts";
 const noSuchPlant = 40402;
 const titleCharactersMax = 60;
 // A request has at most 64 KiB, so these are everything unless the limit was raised.
-const textCharactersMax = 70_000;
-const jsonCharactersMax = 80_000;
+const textCharactersMax = 80_000;
 const scrollsFrom = 150;
 
 /** All fields of one plant, next to the table. Escape closes it. */
@@ -96,7 +95,7 @@ function Fields({ plant }: { readonly plant: Plant }) {
       </dl>
       <h3>JSON</h3>
       <pre class="code clamped" {...scrollable(json)}>
-        <PlantText text={json} lines charactersMax={jsonCharactersMax} />
+        <PlantText text={json} lines charactersMax={textCharactersMax} />
       </pre>
       <div class="line">
         <CopyButton text={plant.id} label="Copy id" />

@@ -26,8 +26,15 @@ const integer = /^-?\d{1,19}$/;
 const idBits = 64;
 
 export function readFilter(query: URLSearchParams): PlantFilter {
-  const read = Object.fromEntries(textKeys.map((key) => [key, query.get(key) ?? ""]));
-  return { ...read, order: query.get("order") === "oldest" ? "oldest" : "newest" } as PlantFilter;
+  const read = Object.fromEntries(textKeys.map((key) => [key, query.get(key) ?? ""])) as typeof noFilter;
+  const times = { since: isoTime(read.since), until: isoTime(read.until) };
+  return { ...read, ...times, order: query.get("order") === "oldest" ? "oldest" : "newest" };
+}
+
+/** The time as the operator API has it; empty if it is none. */
+export function isoTime(text: string): string {
+  const time = new Date(text);
+  return Number.isNaN(time.getTime()) ? "" : time.toISOString();
 }
 
 /** The query of the table's URL with this filter; empty values are omitted. */
