@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import fc from "fast-check";
 import { escapeFormulas, exportFormats, unescapeFormulas } from "./export-formats.ts";
 import { rowReaderFor } from "./read-rows.ts";
 
@@ -25,14 +26,34 @@ test.each(cases)("%j is escaped as %j, which can be reversed", (plain, escaped) 
   expect(unescapeFormulas(escaped)).toBe(plain);
 });
 
-test("import reads an export for spreadsheets back exactly", () => {
-  const { header, row } = exportFormats["csv-safe"];
-  const plants = cases.map(([name], index) => ({ id: index, name, tag: index % 2 === 0 ? name : undefined }));
-  const created = { createdAtMs: 0, createdBy: "=cmd|' /C calc'!A0" };
-  const rows = plants.map((plant) => row({ ...plant, id: BigInt(plant.id), ...created }));
-  expect(rows[0]).toBe('0,"\'=1+1","\'=1+1",1970-01-01T00:00:00.000Z,"\'=cmd|\' /C calc\'!A0"\r\n');
-  const read = rowReaderFor("csv", 10_000).push(new TextEncoder().encode(header + rows.join("")));
-  expect(read.map(({ json }) => JSON.parse(new TextDecoder().decode(json)))).toEqual(
-    plants.map(({ tag, ...plant }) => (tag === undefined ? plant : { ...plant, tag })),
+// Texts made of what matters to the escape, so that few runs find a gap.
+const hostile = fc
+  .array(fc.constantFrom(..."=+-@'\";|,\t\r\n \uff1d\u00a0ab1"), { maxLength: 8 })
+  .map((parts) => parts.join(""));
+const anyText = fc.oneof(hostile, fc.string({ unit: "binary", maxLength: 20 }));
+
+test.each(["csv", "csv-safe"] as const)("every plant exported as %s is read back exactly", (format) => {
+  const { header, row } = exportFormats[format];
+  const id = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+  fc.assert(
+    fc.property(id, anyText, fc.option(anyText, { nil: undefined }), (id, name, tag) => {
+      const text = header + row({ id, name, tag, createdAtMs: 0, createdBy: name });
+      const [read] = rowReaderFor("csv", 10_000).push(new TextEncoder().encode(text));
+      const sent = `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`;
+      expect(new TextDecoder().decode(read?.json)).toBe(sent);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("no cell begins like a formula, whatever character a spreadsheet separates cells by", () => {
+  fc.assert(
+    fc.property(anyText, (name) => {
+      const row = exportFormats["csv-safe"].row({ id: 5n, name, tag: name, createdAtMs: 0, createdBy: name });
+      for (const separator of [";", "|", "\t", /[\r\n]/, /[;|\t\r\n]/])
+        for (const cell of row.split(separator)) expect(cell).not.toMatch(/^["\s]*[=+\-@\uff1d]/);
+      expect(unescapeFormulas(escapeFormulas(name))).toBe(name);
+    }),
+    { numRuns: 2000 },
   );
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import { FormatError, type InputRow } from "./input-row.ts";
 import { detectFormat, type FileFormat, rowReaderFor } from "./read-rows.ts";
 
@@ -32,6 +33,16 @@ function readable(format: FileFormat, text: string | Uint8Array<ArrayBuffer>): u
   const lines = rows.map(({ line, json, error }) => [line, error ?? decode(json)]);
   return broken === undefined ? lines : [...lines, broken];
 }
+
+test.each(["ndjson", "json", "csv"] as const)("%s has the same rows in any split of its bytes", (format) => {
+  const parts = ['{"id":1}', ',\n{"id":2,', '"a""b"', "\r\n1,x\r\n"];
+  const text = fc.array(fc.constantFrom(...'[]{},"\\\r\n \taé1-:', ...parts), { maxLength: 100 });
+  const start = { ndjson: "", json: "[", csv: "id,name\n" }[format];
+  fc.assert(
+    fc.property(text, (body) => void readAll(format, start + body.join(""))),
+    { numRuns: 500 },
+  );
+});
 
 describe("NDJSON", () => {
   test("has a row on each line that is not empty", () => {
