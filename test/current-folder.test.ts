@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plantStore, serve } from "./command.ts";
@@ -33,49 +33,33 @@ function hostileFolder() {
   return { ...folder, ran: () => existsSync(marker) };
 }
 
-describe("in a folder with an untrusted bunfig.toml, tsconfig.json and .env files", () => {
-  let folder: ReturnType<typeof hostileFolder>;
-  beforeEach(() => {
-    folder = hostileFolder();
-  });
-  afterEach(() => {
-    folder[Symbol.dispose]();
-  });
-
-  const options = () => ({
+test("no command, thread or page runs the code or uses the settings of an untrusted current folder", async () => {
+  using folder = hostileFolder();
+  const options = {
     folder: folder.path,
-    through: "launcher" as const,
+    through: "launcher",
     environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
-  });
-  const inside = (...args: string[]) => plantStore(args, options());
+  } as const;
+  const inside = (...args: string[]) => plantStore(args, options);
+  const settings = JSON.parse((await inside("config", "--json")).out) as { source: string }[];
+  // Every test's environment sets the ports, and these the token.
+  expect(settings.filter(({ source }) => source !== "default")).toMatchObject([
+    { name: "listen", value: "127.0.0.1:0" },
+    { name: "operator-listen", value: "127.0.0.1:0" },
+    { name: "PLANT_STORE_ACCESS_TOKEN" },
+  ]);
 
-  test("no command runs its code or uses its settings", async () => {
-    expect((await inside("--help")).out).toContain("Examples");
-    const settings = JSON.parse((await inside("config", "--json")).out) as { source: string }[];
-    // Every test's environment sets the ports, and these the token.
-    expect(settings.filter(({ source }) => source !== "default")).toMatchObject([
-      { name: "listen", value: "127.0.0.1:0" },
-      { name: "operator-listen", value: "127.0.0.1:0" },
-      { name: "PLANT_STORE_ACCESS_TOKEN" },
-    ]);
-    const made = await inside("token", "create", "--name", "greenhouse", "--database", "plants.db");
-    expect([made.code, made.out]).toEqual([0, expect.stringMatching(/^pst_\w+\n$/)]);
-    expect(folder.ran()).toBe(false);
-  });
+  await using service = await serve(["--database", "plants.db"], options);
+  const { operatorUrl } = service;
+  const page = await (await fetch(operatorUrl)).text();
+  const script = await (await fetch(operatorUrl + /src="([^"]+\.js)"/.exec(page)?.[1])).text();
+  expect(script).not.toContain("hijacked");
+  expect(script.length).toBeGreaterThan(50_000);
 
-  test("serve, its threads, its console and import ignore them", async () => {
-    await using service = await serve(["--database", "plants.db"], options());
-    const { operatorUrl } = service;
-    const page = await (await fetch(operatorUrl)).text();
-    const script = await (await fetch(operatorUrl + /src="([^"]+\.js)"/.exec(page)?.[1])).text();
-    expect(script).not.toContain("hijacked");
-    expect(script.length).toBeGreaterThan(50_000);
-
-    writeFileSync(join(folder.path, "plants.ndjson"), '{"id":1,"name":"Fern"}\n');
-    const imported = await inside("import", "plants.ndjson", "--url", service.url);
-    expect([imported.code, imported.err]).toEqual([0, expect.stringContaining("1 created")]);
-    expect(folder.ran()).toBe(false);
-  });
+  writeFileSync(join(folder.path, "plants.ndjson"), '{"id":1,"name":"Fern"}\n');
+  const imported = await inside("import", "plants.ndjson", "--url", service.url);
+  expect([imported.code, imported.err]).toEqual([0, expect.stringContaining("1 created")]);
+  expect(folder.ran()).toBe(false);
 });
 
 test("every script starts Bun with the same flags", () => {
