@@ -2,8 +2,9 @@ import { afterAll, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { start, untilListening } from "../command.ts";
-import { accessToken, temporaryFolder } from "../harness.ts";
+import packageFile from "../../package.json" with { type: "json" };
+import { serve, start, untilListening } from "../command.ts";
+import { accessToken, storedPlants, temporaryFolder } from "../harness.ts";
 import { lacks } from "../lacks.ts";
 
 const nodeVersions = [20, 22, 24, 26];
@@ -11,6 +12,7 @@ const nodeVersions = [20, 22, 24, 26];
 const tools = ["publint@0.3.25", "@arethetypeswrong/cli@0.18.5", "pnpm@10.34.8", "@yarnpkg/cli-dist@4.18.1"];
 const packagesMsMax = 900_000;
 const root = join(import.meta.dir, "../..");
+const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
@@ -45,6 +47,35 @@ test("the service's package has what its pages link to, the pinned versions and 
   expect(broken).toEqual([]);
   run("node", ["scripts/supply-chain.js", "unpack"], copy);
   expect(readdirSync(copy)).not.toContain("npm-shrinkwrap.json");
+});
+
+test("the client's package runs on Node and Bun, needs no other one, and has the service's version and licence", async () => {
+  const at = project("client", {});
+  const installed = join(at, "node_modules/plant-store-client");
+  mkdirSync(installed, { recursive: true });
+  run("tar", ["-xzf", pack("./packages/client"), "--strip-components=1", "-C", installed], at);
+  const database = join(at, "plants.db");
+  await using service = await serve(["--database", database], { environment });
+  for (const [program, replayed] of [
+    ["node", false],
+    [process.execPath, true],
+  ] as const)
+    expect(send(program, at, "plant-store-client", service.url)).toEqual({ name: "fern", replayed });
+  expect(storedPlants(database)).toMatchObject([{ id: 2n ** 63n - 1n }]);
+
+  const { dependencies, version } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+  expect([dependencies, version]).toEqual([undefined, packageFile.version]);
+  expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+  const dist = join(installed, "dist");
+  const scripts = readdirSync(dist).filter((name) => name.endsWith(".js"));
+  const imported = scripts.flatMap((name) =>
+    Array.from(
+      readFileSync(join(dist, name), "utf8").matchAll(/from "(?:\.\/)?([^"]+)"/g),
+      ([, path]) => path,
+    ),
+  );
+  // Only the files it uses: no tests, and none of an earlier build.
+  expect([...new Set(["plant-store-client.js", ...imported])].sort()).toEqual(scripts.sort());
 });
 
 // It fetches all that it needs from npm.
@@ -113,22 +144,22 @@ async function tryOut(node: string, at: string): Promise<void> {
   const command = join(at, "node_modules/plant-store/bin/plant-store.js");
   expect(run(node, [command, "--help"], at)).toContain("plant-store serve");
   const database = join(folder.path, "data", `${crypto.randomUUID()}.db`);
-  const child = start(node, [command, "serve", "--database", database], {
-    folder: at,
-    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
-  });
+  const child = start(node, [command, "serve", "--database", database], { folder: at, environment });
   const { url, operatorUrl, ended } = await untilListening(child);
-  const sent = ["plant-store-client", "plant-store/client"].map((module) => {
-    const send = `import { PlantStoreClient } from "${module}";
-      const client = new PlantStoreClient({ baseUrl: process.argv[2], token: process.argv[3] });
-      console.log(JSON.stringify(await client.createPlant({ id: 9223372036854775807n, name: "fern" })));`;
-    writeFileSync(join(at, "send.js"), send);
-    return JSON.parse(run(node, ["send.js", url, accessToken], at));
-  });
+  const sent = ["plant-store-client", "plant-store/client"].map((module) => send(node, at, module, url));
   expect(sent).toEqual([false, true].map((replayed) => ({ name: "fern", replayed })));
   expect(await (await fetch(operatorUrl)).text()).toContain("<script");
   child.kill("SIGTERM");
   expect((await ended()).code).toBe(0);
+}
+
+/** Sends a plant with that import of the client. */
+function send(node: string, at: string, module: string, url: string): unknown {
+  const script = `import { PlantStoreClient } from "${module}";
+    const client = new PlantStoreClient({ baseUrl: process.argv[2], token: process.argv[3] });
+    console.log(JSON.stringify(await client.createPlant({ id: 9223372036854775807n, name: "fern" })));`;
+  writeFileSync(join(at, "send.js"), script);
+  return JSON.parse(run(node, ["send.js", url, accessToken], at));
 }
 
 function run(command: string, args: readonly string[], cwd: string): string {
