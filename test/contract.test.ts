@@ -1,9 +1,11 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { catalogue, type ErrorKind, publicKinds } from "../src/http/error-catalogue.ts";
 import openapi from "../src/public/openapi.json" with { type: "json" };
 import { onEveryEngine } from "./engines.ts";
 import {
   accessToken,
+  eventually,
   operatorToken,
   post,
   rawPost,
@@ -182,6 +184,22 @@ describe("whatever the engine,", () => {
     expect(text).toEndWith("\r\n\r\n");
   });
 
+  test("a full queue answers 50301, and stores what is queued once the data file is unlocked", async () => {
+    await using busy = await startTestService({ "max-pending": "4" });
+    using lock = new Database(busy.database);
+    lock.run("BEGIN IMMEDIATE");
+    const asked = Array.from({ length: 64 }, (_, id) => post(busy.url, `{"id":${id},"name":"a"}`));
+    await eventually(() => busy.logged.filter((line) => line.includes("50301")).length >= 20);
+    lock.run("ROLLBACK");
+    const responses = await Promise.all(asked);
+    const refused = responses.find(({ status }) => status === 503);
+    expect(await refused?.json()).toMatchObject({ error: 50301 });
+    expect(refused?.headers.get("retry-after")).toBe("1");
+    const stored = responses.flatMap(({ status }, id) => (status === 200 ? [BigInt(id)] : []));
+    expect(stored.length).toBeGreaterThanOrEqual(4);
+    expect(storedPlants(busy.database).map(({ id }) => id)).toEqual(stored);
+  });
+
   test("with a base path, routes exist under it and nowhere else", async () => {
     await using moved = await startTestService({ "base-url": "https://plants.example.org/garden/v1" });
     const local = `http://${moved.service.addresses[0]}`;
@@ -226,6 +244,16 @@ onEveryEngine((engine) => {
     expect(again.headers.get("idempotent-replayed")).toBe("true");
     expect(await again.text()).toBe('{"name":"Oak","tag":"tree"}');
     expect((await engine.stored(running.database)).filter(({ id }) => id === 200n)).toHaveLength(1);
+  });
+
+  test("a hundred concurrent copies of one plant are created once and replayed otherwise", async () => {
+    const responses = await Promise.all(
+      Array.from({ length: 100 }, () => post(running.url, '{"id":300,"name":"Fern"}')),
+    );
+    expect(responses.every(({ status }) => status === 200)).toBe(true);
+    expect(responses.filter(({ headers }) => headers.get("idempotent-replayed") === "true")).toHaveLength(99);
+    const ids = (await engine.stored(running.database)).map(({ id }) => id);
+    expect(ids.filter((id) => id === 300n)).toHaveLength(1);
   });
 
   test.each([

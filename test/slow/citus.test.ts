@@ -5,7 +5,7 @@ import { eventually, kindsOf, post, startTestService, type TestService } from ".
 import { lacks } from "../lacks.ts";
 import { runNested } from "../nested-run.ts";
 
-const suites = ["contract", "concurrency", "stores", "slow/exactness", "copy"];
+const suites = ["contract", "stores", "slow/exactness", "copy"];
 const suitesMsMax = 600_000;
 const withCitus = describe.skipIf(lacks("Citus", !citusIsInstalled()));
 
