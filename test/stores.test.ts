@@ -380,29 +380,6 @@ onEveryEngine((engine) => {
       expect(await store.archive.count({}, undefined, 1000)).toEqual({ plants: 25, next: undefined });
     });
 
-    test("a plant keeps its time, and is found by it, after the clock was set back", async () => {
-      await using live = await openNew();
-      const dayMs = 24 * 60 * minuteMs;
-      await live.plants.create([arrival(1, "early")], startMs);
-      await live.plants.create([arrival(2, "by a clock that is ahead")], startMs + 30 * dayMs);
-      await live.plants.create(
-        [arrival(3, "late"), { ...arrival(4, "copied"), createdAtMs: 5 }],
-        startMs + 1,
-      );
-      expect((await live.archive.find(3n))?.createdAtMs).toBe(startMs + 1);
-      expect((await live.archive.find(4n))?.createdAtMs).toBe(5);
-      const found = async (filter: PageRequest["filter"]) => {
-        const { plants } = await live.archive.page(request({ filter, order: "oldest-first" }));
-        return plants.map(({ id }) => Number(id)).sort();
-      };
-      expect(await found({ sinceMs: startMs })).toEqual([1, 2, 3]);
-      expect(await found({ sinceMs: startMs, untilMs: startMs + dayMs })).toEqual([1, 3]);
-      expect(await found({ untilMs: startMs })).toEqual([4]);
-      expect(await found({ sinceMs: startMs + dayMs, untilMs: startMs + 2 * dayMs })).toEqual([]);
-      expect(await live.archive.createdPerBucket(startMs - minuteMs, 3, minuteMs)).toEqual([0, 2, 0]);
-      expect(await live.archive.createdPerBucket(startMs + 30 * dayMs, 1, minuteMs)).toEqual([1]);
-    });
-
     test("totals stay right while plants arrive", async () => {
       await using live = await openNew();
       for (let count = 1; count <= 5; count++) {
@@ -430,17 +407,6 @@ onEveryEngine((engine) => {
         for (const limit of [1, 26]) expect(await followed(filter, limit)).toEqual(listed);
         // A search that has no time left returns a cursor to go on with, and progresses.
         expect(await followed(filter, 7, 0)).toEqual(listed);
-      }
-    });
-
-    test("at the end a page is empty, and has a cursor to go on with", async () => {
-      const { newest } = await store.archive.page(request({ limit: 1 }));
-      const late = { sinceMs: startMs + 60 * minuteMs };
-      for (const filter of [{}, { tag: "none" }, { namePart: "none" }, late]) {
-        const page = await store.archive.pageAfter({ ...request({ filter }), after: newest });
-        expect(page).toEqual({ plants: [], next: page.newest, newest: page.newest, searched: 0 });
-        // On PostgreSQL time passes, and with it the position.
-        if (engine.name === "sqlite") expect(page.newest).toBe(newest);
       }
     });
 
