@@ -1,4 +1,4 @@
-// What needs a server of its own: its TLS, its passwords, its settings, its end.
+// What needs a server of its own: its TLS, its passwords, its settings.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
@@ -289,30 +289,4 @@ describe("a standby that does not confirm", () => {
     await configure("synchronous_standby_names");
     await eventually(async () => (await create(running, 1)).status === 200, "the service to recover");
   });
-});
-
-test("a server that ends at once under load loses nothing acknowledged, and is used again", async () => {
-  await using running = await startTestService({}, database);
-  const acknowledged: number[] = [];
-  const strange: number[] = [];
-  let isStopped = false;
-  const clients = Array.from({ length: 8 }, async (_, client) => {
-    for (let id = client; !isStopped; id += 8) {
-      const response = await create(running, id);
-      if (response.status === 200) acknowledged.push(id);
-      else if (response.status !== 503) strange.push(response.status);
-      else await Bun.sleep(20);
-    }
-  });
-  await eventually(() => acknowledged.length > 100, "plants to be created");
-  await server.stop("immediate");
-  await eventually(async () => (await status(running, "/readyz")) === 503, "the end to be noticed");
-  const before = acknowledged.length;
-  await server.start();
-  await eventually(() => acknowledged.length > before + 50, "plants to be created again");
-  isStopped = true;
-  await Promise.all(clients);
-  expect(strange).toEqual([]);
-  const stored = new Set((await server.stored(database)).map(({ id }) => Number(id)));
-  expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
 });
