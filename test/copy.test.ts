@@ -75,37 +75,23 @@ test("resumes when run again, and reports differences", async () => {
   expect(JSON.parse(out)).toMatchObject({ created: 0, replayed: 6, compared: 7 });
 }, 60_000);
 
-test("a token that was revoked or has expired in either store stays so", async () => {
+test("a token that was revoked in either store, or has expired in the first, stays so", async () => {
   const [from, to] = [join(folder.path, "tokens.db"), await server.newDatabase()];
-  const copied = async () => JSON.parse((await copy(from, to, "--json")).out);
-  const list = async (database: string): Promise<{ id: string; name: string; state: string }[]> =>
-    JSON.parse((await token(database, "list", "--json")).out);
-  for (const name of ["rotated there", "revoked there", "rotated here", "revoked here"])
-    expect((await token(from, "create", "--name", name, "--expires", "30d")).code).toBe(0);
-  const originals = new Set((await list(from)).map(({ id }) => id));
-  expect(await copied()).toMatchObject({ tokens: 4 });
-  for (const [database, where] of [
-    [to, "there"],
-    [from, "here"],
-  ] as const) {
-    await token(database, "rotate", `rotated ${where}`, "--overlap", "0s");
-    await token(database, "revoke", `revoked ${where}`);
-  }
-  for (const tokens of [3, 0]) {
-    expect(await copied()).toMatchObject({ tokens });
-    const states = (await list(to)).map(({ id, name, state }) => [
-      `${originals.has(id) ? "" : "new "}${name}`,
-      state,
-    ]);
-    expect(Object.fromEntries(states)).toEqual({
-      "rotated there": "expired",
-      "new rotated there": "live",
-      "revoked there": "revoked",
-      "rotated here": "expired",
-      "new rotated here": "live",
-      "revoked here": "revoked",
-    });
-  }
+  const copied = async () => JSON.parse((await copy(from, to, "--json")).out).tokens;
+  for (const name of ["revoked there", "rotated here", "revoked here"])
+    expect((await token(from, "create", "--name", name)).code).toBe(0);
+  expect(await copied()).toBe(3);
+  await token(to, "revoke", "revoked there");
+  await token(from, "revoke", "revoked here");
+  await token(from, "rotate", "rotated here", "--overlap", "0s");
+  expect([await copied(), await copied()]).toEqual([3, 0]);
+  const listed: { name: string; state: string }[] = JSON.parse((await token(to, "list", "--json")).out);
+  expect(listed.map(({ name, state }) => `${name}: ${state}`).sort()).toEqual([
+    "revoked here: revoked",
+    "revoked there: revoked",
+    "rotated here: expired",
+    "rotated here: live",
+  ]);
 }, 60_000);
 
 test("needs two different databases", async () => {
