@@ -50,9 +50,10 @@ export function startPlantStore(
   return { child, ...watch(child) };
 }
 
-function commandLine(
+/** The process that runs a plant-store command. */
+export function commandLine(
   args: readonly string[],
-  { through }: RunOptions,
+  { through }: RunOptions = {},
 ): [command: string, args: readonly string[]] {
   if (executable !== undefined) return [executable, args];
   return through === "launcher" ? ["node", [launcher, ...args]] : [process.execPath, [main, ...args]];

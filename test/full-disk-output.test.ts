@@ -2,14 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { bareEnvironment, executable, watch } from "./command.ts";
+import { bareEnvironment, commandLine, watch } from "./command.ts";
 import { eventually, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { seedStore } from "./seeded-store.ts";
-
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-const [command = "", ...first] = executable === undefined ? [process.execPath, main] : [executable];
 
 describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
   "a command whose output is on a full disk",
@@ -19,10 +15,9 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
     beforeAll(() => seedStore(database, { plants: 10, fromMs: 1, untilMs: 2 }));
     afterAll(() => folder[Symbol.dispose]());
 
-    /** Starts a command whose output is on a full disk. */
     function startFull(args: readonly string[]) {
       const full = openSync("/dev/full", "w");
-      const child = spawn(command, [...first, ...args], {
+      const child = spawn(...commandLine(args), {
         env: bareEnvironment,
         stdio: ["ignore", full, "pipe"],
       });

@@ -3,12 +3,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { bareEnvironment, executable } from "./command.ts";
+import { bareEnvironment, commandLine } from "./command.ts";
 import { eventually, temporaryFolder } from "./harness.ts";
-
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-const [command = "", ...first] = executable === undefined ? [process.execPath, main] : [executable];
 
 /** What a service writes to standard error from its start to its end, if JOURNAL_STREAM names that file or another one. */
 async function logOf(named: "this" | "another", args: readonly string[]): Promise<string[]> {
@@ -17,8 +13,7 @@ async function logOf(named: "this" | "another", args: readonly string[]): Promis
   const file = openSync(log, "w");
   const { dev, ino } = statSync(named === "this" ? log : folder.path, { bigint: true });
   const child = spawn(
-    command,
-    [...first, "serve", "--log-level", "debug", "--database", join(folder.path, "plants.db"), ...args],
+    ...commandLine(["serve", "--log-level", "debug", "--database", join(folder.path, "plants.db"), ...args]),
     { env: { ...bareEnvironment, JOURNAL_STREAM: `${dev}:${ino}` }, stdio: ["ignore", "ignore", file] },
   );
   closeSync(file);

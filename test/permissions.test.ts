@@ -11,9 +11,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
-import { executable, serve, watch } from "./command.ts";
+import { commandLine, serve, watch } from "./command.ts";
 import { accessToken, eventually, startTestService, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { isRoot } from "./postgres-files.ts";
@@ -22,12 +21,10 @@ import { runInProcess } from "./terminal.ts";
 // No machine has a passwd entry for it.
 const user = 54_321;
 const asUser = { uid: user, gid: user, cwd: "/", env: {} };
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
-const [command = "", ...first] = executable === undefined ? [process.execPath, main] : [executable];
 
 /** As a user whom permissions concern: root is none. */
 function runAsUser(args: readonly string[]): { code: number | null; out: string; err: string } {
-  const ran = spawnSync(command, [...first, ...args], { ...asUser, encoding: "utf8" });
+  const ran = spawnSync(...commandLine(args), { ...asUser, encoding: "utf8" });
   return { code: ran.status, out: ran.stdout, err: ran.stderr };
 }
 
@@ -64,7 +61,7 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
       out: expect.stringContaining(`${folder.path}, mode 700, owner uid-${user}`),
       err: "",
     });
-    const service = spawn(command, [...first, "serve", ...args, ...listeners], asUser);
+    const service = spawn(...commandLine(["serve", ...args, ...listeners]), asUser);
     const said = watch(service);
     await eventually(() => said.err().includes('"listening"') || service.exitCode !== null);
     service.kill("SIGTERM");
@@ -104,14 +101,8 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
       expect(runAsUser([...args, "--database", file])).toEqual(denied(file, `The folder ${closed}`));
     const restored = runAsUser(["restore", file, "--database", join(folder.path, "new.db")]);
     expect(restored).toEqual(denied(file, `The folder ${closed}`));
-    const { code, out, err } = runAsUser(["doctor", "--json", "--database", file]);
-    expect([code, err]).toEqual([1, ""]);
-    expect(out).toContain(`uid-${user} may not write to`);
-    const { findings } = JSON.parse(out);
-    expect(findings).toContainEqual(
-      expect.objectContaining({ outcome: "fail", message: expect.stringContaining("permission denied") }),
-    );
-    expect(findings).toContainEqual(expect.objectContaining({ check: "folder", outcome: "fail" }));
+    const { code, out } = runAsUser(["doctor", "--database", file]);
+    expect([code, out]).toEqual([1, expect.stringContaining(`uid-${user} may not write to`)]);
   });
 });
 

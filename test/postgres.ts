@@ -157,13 +157,15 @@ function databasesOn(port: number, prefix: string): Databases {
       return address(name);
     },
     async stored(database) {
-      const rows = await run<Record<string, string>>("SELECT * FROM plants ORDER BY id", database);
+      const rows = await run<Pick<StoredPlant, keyof StoredPlant>>(
+        "SELECT * FROM plants ORDER BY id",
+        database,
+      );
+      // pg returns 64-bit integers as text.
       return rows.map((row) => ({
-        id: BigInt(row["id"] ?? ""),
-        name: row["name"] ?? "",
-        tag: row["tag"] ?? null,
-        created_at_ms: BigInt(row["created_at_ms"] ?? ""),
-        created_by: row["created_by"] ?? "",
+        ...row,
+        id: BigInt(row.id),
+        created_at_ms: BigInt(row.created_at_ms),
       }));
     },
   };

@@ -2,9 +2,9 @@ import { connect, createServer, type Socket } from "node:net";
 
 /**
  * A TCP proxy to a local server, for example between a node and its database. It can drop all bytes without closing a connection,
- * close every connection, and lose the answers to some messages. A function for the port allows the server to move.
+ * close every connection, and lose the answers to some messages.
  */
-export async function startTcpProxy(to: number | (() => number)) {
+export async function startTcpProxy(to: number) {
   let isCut = false;
   let isRefusing = false;
   let refused = 0;
@@ -16,7 +16,7 @@ export async function startTcpProxy(to: number | (() => number)) {
       refused++;
       return void near.destroy();
     }
-    const far = connect(typeof to === "number" ? to : to(), "127.0.0.1");
+    const far = connect(to, "127.0.0.1");
     let isLosing = false;
     const pass = (from: Socket, into: Socket) => {
       ends.add(from);
