@@ -50,7 +50,7 @@ export interface Overview {
 }
 
 /** Consecutive minutes or hours. */
-export interface CountsOverTime {
+interface CountsOverTime {
   readonly from: string;
   readonly creates: readonly number[];
   readonly refusals: readonly number[];

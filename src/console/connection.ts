@@ -56,7 +56,7 @@ export class Connection {
 }
 
 /** Runs a task again and again, one run at a time, while the tab is visible. */
-export class Poll {
+class Poll {
   readonly #stop = new AbortController();
   readonly #onStop: (() => void) | undefined;
   #isDue = false;

@@ -104,14 +104,8 @@ export function focusField(name: string): void {
 // Like the token, a draft is discarded with the tab.
 const draftPrefix = "plant-store-draft-";
 
-export interface Draft<Value> {
-  readonly value: Value;
-  set(value: Value): void;
-  discard(): void;
-}
-
 /** What is typed into a dialog. It survives a lost session, even if signing in again leaves the page, until it is discarded. */
-export function useDraft<Value extends object>(name: string, initial: Value): Draft<Value> {
+export function useDraft<Value extends object>(name: string, initial: Value) {
   const key = draftPrefix + name;
   const [value, setValue] = useState<Value>(() => ({
     ...initial,
@@ -119,7 +113,7 @@ export function useDraft<Value extends object>(name: string, initial: Value): Dr
   }));
   return {
     value,
-    set(value) {
+    set(value: Value) {
       sessionStorage.setItem(key, JSON.stringify(value));
       setValue(value);
     },

@@ -13,15 +13,11 @@ interface ElementRef {
   readonly current: HTMLElement | null;
 }
 
-export interface Loaded<T> {
-  /** Undefined until the first response. It stays while newer content cannot be loaded. */
-  readonly value: T | undefined;
-  readonly error: unknown;
-  reload(): void;
-}
-
-/** The response of the operator API at this path. After an error it reloads by itself, so that no page reports an outage that is over. */
-export function useLoad<T>(path: string): Loaded<T> {
+/**
+ * The response of the operator API at this path; it stays while newer content cannot be loaded. After an error it reloads by
+ * itself, so that no page reports an outage that is over.
+ */
+export function useLoad<T>(path: string) {
   const { api } = useSession();
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<unknown>();
