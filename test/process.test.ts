@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync, readFileSync, statSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { bareEnvironment, commandLine } from "./command.ts";
+import { bareEnvironment, commandLine, start, watch } from "./command.ts";
 import { eventually, temporaryFolder } from "./harness.ts";
+import { lacks } from "./lacks.ts";
 
 /** What a service writes to standard error from its start to its end, if JOURNAL_STREAM names that file or another one. */
 async function logOf(named: "this" | "another", args: readonly string[]): Promise<string[]> {
@@ -46,3 +47,22 @@ test("the reason why a start failed is an error in the journal", async () => {
 test("anywhere else, no line has one", async () => {
   for (const line of await logOf("another", [])) expect(line).toStartWith("{");
 });
+
+// It would hold every token and plant that was in memory.
+test.skipIf(lacks("Linux", process.platform !== "linux"))(
+  "a crash writes no core file, even if the shell allows one",
+  async () => {
+    using folder = temporaryFolder();
+    const [command, args] = commandLine(["serve", "--database", "plants.db"]);
+    const child = start("sh", ["-c", 'ulimit -c unlimited 2>&- ; exec "$@"', "sh", command, ...args], {
+      folder: folder.path,
+    });
+    const said = watch(child);
+    await eventually(() => said.err().includes('"listening"'));
+    const limits = readFileSync(`/proc/${child.pid}/limits`, "utf8");
+    child.kill("SIGABRT");
+    await said.ended;
+    expect(/^Max core file size +(\S+)/m.exec(limits)?.[1]).toBe("0");
+    expect(readdirSync(folder.path).filter((name) => name.startsWith("core"))).toEqual([]);
+  },
+);
