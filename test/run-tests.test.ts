@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { installChromium } from "../scripts/browsers.js";
 import { temporaryFolder } from "./harness.ts";
 
 function runTests(args: readonly string[], environment: Record<string, string>) {
@@ -54,30 +53,3 @@ test("under CI, a run without a browser fails immediately", () => {
   const said = expect.stringContaining("There is no browser for the tests (CHROMIUM=none), and under CI");
   expect([status, stdout, stderr]).toEqual([1, "", said]);
 });
-
-test("a browser is installed once another process has released the package lock, or the reason is reported", () => {
-  const held = '{ echo "E: Could not get lock" >&2; exit 100; }';
-  const later = `case "$(wc -l < "$(dirname "$0")/calls")" in 1|3) ${held} ;; 4) : > "$(dirname "$0")/chromium" ;; esac`;
-  expect(install(later)).toEqual([undefined, "update update install install"]);
-  const reason = "apt-get update failed: E: Temporary failure resolving the mirror";
-  const never = 'echo "E: Temporary failure resolving the mirror" >&2; exit 100';
-  expect(install(never)).toEqual([reason, "update"]);
-  expect(installChromium({ named: "", places: [], isRoot: false })).toContain("only root on Debian");
-});
-
-/** Installs with a fake apt-get. Returns the problem, and how it was called. */
-function install(script: string): [string | undefined, string] {
-  using folder = temporaryFolder();
-  const [apt, calls] = [join(folder.path, "apt-get"), join(folder.path, "calls")];
-  writeFileSync(apt, `#!/bin/sh\necho "$1" >> ${calls}\n${script}\n`);
-  chmodSync(apt, 0o755);
-  const problem = installChromium({
-    named: "",
-    places: [join(folder.path, "chromium")],
-    isRoot: true,
-    environment: { PATH: `${folder.path}:/usr/bin:/bin` },
-    say: () => {},
-    lockEveryMs: 1,
-  });
-  return [problem, readFileSync(calls, "utf8").trim().replaceAll("\n", " ")];
-}
