@@ -4,13 +4,7 @@ import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
 import { changelogSection, releaseProblems } from "../scripts/release-notes.ts";
-import {
-  billOfMaterials,
-  licenceProblems,
-  licenceTexts,
-  packagesInExecutable,
-  shippedPackages,
-} from "../scripts/supply-chain.js";
+import { billOfMaterials, licenceProblems, licenceTexts, shippedPackages } from "../scripts/supply-chain.js";
 
 const root = join(import.meta.dir, "..");
 const shipped = shippedPackages(lock);
@@ -56,19 +50,6 @@ test("the bill of materials has all that ships, with its hash, and each dependen
   // Nothing ships that nothing needs, and nothing is needed that does not ship.
   const reached = new Set(bill.dependencies.flatMap(({ dependsOn }) => dependsOn));
   expect([...reached].sort()).toEqual(known.slice(1).sort());
-});
-
-test("the bill of an executable has the packages that were bundled, and the Bun that runs them", () => {
-  const files = [
-    "src/main.ts",
-    "node_modules/jose/dist/index.js",
-    "node_modules/pg-cloudflare/dist/empty.js",
-  ];
-  const bill = billOfMaterials(lock, packagesInExecutable(lock, files, "@oven/bun-linux-aarch64"));
-  const refs = bill.components.map(({ purl }) => purl.replace(/@[^@]*$/, ""));
-  expect(refs).toEqual(["pkg:npm/%40oven/bun-linux-aarch64", "pkg:npm/jose", "pkg:npm/pg-cloudflare"]);
-  // Optional to npm, but in the file.
-  expect(bill.components.map(({ scope }) => scope)).toEqual(["required", "required", "required"]);
 });
 
 const changelog =
