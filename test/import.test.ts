@@ -1,7 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { serve, startPlantStore } from "./command.ts";
@@ -106,13 +104,6 @@ describe("import", () => {
     expect(many.err).toContain("31 more rows were refused.");
   });
 
-  test("reads standard input and detects its format", async () => {
-    const args = ["import", "-", "--url", service.url];
-    for (const input of ['id,name\n131,"a"\n', '\n[{"id":132,"name":"b"}]', '{"id":133,"name":"c"}'])
-      expect((await runInProcess(args, { environment, input })).code).toBe(0);
-    expect(stored([131n, 132n, 133n]).map(([, name]) => name)).toEqual(["a", "b", "c"]);
-  });
-
   test("with --dry-run checks every row without sending it, and needs no token", async () => {
     const file = write("plants.ndjson", '{"id":141,"name":"a"}\n{"id":"x","name":"y"}\n');
     const { code, out, err } = await runInProcess(["import", file, "--dry-run", "--json"]);
@@ -157,24 +148,6 @@ describe("import", () => {
   });
 });
 
-test("an import waits while a rate limit refuses it, under the path of the base URL, on few connections", async () => {
-  let connections = 0;
-  let requests = 0;
-  await using server = createServer(async (request, response) => {
-    for await (const _ of request);
-    const isLimited = ++requests === 5;
-    response.writeHead(isLimited ? 429 : 200, { "Retry-After": "0" });
-    response.end(request.url === "/garden/v1/plants" && !isLimited ? '{"name":"a"}' : "{}");
-  }).on("connection", () => void connections++);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/garden/v1/`;
-  const file = write("p.ndjson", '{"id":1,"name":"a"}\n'.repeat(500));
-  const { code, err } = await runInProcess(["import", file, "--url", url], { environment });
-  expect([code, err]).toEqual([0, expect.stringContaining("500 created, 0 replayed, 0 refused")]);
-  expect(connections).toBeLessThanOrEqual(64);
-  server.closeAllConnections();
-});
-
 describe("import detects", () => {
   const csv = "id,name,tag\n9007199254740993,Árbol 🌲,x\n2,Moss,\n";
   const dryRun = async (name: string, content: Uint8Array | string) => {
@@ -208,10 +181,8 @@ describe("import detects", () => {
   test("that a gzip file is truncated, and does not call it complete", async () => {
     const rows = Array.from({ length: 5000 }, (_, id) => `{"id":${id},"name":"${(id * 7919) % 100_003}"}\n`);
     const { code, out } = await dryRun("cut.gz", gzipSync(rows.join("")).subarray(0, -5));
-    expect([code, JSON.parse(out)]).toMatchObject([
-      1,
-      { complete: false, failure: expect.stringContaining("cannot be decompressed") },
-    ]);
+    const failure = expect.stringContaining("cannot be decompressed");
+    expect([code, JSON.parse(out)]).toMatchObject([1, { complete: false, failure }]);
   });
 });
 
@@ -250,10 +221,8 @@ describe("the process of an import", () => {
     expect([code, done < 150]).toEqual([130, true]);
     expect(err).toContain(`Interrupted after line ${done}. Run this again; it resumes.`);
     const again = await runInProcess(args, { environment });
-    expect([again.code, again.err]).toEqual([
-      0,
-      expect.stringContaining(`${150 - done} created, ${done} replayed`),
-    ]);
+    const report = expect.stringContaining(`${150 - done} created, ${done} replayed, 0 refused`);
+    expect(again).toMatchObject({ code: 0, err: report });
   }, 60_000);
 
   test("ends on SIGTERM while it waits for standard input", async () => {
@@ -269,7 +238,6 @@ describe("the process of an import", () => {
 
 describe("an import command is refused", () => {
   const file = write("refused.csv", "id,name\n1,a\n");
-  const empty = write("empty.csv", "");
   test.each<[args: string[], code: number, message: string, variables?: Record<string, string>]>([
     [[file], 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
     [[file, "--format", "xml"], 2, "--format must be ndjson, json or csv"],
@@ -280,7 +248,6 @@ describe("an import command is refused", () => {
     [["nowhere.csv"], 1, "nowhere.csv cannot be read: no such file or directory."],
     [[file, "--refused", "no/such/folder"], 1, "cannot be written: no such file or directory."],
     [[file, "--format", "json"], 1, "does not start with ["],
-    [[empty], 1, "needs a header"],
   ])("%j", async (args, code, message, variables = environment) => {
     const result = await runInProcess(["import", ...args], { environment: variables });
     expect([result.code, result.out, result.err]).toEqual([code, "", expect.stringContaining(message)]);
