@@ -4,26 +4,6 @@ import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, 
 import type { JWKS, Provider } from "oidc-provider";
 import { scopes as known } from "../src/access/scopes.ts";
 
-type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
-type PrivateKey = KeyPair["privateKey"];
-
-export interface TestProvider extends AsyncDisposable {
-  readonly issuer: string;
-  readonly keyPair: KeyPair;
-  /** The flags of a service that accepts its tokens. */
-  readonly flags: Record<string, string>;
-  /** An access token by the client credentials grant. */
-  token(scope: string): Promise<string>;
-  /** Any token, signed with the provider's key unless another is given. */
-  sign(
-    claims: JWTPayload,
-    header?: Partial<JWTHeaderParameters>,
-    key?: PrivateKey | Uint8Array,
-  ): Promise<string>;
-  /** Lets the console at this address sign people in. */
-  registerConsole(url: string): void;
-}
-
 // It warns on the console that this is not for production, which is so.
 const { info, warn } = console;
 const unlessItsOwn = (write: typeof warn) => (text: unknown) =>
@@ -38,7 +18,7 @@ export const keyId = "key-1";
 const scopes = known.join(" ");
 
 /** The package oidc-provider, a certified implementation, on a free port of loopback. */
-export async function startProvider(): Promise<TestProvider> {
+export async function startProvider() {
   const keyPair = await generateKeyPair("RS256", { extractable: true });
   const { privateKey } = keyPair;
   const jwks = { keys: [{ ...(await exportJWK(privateKey)), kid: keyId, alg: "RS256", use: "sig" }] };
@@ -53,15 +33,23 @@ export async function startProvider(): Promise<TestProvider> {
   return {
     issuer,
     keyPair,
+    /** The flags of a service that accepts its tokens. */
     flags: { "oidc-issuer": issuer, "oidc-audience": audience },
+    /** Lets the console at this address sign people in. */
     registerConsole,
-    async token(scope) {
+    /** An access token by the client credentials grant. */
+    async token(scope: string) {
       const body = new URLSearchParams({ grant_type: "client_credentials", scope, resource: audience });
       const headers = { Authorization: `Basic ${btoa("greenhouse:not-a-secret")}` };
       const response = await fetch(`${issuer}/token`, { method: "POST", headers, body });
       return ((await response.json()) as { access_token: string }).access_token;
     },
-    sign: (claims, header = {}, key = privateKey) =>
+    /** Any token, signed with the provider's key unless another is given. */
+    sign: (
+      claims: JWTPayload,
+      header: Partial<JWTHeaderParameters> = {},
+      key: typeof privateKey | Uint8Array = privateKey,
+    ) =>
       new SignJWT({ iss: issuer, aud: audience, sub: "alice", client_id: "forger", scope: scopes, ...claims })
         .setProtectedHeader({ alg: "RS256", typ: "at+jwt", kid: keyId, ...header })
         .sign(key),
