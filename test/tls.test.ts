@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
-import { rawPost, sendRaw, startTestService, type TestService, temporaryFolder } from "./harness.ts";
+import { rawPost, sendRaw, startTestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 interface Certificate {
@@ -25,32 +25,22 @@ beforeAll(() => {
 });
 afterAll(() => folder[Symbol.dispose]());
 
-describe("with --tls-cert and --tls-key", () => {
-  let running: TestService;
-  beforeAll(async () => {
-    running = await startTestService(flags);
-  });
-  afterAll(() => running[Symbol.asyncDispose]());
-
-  test("both listeners speak HTTP/1.1 over TLS 1.3 or 1.2, and nothing older", async () => {
-    for (const port of [running.port, portOf(running.operatorUrl)]) {
-      const socket = await handshake(port, { ALPNProtocols: ["h2", "http/1.1"] });
-      expect([socket.getProtocol(), socket.alpnProtocol]).toEqual(["TLSv1.3", "http/1.1"]);
-      socket.destroy();
-      const older = await handshake(port, { maxVersion: "TLSv1.2" });
-      expect(older.getProtocol()).toBe("TLSv1.2");
-      older.destroy();
-      const tooOld = handshake(port, { minVersion: "TLSv1.1", maxVersion: "TLSv1.1" });
-      await expect(tooOld).rejects.toThrow(/PROTOCOL_VERSION/);
-      await expect(handshake(port, { ALPNProtocols: ["h2"] })).rejects.toThrow(/APPLICATION_PROTOCOL/);
-    }
-  });
-
-  test("plant-store ready says that it does not trust the certificate", async () => {
-    const { code, err } = await runInProcess(["ready", "--url", running.url]);
-    expect([code, err]).toEqual([1, expect.stringContaining("its certificate is not trusted (unable to")]);
-    expect(err).toContain("Set NODE_EXTRA_CA_CERTS");
-  });
+test("both listeners speak HTTP/1.1 over TLS 1.3 or 1.2, and nothing older, and ready says whom it does not trust", async () => {
+  await using running = await startTestService(flags);
+  for (const port of [running.port, portOf(running.operatorUrl)]) {
+    const socket = await handshake(port, { ALPNProtocols: ["h2", "http/1.1"] });
+    expect([socket.getProtocol(), socket.alpnProtocol]).toEqual(["TLSv1.3", "http/1.1"]);
+    socket.destroy();
+    const older = await handshake(port, { maxVersion: "TLSv1.2" });
+    expect(older.getProtocol()).toBe("TLSv1.2");
+    older.destroy();
+    const tooOld = handshake(port, { minVersion: "TLSv1.1", maxVersion: "TLSv1.1" });
+    await expect(tooOld).rejects.toThrow(/PROTOCOL_VERSION/);
+    await expect(handshake(port, { ALPNProtocols: ["h2"] })).rejects.toThrow(/APPLICATION_PROTOCOL/);
+  }
+  const { code, err } = await runInProcess(["ready", "--url", running.url]);
+  expect([code, err]).toEqual([1, expect.stringContaining("its certificate is not trusted (unable to")]);
+  expect(err).toContain("Set NODE_EXTRA_CA_CERTS");
 });
 
 test("with --tls-client-ca, a client of the public listener needs a certificate of the authority, and its token as well", async () => {

@@ -1,0 +1,103 @@
+import { expect, test } from "bun:test";
+import { Counters, RecentRefusals } from "./counters.ts";
+import { createEvents } from "./events.ts";
+import { createLog } from "./log.ts";
+
+test("counts add up, far beyond 32 bits; a gauge has its last value, and what was never counted is 0", () => {
+  const counters = new Counters();
+  counters.add("created", 2 ** 52);
+  counters.add("created");
+  counters.set("open", 5);
+  counters.set("open", 3);
+  const values = ["created", "open", "unknown"].map((name) => counters.value(name));
+  expect(values).toEqual([2 ** 52 + 1, 3, 0]);
+});
+
+test("a histogram has cumulative buckets with inclusive bounds, and is the same for everyone who asks", () => {
+  const counters = new Counters();
+  for (const plants of [1, 2, 3, 4000]) counters.histogram("batch-plants").observe(plants);
+  const { buckets, sum, count } = counters.histogram("batch-plants").observed();
+  expect(buckets.slice(0, 3).flat()).toEqual([1, 1, 2, 2, 5, 3]);
+  expect([buckets.at(-1), sum, count]).toEqual([[1000, 3], 4006, 4]);
+});
+
+test("refusals are counted by minute and by hour, for seven days", () => {
+  const [minuteMs, hourMs] = [60_000, 3_600_000];
+  const startMs = Date.UTC(2026, 10, 15, 18);
+  const refusals = new RecentRefusals();
+  for (const atMs of [0, 59_999, minuteMs, hourMs]) refusals.add(startMs + atMs);
+  expect(refusals.counts(startMs - minuteMs, 4, minuteMs)).toEqual([0, 2, 1, 0]);
+  expect(refusals.counts(startMs - hourMs, 4, hourMs)).toEqual([0, 3, 1, 0]);
+  for (let hour = 1; hour <= 168; hour++)
+    for (let atMs = 0; atMs < hourMs; atMs += minuteMs) refusals.add(startMs + hour * hourMs + atMs);
+  expect(refusals.counts(startMs, 169, hourMs)).toEqual([0, 61, ...Array(167).fill(60)]);
+});
+
+/** Events at a time that the test sets, and the lines that they log. */
+function start() {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line));
+  const log = createLog({ level: "debug", format: "json", colour: false, write });
+  const clock = { nowMs: 0 };
+  return { lines, clock, events: createEvents(log, new Counters(), () => clock.nowMs) };
+}
+
+test.each([
+  ["refused", "refused", "more requests were refused than are logged"],
+  ["failed", "failed", "more requests failed than are logged"],
+  ["internalError", "internal error", "more requests failed than are logged"],
+] as const)(
+  "a flood of %s requests is logged in 20 lines per second, and the rest is counted",
+  (event, message, more) => {
+    const { lines, clock, events } = start();
+    let asked = 0;
+    const fields = () => {
+      asked++;
+      return { "error.type": "40002" };
+    };
+    for (; clock.nowMs < 1000; clock.nowMs += 10) events[event](fields, new Error("refused"));
+    expect([lines.length, asked]).toEqual([20, 20]);
+    for (let count = 0; count < 100; count++) events[event](fields, new Error("refused"));
+    expect(lines).toHaveLength(41);
+    expect(lines[20]).toMatchObject({ message: more, "plant_store.unlogged": 80 });
+    expect(lines[21]).toMatchObject({ message, "error.type": "40002" });
+  },
+);
+
+test("the log says which connection was closed at the limit", () => {
+  const { lines, clock, events } = start();
+  events.connectionLimitReached("longest-idle");
+  clock.nowMs = 1000;
+  events.connectionLimitReached("newest");
+  expect(lines.map(({ message }) => message)).toEqual([
+    "the connection limit is reached; the longest idle connection was closed",
+    "the connection limit is reached and none is idle; the new connection was closed",
+  ]);
+});
+
+test("an fsync of the WAL that took over a second is logged as a stall; a slow one of the data file is not", () => {
+  const { lines, events } = start();
+  events.synced("wal", 999);
+  events.synced("data", 5000);
+  expect(lines).toEqual([]);
+  events.synced("wal", 2540);
+  expect(lines).toMatchObject([
+    { message: "the disk stalled; creates waited until it recovered", "plant_store.seconds": 2.5 },
+  ]);
+});
+
+const controls = Array.from({ length: 0xa0 }, (_, code) => String.fromCharCode(code))
+  .filter((character) => /\p{Cc}/u.test(character))
+  .join("");
+
+for (const format of ["json", "pretty"] as const)
+  test(`a ${format} line contains no control character but its line break`, () => {
+    const lines: string[] = [];
+    const write = (text: string) => void lines.push(text);
+    const log = createLog({ level: "info", format, colour: false, write });
+    log.warn("refused", { "url.path": controls, "exception.message": "plain \u009b31m" });
+    const [line = ""] = lines;
+    expect(line).toMatch(/^\P{Cc}+\n$/u);
+    if (format === "json") expect(JSON.parse(line)).toMatchObject({ "url.path": controls });
+    expect(line).toContain("\\u009b31m");
+  });
