@@ -2,11 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
-import { mintToken } from "../../../access/tokens.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
-import { syncedReads } from "../reading/synced-reads.ts";
-import { SqliteAudit } from "../sqlite-audit.ts";
-import { SqliteTokens } from "../sqlite-tokens.ts";
 import { openWriter } from "./open-writer.ts";
 import { Writer, type WriterOwner } from "./writer.ts";
 
@@ -174,28 +170,6 @@ test("a transaction that has waited long for its fsync is a stall, until that en
   expect(store.writer.isStalled).toBe(true);
   store.syncs[0]?.resolve();
   expect([await stored, store.writer.isStalled]).toEqual(["stored", false]);
-});
-
-test("tokens and the audit trail are read once they are durable", async () => {
-  using store = cuedWriter();
-  const { database, writer } = store;
-  const synced = syncedReads("plants.db", () => writer.synced());
-  const audit = new SqliteAudit(database, synced, writer);
-  const tokens = new SqliteTokens(database, synced, { writer, audit });
-  const fields = { scopes: [], expiresAtMs: undefined, createdBy: "test", rateLimit: undefined };
-  const { token } = mintToken({ ...fields, name: "new" }, 1);
-  const entry = { atMs: 1, actor: "test", action: "token.created", subject: "new" } as const;
-  const added = tokens.add(token, { ...entry, address: undefined, detail: "" });
-  let reads = 0;
-  const count = () => void reads++;
-  const read = [tokens.all(), audit.page(10, undefined)] as const;
-  for (const one of read) void one.then(count);
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(reads).toBe(0);
-  store.syncs[0]?.resolve();
-  await added;
-  const [all, { entries }] = [await read[0], await read[1]];
-  expect([all.length, entries.length]).toEqual([1, 1]);
 });
 
 test("what others have committed is made durable inside a transaction, before its work", async () => {
