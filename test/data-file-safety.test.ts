@@ -8,7 +8,6 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
-  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { constants } from "node:os";
@@ -19,7 +18,9 @@ import { serve } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
   accessToken,
+  createUntilRefused,
   eventually,
+  missingIn,
   operatorToken,
   post,
   startTestService,
@@ -50,19 +51,6 @@ async function refusedStart(file: string): Promise<string> {
   return err;
 }
 
-/** Four clients that create plants until they are refused, with the numbers of those refusals. */
-function load(url: string) {
-  const acknowledged: number[] = [];
-  const refusals = Array.from({ length: 4 }, async (_, client) => {
-    for (let id = 1000 * (client + 1); ; id++) {
-      const response = await post(url, JSON.stringify({ id, name: "under load" }));
-      if (response.status !== 200) return ((await response.json()) as { error: number }).error;
-      acknowledged.push(id);
-    }
-  });
-  return { acknowledged, refusals: Promise.all(refusals) };
-}
-
 /** The commands that the log has, ready for a shell; empty until they are logged. */
 function commandsIn(log: string): string {
   return JSON.parse(`"${/"plant_store\.commands":"([^"]+)"/.exec(log)?.[1] ?? ""}"`);
@@ -79,8 +67,7 @@ function runCommands(log: string, file: string): string {
   return join(dirname(file), copies[0] ?? "");
 }
 
-const sentence = (file: string) =>
-  `plant-store: ${file} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore\` with the copy that its log says how to make, or with a backup; or, to use the file that is there now, first move ${file}-wal and ${file}-shm away, and only then delete ${file}.failure.json.\n`;
+const replaced = "was deleted, replaced or overwritten while the service ran: run `plant-store restore`";
 
 test("one data file has one writer: a second serve, copy --to or restore is refused; token and read commands work", async () => {
   const [link, other] = [join(folder, "link.db"), join(folder, "other.db")];
@@ -133,7 +120,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     new Database(other).run("CREATE TABLE t (x)");
     const running = await startTestService({}, file);
     const log = () => running.logged.join("");
-    const { acknowledged, refusals } = load(running.url);
+    const { acknowledged, refusals } = createUntilRefused(running.url, "under load");
     await eventually(() => acknowledged.length > 20);
     lose(file, other);
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
@@ -144,8 +131,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect(await runInProcess(["restore", runCommands(log(), file), "--database", restored])).toMatchObject({
       code: 0,
     });
-    const stored = new Set(storedPlants(restored).map(({ id }) => Number(id)));
-    expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
+    expect(missingIn(restored, acknowledged)).toEqual([]);
     await running[Symbol.asyncDispose]();
   });
 
@@ -154,7 +140,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     await crashedStore(other, { plants: 3, checkpointed: 3 });
     const bytes = readFileSync(other);
     await using service = await serve(["--database", file], { environment });
-    const { acknowledged, refusals } = load(service.url);
+    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
     await eventually(() => acknowledged.length > 20);
     renameSync(other, file);
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
@@ -164,7 +150,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
       for (const args of [["list"], ["verify"], ["token", "create", "--name", "x"]])
         expect(await runInProcess([...args, "--database", file])).toMatchObject({
           code: 1,
-          err: sentence(file),
+          err: expect.stringContaining(replaced),
         });
     };
     await refused();
@@ -174,7 +160,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect((await service.ended()).code).toBe(1);
     expect(service.err()).not.toContain("every acknowledged plant is on disk");
     await refused();
-    expect(await refusedStart(file)).toBe(sentence(file));
+    expect(await refusedStart(file)).toContain(replaced);
     expect(readFileSync(file).equals(bytes)).toBe(true);
 
     const wal = readFileSync(`${file}-wal`);
@@ -182,8 +168,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect(await runInProcess(["restore", copy, "--database", file])).toMatchObject({ code: 0 });
     expect(readFileSync(`${file}-wal.left-behind`).equals(wal)).toBe(true);
     await using again = await startTestService({}, file);
-    const stored = new Set(storedPlants(file).map(({ id }) => Number(id)));
-    expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
+    expect(missingIn(file, acknowledged)).toEqual([]);
     expect(await create(again.url, 1)).toBe(200);
   });
 
@@ -219,36 +204,26 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 });
 
-describe("a data file that is overwritten while the service runs", () => {
-  test.each([
-    ["by a backup", (file: string, backup: string) => copyFileSync(backup, file)],
-    ["by a truncation", (file: string) => truncateSync(file, 100)],
-    ["by a truncation of its WAL", (file: string) => truncateSync(`${file}-wal`, 0)],
-  ])(
-    "(%s) is noticed, no checkpoint follows, and the log names the backup to restore",
-    async (_, overwrite) => {
-      const backup = join(folder, "backup.db");
-      const running = await startTestService({}, file);
-      const log = () => running.logged.join("");
-      for (let id = 1; id <= 20; id++) expect(await create(running.url, id)).toBe(200);
-      expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
-      const { refusals } = load(running.url);
-      overwrite(file, backup);
-      expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
-      await eventually(() =>
-        log().includes("was overwritten; stop the service, and restore the last backup"),
-      );
-      const [sha256 = "missing"] = readFileSync(`${backup}.sha256`, "utf8").split(" ");
-      expect(log()).toContain(`"plant_store.last_backup_sha256":"${sha256}"`);
-      expect(log()).not.toContain("/proc/");
-      expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
-      const before = readFileSync(file);
-      await running[Symbol.asyncDispose]();
-      expect(log()).not.toContain("every acknowledged plant is on disk");
-      expect(readFileSync(file).equals(before)).toBe(true);
-      expect((await runInProcess(["list", "--database", file])).err).toBe(sentence(file));
-    },
-  );
+// The unit test of DataFileWatch overwrites both files in every other way.
+test("a data file that a backup is copied over while the service runs is noticed, no checkpoint follows, and the log names the backup to restore", async () => {
+  const backup = join(folder, "backup.db");
+  const running = await startTestService({}, file);
+  const log = () => running.logged.join("");
+  for (let id = 1; id <= 20; id++) expect(await create(running.url, id)).toBe(200);
+  expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
+  const { refusals } = createUntilRefused(running.url, "under load");
+  copyFileSync(backup, file);
+  expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
+  await eventually(() => log().includes("was overwritten; stop the service, and restore the last backup"));
+  const [sha256 = "missing"] = readFileSync(`${backup}.sha256`, "utf8").split(" ");
+  expect(log()).toContain(`"plant_store.last_backup_sha256":"${sha256}"`);
+  expect(log()).not.toContain("/proc/");
+  expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
+  const before = readFileSync(file);
+  await running[Symbol.asyncDispose]();
+  expect(log()).not.toContain("every acknowledged plant is on disk");
+  expect(readFileSync(file).equals(before)).toBe(true);
+  expect((await runInProcess(["list", "--database", file])).err).toContain(replaced);
 });
 
 test("nothing is lost while another program copies the WAL, as Litestream does, and the WAL restarts only where that checkpoints", async () => {

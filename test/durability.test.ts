@@ -8,7 +8,16 @@ import { fileURLToPath } from "node:url";
 import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
 import { bareEnvironment, plantStore, type Serving, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
-import { accessToken, eventually, operatorToken, post, storedPlants, temporaryFolder } from "./harness.ts";
+import {
+  accessToken,
+  createUntilRefused,
+  eventually,
+  missingIn,
+  operatorToken,
+  post,
+  storedPlants,
+  temporaryFolder,
+} from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { runKillRounds } from "./soak/kill.ts";
 import { canRecordSyncs, recordSyncs } from "./syncs.ts";
@@ -41,15 +50,16 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     service.child.kill("SIGTERM");
     return [];
   };
+  const create = (name: string) => async (service: Serving) => {
+    const { acknowledged, refusals } = createUntilRefused(service.url, name);
+    // Its connections may also end with the process.
+    for (const error of await refusals) expect([0, 50302]).toContain(error);
+    return acknowledged;
+  };
   test.each([
     // Linux reports a failed write-back once; the next sync succeeds.
-    [
-      "of the data file, by the checkpoint thread",
-      ".db",
-      "once",
-      (service: Serving) => createUntilRefused(service, largeName),
-    ],
-    ["of the WAL, at a commit", "-wal", undefined, (service: Serving) => createUntilRefused(service, "fern")],
+    ["of the data file, by the checkpoint thread", ".db", "once", create(largeName)],
+    ["of the WAL, at a commit", "-wal", undefined, create("fern")],
     ["of the data file, by the last checkpoint of a stop", ".db", undefined, stop],
   ] as const)(
     "%s ends the service with 1, keeps the WAL, and loses nothing",
@@ -78,7 +88,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
       expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
 
       expect(reopen(file)).toEqual({ rebuilt: true });
-      expectStored(file, [0, ...acknowledged]);
+      expect(missingIn(file, [0, ...acknowledged])).toEqual([]);
     },
   );
 
@@ -239,11 +249,11 @@ test.skipIf(lacksShim)(
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment, PLANT_STORE_OPERATOR_TOKEN: operatorToken },
     });
-    const read = async () => {
+    const read = async (what: string) => {
       const headers = { authorization: `Bearer ${operatorToken}` };
-      return (await fetch(`${service.operatorUrl}/api/plants`, { headers })).json();
+      return (await fetch(`${service.operatorUrl}/api/${what}`, { headers })).json();
     };
-    expect(await read()).toMatchObject({ plants: [] });
+    expect(await read("plants")).toMatchObject({ plants: [] });
     // A first stall is in place. After it, fsyncs are in the background for ten seconds.
     syncs.failFromNowOn();
     const stalled = post(service.url, '{"id":0,"name":"moss"}');
@@ -260,7 +270,9 @@ test.skipIf(lacksShim)(
     all.push(
       ends("replay", post(service.url, '{"id":1,"name":"fern"}')),
       ends("conflict", post(service.url, '{"id":1,"name":"oak"}')),
-      ends("list", read()),
+      ends("list", read("plants")),
+      ends("tokens", read("tokens")),
+      ends("audit trail", read("audit")),
       ends("command", plantStore(["list", "--database", file], syncs)),
     );
     await eventually(() => service.err().includes("the disk stalls; creates wait until it recovers"));
@@ -269,7 +281,7 @@ test.skipIf(lacksShim)(
     expect(ended).toEqual([]);
     syncs.failNoMore();
     await Promise.all(all);
-    expect(await read()).toMatchObject({ plants: [{ id: "1" }, { id: "0" }] });
+    expect(await read("plants")).toMatchObject({ plants: [{ id: "1" }, { id: "0" }] });
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
     const counted = (line: string) => service.err().split(line).length - 1;
     expect(counted("the disk stalls; creates wait")).toBe(1);
@@ -356,35 +368,7 @@ function reopen(file: string): { readonly rebuilt: boolean } {
   return { rebuilt };
 }
 
-function expectStored(file: string, acknowledged: readonly number[]): void {
-  const stored = new Set(storedPlants(file).map(({ id }) => Number(id)));
-  expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
-}
-
 /** A data file as a process with a failed fsync leaves it. */
 function mark(file: string): void {
   writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
-}
-
-/** Creates plants, several at a time, until one is refused; returns those that were acknowledged. */
-async function createUntilRefused(service: Serving, name: string): Promise<number[]> {
-  const acknowledged: number[] = [];
-  for (let next = 1; next < 3000; next += 10) {
-    const ids = Array.from({ length: 10 }, (_, index) => next + index);
-    const statuses = await Promise.all(
-      ids.map((id) =>
-        post(service.url, JSON.stringify({ id, name })).then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      ),
-    );
-    acknowledged.push(...ids.filter((_, index) => statuses[index] === 200));
-    if (statuses.some((status) => status !== 200)) {
-      // A connection may also end with the process.
-      expect(statuses.filter((status) => ![0, 200, 503].includes(status))).toEqual([]);
-      return acknowledged;
-    }
-  }
-  throw new Error("the failing disk was never noticed");
 }

@@ -132,6 +132,29 @@ export function storedPlants(file: string): StoredPlant[] {
     .all();
 }
 
+/** Those of these ids that no plant in the data file has. */
+export function missingIn(file: string, ids: readonly number[]): number[] {
+  const stored = new Set(storedPlants(file).map(({ id }) => Number(id)));
+  return ids.filter((id) => !stored.has(id));
+}
+
+/** Four clients that create plants until they are refused. `refusals` are the errors, or 0 if the connection ended. */
+export function createUntilRefused(url: string, name: string) {
+  const acknowledged: number[] = [];
+  const refusals = Array.from({ length: 4 }, async (_, client) => {
+    for (let id = 1000 * (client + 1); ; id++) {
+      try {
+        const response = await post(url, JSON.stringify({ id, name }));
+        if (response.status !== 200) return ((await response.json()) as { error: number }).error;
+        acknowledged.push(id);
+      } catch {
+        return 0;
+      }
+    }
+  });
+  return { acknowledged, refusals: Promise.all(refusals) };
+}
+
 export interface RawResponse {
   readonly text: string;
   readonly closed: boolean;
