@@ -1,8 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { once } from "node:events";
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
@@ -58,20 +55,18 @@ onEveryEngine((engine) => {
 });
 
 describe("tokens on the command line", () => {
-  test("are listed, and traced, without secrets or digests, as a table and as JSON", async () => {
+  // secrets.test.ts holds that no secret is in them.
+  test("are listed, and traced, as a table and as JSON, without digests", async () => {
     const database = newDatabase();
     const create = "token create --name ops --scope operator --expires 90d --rate-limit 9/m";
-    const secret = (await run(create, database)).out.trim();
-    const { out: table } = await run("token list", database);
-    expect(table).toMatch(
+    await run(create, database);
+    expect((await run("token list", database)).out).toMatch(
       /^ID +NAME +SCOPES +CREATED +CREATED BY +LAST USED +RATE LIMIT +STATE\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +9\/m +live until/,
     );
     const { out } = await run("token list --json", database);
     const fields = "createdAt createdBy expiresAt id lastUsedAt name rateLimit revokedAt scopes state";
     expect(Object.keys(JSON.parse(out)[0]).sort()).toEqual(fields.split(" "));
-    const { out: trail } = await run("audit", database);
-    expect(trail).toMatch(/^AT +ACTOR +ACTION +SUBJECT +ADDRESS +DETAIL\n/);
-    for (const text of [table, out, trail]) expect(text).not.toContain(secret);
+    expect((await run("audit", database)).out).toMatch(/^AT +ACTOR +ACTION +SUBJECT +ADDRESS +DETAIL\n/);
   });
 
   test("revoke and rotate warn if the secret is also preset and stays valid", async () => {
@@ -130,7 +125,6 @@ describe("a command that is misused", () => {
   const [database = ""] = newDatabase().slice(1);
   test.each<[line: string, said: string, code?: number]>([
     ["imprt plants.csv", 'unknown command "imprt"; did you mean import? See plant-store --help.'],
-    ["photosynthesis", 'unknown command "photosynthesis". See plant-store --help.'],
     ["constructor", 'unknown command "constructor". See'],
     ["--listen :0", "put a command before --listen, such as serve."],
     ["--database=postgres://me:secret@x list", "put a command before --database,"],
@@ -138,21 +132,13 @@ describe("a command that is misused", () => {
     ["token", "token needs create, list, rotate or revoke. See plant-store token --help."],
     ["token creat --name a", "token needs create, list, rotate or revoke; did you mean create?"],
     ["list --databse a.db", "unknown flag --databse; did you mean --database? See plant-store list --help."],
-    ["token create --nme=a", "unknown flag --nme; did you mean --name? See plant-store token create --help."],
     ["list --photosynthesis=secret", "unknown flag --photosynthesis. See plant-store list --help."],
     ["serve --quiet", "unknown flag --quiet. See plant-store serve --help."],
     ["serve --port 8080", "unknown flag --port; did you mean --listen? See plant-store serve --help."],
-    ["backup b.db --port 1", "unknown flag --port. See plant-store backup --help."],
-    [
-      "import a.csv --token secret",
-      "unknown flag --token; set the environment variable PLANT_STORE_ACCESS_TOKEN. See",
-    ],
+    ["import a.csv --token secret", "unknown flag --token; set the environment variable PLANT_STORE_"],
     ["list -x", "unknown flag -x. See plant-store list --help."],
     ["list --limit", "--limit needs a value. See plant-store list --help."],
-    [
-      "list --limit -5",
-      '--limit must be an integer from 1 to 100000; it is "-5". See plant-store list --help.',
-    ],
+    ["list --limit -5", '--limit must be an integer from 1 to 100000; it is "-5". See plant-store list'],
     ["list --json=yes", "--json takes no value. See plant-store list --help."],
     ["list --since soon", "--since must be a time"],
     ["list x", 'unexpected argument "x"'],
@@ -166,10 +152,10 @@ describe("a command that is misused", () => {
     ["token revoke", "usage: plant-store token revoke NAME|ID"],
     [`token revoke nobody --database ${database}`, "does not exist", 1],
     [`token list --database ${database}`, "does not exist", 1],
-    [`audit --database ${database}`, "does not exist", 1],
     ["audit --limit 0", "--limit must be"],
-    ["ready --url ftp://example.org", "--url must be an http or https URL"],
     ["ready --url http://me:secret@127.0.0.1:1", "--url must be an http or https URL"],
+    // An address reserved for documentation, so that no machine has it.
+    [`serve --listen 192.0.2.1:3000 --database ${database}.new`, "must be an address of this machine", 1],
   ])("%s", async (line, said, code = 2) => {
     const result = await runInProcess(line.split(" "));
     expect([result.code, result.out, result.err]).toEqual([code, "", expect.stringContaining(said)]);
@@ -200,12 +186,6 @@ describe("a command that is misused", () => {
       expect([code, out, err]).toEqual([1, "", said]);
       expect(readdirSync(data)).toEqual([]);
     });
-
-  test("as serve on an address of another machine says which addresses there are", async () => {
-    // Reserved for documentation, so that no machine has it.
-    const { code, err } = await run("serve --listen 192.0.2.1:3000 --operator-listen off", newDatabase());
-    expect([code, err]).toEqual([1, expect.stringContaining("The host must be an address of this machine")]);
-  });
 });
 
 test("--quiet leaves the data and the exit code, and prints only errors", async () => {
@@ -214,7 +194,6 @@ test("--quiet leaves the data and the exit code, and prints only errors", async 
   expect(created).toEqual({ code: 0, out: expect.stringMatching(/^pst_\w{49}\n$/), err: "" });
   for (const line of ["token revoke a", "list", "verify", `backup ${join(folder.path, "quiet.db")}`])
     expect(await run(`${line} --quiet`, database)).toEqual({ code: 0, out: "", err: "" });
-  expect((await run("verify", database)).err).toContain("is intact");
   const missing = await run("show 5 --quiet", database);
   expect(missing).toEqual({ code: 1, out: "", err: "plant-store: no plant has the id 5.\n" });
 });
@@ -227,40 +206,32 @@ test("config lists each setting, its source and unknown variables, without secre
     PLANT_STORE_DATABSE: "x",
   };
   const { out, err } = await runInProcess(["config", "--listen", "[::1]:1", "--json"], { environment });
-  const settings = JSON.parse(out) as { name: string }[];
-  const find = (name: string) => settings.find((setting) => setting.name === name);
-  expect(find("listen")).toEqual({ name: "listen", value: "[::1]:1", source: "flag" } as never);
-  expect(find("max-pending")).toMatchObject({ value: "77", source: "environment" } as never);
-  expect(find("log-level")).toMatchObject({ source: "default" } as never);
-  expect(find("PLANT_STORE_ACCESS_TOKEN")).toMatchObject({ value: "(set, not shown)" } as never);
-  expect([out.includes("a-secret"), err]).toEqual([
-    false,
-    "plant-store: unknown variable PLANT_STORE_DATABSE.\n",
-  ]);
+  for (const [name, value, source] of [
+    ["listen", "[::1]:1", "flag"],
+    ["max-pending", "77", "environment"],
+    ["log-level", "info", "default"],
+    ["PLANT_STORE_ACCESS_TOKEN", "(set, not shown)", "environment"],
+  ])
+    expect(JSON.parse(out)).toContainEqual({ name, value, source });
+  expect(out).not.toContain("a-secret");
+  expect(err).toBe("plant-store: unknown variable PLANT_STORE_DATABSE.\n");
 
   const inFlag = await runInProcess(["config", "--database", url]);
-  expect([inFlag.code, inFlag.err]).toEqual([
-    0,
-    "plant-store: every user of this machine can read the password in --database; use PLANT_STORE_DATABASE_PASSWORD_FILE.\n",
-  ]);
+  expect(inFlag.err).toContain("every user of this machine can read the password in --database; use");
   const inVariable = await runInProcess(["config"], { environment: { PLANT_STORE_DATABASE: url } });
-  expect([inVariable.code, inVariable.err]).toEqual([0, ""]);
+  expect(inVariable.err).toBe("");
   expect(inFlag.out + inVariable.out).not.toContain("hidden");
 });
 
-test.skipIf(process.platform === "win32")(
-  "a token file that other users can read causes a warning",
-  async () => {
-    using open = temporaryFolder();
-    chmodSync(open.path, 0o755);
-    const token = join(open.path, "token");
-    writeFileSync(token, "a-token-of-twenty-characters\n", { mode: 0o644 });
-    const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
-    const { err } = await runInProcess(["import", "nowhere"], { environment });
-    expect(err).toStartWith(`plant-store: other users can read or write ${token}, which has mode 644; `);
-    expect((await runInProcess(["config"], { environment })).err).toBe("");
-  },
-);
+test("import warns of a token file that other users can read", async () => {
+  using open = temporaryFolder();
+  chmodSync(open.path, 0o755);
+  const token = join(open.path, "token");
+  writeFileSync(token, "a-token-of-twenty-characters\n", { mode: 0o644 });
+  const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
+  const { err } = await runInProcess(["import", "nowhere"], { environment });
+  expect(err).toStartWith(`plant-store: other users can read or write ${token}, which has mode 644; `);
+});
 
 describe("ready", () => {
   test("asks the operator listener, the public one if that is off, or the URL that is given", async () => {
@@ -287,9 +258,8 @@ describe("ready", () => {
     [502, '{"error":"upstream"}'],
     [200, "null"],
   ])("does not take another program's %i with %s for the service", async (status, body) => {
-    await using other = createServer((_, response) => response.writeHead(status).end(body));
-    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(body, { status }) });
+    const url = other.url.origin;
     const { code, err } = await runInProcess(["ready", "--url", url]);
     const reason = `something else responded, with status ${status}. Check the URL, and that the service is running.`;
     expect([code, err]).toEqual([1, `${url} is not ready: ${reason}\n`]);
@@ -302,29 +272,30 @@ test.each(["version", "--version", "-v"])("%s prints the version", async (argume
 
 describe("the process", () => {
   test("writes data to standard output and messages to standard error, and has an exit code", async () => {
-    const [flag = "", file = ""] = newDatabase();
-    const [first, second] = ["a", "b"].map((name) => ["token", "create", "--name", name, flag, file]);
-    const created = await plantStore(first ?? []);
+    const database = newDatabase();
+    const create = (name: string) => plantStore(["token", "create", "--name", name, ...database]);
+    const created = await create("a");
     const secret = expect.stringMatching(/^pst_\w{49}\n$/);
     const note = /Token \w \(\w{8}\) allows plants:create\.\nSave the secret now; it is not shown again:\n$/;
     expect(created).toEqual({ code: 0, out: secret, err: expect.stringMatching(note) });
     // Only the first creates a data file, which may not be where its user expects it.
-    expect(created.err).toStartWith(`Created the data file ${file}.\n`);
-    expect((await plantStore(second ?? [])).err).toStartWith("Token b ");
+    expect(created.err).toStartWith(`Created the data file ${database[1]}.\n`);
+    expect((await create("b")).err).toStartWith("Token b ");
     expect(await plantStore(["sevre"])).toMatchObject({ code: 2, out: "" });
   });
 
   test("that Ctrl-C interrupts exits with 130", async () => {
     const connected = Promise.withResolvers<void>();
-    const silent = createServer(() => connected.resolve()).listen(0, "127.0.0.1");
-    await once(silent, "listening");
-    const { port } = silent.address() as AddressInfo;
-    const args = ["ready", "--url", `http://127.0.0.1:${port}`];
+    const fetch = () => {
+      connected.resolve();
+      return new Promise<Response>(() => {});
+    };
+    using silent = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
+    const args = ["ready", "--url", silent.url.origin];
     const running = startPlantStore(args, { ownGroup: true, through: "launcher" });
     await connected.promise;
     process.kill(-(running.child.pid ?? 0), "SIGINT");
     const { code, err } = await running.ended;
-    silent.close();
     // Without the launcher, the shell makes the code of the signal.
     expect([code ?? running.child.signalCode, err]).toEqual([executable === undefined ? 130 : "SIGINT", ""]);
   });

@@ -23,7 +23,7 @@ export interface RunOptions {
   /** Whether it leads its own process group, like a command typed into a shell. */
   readonly ownGroup?: boolean;
   /** By default Bun runs main.ts, as the launcher would: starting Node as well would double the time. */
-  readonly through?: "launcher" | "bun";
+  readonly through?: "launcher";
 }
 
 // Only what a process needs to run: the developer's own variables must not influence a test.
@@ -42,10 +42,7 @@ export async function plantStore(args: readonly string[], options: RunOptions = 
 }
 
 /** Starts a plant-store command, for a test that observes or signals it while it runs. */
-export function startPlantStore(
-  args: readonly string[],
-  options: RunOptions = {},
-): { readonly child: ChildProcess; out(): string; err(): string; readonly ended: Promise<Finished> } {
+export function startPlantStore(args: readonly string[], options: RunOptions = {}) {
   const child = start(...commandLine(args, options), options);
   return { child, ...watch(child) };
 }
@@ -95,8 +92,7 @@ export async function untilListening(
     child,
     url: listening[1] ?? "",
     operatorUrl: listening[2] ?? "",
-    out: said.out,
-    err: said.err,
+    ...said,
     ended: () => said.ended,
     async [Symbol.asyncDispose]() {
       child.kill(endWith);
@@ -120,11 +116,7 @@ export function start(
   return child;
 }
 
-export function watch(child: ChildProcess): {
-  out(): string;
-  err(): string;
-  readonly ended: Promise<Finished>;
-} {
+export function watch(child: ChildProcess) {
   let out = "";
   let err = "";
   child.stdout?.on("data", (text) => {

@@ -22,9 +22,7 @@ async function startFlakyProxy(target: string): Promise<{ url: string; sent: str
     const { authorization = "", "content-type": type = "" } = request.headers;
     const headers = { Authorization: authorization, "Content-Type": type };
     const answer = await fetch(`${target}${request.url}`, { method: "POST", headers, body });
-    const replayed = answer.headers.get("idempotent-replayed");
-    response.writeHead(answer.status, replayed === null ? {} : { "Idempotent-Replayed": replayed });
-    response.end(await answer.text());
+    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
