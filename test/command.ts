@@ -18,8 +18,8 @@ export interface Finished {
 export interface RunOptions {
   readonly environment?: Record<string, string>;
   readonly folder?: string;
-  /** The content of standard input, empty by default; `open` lets the test write to it. */
-  readonly input?: string | Uint8Array | "open";
+  /** Whether the test writes to its standard input, which is empty otherwise. */
+  readonly writesInput?: boolean;
   /** Whether it leads its own process group, like a command typed into a shell. */
   readonly ownGroup?: boolean;
   /** By default Bun runs main.ts, as the launcher would: starting Node as well would double the time. */
@@ -104,16 +104,14 @@ export async function untilListening(
 export function start(
   command: string,
   args: readonly string[],
-  { environment = {}, folder, input, ownGroup = false }: RunOptions,
+  { environment = {}, folder, writesInput = false, ownGroup = false }: RunOptions,
 ): ChildProcess {
-  const child = spawn(command, args, {
+  return spawn(command, args, {
     env: { ...bareEnvironment, ...environment },
-    stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    stdio: [writesInput ? "pipe" : "ignore", "pipe", "pipe"],
     detached: ownGroup,
     ...(folder === undefined ? {} : { cwd: folder }),
   });
-  if (input !== undefined && input !== "open") child.stdin?.end(input);
-  return child;
 }
 
 export function watch(child: ChildProcess) {

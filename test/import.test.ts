@@ -227,7 +227,7 @@ describe("the process of an import", () => {
 
   test("ends on SIGTERM while it waits for standard input", async () => {
     const args = ["import", "-", "--url", service.url];
-    const running = startPlantStore(args, { environment, input: "open" });
+    const running = startPlantStore(args, { environment, writesInput: true });
     running.child.stdin?.write('{"id":191,"name":"a"}\n{"id":192,"na');
     await eventually(() => stored([191n]).length === 1);
     running.child.kill("SIGTERM");

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { Readable } from "node:stream";
 import { runCommand } from "../src/cli/run.ts";
 import { bareEnvironment, executable, type Finished, plantStore } from "./command.ts";
 import { eventually, findSecrets } from "./harness.ts";
@@ -12,20 +11,16 @@ export async function runInProcess(
   args: readonly string[],
   {
     environment = {},
-    input,
     stopSignal = () => new Promise(() => {}),
     written = { out: "", err: "" },
   }: {
     readonly environment?: Record<string, string>;
-    /** The content of standard input. */
-    readonly input?: string;
     readonly stopSignal?: () => Promise<string>;
     /** What it has written so far. */
     readonly written?: { out: string; err: string };
   } = {},
 ): Promise<Finished> {
-  if (executable !== undefined)
-    return plantStore(args, { environment, ...(input === undefined ? {} : { input }) });
+  if (executable !== undefined) return plantStore(args, { environment });
   const collect = (stream: "out" | "err") => (text: string) => {
     written[stream] += text;
   };
@@ -35,7 +30,7 @@ export async function runInProcess(
   const code = await runCommand(args, {
     environment: { ...bareEnvironment, ...environment },
     readFile: (path) => readFileSync(path, "utf8"),
-    input: () => (input === undefined ? unused() : Readable.from([Buffer.from(input)])),
+    input: unused,
     out: collect("out"),
     outWithBackpressure: async (text) => {
       written.out += text;
