@@ -3,14 +3,12 @@ import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
-import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { type Databases, type PostgresServer, startPostgres } from "./postgres.ts";
 import { initialise, isRoot, nobody } from "./postgres-files.ts";
 
 /** A coordinator and its two workers, on this machine. */
-export interface CitusCluster extends AsyncDisposable, Pick<PostgresServer, "run" | "stored"> {
+export interface CitusCluster extends Databases, AsyncDisposable {
   readonly workers: readonly PostgresServer[];
-  /** Creates a database with our tables, distributed as docs/scaling.md says, and returns its URL. */
-  newDatabase(): Promise<string>;
 }
 
 /**
@@ -55,6 +53,7 @@ export async function startCitus(shards = 8): Promise<CitusCluster> {
   };
 }
 
+/** Creates a database with our tables, distributed as docs/scaling.md says, and returns its URL. */
 async function distributedDatabase(
   coordinator: PostgresServer,
   workers: readonly PostgresServer[],

@@ -94,6 +94,20 @@ test("a token that was revoked in either store, or has expired in the first, sta
   ]);
 }, 60_000);
 
+test("names a plant that the database rejects, and continues with the rest", async () => {
+  const [file, url] = [join(folder.path, "rejected.db"), await server.newDatabase()];
+  await create(
+    file,
+    [1, 2, 5, 6].map((id) => ({ id, name: id === 5 ? "weed" : "fern" })),
+  );
+  await create(url, []);
+  await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", url);
+  const { code, err, out } = await copy(file, url, "--json");
+  expect([code, err]).toEqual([1, expect.stringMatching(/^Plant 5 cannot be stored: .*no_weeds/)]);
+  expect(JSON.parse(out)).toMatchObject({ created: 3, failed: 1, compared: 4 });
+  expect(await server.stored(url)).toMatchObject([{ id: 1n }, { id: 2n }, { id: 6n }]);
+});
+
 test("needs two different databases", async () => {
   for (const args of [[], ["--from", "a.db"], ["--from", "a.db", "--to", "a.db"]])
     expect((await runInProcess(["copy", ...args])).code).toBe(2);

@@ -50,58 +50,35 @@ withCitus("on Citus", () => {
     await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
   });
 
-  describe("the loss of a worker", () => {
-    test("loses nothing acknowledged, and afterwards all clients that retry together get 200", async () => {
-      const [worker] = cluster.workers;
-      await using running = await startTestService({}, database);
-      const acknowledged = new Set<number>();
-      const statuses = new Set<number>();
-      let stopped = false;
-      using _ = { [Symbol.dispose]: () => (stopped = true) };
-      const load = upTo(16).map(async (client) => {
-        for (let id = clients + client; !stopped; id += 16) {
-          const sent = post(running.url, `{"id":${id},"name":"plant ${id}"}`);
-          const status = await sent.then((response) => response.status).catch(() => 0);
-          statuses.add(status);
-          if (status === 200) acknowledged.add(id);
-          else await Bun.sleep(20);
-        }
-      });
-      expect(await sendAll(running)).toEqual(Array(clients).fill(200));
-      await worker?.crash();
-      await eventually(async () => (await ready(running)) === 503);
-      expect((await fetch(`${running.url}/livez`)).status).toBe(200);
-      await worker?.start();
-      await eventually(async () => (await ready(running)) === 200);
-      expect(await sendAll(running)).toEqual(Array(clients).fill(200));
-      stopped = true;
-      await Promise.all(load);
-      expect([...statuses].sort()).toEqual([200, 503]);
-      const stored = new Map((await cluster.stored(database)).map(({ id, name }) => [Number(id), name]));
-      for (const id of [...upTo(clients), ...acknowledged])
-        if (stored.get(id) !== `plant ${id}`) throw new Error(`${id} was acknowledged and is not stored`);
-      expect(acknowledged.size).toBeGreaterThan(0);
+  test("the loss of a worker loses nothing acknowledged, and afterwards all clients that retry together get 200", async () => {
+    const [worker] = cluster.workers;
+    await using running = await startTestService({}, database);
+    const acknowledged = new Set<number>();
+    const statuses = new Set<number>();
+    let stopped = false;
+    using _ = { [Symbol.dispose]: () => (stopped = true) };
+    const load = upTo(16).map(async (client) => {
+      for (let id = clients + client; !stopped; id += 16) {
+        const sent = post(running.url, `{"id":${id},"name":"plant ${id}"}`);
+        const status = await sent.then((response) => response.status).catch(() => 0);
+        statuses.add(status);
+        if (status === 200) acknowledged.add(id);
+        else await Bun.sleep(20);
+      }
     });
-  });
-
-  test("a row that another session has locked makes only its plant unavailable", async () => {
-    await using store = await open();
-    await store.plants.create(arrivals(upTo(200)), 1);
-    const locking = cluster.run(
-      "BEGIN; SELECT id FROM plants WHERE id = 7 FOR UPDATE; SELECT pg_sleep(60)",
-      database,
-    );
-    const ended = locking.catch(() => {});
-    await eventually(async () => {
-      const held =
-        "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT id%' AND wait_event = 'PgSleep'";
-      return (await cluster.run(held, database)).length > 0;
-    });
-    const kinds = kindsOf(await store.plants.create(arrivals(upTo(250)), 1));
-    expect(upTo(250).filter((id) => !["created", "replayed"].includes(kinds[id] ?? ""))).toEqual([7]);
-    await cluster.run(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT id%'",
-    );
-    await ended;
+    expect(await sendAll(running)).toEqual(Array(clients).fill(200));
+    await worker?.crash();
+    await eventually(async () => (await ready(running)) === 503);
+    expect((await fetch(`${running.url}/livez`)).status).toBe(200);
+    await worker?.start();
+    await eventually(async () => (await ready(running)) === 200);
+    expect(await sendAll(running)).toEqual(Array(clients).fill(200));
+    stopped = true;
+    await Promise.all(load);
+    expect([...statuses].sort()).toEqual([200, 503]);
+    const stored = new Map((await cluster.stored(database)).map(({ id, name }) => [Number(id), name]));
+    for (const id of [...upTo(clients), ...acknowledged])
+      if (stored.get(id) !== `plant ${id}`) throw new Error(`${id} was acknowledged and is not stored`);
+    expect(acknowledged.size).toBeGreaterThan(0);
   });
 });
