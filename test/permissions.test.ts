@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
-import { commandLine, serve, watch } from "./command.ts";
-import { accessToken, eventually, startTestService, temporaryFolder } from "./harness.ts";
+import { commandLine, serve, untilListening } from "./command.ts";
+import { accessToken, startTestService, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { isRoot } from "./postgres-files.ts";
 import { runInProcess } from "./terminal.ts";
@@ -61,11 +61,9 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
       out: expect.stringContaining(`${folder.path}, mode 700, owner uid-${user}`),
       err: "",
     });
-    const service = spawn(...commandLine(["serve", ...args, ...listeners]), asUser);
-    const said = watch(service);
-    await eventually(() => said.err().includes('"listening"') || service.exitCode !== null);
-    service.kill("SIGTERM");
-    expect(await said.ended).toMatchObject({ code: 0 });
+    const service = await untilListening(spawn(...commandLine(["serve", ...args, ...listeners]), asUser));
+    service.child.kill("SIGTERM");
+    expect(await service.ended()).toMatchObject({ code: 0 });
     const { out } = runAsUser(["audit", "--json", ...args]);
     expect(JSON.parse(out)).toMatchObject([{ action: "token.created", actor: `os:uid-${user}` }]);
   });
