@@ -167,8 +167,8 @@ describe("a command that is misused", () => {
     const own = newDatabase();
     await run("token create --name somebody", own);
     for (const [line, said] of [
-      ["revoke nobody", 'No live token is called "nobody"'],
-      ["rotate nobody", 'No live token is called "nobody"'],
+      ["revoke nobody", 'No live token is named "nobody"'],
+      ["rotate nobody", 'No live token is named "nobody"'],
       ["create --name somebody", "rotate or revoke"],
       ["create --name=", "plant-store: "],
       ["create --name preset-access", "is reserved"],

@@ -162,7 +162,7 @@ describe("commands that only read", () => {
 describe("backup and restore", () => {
   test("a copy that fails SQLite's integrity check is neither kept as a backup nor restored", async () => {
     const file = changedToBlob("unsound.db");
-    const unsound = "The copy is not sound: non-TEXT value in plants.name";
+    const unsound = "The copy is damaged: non-TEXT value in plants.name";
     const backups = join(folder.path, "unsound-backups");
     mkdirSync(backups);
     for (const to of [join(backups, "backup.db"), backups, "-"])
@@ -175,7 +175,7 @@ describe("backup and restore", () => {
     expect(existsSync(backupRecordFile(file))).toBe(false);
     const restored = join(folder.path, "unsound-restored.db");
     expect((await runInProcess(["restore", file, "--database", restored])).err).toContain(
-      "The copy is not sound",
+      "The copy is damaged",
     );
     for (const path of [restored, `${restored}.partial`]) expect(existsSync(path)).toBe(false);
   });

@@ -275,7 +275,7 @@ test.skipIf(lacksShim)(
       ends("audit trail", read("audit")),
       ends("command", plantStore(["list", "--database", file], syncs)),
     );
-    await eventually(() => service.err().includes("the disk stalls; creates wait until it recovers"));
+    await eventually(() => service.err().includes("the disk is stalling; creates wait until it recovers"));
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);
     expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
     expect(ended).toEqual([]);
@@ -284,7 +284,7 @@ test.skipIf(lacksShim)(
     expect(await read("plants")).toMatchObject({ plants: [{ id: "1" }, { id: "0" }] });
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
     const counted = (line: string) => service.err().split(line).length - 1;
-    expect(counted("the disk stalls; creates wait")).toBe(1);
+    expect(counted("the disk is stalling; creates wait")).toBe(1);
     expect(counted("the disk stalled; creates waited")).toBe(2);
   },
 );

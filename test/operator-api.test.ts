@@ -194,7 +194,7 @@ describe("tokens", () => {
 
   test("with an expiry create none that outlives them, by creating or by rotating", async () => {
     const { secret, token } = await createToken("brief", { scopes: ["operator"], expiresIn: "1h" });
-    const latest = `expires at ${token.expiresAt.replace(/\.\d+/, "")} at the latest`;
+    const latest = `must expire by ${token.expiresAt.replace(/\.\d+/, "")}`;
     expect(await createToken("a", { expiresIn: "2h" }, secret)).toMatchObject({
       error: 40031,
       message: expect.stringContaining(latest),

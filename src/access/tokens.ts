@@ -180,7 +180,7 @@ function expiryOf({ lifetimeMs, expiresAtMsMax }: TokenRequest, nowMs: number): 
   const expiresAtMs = nowMs + lifetimeMs;
   if (expiresAtMsMax !== undefined && expiresAtMs > expiresAtMsMax)
     throw new TokenProblem(
-      `A token that you create expires at ${isoTime(expiresAtMsMax)} at the latest; choose a shorter lifetime, or none for that one.`,
+      `A token that you create must expire by ${isoTime(expiresAtMsMax)}. Choose a shorter lifetime, or none to use that time.`,
     );
   return expiresAtMs;
 }
@@ -193,7 +193,7 @@ async function findLive(store: TokenStore, nameOrId: string, nowMs: number): Pro
   const live = (await store.all()).filter(
     (token) => (token.name === nameOrId || token.id === nameOrId) && isLive(token, nowMs),
   );
-  if (live.length === 0) throw new TokenProblem(`No live token is called "${nameOrId}".`);
+  if (live.length === 0) throw new TokenProblem(`No live token is named "${nameOrId}".`);
   return live;
 }
 

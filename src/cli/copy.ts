@@ -25,7 +25,7 @@ export const copy: Command = {
   flags: {
     from: {
       placeholder: "DATABASE",
-      help: "a data file or postgres://…, best not in use by a service (required)",
+      help: "a data file or postgres://…, preferably not in use by a service (required)",
     },
     to: { placeholder: "DATABASE", help: "a data file or postgres://…, created if missing (required)" },
     json: jsonFlag,

@@ -47,7 +47,7 @@ type Checks = Readonly<Record<string, () => Facts | Promise<Facts>>>;
 const remedies: Readonly<Record<string, string>> = {
   folder: "Make the service's user its owner, free space, or name another folder with --database.",
   fsync: "Plants cannot be stored there. Free space, fix the permissions, or name another folder.",
-  "data file": "docs/operating.md describes recovery, under Crashes and Troubleshooting.",
+  "data file": 'See "Crashes" in docs/operating.md.',
   database: "Check the server, the URL, the password, pg_hba.conf and the role.",
   "public listener": "Free the address, or choose another with --listen.",
   "operator listener": "Free the address, or choose another with --operator-listen.",
@@ -152,7 +152,8 @@ function checkFolder(dataFile: string): Facts {
   const facts = `${path}, ${rights}, ${formatBytes(freeBytes)} free`;
   if (freeBytes < freeBytesMin) throw new Error(`${facts}: on a full disk, creates are refused with 50302`);
   const doubts = [
-    !exists && "The data folder does not exist yet. The first start creates it; check --database.",
+    !exists &&
+      "The data folder does not exist yet. The first start creates it. If you expected one, check --database.",
     filesystems[type >>> 0],
     freeBytes < freeBytesComfortable && "The WAL and backups need space. Free some before it runs out.",
     hasRights &&
@@ -203,7 +204,7 @@ function checkDataFile(dataFile: string): Facts {
   const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
   if (!writable) throw new Error(`${facts}; ${localUser().name} may not write to it`);
   const rebuild =
-    "An fsync failed in the last process. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.";
+    "An fsync failed in the previous run. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.";
   return { facts, doubts: [syncFailed && !hasWriter && rebuild] };
 }
 
@@ -216,7 +217,7 @@ async function checkListener(address: Address, served: boolean | undefined): Pro
   if (served === false) throw new Error(`${shown} is in use, and no service has this data file open`);
   return served
     ? { facts: `${shown} is in use, and a service has this data file open` }
-    : { facts: `${shown} is in use`, doubts: ["Make sure that it is this service."] };
+    : { facts: `${shown} is in use`, doubts: ["Make sure that this service is the one using it."] };
 }
 
 /** The folder of the data file, or the nearest above it that exists: `serve` creates the rest. */

@@ -43,7 +43,7 @@ export const importPlants: Command = {
     concurrency: { placeholder: "COUNT", help: `requests in flight (${concurrencyDefault})` },
     wait: {
       placeholder: "TIME",
-      help: `how long to retry, at least, while the service does not respond (${waitDefault})`,
+      help: `minimum time to keep retrying while the service does not respond (${waitDefault})`,
     },
     "dry-run": { help: "check every row without sending it" },
     refused: { placeholder: "FILE", help: "write refused rows to this file, unchanged" },

@@ -39,7 +39,7 @@ export const tokenCreate: Command = {
     expires: { placeholder: "TIME", help: "expire after this long, such as 90d (never)" },
     "rate-limit": {
       placeholder: "COUNT/UNIT",
-      help: "creates allowed for it, such as 100/s; overrides the --rate-limit of the service",
+      help: "creates allowed for this token, such as 100/s; overrides the --rate-limit of the service",
     },
     json: jsonFlag,
   },

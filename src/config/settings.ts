@@ -72,7 +72,7 @@ export const settings = {
   drainDelayMs: setting(
     "drain-delay TIME",
     "0s",
-    "how long to keep serving, unready, before stopping",
+    "how long to keep serving, marked unready, before stopping",
     parseDrainTime,
   ),
   drainTimeoutMs: setting(
@@ -95,26 +95,22 @@ export const settings = {
     "proxies whose X-Forwarded-For is read: addresses or CIDR ranges",
     parseNetworks,
   ),
-  operatorHosts: list(
-    "operator-hosts NAMES",
-    "further host names under which the operator listener is reached",
-    parseHosts,
-  ),
+  operatorHosts: list("operator-hosts NAMES", "additional host names for the operator listener", parseHosts),
   corsOrigins: list(
     "cors-origins ORIGINS",
-    "whose pages may call the public listener, such as https://example.org",
+    "origins whose pages may call the public listener, such as https://example.org",
     parseOrigins,
   ),
   tlsCert: optional("tls-cert PATH", "the certificate chain in PEM; both listeners then use TLS", String),
   tlsKey: optional("tls-key PATH", "the certificate's private key in PEM", String),
   tlsClientCa: optional(
     "tls-client-ca PATH",
-    "clients of the public listener also need a certificate of this authority",
+    "require clients of the public listener to have a certificate from this CA",
     String,
   ),
   tokenFolder: optional(
     "token-folder PATH",
-    "the folder for the first token's file, instead of the data file's",
+    "the folder for the first token's file, if not beside the data file",
     String,
   ),
   oidcIssuer: optional(
@@ -122,11 +118,7 @@ export const settings = {
     "the identity provider whose JWT access tokens are accepted",
     parseIssuer,
   ),
-  oidcAudience: optional(
-    "oidc-audience NAME",
-    "the audience that those tokens must be for",
-    parseProviderName,
-  ),
+  oidcAudience: optional("oidc-audience NAME", "the audience that those tokens must have", parseProviderName),
   oidcClientId: optional(
     "oidc-client-id NAME",
     "the console's client at the identity provider, to sign in there",

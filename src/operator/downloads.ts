@@ -49,13 +49,13 @@ export class Downloads<Target> {
   follow(exchange: Exchange): Download<Target> {
     // It would use up the link, and there is nothing to say before the content.
     if (exchange.method === "HEAD")
-      throw new HttpError("no-such-method", "A download link supports GET alone.", { Allow: "GET" });
+      throw new HttpError("no-such-method", "A download link supports only GET.", { Allow: "GET" });
     const link = this.#links.get(exchange.parameter);
     this.#links.delete(exchange.parameter);
     if (link === undefined || link.expiresMs < performance.now() || !link.download.isAllowed())
       throw new HttpError(
         "no-such-path",
-        "This link has been used, or has expired after a minute. Request the download again.",
+        "This link was already used, or is more than a minute old. Request the download again.",
       );
     // For the log: this request has no token.
     exchange.caller = link.download.caller;

@@ -14,7 +14,7 @@ const histogram = (help: string) => ({ type: "histogram", help }) as const;
 export const metricFamilies = {
   plant_store_build_info: gauge("Always 1; the labels have the version, runtime and engine."),
   plant_store_ready: gauge("1 while plants can be stored."),
-  plant_store_start_time_seconds: gauge("When this process began to serve."),
+  plant_store_start_time_seconds: gauge("When this process started serving."),
   plant_store_plants_created_total: counter("Plants stored by this process."),
   plant_store_plants_replayed_total: counter("Plants that were stored already."),
   plant_store_pending_plants: gauge("Plants waiting to be written."),

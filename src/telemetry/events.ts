@@ -64,7 +64,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
           "plant_store.seconds": Math.round(tookMs / 100) / 10,
         });
     },
-    diskStalled: () => log.warn("the disk stalls; creates wait until it recovers"),
+    diskStalled: () => log.warn("the disk is stalling; creates wait until it recovers"),
     checkpointed: (succeeded: boolean) => counters.add(succeeded ? "checkpoints" : "checkpoint-failures"),
     connections: (listener: string, open: number) => counters.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */
@@ -90,11 +90,13 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       log.error("store unavailable, retrying", { "exception.message": reason.message }),
     storeAvailable: () => log.info("store available again"),
     outcomeUnknown: (reason: Error) =>
-      log.error("write outcome unknown; stopping, so that a restart finds out what is stored", {
+      log.error("write outcome unknown; stopping so that a restart can check what was stored", {
         "exception.message": reason.message,
       }),
     dataFileShared: () =>
-      log.warn("another process has the data file open; the WAL stays until it is done, and is durable"),
+      log.warn(
+        "another process has the data file open; the WAL is durable, and stays until that process closes the file",
+      ),
     rebuilding: (bytes: number) =>
       log.warn("rebuilding the data file after a failed fsync; this copies all of it", {
         "file.size": bytes,

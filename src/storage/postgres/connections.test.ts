@@ -33,5 +33,5 @@ test("sessions that a pooler shares among its connections are refused", async ()
     onWaiting: () => {},
     signal: new AbortController().signal,
   });
-  await expect(preparing).rejects.toThrow("a pooler shares the database's sessions");
+  await expect(preparing).rejects.toThrow("a pooler shares sessions between clients");
 });

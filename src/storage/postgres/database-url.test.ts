@@ -77,7 +77,7 @@ describe("a database URL", () => {
   for (const mode of ["allow", "prefer"])
     test(`with sslmode=${mode} is refused, with the reason`, () => {
       expect(() => parseDatabaseUrl(`postgres://host/plants?sslmode=${mode}`)).toThrow(
-        `has sslmode=${mode}, with which anyone on the way can turn TLS off; use verify-full`,
+        `has sslmode=${mode}, which lets anyone between service and server turn TLS off`,
       );
     });
 

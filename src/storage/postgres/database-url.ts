@@ -176,7 +176,7 @@ function refuseTls(options: URLSearchParams): void {
   const given = options.get("sslmode");
   if (given === "allow" || given === "prefer")
     throw new DatabaseMisuse(
-      `The database URL has sslmode=${given}, with which anyone on the way can turn TLS off; use verify-full, or disable where nobody can listen.`,
+      `The database URL has sslmode=${given}, which lets anyone between service and server turn TLS off. Use verify-full, or disable on a trusted network.`,
     );
   const mode = readChoice(options, "sslmode", modes);
   const root = options.get("sslrootcert");

@@ -100,14 +100,15 @@ async function prepareOnce({ server, changes }: Preparation): Promise<void> {
   if (changes === "upgrade") await expectPrivileges(connection);
 }
 
-// A session that loses its settings and prepared statements can guarantee nothing. Each names its session. If a pooler shares one session among both, the first reads the other's name, or none.
+// A session that loses its settings and prepared statements can guarantee nothing. Each names its session. If a pooler shares
+// one session among both, the first reads the other's name, or none.
 async function expectOwnSessions(one: Connection, other: Connection): Promise<void> {
   await one.run(setName, ["one"]);
   await other.run(setName, ["other"]);
   const [row] = await one.run(readName);
   if (row?.[0] !== "one")
     throw new DatabaseMisuse(
-      "The database cannot be used: a pooler shares the database's sessions among its clients; it must give each connection a session of its own (PgBouncer: pool_mode = session).",
+      "The database cannot be used: a pooler shares sessions between clients. Give each connection its own session (PgBouncer: pool_mode = session).",
     );
 }
 

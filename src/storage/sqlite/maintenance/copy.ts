@@ -79,7 +79,7 @@ export function findDamage(path: string): readonly string[] {
 /** @throws DataFileProblem */
 export async function refuseUnsound(copy: string): Promise<void> {
   const [problem] = await checkDatabase(copy);
-  if (problem !== undefined) throw new DataFileProblem(`The copy is not sound: ${problem}.`);
+  if (problem !== undefined) throw new DataFileProblem(`The copy is damaged: ${problem}.`);
 }
 
 /** @throws DataFileProblem */

@@ -135,7 +135,7 @@ function recover(path: string, events: StoreEvents): void {
     syncCommitted(`${path}-wal`);
     database.run("ROLLBACK");
   });
-  if (!synced) throw new StoreUnavailable("Another process holds the data file locked.");
+  if (!synced) throw new StoreUnavailable("Another process has locked the data file.");
   events.dataFileShared?.();
 }
 

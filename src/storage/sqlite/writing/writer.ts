@@ -86,7 +86,7 @@ export class Writer {
   async synced(): Promise<void> {
     await this.#syncing;
     if (this.#stopped !== undefined)
-      throw new StoreUnavailable("What is durable is no longer known.", { cause: this.#stopped });
+      throw new StoreUnavailable("It is no longer known what is durable.", { cause: this.#stopped });
   }
 
   /** Runs the work while no transaction begins. */
@@ -172,7 +172,7 @@ export class Writer {
     this.#lockedAtMs = nowMs;
     this.#lockedSinceMs ??= nowMs;
     if (nowMs - this.#lockedSinceMs >= lockWaitMsMax)
-      throw new StoreUnavailable("Another process holds the data file locked.");
+      throw new StoreUnavailable("Another process has locked the data file.");
   }
 
   #tryBegin(): boolean {
