@@ -10,31 +10,6 @@ import { lacks } from "../lacks.ts";
 const examples = join(import.meta.dir, "../../examples");
 const programs = { "python/one_plant.py": "python3", "go/one_plant.go": "go" };
 
-/** Passes requests to the service, except the first: it breaks that connection, and answers the second with 503. */
-async function startFlakyProxy(target: string): Promise<{ url: string; sent: string[] } & AsyncDisposable> {
-  const sent: string[] = [];
-  const server = createServer(async (request, response) => {
-    let body = "";
-    for await (const piece of request) body += piece;
-    sent.push(body);
-    if (sent.length === 1) return void request.socket.destroy();
-    if (sent.length === 2) return void response.writeHead(503, { "Retry-After": "0" }).end("{}");
-    const { authorization = "", "content-type": type = "" } = request.headers;
-    const headers = { Authorization: authorization, "Content-Type": type };
-    const answer = await fetch(`${target}${request.url}`, { method: "POST", headers, body });
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    sent,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
 test("every example in another language is tested here", () => {
   const folders = readdirSync(examples, { withFileTypes: true }).filter((one) => one.isDirectory());
   const files = folders.flatMap(({ name }) =>
@@ -49,12 +24,26 @@ for (const [file, program] of Object.entries(programs))
     async () => {
       using folder = temporaryFolder();
       await using service = await startTestService();
-      await using proxy = await startFlakyProxy(service.url);
+      const sent: string[] = [];
+      // Passes requests to the service, except the first, whose connection it breaks, and the second.
+      await using proxy = createServer(async (request, response) => {
+        let body = "";
+        for await (const piece of request) body += piece;
+        sent.push(body);
+        if (sent.length === 1) return void request.socket.destroy();
+        if (sent.length === 2) return void response.writeHead(503, { "Retry-After": "0" }).end("{}");
+        const { authorization = "", "content-type": type = "" } = request.headers;
+        const headers = { Authorization: authorization, "Content-Type": type };
+        const answer = await fetch(`${service.url}${request.url}`, { method: "POST", headers, body });
+        response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
+      });
+      await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+      const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
       const [opening = ""] = readFileSync(join(examples, file), "utf8").split("\n");
       const line = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
       expect(line).toContain(`examples/${file} http://127.0.0.1:3000`);
       const run = (token: string) => {
-        const [command = "", ...args] = line.replace("http://127.0.0.1:3000", proxy.url).split(" ");
+        const [command = "", ...args] = line.replace("http://127.0.0.1:3000", url).split(" ");
         const environment = {
           // Nothing next to the sources, and no traffic except to loopback.
           PYTHONDONTWRITEBYTECODE: "1",
@@ -66,12 +55,12 @@ for (const [file, program] of Object.entries(programs))
       };
       const stored = "Fern is stored as 9007199254740993.\n";
       expect(await run(accessToken)).toEqual({ code: 0, out: stored, err: "" });
-      expect(proxy.sent).toHaveLength(3);
+      expect(sent).toHaveLength(3);
       expect((await run(accessToken)).out).toBe(stored.replace("is stored", "was stored already"));
       const plant = { id: 9_007_199_254_740_993n, name: "Fern", tag: "indoor" };
       expect(storedPlants(service.database)).toMatchObject([plant]);
       const refused = await run("not-a-token-of-this-store");
       expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("40102")]);
-      expect(proxy.sent).toHaveLength(5);
+      expect(sent).toHaveLength(5);
     },
   );
