@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { judgeFsync } from "../src/cli/doctor.ts";
 import { startTestService, temporaryFolder } from "./harness.ts";
@@ -27,8 +27,7 @@ async function examine(...args: readonly string[]) {
 }
 
 describe("a healthy store", () => {
-  test("passes while its service runs, and is left unchanged", async () => {
-    const before = readdirSync(dirname(service.database));
+  test("passes while its service runs", async () => {
     const [listen = "", operatorListen = ""] = service.service.addresses;
     const addresses = ["--listen", listen, "--operator-listen", operatorListen];
     const { code, find } = await examine("--database", service.database, ...addresses);
@@ -39,10 +38,9 @@ describe("a healthy store", () => {
     const message = expect.stringContaining("is in use, and a service has this data file open");
     for (const check of ["public listener", "operator listener"])
       expect(find(check)).toMatchObject({ outcome: "ok", message });
-    expect(readdirSync(dirname(service.database))).toEqual(before);
   });
 
-  test("passes without a service, in one line for each check", async () => {
+  test("passes without a service, in one line for each check, and is left unchanged", async () => {
     const file = join(folder.path, "healthy.db");
     await runInProcess(["token", "create", "--name", "a", "--database", file]);
     const before = [readdirSync(folder.path), readFileSync(file)];
@@ -98,15 +96,6 @@ describe("the disk", () => {
     const { facts, doubts } = judgeFsync(Array.from({ length: 100 }, () => ms));
     expect(facts).toBe(`median ${ms.toFixed(3)} ms, p99 ${ms.toFixed(3)} ms, of 100`);
     expect(doubts?.filter(Boolean) as unknown[]).toEqual(expected);
-  });
-
-  test("is checked in every respect, even if one check throws", async () => {
-    const file = join(folder.path, "file");
-    writeFileSync(file, "");
-    const { code, find } = await examine("--database", join(file, "plants.db"));
-    const message = "part of its path is not a directory";
-    expect([code, find("fsync")]).toMatchObject([1, { outcome: "fail", message }]);
-    expect(find("operator listener")).toMatchObject({ outcome: "ok" });
   });
 });
 

@@ -80,26 +80,14 @@ describe("a JSON array", () => {
     expect(readable("json", "[]")).toEqual([]);
   });
 
-  const notJson = "The row is not valid JSON:";
+  const notJson = "Line 1, element 2: The row is not valid JSON:";
   const cut = "The file ends inside the array. A quote or a bracket may be missing, or the rest of the file.";
   const long = "The element is longer than 200 bytes";
   test.each([
-    [
-      "a missing comma",
-      '[0,{"id":1}\n{"id":2},\n{"id":3}]',
-      `Line 1, element 2: ${notJson} at line 2, column 1, expected nothing`,
-    ],
+    ["a missing comma", '[0,{"id":1}\n{"id":2},\n3]', `${notJson} at line 2, column 1, expected nothing`],
     ["an unclosed string", '[0,\n{"id":1,"name":"a},\n{"id":2,"name":"b"}\n]', `Line 2, element 2: ${cut}`],
-    [
-      "a brace too many",
-      '[0,{"id":1}},{"id":2}]',
-      `Line 1, element 2: ${notJson} at column 9 of the row, expected nothing`,
-    ],
-    [
-      "the wrong bracket",
-      '[0,{"id":1]]',
-      `Line 1, element 2: ${notJson} at column 8 of the row, expected a comma or }`,
-    ],
+    ["a brace too many", '[0,{"id":1}},{"id":2}]', `${notJson} at column 9 of the row, expected nothing`],
+    ["the wrong bracket", '[0,{"id":1]]', `${notJson} at column 8 of the row, expected a comma or }`],
     ["a missing bracket", "[0", `Line 1, element 1: ${cut}`],
     ["text after the end", "[0]\n2 3", "Line 2: There is text after the end of the array."],
     ["a second array", " [ ] [1] ", "Line 1: There is text after the end of the array."],
