@@ -45,7 +45,7 @@ export function AuditPage() {
       {entries === undefined && error === undefined && <LoadingCard lines={6} />}
       {entries?.length === 0 && (
         <EmptyState title="No entries yet">
-          <p>The next sign-in, export or token change will be here.</p>
+          <p>The next sign-in, export or token change will appear here.</p>
         </EmptyState>
       )}
       {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}

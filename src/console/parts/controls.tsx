@@ -35,7 +35,7 @@ export function CopyButton({ text, label, focused, onCopied }: CopyButtonProps) 
       setShown("Copied");
       onCopied?.();
     } catch {
-      setShown("The browser refused; select the text instead");
+      setShown("Could not copy. Select the text instead");
     }
   };
   // The clipboard is available only on HTTPS and localhost.

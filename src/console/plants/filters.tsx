@@ -40,7 +40,7 @@ export function Filters({ filter, onChange }: FiltersProps) {
           type="search"
           aria-label="Search by name"
           placeholder="Search by name"
-          title="The key / goes here"
+          title="Press / to search"
           aria-keyshortcuts="/"
           spellcheck={false}
           {...name}

@@ -67,7 +67,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                       },
                       {
                         name: "Revoke",
-                        note: "End it for good.",
+                        note: "Revoke it permanently.",
                         danger: true,
                         onChoose: () => onAction("revoke", token),
                       },
