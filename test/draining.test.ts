@@ -120,30 +120,6 @@ test("once the drain has begun, no export or import starts", async () => {
   expect(running.logged.join("")).not.toContain("drain timeout reached");
 });
 
-test("once the drain has begun, an import that is in progress ends with its next row", async () => {
-  await using running = await startTestService({ "drain-timeout": "10m" });
-  const { secret } = await operatorPost(running, "/api/tokens", {
-    name: "slow",
-    scopes: ["plants:create", "operator:read"],
-    rateLimit: "1/s",
-  });
-  const rows = Array.from({ length: 300 }, (_, id) => `{"id":${id},"name":"Slow"}\n`).join("");
-  const importing = fetch(`${running.operatorUrl}/api/imports?name=slow.ndjson`, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${secret}` },
-    body: rows,
-  });
-  await eventually(() => storedPlants(running.database).length > 0);
-  await running.service.close("test");
-  const response = await importing;
-  expect([response.headers.get("connection"), await response.json()]).toEqual([
-    "close",
-    // What it has stored; the caller continues from there.
-    expect.objectContaining({ consumed: 23, done: false }),
-  ]);
-  expect(running.logged.join("")).not.toContain("drain timeout reached");
-});
-
 /** A POST /plants whose body is held back until `finish` is called. */
 async function startPlant({ port }: TestService) {
   const [accepted, finishing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

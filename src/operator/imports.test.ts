@@ -2,10 +2,13 @@ import { expect, test } from "bun:test";
 import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
+import { HttpError } from "../http/http-error.ts";
 import { importRoute } from "./imports.ts";
 
-test("an import whose token is revoked meanwhile ends after the row it has got to", async () => {
-  let allowed = 2;
+test.each([
+  ["whose token is revoked", 2, Number.POSITIVE_INFINITY],
+  ["of a service that stops", Number.POSITIVE_INFINITY, 3],
+])("an import %s meanwhile ends after the row it has got to", async (_, allowed, serving) => {
   const parts = {
     gate: { watch: () => () => allowed-- > 0 },
     audit: { record: async () => {} },
@@ -18,7 +21,9 @@ test("an import whose token is revoked meanwhile ends after the row it has got t
   const exchange = {
     query: new URLSearchParams({ name: "a.ndjson", last: "true" }),
     header: () => undefined,
-    refuseWhileDraining() {},
+    refuseWhileDraining() {
+      if (serving-- <= 0) throw new HttpError("closing");
+    },
     body: async () => Buffer.from(rows),
     json: (answer: unknown) => answers.push(answer),
   };

@@ -39,7 +39,8 @@ function start() {
   const write = (line: string) => void lines.push(JSON.parse(line));
   const log = createLog({ level: "debug", format: "json", colour: false, write });
   const clock = { nowMs: 0 };
-  return { lines, clock, events: createEvents(log, new Counters(), () => clock.nowMs) };
+  const counters = new Counters();
+  return { lines, clock, counters, events: createEvents(log, counters, () => clock.nowMs) };
 }
 
 test.each([
@@ -65,7 +66,7 @@ test.each([
 );
 
 test("the log says which connection was closed at the limit", () => {
-  const { lines, clock, events } = start();
+  const { lines, clock, events, counters } = start();
   events.connectionLimitReached("longest-idle");
   clock.nowMs = 1000;
   events.connectionLimitReached("newest");
@@ -73,6 +74,7 @@ test("the log says which connection was closed at the limit", () => {
     "the connection limit is reached; the longest idle connection was closed",
     "the connection limit is reached and none is idle; the new connection was closed",
   ]);
+  expect(counters.value("idle-closed")).toBe(2);
 });
 
 test("an fsync of the WAL that took over a second is logged as a stall; a slow one of the data file is not", () => {
