@@ -121,7 +121,7 @@ export async function signIn(page: Page, secret: string): Promise<void> {
 }
 
 /** A violated content policy, a request to another host, or an exception. */
-function collectErrors(page: Page, pageErrors: string[]): void {
+export function collectErrors(page: Page, pageErrors: string[]): void {
   page.on("pageerror", (error) => pageErrors.push(String(error)));
   page.on("console", (message) => {
     // The browser also logs error responses that the page handles.

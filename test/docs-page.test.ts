@@ -4,6 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { name as clientName } from "../packages/client/package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
 import * as browser from "./browser.ts";
+import { collectErrors } from "./console-session.ts";
 import { accessToken, post, sendRaw, startTestService, storedPlants, type TestService } from "./harness.ts";
 
 let running: TestService;
@@ -89,12 +90,7 @@ browser.describe("in a browser, the docs page", () => {
     const colorScheme = dark ? "dark" : "light";
     const page = await browser.newPage(chromium, { colorScheme, viewport: { width, height: 900 } });
     const pageErrors: string[] = [];
-    page.on("console", (message) => message.type() === "error" && pageErrors.push(message.text()));
-    page.on("pageerror", (error) => pageErrors.push(String(error)));
-    page.on("request", (request) => {
-      const isOwn = request.url().startsWith(running.url) || request.url().startsWith("data:");
-      if (!isOwn) pageErrors.push(`request to ${request.url()}`);
-    });
+    collectErrors(page, pageErrors);
     await page.goto(`${running.url}/docs`);
     return { page, pageErrors };
   }
