@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { bareEnvironment, commandLine, start, watch } from "./command.ts";
 import { eventually, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
+import { seedStore } from "./seeded-store.ts";
 
 /** What a service writes to standard error from its start to its end, if JOURNAL_STREAM names that file or another one. */
 async function logOf(named: "this" | "another", args: readonly string[]): Promise<string[]> {
@@ -64,5 +65,46 @@ test.skipIf(lacks("Linux", process.platform !== "linux"))(
     await said.ended;
     expect(/^Max core file size +(\S+)/m.exec(limits)?.[1]).toBe("0");
     expect(readdirSync(folder.path).filter((name) => name.startsWith("core"))).toEqual([]);
+  },
+);
+
+describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
+  "a command whose output is on a full disk",
+  () => {
+    const folder = temporaryFolder();
+    const database = join(folder.path, "plants.db");
+    beforeAll(() => seedStore(database, { plants: 10, fromMs: 1, untilMs: 2 }));
+    afterAll(() => folder[Symbol.dispose]());
+
+    function startFull(args: readonly string[]) {
+      const full = openSync("/dev/full", "w");
+      const child = spawn(...commandLine(args), {
+        env: bareEnvironment,
+        stdio: ["ignore", full, "pipe"],
+      });
+      closeSync(full);
+      return { child, ...watch(child) };
+    }
+
+    // Of each kind: a secret, a table, a stream, bytes with backpressure, and text without a store.
+    test.each([
+      ["token create", ["--name", "new", "--database", database]],
+      ["list", ["--database", database]],
+      ["export", ["--database", database]],
+      ["backup", ["-", "--database", database]],
+      ["help serve", []],
+    ])("%s says so in one sentence, and exits with 1", async (name, args) => {
+      const { code, err } = await startFull([...name.split(" "), ...args]).ended;
+      expect(err).toEndWith("plant-store: standard output cannot be written: the disk is full.\n");
+      expect([code, err.match(/plant-store: /g)?.length, err.includes(" at ")]).toEqual([1, 1, false]);
+    });
+
+    test("serve logs it, goes on, and stops as usual", async () => {
+      const { child, err, ended } = startFull(["serve", "--database", join(folder.path, "other.db")]);
+      const warning = '"level":"warn","message":"standard output cannot be written: the disk is full."';
+      await eventually(() => err().includes('"listening"') && err().includes(warning), "the warning");
+      child.kill("SIGTERM");
+      expect((await ended).code).toBe(0);
+    });
   },
 );
