@@ -1,9 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { serve } from "./command.ts";
 import {
-  accessToken,
   eventually,
   operatorToken,
   post,
@@ -12,7 +10,6 @@ import {
   temporaryFolder,
 } from "./harness.ts";
 import { lacks } from "./lacks.ts";
-import { canRecordSyncs, recordSyncs } from "./syncs.ts";
 import { runInProcess } from "./terminal.ts";
 
 interface Page {
@@ -149,29 +146,4 @@ test("41001: a cursor of another store, or of this one before it was restored or
       }
     }
   }
-});
-
-test.skipIf(lacks("a C compiler", !canRecordSyncs))("no plant is ever shown whose fsync failed", async () => {
-  using folder = temporaryFolder();
-  const syncs = recordSyncs(folder.path, "-wal");
-  const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken };
-  await using service = await serve(["--database", join(folder.path, "plants.db")], {
-    environment: { ...environment, ...syncs.environment },
-  });
-  await addPlants(service, [1]);
-  const seen = new Set<string>();
-  let reads = 0;
-  const polling = (async () => {
-    for (;;) {
-      const { plants } = (await (await get(service, "after=0")).json()) as Partial<Page>;
-      for (const { id } of plants ?? []) seen.add(id);
-      reads++;
-    }
-  })().catch(() => {});
-  await eventually(() => reads > 3);
-  syncs.failFromNowOn();
-  expect((await post(service.url, '{"id":2,"name":"not synced"}')).status).toBe(503);
-  // It ends with the service.
-  await polling;
-  expect([...seen]).toEqual(["1"]);
 });
