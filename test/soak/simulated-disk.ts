@@ -8,9 +8,8 @@ import {
   readFileSync,
   writeSync,
 } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { start, watch } from "../command.ts";
-import { accessToken, eventually } from "../harness.ts";
+import { commandLine, start, untilListening } from "../command.ts";
+import { accessToken } from "../harness.ts";
 import { Clients } from "./rounds.ts";
 
 /** Of the data file, or of its WAL. */
@@ -28,6 +27,7 @@ type Change = Extract<Call, { kind: "write" | "truncate" }>;
 const plants = 12_000;
 const clients = 24;
 const sectorBytes = 512;
+const traced = "trace=pwrite64,ftruncate,fsync,fdatasync,sendto";
 
 /**
  * For points in time that are spread over the recording, writes to that path what a power loss could have left: everything that was
@@ -127,10 +127,18 @@ export async function recordCalls(database: string): Promise<Call[]> {
   await using load = new Clients(clients, () => url);
   const record = async (until: number): Promise<Call[]> => {
     const log = `${database}.calls-${until}`;
-    const service = await startTraced(database, log);
+    const strace = ["-f", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log];
+    const [command, args] = commandLine(["serve", "--database", database]);
+    const { child, ...service } = await untilListening(
+      start("strace", [...strace, command, ...args], {
+        environment: { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_LISTEN: "off" },
+      }),
+    );
     url = service.url;
     while (load.acknowledged < until) await load.acknowledgedAgain();
-    await service.kill();
+    // The one child of strace.
+    process.kill(Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8")), "SIGKILL");
+    await service.ended();
     url = undefined;
     return readFileSync(log, "latin1").split("\n").flatMap(callReader(database));
   };
@@ -139,26 +147,6 @@ export async function recordCalls(database: string): Promise<Call[]> {
   reader.run("BEGIN");
   reader.query("SELECT count(*) FROM plants").get();
   return [...first, ...(await record(plants))];
-}
-
-/** Starts a service whose calls strace writes to that log. */
-async function startTraced(database: string, log: string) {
-  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-  const traced = "trace=pwrite64,ftruncate,fsync,fdatasync,sendto";
-  const strace = ["-f", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log];
-  const child = start("strace", [...strace, process.execPath, main, "serve", "--database", database], {
-    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_LISTEN: "off" },
-  });
-  const { err, ended } = watch(child);
-  await eventually(() => err().includes("listening"), "the service to listen");
-  return {
-    url: /"url\.full":"([^"]+)"/.exec(err())?.[1] ?? "",
-    async kill(): Promise<void> {
-      // The one child of strace.
-      process.kill(Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8")), "SIGKILL");
-      await ended;
-    },
-  };
 }
 
 /** Joins the calls that strace split because another thread interrupted them. */

@@ -1,15 +1,15 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
+import { seedStore } from "../../../test/seeded-store.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { UnclosedFailure } from "./failure-marker.ts";
 import { verify } from "./maintenance/verify.ts";
 import { allMigrations, migrate, refuseUnmigrated, schemaVersion } from "./migrate.ts";
 import { openReadOnly } from "./reading/open-read-only.ts";
-import { SqliteStore } from "./sqlite-store.ts";
 import { openDatabase, openWriter } from "./writing/open-writer.ts";
 
 // A migration that was released has run on users' files and never changes. Until 1.0.0 the one migration may: files that were
@@ -22,14 +22,17 @@ const storage = join(import.meta.dir, "..");
 const newest = allMigrations.at(-1)?.number ?? 0;
 const later = [...allMigrations, { number: newest + 1, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" }];
 
+const folder = temporaryFolder();
+const sound = join(folder.path, "sound.db");
+beforeAll(() => seedStore(sound, { plants: 3, fromMs: 1, untilMs: 2 }));
+afterAll(() => folder[Symbol.dispose]());
+
+let files = 0;
 /** A data file of this version with some plants, closed. */
-async function fileWithPlants(path: string, plants: number): Promise<void> {
-  await using store = new SqliteStore(path);
-  const batch = Array.from({ length: plants }, (_, id) => ({
-    plant: { id: BigInt(id), name: `Fern ${id}`, tag: undefined },
-    createdBy: "test",
-  }));
-  await store.plants.create(batch, 1);
+function newFile(): string {
+  const file = join(folder.path, `${++files}-plants.db`);
+  copyFileSync(sound, file);
+  return file;
 }
 
 function problemOf(work: () => unknown): Error {
@@ -54,10 +57,8 @@ describe("migrations", () => {
     expect(Object.fromEntries(digests.sort())).toEqual(frozen);
   });
 
-  test("leave a file of the same schema unchanged, with tables of other programs and the operator's indexes", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await fileWithPlants(file, 3);
+  test("leave a file of the same schema unchanged, with tables of other programs and the operator's indexes", () => {
+    const file = newFile();
     {
       using database = new Database(file);
       database.run(
@@ -70,21 +71,12 @@ describe("migrations", () => {
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  test("that a file lacks are run on it, with everything it holds", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await fileWithPlants(file, 3);
+  test("that a file lacks are run on it, with everything it holds", () => {
+    const file = newFile();
     using database = new Database(file, { readwrite: true, safeIntegers: true });
     migrate(database, file, later);
-    expect(database.query("SELECT name, colour FROM plants ORDER BY seq").values()).toEqual([
-      ["Fern 0", null],
-      ["Fern 1", null],
-      ["Fern 2", null],
-    ]);
+    expect(database.query("SELECT count(name), max(colour) FROM plants").values()).toEqual([[3n, null]]);
     expect(schemaVersion(database, file, later)).toBe(newest + 1);
-    expect(problemOf(() => schemaVersion(database, file)).message).toContain(
-      "was written by a newer plant-store",
-    );
   });
 
   test("that a file lacks are run by no command that only reads", () => {
@@ -114,10 +106,8 @@ describe("migrations", () => {
   // As a clean stop leaves the file, and as a crash does.
   test.each(unknown.flatMap((one) => [[...one, [""]] as const, [...one, ["", "-wal"]] as const]))(
     "refuse a schema %s in one sentence, and leave every file unchanged",
-    async (_, sql, message, ends) => {
-      using folder = temporaryFolder();
-      const [made, file] = [join(folder.path, "made.db"), join(folder.path, "plants.db")];
-      await fileWithPlants(made, 3);
+    (_, sql, message, ends) => {
+      const [made, file] = [newFile(), newFile()];
       using database = new Database(made);
       database.run(sql);
       if (ends.length === 1) database.close();
@@ -139,9 +129,7 @@ describe("migrations", () => {
   );
 
   test("that fail in the middle leave the file as it was", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "plants.db");
-    await fileWithPlants(file, 3);
+    const file = newFile();
     {
       using database = new Database(file, { readwrite: true, safeIntegers: true });
       const failing = [...later, { number: newest + 2, sql: "CREATE TABLE filler (x); SELECT missing" }];
