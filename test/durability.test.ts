@@ -1,12 +1,12 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
-import { bareEnvironment, plantStore, type Serving, serve, start, untilListening } from "./command.ts";
+import { plantStore, type Serving, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
   accessToken,
@@ -318,13 +318,12 @@ test.skipIf(lacks("a mount namespace, for a small file system", !canMount))(
     const disk = join(folder, "disk");
     mkdirSync(disk);
     const script = `mount -t tmpfs -o size=80m none ${disk} && exec ${process.execPath} ${main} serve --database ${disk}/plants.db`;
-    const child = spawn("unshare", ["-rm", "sh", "-c", script], {
-      env: { ...bareEnvironment, ...withToken },
-    });
-    await using service = await untilListening(child);
-    const { url } = service;
+    await using service = await untilListening(
+      start("unshare", ["-rm", "sh", "-c", script], { environment: withToken }),
+    );
+    const { url, child } = service;
     const seen = `/proc/${child.pid}/root${disk}`;
-    const bodyOf = (id: number) => JSON.stringify({ id, name: `plant ${id} ${"x".repeat(60_000)}` });
+    const bodyOf = (id: number) => JSON.stringify({ id, name: largeName });
     const acknowledged: number[] = [];
     let id = 0;
     const create = async (): Promise<number> => {
