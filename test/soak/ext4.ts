@@ -1,6 +1,6 @@
 import { dlopen, FFIType } from "bun:ffi";
 import { spawnSync } from "node:child_process";
-import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Serving } from "../command.ts";
 import { eventually, storedPlants, temporaryFolder } from "../harness.ts";
@@ -117,15 +117,8 @@ class Ext4 {
 
   /** Fills the tmpfs below the loop device, so that the kernel's write-back fails until it is freed. */
   failWrites(): void {
-    const { bavail, bsize } = statfsSync(this.#memory);
-    const filler = openSync(join(this.#memory, "filler"), "w");
-    const chunk = Buffer.alloc(1024 * 1024);
-    try {
-      for (let left = bavail * bsize; left > 0; left -= chunk.length) writeSync(filler, chunk);
-    } catch {
-      // Full, as intended.
-    }
-    closeSync(filler);
+    const { stderr } = spawnSync("dd", ["if=/dev/zero", `of=${this.#memory}/filler`, "bs=1M"]);
+    if (!String(stderr).includes("No space left")) throw new Error(String(stderr));
   }
 
   allowWrites(): void {
