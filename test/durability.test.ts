@@ -1,6 +1,5 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
@@ -18,7 +17,7 @@ import {
   storedPlants,
   temporaryFolder,
 } from "./harness.ts";
-import { lacks } from "./lacks.ts";
+import { lacks, lacksMounts } from "./lacks.ts";
 import { runKillRounds } from "./soak/kill.ts";
 import { canRecordSyncs, recordSyncs } from "./syncs.ts";
 import { runInProcess } from "./terminal.ts";
@@ -308,11 +307,9 @@ test.each([
   expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
 });
 
-// A small file system needs a mount namespace, which some containers do not allow.
-const canMount = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 const leftBytes = 700_000;
 
-test.skipIf(lacks("a mount namespace, for a small file system", !canMount))(
+test.skipIf(lacksMounts())(
   "a full disk, during checkpoints, is answered with 50302 and loses nothing, and the service recovers when there is space",
   async () => {
     const disk = join(folder, "disk");
