@@ -22,8 +22,8 @@ if (chosen.length === 0 || (count !== undefined && !(Number(count) > 0))) {
   console.log(listOfSoaks());
   process.exit(name === "" ? 0 : 2);
 }
-// What ran is src/: later commits that leave it as it is change nothing.
-const commit = execFileSync("git", ["log", "-1", "--format=%h", "--", "src"], {
+// What ran is src/ without its tests: later commits that leave it as it is change nothing.
+const commit = execFileSync("git", ["log", "-1", "--format=%h", "--", "src", ":!src/**/*.test.ts"], {
   cwd: `${import.meta.dir}/../..`,
   encoding: "utf8",
 }).trim();
