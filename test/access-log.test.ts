@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import {
   accessToken,
@@ -12,10 +12,7 @@ import {
 
 type Line = Record<string, unknown>;
 
-let direct: TestService;
-beforeAll(async () => {
-  direct = await startTestService({ "log-requests": "all" });
-});
+const direct = await startTestService({ "log-requests": "all" });
 afterAll(() => direct[Symbol.asyncDispose]());
 
 test("a line has the client's address and the token's name, on both listeners", async () => {

@@ -75,13 +75,10 @@ const scenarios: Scenario[] = [
   { what: "a compressed body", error: 41502, headers: { ...good, "Content-Encoding": "gzip" } },
 ];
 
-describe("whatever the engine,", () => {
-  let running: TestService;
-  beforeAll(async () => {
-    running = await startTestService();
-  });
-  afterAll(() => running[Symbol.asyncDispose]());
+const running = await startTestService();
+afterAll(() => running[Symbol.asyncDispose]());
 
+describe("whatever the engine,", () => {
   describe("a request is refused", () => {
     const messages: string[] = [];
 

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { post, startTestService, type TestService } from "./harness.ts";
+import { afterAll, describe, expect, test } from "bun:test";
+import { post, startTestService } from "./harness.ts";
 
 const origin = "https://garden.example.org";
 const preflight = {
   "Access-Control-Request-Method": "POST",
   "Access-Control-Request-Headers": "authorization",
 };
-let running: TestService;
-beforeAll(async () => {
-  running = await startTestService({ "cors-origins": `${origin}, http://localhost:8080` });
-});
+const running = await startTestService({ "cors-origins": `${origin}, http://localhost:8080` });
 afterAll(() => running[Symbol.asyncDispose]());
 
 describe("with --cors-origins", () => {

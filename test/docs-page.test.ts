@@ -5,15 +5,11 @@ import { name as clientName } from "../packages/client/package.json" with { type
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
 import * as browser from "./browser.ts";
 import { collectErrors } from "./console-session.ts";
-import { accessToken, post, sendRaw, startTestService, storedPlants, type TestService } from "./harness.ts";
+import { accessToken, post, sendRaw, startTestService, storedPlants } from "./harness.ts";
 
-let running: TestService;
-let html = "";
-beforeAll(async () => {
-  running = await startTestService();
-  html = await (await fetch(`${running.url}/docs`)).text();
-});
+const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
+const html = await (await fetch(`${running.url}/docs`)).text();
 
 const all = (pattern: RegExp, text = html) => [...text.matchAll(pattern)].map(([, found = ""]) => found);
 const textOf = (markup: string) =>

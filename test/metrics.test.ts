@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -13,16 +13,12 @@ import {
   rawPost,
   sendRaw,
   startTestService,
-  type TestService,
   temporaryFolder,
 } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 
 const duration = "plant_store_request_duration_seconds";
-let running: TestService;
-beforeAll(async () => {
-  running = await startTestService();
-});
+const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
 
 /** The page for Prometheus, as it is. */

@@ -10,7 +10,6 @@ import {
   post,
   sendRaw,
   startTestService,
-  type TestService,
   untilContinue,
 } from "./harness.ts";
 import { operatorRoutes } from "./routes.ts";
@@ -24,10 +23,10 @@ interface TokenMade {
 
 const unsafeId = "9007199254740993";
 const minId = "-9223372036854775808";
-let running: TestService;
+let running = await startTestService();
+afterAll(() => running[Symbol.asyncDispose]());
 
 beforeAll(async () => {
-  running = await startTestService();
   const oaks = Array.from({ length: 30 }, (_, index) => index + 10).map((id) =>
     JSON.stringify({ id, name: `Oak ${id}`, tag: id % 2 ? "tree" : "bush" }),
   );
@@ -39,7 +38,6 @@ beforeAll(async () => {
   ])
     expect((await post(running.url, plant)).status).toBe(200);
 });
-afterAll(() => running[Symbol.asyncDispose]());
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ImportedSlice } from "../src/console/api-shapes.ts";
@@ -12,7 +12,6 @@ import {
   sendRaw,
   startTestService,
   storedPlants,
-  type TestService,
   temporaryFolder,
   untilContinue,
 } from "./harness.ts";
@@ -29,19 +28,14 @@ type Slice = Omit<ImportedSlice, "outcomes"> & {
 };
 
 const folder = temporaryFolder();
-let running: TestService;
-let importer = "";
-
-beforeAll(async () => {
-  running = await startTestService();
-  importer = await createToken("importer");
-});
+let running = await startTestService();
 afterAll(async () => {
   await running[Symbol.asyncDispose]();
   folder[Symbol.dispose]();
 });
 
 const bothScopes = ["plants:create", "operator:read"];
+const importer = await createToken("importer");
 
 async function createToken(name: string, more: object = {}): Promise<string> {
   return (await operatorPost(running, "/api/tokens", { name, scopes: bothScopes, ...more })).secret;

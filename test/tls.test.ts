@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,17 +12,10 @@ interface Certificate {
 }
 
 const folder = temporaryFolder();
-let authority: Certificate;
-let other: Certificate;
-let server: Certificate;
-let flags: { "tls-cert": string; "tls-key": string };
-
-beforeAll(() => {
-  authority = certificate("authority");
-  other = certificate("other-authority");
-  server = certificate("server", authority);
-  flags = { "tls-cert": server.cert, "tls-key": server.key };
-});
+const authority = certificate("authority");
+const other = certificate("other-authority");
+const server = certificate("server", authority);
+const flags = { "tls-cert": server.cert, "tls-key": server.key };
 afterAll(() => folder[Symbol.dispose]());
 
 test("both listeners speak HTTP/1.1 over TLS 1.3 or 1.2, and nothing older, and ready says whom it does not trust", async () => {
@@ -64,14 +57,14 @@ test("with --tls-client-ca, a client of the public listener needs a certificate 
 
 describe("the command line", () => {
   test.each([
-    ["a key without a certificate", () => ["--tls-key", server.key], "--tls-key needs --tls-cert"],
-    ["a certificate without a key", () => ["--tls-cert", server.cert], "--tls-cert needs --tls-key"],
-    ["a client authority without both", () => ["--tls-client-ca", authority.cert], "--tls-client-ca needs"],
-    ["a missing file", () => pair("/nowhere/cert.pem", server.key), "cannot be read: ENOENT"],
-    ["a file that is no key", () => pair(server.cert, server.cert), "holds no private key"],
-    ["a key of another certificate", () => pair(server.cert, other.key), "does not belong to"],
+    ["a key without a certificate", ["--tls-key", server.key], "--tls-key needs --tls-cert"],
+    ["a certificate without a key", ["--tls-cert", server.cert], "--tls-cert needs --tls-key"],
+    ["a client authority without both", ["--tls-client-ca", authority.cert], "--tls-client-ca needs"],
+    ["a missing file", pair("/nowhere/cert.pem", server.key), "cannot be read: ENOENT"],
+    ["a file that is no key", pair(server.cert, server.cert), "holds no private key"],
+    ["a key of another certificate", pair(server.cert, other.key), "does not belong to"],
   ])("refuses %s", async (_, args, message) => {
-    const { code, err } = await runInProcess(["serve", "--database", "/nowhere/none.db", ...args()]);
+    const { code, err } = await runInProcess(["serve", "--database", "/nowhere/none.db", ...args]);
     expect([code, err]).toEqual([2, expect.stringContaining(message)]);
   });
 
