@@ -106,10 +106,8 @@ describe("help", () => {
       expect([name, code, out]).toEqual([name, 0, expect.stringContaining("Examples")]);
       const isServe = name === "serve";
       expect([name, out.includes("--quiet")]).toEqual([name, !isServe]);
-      expect([name, out.includes("  PLANT_STORE_ACCESS_TOKEN")]).toEqual([
-        name,
-        isServe || name === "import",
-      ]);
+      const hasToken = isServe || name === "import";
+      expect([name, out.includes("  PLANT_STORE_ACCESS_TOKEN")]).toEqual([name, hasToken]);
       if (["backup", "restore", "verify"].includes(name)) expect(out).not.toContain("postgres://");
     }
   });
@@ -170,8 +168,6 @@ describe("a command that is misused", () => {
       ["revoke nobody", 'No live token is named "nobody"'],
       ["rotate nobody", 'No live token is named "nobody"'],
       ["create --name somebody", "rotate or revoke"],
-      ["create --name=", "plant-store: "],
-      ["create --name preset-access", "is reserved"],
       ["create --name=green\u2028house", "The name contains U+2028."],
     ] as const)
       expect(await run(`token ${line}`, own)).toMatchObject({ code: 1, err: expect.stringContaining(said) });

@@ -52,7 +52,6 @@ test("no cell begins like a formula, whatever character a spreadsheet separates 
       const row = exportFormats["csv-safe"].row({ id: 5n, name, tag: name, createdAtMs: 0, createdBy: name });
       for (const separator of [";", "|", "\t", /[\r\n]/, /[;|\t\r\n]/])
         for (const cell of row.split(separator)) expect(cell).not.toMatch(/^["\s]*[=+\-@\uff1d]/);
-      expect(unescapeFormulas(escapeFormulas(name))).toBe(name);
     }),
     { numRuns: 2000 },
   );

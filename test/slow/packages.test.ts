@@ -56,11 +56,10 @@ test("the client's package runs on Node and Bun, needs no other one, and has the
   run("tar", ["-xzf", pack("./packages/client"), "--strip-components=1", "-C", installed], at);
   const database = join(at, "plants.db");
   await using service = await serve(["--database", database], { environment });
-  for (const [program, replayed] of [
-    ["node", false],
-    [process.execPath, true],
-  ] as const)
-    expect(send(program, at, "plant-store-client", service.url)).toEqual({ name: "fern", replayed });
+  const sent = ["node", process.execPath].map((program) =>
+    send(program, at, "plant-store-client", service.url),
+  );
+  expect(sent).toEqual([false, true].map((replayed) => ({ name: "fern", replayed })));
   expect(storedPlants(database)).toMatchObject([{ id: 2n ** 63n - 1n }]);
 
   const { dependencies, version } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
