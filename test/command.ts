@@ -56,15 +56,7 @@ export function commandLine(
   return through === "launcher" ? ["node", [launcher, ...args]] : [process.execPath, [main, ...args]];
 }
 
-export interface Serving extends AsyncDisposable {
-  readonly child: ChildProcess;
-  readonly url: string;
-  readonly operatorUrl: string;
-  /** Standard output so far. */
-  out(): string;
-  err(): string;
-  ended(): Promise<Finished>;
-}
+export type Serving = Awaited<ReturnType<typeof untilListening>>;
 
 /** Starts `serve` as a process and waits until it listens. */
 export function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
@@ -78,7 +70,7 @@ export async function untilListening(
   child: ChildProcess,
   said = watch(child),
   endWith: "SIGTERM" | "SIGKILL" = "SIGKILL",
-): Promise<Serving> {
+) {
   said.ended.finally(printIfTestFails(said.err));
   let listening: RegExpExecArray | null = null;
   while (listening === null) {
@@ -114,6 +106,7 @@ export function start(
   });
 }
 
+/** What the process has written so far, and how it ends. */
 export function watch(child: ChildProcess) {
   let out = "";
   let err = "";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { commands } from "../src/cli/run.ts";
-import { type Config, readConfig } from "../src/config/read-config.ts";
+import { readConfig } from "../src/config/read-config.ts";
 import { secrets, settings } from "../src/config/settings.ts";
 import { temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
@@ -13,10 +13,8 @@ const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
 );
 const examples = names.filter((name) => name.startsWith("examples/"));
 const read = (name: string) => readFileSync(join(folder, name), "utf8");
-const configOf = (
-  environment: Record<string, string>,
-  secret = "a-token-of-the-operator-0123456789",
-): Config => readConfig({ flags: {}, environment, readFile: () => secret });
+const configOf = (environment: Record<string, string>, secret = "a-token-of-the-operator-0123456789") =>
+  readConfig({ flags: {}, environment, readFile: () => secret });
 
 /** The objects of a YAML file, or those below them. */
 type Node = Readonly<Record<string, unknown>>;

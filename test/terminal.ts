@@ -54,12 +54,7 @@ export async function runInProcess(
 }
 
 /** Runs `serve` in this process, and returns once it listens. */
-export async function serveInProcess(
-  args: readonly string[],
-  environment: Record<string, string> = {},
-): Promise<
-  AsyncDisposable & { readonly url: string; out(): string; err(): string; readonly ended: Promise<Finished> }
-> {
+export async function serveInProcess(args: readonly string[], environment: Record<string, string> = {}) {
   const written = { out: "", err: "" };
   const stop = Promise.withResolvers<string>();
   const options = { environment, written, stopSignal: () => stop.promise };
