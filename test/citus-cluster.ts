@@ -1,10 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
 import { type Databases, type PostgresServer, startPostgres } from "./postgres.ts";
-import { initialise, isRoot, nobody } from "./postgres-files.ts";
 
 /** A coordinator and its two workers, on this machine. */
 export interface CitusCluster extends Databases, AsyncDisposable {
@@ -23,13 +21,9 @@ export function citusIsInstalled(): boolean {
 /** Starts the three servers, in a few seconds. */
 export async function startCitus(shards = 8): Promise<CitusCluster> {
   await using started = new AsyncDisposableStack();
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-citus-"));
-  started.defer(() => rmSync(folder, { recursive: true, force: true }));
-  if (isRoot) chownSync(folder, nobody, nobody);
   // Citus is built for the PostgreSQL that pg_config belongs to.
   const { stdout } = spawnSync("pg_config", ["--bindir"], { encoding: "utf8" });
-  const files = { binaries: dirname(stdout.trim()), data: join(folder, "data") };
-  initialise(files.binaries, files.data);
+  const installation = dirname(stdout.trim());
   const settings = {
     shared_preload_libraries: "citus",
     max_prepared_transactions: "100",
@@ -41,7 +35,7 @@ export async function startCitus(shards = 8): Promise<CitusCluster> {
     // A worker that was lost leaves prepared transactions; the default is a minute.
     "citus.recover_2pc_interval": "2s",
   };
-  const start = async () => started.use(await startPostgres({ files, settings }));
+  const start = async () => started.use(await startPostgres({ installation, settings }));
   const [coordinator, ...workers] = [await start(), await start(), await start()];
   const owned = started.move();
   return {

