@@ -9,23 +9,12 @@ import { runInProcess } from "./terminal.ts";
 
 const pageBytes = 4096;
 const lastId = 1500;
-const commands = {
-  doctor: ["doctor"],
-  list: ["list"],
-  search: ["list", "--name", "no plant"],
-  show: ["show", "700"],
-  export: ["export"],
-  audit: ["audit"],
-  tokens: ["token", "list"],
-  verify: ["verify"],
-} as const;
-type CommandName = keyof typeof commands;
-const all = Object.keys(commands) as CommandName[];
+const readPlants = ["doctor", "list", "list --name none", "show 700", "export", "verify"];
+const all = [...readPlants, "audit", "token list"];
 
 const malformed = "is damaged (database disk image is malformed); restore it from a backup.";
-const readPlants: CommandName[] = ["doctor", "list", "search", "show", "export", "verify"];
 // With the sentence about it, and the commands that read what is damaged.
-const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: string, CommandName[]][] = [
+const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: string, string[]][] = [
   ["cut off in the middle", (bytes) => bytes.subarray(0, 40 * pageBytes), malformed, all],
   [
     "cut off within its last page",
@@ -51,7 +40,7 @@ const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: str
     "with a page of zeros among its plants",
     (bytes) => zero(bytes, bytes.indexOf(nameOf(700))),
     malformed,
-    ["search", "show", "export", "verify"],
+    ["list --name none", "show 700", "export", "verify"],
   ],
   [
     "whose index leads to another plant",
@@ -64,7 +53,7 @@ const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: str
     "with a page of zeros at the root of its tokens",
     (bytes) => zero(bytes, pageOf("tokens")),
     malformed,
-    ["doctor", "tokens", "verify"],
+    ["doctor", "token list", "verify"],
   ],
   [
     "with a flipped page header at the root of its audit trail",
@@ -81,7 +70,7 @@ const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: str
       return bytes;
     },
     "cannot be read; restore it from a backup.",
-    ["show", "export", "verify"],
+    ["show 700", "export", "verify"],
   ],
 ];
 
@@ -113,7 +102,7 @@ describe.each(damages)("a data file %s", (_, harm, sentence, failing) => {
   beforeAll(() => writeFileSync(file, harm(Buffer.from(sound))));
 
   test.each(all)("is explained by %s in a sentence, if that reads the damage", async (name) => {
-    const { code, out, err } = await runInProcess([...commands[name], "--database", file]);
+    const { code, out, err } = await runInProcess([...name.split(" "), "--database", file]);
     expect(out + err).not.toMatch(/internal error| {4}at /);
     expect(code).toBe(failing.includes(name) ? 1 : 0);
     if (code === 0) return;
