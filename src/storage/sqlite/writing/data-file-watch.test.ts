@@ -1,43 +1,10 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  copyFileSync,
-  mkdirSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
 import { openWriter } from "./open-writer.ts";
-
-// test/data-file-safety.test.ts loses both files in every other way.
-test("a folder that cannot be read proves nothing about the file; one that was deleted or replaced by a file does", () => {
-  using folder = temporaryFolder();
-  const data = join(folder.path, "data");
-  mkdirSync(data);
-  for (const end of ["", "-wal", "-shm"]) writeFileSync(join(data, `plants.db${end}`), "");
-  const lost: string[] = [];
-  const watch = new DataFileWatch(join(data, "plants.db"), ({ message, how }) =>
-    lost.push(`${how}: ${message}`),
-  );
-  watch.stop();
-  expect(watch.check()).toBe(true);
-  renameSync(data, `${data}-away`);
-  symlinkSync(data, data);
-  expect([watch.check(), lost]).toEqual([true, []]);
-  rmSync(data);
-  expect([watch.check(), lost]).toEqual([
-    false,
-    ["replaced: The data file was deleted or replaced while it was open."],
-  ]);
-  writeFileSync(data, "");
-  expect(watch.check()).toBe(false);
-  watch.closeFiles();
-});
 
 let store: ReturnType<typeof openStore>;
 beforeEach(() => {
@@ -48,7 +15,7 @@ afterEach(() => store.close());
 /** A data file that is open as in the service, a copy of it from its beginning, and a connection like another process's. */
 function openStore() {
   const folder = temporaryFolder();
-  const path = join(folder.path, "plants.db");
+  const path = join(folder.path, "data", "plants.db");
   const opener = openWriter(path);
   const losses: string[] = [];
   const watch = new DataFileWatch(path, ({ message }) => losses.push(message));
@@ -86,6 +53,19 @@ function openStore() {
 function expectIntact(): void {
   expect([store.watch.check(), store.losses]).toEqual([true, []]);
 }
+
+// test/data-file-safety.test.ts loses both files in every other way.
+test("a folder that cannot be read proves nothing about the file; one that was deleted or replaced by a file does", () => {
+  const data = dirname(store.path);
+  renameSync(data, `${data}-away`);
+  symlinkSync(data, data);
+  expectIntact();
+  rmSync(data);
+  expect(store.watch.check()).toBe(false);
+  expect(store.losses).toEqual(["The data file was deleted or replaced while it was open."]);
+  writeFileSync(data, "");
+  expect(store.watch.check()).toBe(false);
+});
 
 describe("is not an overwritten file:", () => {
   test.each(["PASSIVE", "RESTART", "TRUNCATE"])(
