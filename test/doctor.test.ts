@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { judgeFsync } from "../src/cli/doctor.ts";
+import { main } from "./command.ts";
 import { startTestService, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { canMount, usePostgres } from "./postgres.ts";
@@ -11,7 +11,6 @@ import { runInProcess } from "./terminal.ts";
 
 type Finding = Readonly<Record<"check" | "outcome" | "message" | "advice", string>>;
 
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const freePorts = ["--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0"];
 const service = await startTestService();
 const folder = temporaryFolder();

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
-import { executable, type Finished, launcher, serve, startPlantStore } from "./command.ts";
+import { executable, type Finished, launcher, main, serve, startPlantStore } from "./command.ts";
 import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -48,7 +48,7 @@ describe("the first run", () => {
     const database = newFile();
     const args = ["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--database", database];
     let said = "";
-    const child = Bun.spawn([process.execPath, join(import.meta.dir, "../src/main.ts"), ...args], {
+    const child = Bun.spawn([process.execPath, main, ...args], {
       terminal: {
         cols: 200,
         rows: 24,
@@ -157,9 +157,9 @@ describe("a graceful shutdown", () => {
 test.if(process.platform === "linux")(
   "a log on a full disk does not change the exit code of a graceful shutdown",
   async () => {
-    const bun = `${process.execPath} ${join(import.meta.dir, "../src/main.ts")}`;
     const args = `serve --listen 127.0.0.1:0 --operator-listen off --database ${newFile()}`;
-    const child = Bun.spawn(["sh", "-c", `exec ${bun} ${args} 2>/dev/full`], { env: preset, stdout: "pipe" });
+    const command = `exec ${process.execPath} ${main} ${args} 2>/dev/full`;
+    const child = Bun.spawn(["sh", "-c", command], { env: preset, stdout: "pipe" });
     const greeting = new TextDecoder().decode((await child.stdout.getReader().read()).value);
     const url = /(http:\/\/\S+)\/plants/.exec(greeting)?.[1] ?? "";
     expect((await post(url, '{"id":1,"name":"a"}')).status).toBe(200);

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { plantStore } from "./command.ts";
+import { main, plantStore } from "./command.ts";
 import { post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -57,7 +57,6 @@ describe("list and show", () => {
 
   test("a time without a zone is in UTC", () => {
     const hourAgo = new Date(Date.now() - 3_600_000).toISOString().slice(0, 19);
-    const main = join(import.meta.dir, "../src/main.ts");
     // Twelve hours after UTC there: read as local, the time would be in the future.
     const env = { PATH: process.env["PATH"] ?? "", TZ: "Etc/GMT+12" };
     const args = [main, "list", "--since", hourAgo, "--database", service.database];

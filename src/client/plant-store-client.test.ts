@@ -37,11 +37,7 @@ function clientOf(answers: readonly Answer[], options: object = {}) {
   return { sent, client: new PlantStoreClient({ ...limits, fetch, ...options }) };
 }
 
-const caught = (promise: Promise<unknown>) =>
-  promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
+const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => error);
 
 /** How the creation of a plant fails with these answers. */
 const failure = (answers: readonly Answer[], options: object = {}) =>

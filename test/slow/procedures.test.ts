@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { type Finished, start, watch } from "../command.ts";
+import { type Finished, main, start, watch } from "../command.ts";
 import { post, startTestService, storedPlants, type TestService, temporaryFolder } from "../harness.ts";
 import { seedStore } from "../seeded-store.ts";
 import { runInProcess } from "../terminal.ts";
@@ -11,7 +10,6 @@ import { runInProcess } from "../terminal.ts";
 // another machine are scripts.
 
 const root = join(import.meta.dir, "../..");
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const bun = `"${process.execPath}"`;
 const cutBytes = 100_000;
 
