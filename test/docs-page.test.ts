@@ -5,7 +5,7 @@ import { name as clientName } from "../packages/client/package.json" with { type
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
 import * as browser from "./browser.ts";
 import { collectErrors } from "./console-session.ts";
-import { accessToken, post, sendRaw, startTestService, storedPlants } from "./harness.ts";
+import { accessToken, post, rawPost, sendRaw, startTestService, storedPlants } from "./harness.ts";
 
 const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
@@ -52,9 +52,7 @@ describe("the docs page", () => {
       ["over-rate", limited.port, accessToken],
       ["refused", running.port, "unknown-token-0123456789"],
     ] as const) {
-      const headers = `Authorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${plant.length}`;
-      const request = `POST /plants HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n\r\n${plant}`;
-      const { text } = await sendRaw(port, [request]);
+      const { text } = await sendRaw(port, [rawPost(plant).replace(accessToken, token)]);
       // These differ each time.
       const stable = (response: string) =>
         response
