@@ -37,57 +37,53 @@ describe.each([
   });
   afterAll(() => running[Symbol.asyncDispose]());
 
-  describe("requests arrive", () => {
-    test("pipelined, with a refused one among them, and are answered in order", async () => {
-      const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
-      const { text } = await sendRaw(target, [names.map(plant).join("") + rawPost("{") + plant("last")]);
-      expect([...text.matchAll(/"name":"(\w+)"/g)].map((match) => match[1])).toEqual([...names, "last"]);
-      expect(statuses(text)).toEqual([...Array(50).fill(200), 400, 200]);
-    });
-
-    test("in chunks, with extensions and trailers", async () => {
-      const body = `1\r\n{\r\n18;x=y\r\n"id":${nextId++},"name":"chunk"\r\n1\r\n}\r\n0\r\nX: y\r\n\r\n`;
-      const { text } = await sendRaw(target, [chunkedHead, 0, body, rawPost("{}")]);
-      expect(statuses(text)).toEqual([200, 400]);
-    });
-
-    test("with Expect: 100-continue, which is sent only to those who may continue", async () => {
-      const body = `{"id":${nextId++},"name":"wait"}`;
-      const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`;
-      const { text } = await sendRaw(target, [head + lines, untilContinue, body]);
-      expect(statuses(text)).toEqual([100, 200]);
-      const denied = await sendRaw(target, [`POST /plants HTTP/1.1\r\nHost: localhost\r\n${lines}`]);
-      expect(statuses(denied.text)).toEqual([401]);
-    });
-
-    test("from a client that closes its half and waits, even for pipelined ones", async () => {
-      const text = await new Promise<string>((resolve, reject) => {
-        let received = "";
-        const socket = connectTo(target, true, () => socket.end(plant("a") + plant("b") + plant("c")));
-        socket.on("data", (bytes) => {
-          received += bytes;
-        });
-        socket.on("end", () => resolve(received));
-        socket.on("error", reject);
-      });
-      expect(statuses(text)).toEqual([200, 200, 200]);
-    });
+  test("requests arrive pipelined, with a refused one among them, and are answered in order", async () => {
+    const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
+    const { text } = await sendRaw(target, [names.map(plant).join("") + rawPost("{") + plant("last")]);
+    expect([...text.matchAll(/"name":"(\w+)"/g)].map((match) => match[1])).toEqual([...names, "last"]);
+    expect(statuses(text)).toEqual([...Array(50).fill(200), 400, 200]);
   });
 
-  describe("a connection persists", () => {
-    test("after a refusal based on the head, whose body is skipped", async () => {
-      const refused = "POST /plants HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n";
-      const { text } = await sendRaw(target, [refused, 0, "GET /", 0, plant("a")], 2);
-      expect(statuses(text)).toEqual([401, 200]);
-    });
+  test("requests arrive in chunks, with extensions and trailers", async () => {
+    const body = `1\r\n{\r\n18;x=y\r\n"id":${nextId++},"name":"chunk"\r\n1\r\n}\r\n0\r\nX: y\r\n\r\n`;
+    const { text } = await sendRaw(target, [chunkedHead, 0, body, rawPost("{}")]);
+    expect(statuses(text)).toEqual([200, 400]);
+  });
 
-    test("until the client says close", async () => {
-      const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
-      const last = livez.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
-      const answer = await sendRaw(target, [livez + last + livez]);
-      expect([statuses(answer.text), answer.closed]).toEqual([[200, 200], true]);
-      expect(answer.text.match(/Connection: close\r\n/g)).toHaveLength(1);
+  test("requests arrive with Expect: 100-continue, which is sent only to those who may continue", async () => {
+    const body = `{"id":${nextId++},"name":"wait"}`;
+    const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const { text } = await sendRaw(target, [head + lines, untilContinue, body]);
+    expect(statuses(text)).toEqual([100, 200]);
+    const denied = await sendRaw(target, [`POST /plants HTTP/1.1\r\nHost: localhost\r\n${lines}`]);
+    expect(statuses(denied.text)).toEqual([401]);
+  });
+
+  test("requests arrive from a client that closes its half and waits, even for pipelined ones", async () => {
+    const text = await new Promise<string>((resolve, reject) => {
+      let received = "";
+      const socket = connectTo(target, true, () => socket.end(plant("a") + plant("b") + plant("c")));
+      socket.on("data", (bytes) => {
+        received += bytes;
+      });
+      socket.on("end", () => resolve(received));
+      socket.on("error", reject);
     });
+    expect(statuses(text)).toEqual([200, 200, 200]);
+  });
+
+  test("a connection persists after a refusal based on the head, whose body is skipped", async () => {
+    const refused = "POST /plants HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n";
+    const { text } = await sendRaw(target, [refused, 0, "GET /", 0, plant("a")], 2);
+    expect(statuses(text)).toEqual([401, 200]);
+  });
+
+  test("a connection persists until the client says close", async () => {
+    const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const last = livez.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    const answer = await sendRaw(target, [livez + last + livez]);
+    expect([statuses(answer.text), answer.closed]).toEqual([[200, 200], true]);
+    expect(answer.text.match(/Connection: close\r\n/g)).toHaveLength(1);
   });
 
   test.each<[string, string, number]>([
