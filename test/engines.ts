@@ -17,7 +17,7 @@ export interface Engine {
   /** A value of `--database` for a new store. */
   newDatabase(): Promise<string>;
   /** Starts the service on a new store. */
-  start(flags?: Record<string, string>): Promise<TestService>;
+  start(): Promise<TestService>;
   /** The plants in the store, read without the service. */
   stored(database: string): Promise<StoredPlant[]>;
   /** Runs SQL without the service. */
@@ -36,7 +36,7 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
     tests({
       name: "sqlite",
       newDatabase,
-      start: async (flags) => startTestService(flags, await newDatabase()),
+      start: async () => startTestService({}, await newDatabase()),
       stored: async (database) => storedPlants(database),
       async run(path, sql) {
         using database = new Database(path);
@@ -66,7 +66,7 @@ function onServer(tests: (engine: Engine) => void): void {
   tests({
     name: "postgres",
     newDatabase: () => server.newDatabase(),
-    start: async (flags) => startTestService(flags, await server.newDatabase()),
+    start: async () => startTestService({}, await server.newDatabase()),
     stored: (database) => server.stored(database),
     run: (database, sql) => server.run(sql, database),
   });

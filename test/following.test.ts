@@ -18,24 +18,21 @@ interface Page {
   readonly newest: string;
 }
 
-type Addresses = Pick<TestService, "url" | "operatorUrl">;
-
 const asOperator = { Authorization: `Bearer ${operatorToken}` };
-const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, index) => from + index);
 const idsOf = ({ plants }: Pick<Page, "plants">) => plants.map(({ id }) => Number(id));
 
-function get({ operatorUrl }: Addresses, query: string): Promise<Response> {
+function get({ operatorUrl }: TestService, query: string): Promise<Response> {
   return fetch(`${operatorUrl}/api/plants?${query}`, { headers: asOperator });
 }
 
-async function list(service: Addresses, query: string): Promise<Page> {
+async function list(service: TestService, query: string): Promise<Page> {
   const response = await get(service, query);
   expect([query, response.status]).toEqual([query, 200]);
   return (await response.json()) as Page;
 }
 
 /** Everything after the cursor, as a client reads it that asks at once while there is more. */
-async function follow(service: Addresses, after: string, query = "limit=1000") {
+async function follow(service: TestService, after: string, query = "limit=1000") {
   const ids: number[] = [];
   for (let cursor = after; ; ) {
     const page = await list(service, `after=${cursor}&${query}`);
@@ -45,8 +42,8 @@ async function follow(service: Addresses, after: string, query = "limit=1000") {
   }
 }
 
-async function addPlants(service: Addresses, ids: readonly number[], tag = "t"): Promise<void> {
-  const sent = ids.map((id) => post(service.url, JSON.stringify({ id, name: `n${id}`, tag })));
+async function addPlants(service: TestService, ids: readonly number[]): Promise<void> {
+  const sent = ids.map((id) => post(service.url, JSON.stringify({ id, name: `n${id}`, tag: "t" })));
   expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(ids.map(() => 200));
 }
 
@@ -105,7 +102,7 @@ test.skipIf(lacks("jq", Bun.which("jq") === null))(
 
 test("each plant comes exactly once, in order, while plants are created concurrently", async () => {
   await using running = await startTestService();
-  const all = numbers(400);
+  const all = Array.from({ length: 400 }, (_, id) => id);
   const creating = (async () => {
     for (let from = 0; from < all.length; from += 100) await addPlants(running, all.slice(from, from + 100));
   })();

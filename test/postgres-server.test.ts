@@ -47,15 +47,17 @@ const login = `gardener:${encodeURIComponent(password)}`;
 const authority = `sslrootcert=${join(import.meta.dir, "certificates/ca.pem")}`;
 
 describe("connecting", () => {
-  test("by password and TLS, with anyone, with a known authority, and with the right name", async () => {
-    for (const [host, query] of [
-      ["127.0.0.1", "sslmode=require"],
-      ["127.0.0.1", `sslmode=verify-ca&${authority}`],
-      ["localhost", `sslmode=verify-full&${authority}`],
+  test("by TLS, with anyone, with a known authority, and with the right name; in clear text on loopback and on a socket", async () => {
+    for (const [host, by, query, ssl] of [
+      ["127.0.0.1", login, "sslmode=require", "t"],
+      ["127.0.0.1", login, `sslmode=verify-ca&${authority}`, "t"],
+      ["localhost", login, `sslmode=verify-full&${authority}`, "t"],
+      ["127.0.0.1", "plain:right", "", "f"],
+      [encodeURIComponent(server.folder), "plain:right", "", "f"],
     ] as const) {
-      const connection = await new Server(address(host, login, query), options).open();
+      const connection = await new Server(address(host, by, query), options).open();
       const sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-      expect(await connection.run({ text: sql })).toEqual([["t"]]);
+      expect(await connection.run({ text: sql })).toEqual([[ssl]]);
       connection.destroy();
     }
   });
@@ -174,11 +176,6 @@ describe("a server that asks for the password in clear text", () => {
       expect(await impostor.received).not.toContain("hidden-password");
     },
   );
-
-  test("gets it on loopback and on a socket", async () => {
-    for (const host of ["127.0.0.1", encodeURIComponent(server.folder)])
-      (await new Server(address(host, "plain:right", ""), options).open()).destroy();
-  });
 });
 
 /** Changes a setting of the server, or resets it, and waits until new sessions have it. */
