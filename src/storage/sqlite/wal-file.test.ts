@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -11,37 +11,28 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const headerBytes = 32;
 const frameBytes = 4120;
 
-interface Wal {
-  readonly bytes: Buffer;
-  /** How many frames it has, and at which one the last transaction starts. */
-  readonly frames: number;
-  readonly lastStart: number;
-}
-
-/** A WAL as a crash leaves it, with transactions of one to four pages, the last of five. */
-function crashedWal(): Wal {
+/** A WAL as a crash leaves it, with a transaction for each of these blobs. */
+function crashedWal(blobBytes: readonly number[]) {
   const path = join(folder, "crashed.db");
   const database = new Database(path);
   database.run("PRAGMA journal_mode = WAL");
   database.run("PRAGMA wal_autocheckpoint = 0");
   database.run("CREATE TABLE t (x INTEGER PRIMARY KEY, y BLOB)");
-  let before = 0;
-  for (let pages = 1; pages <= 5; pages++) {
-    before = readFileSync(`${path}-wal`).length;
-    database.query("INSERT INTO t (y) VALUES (randomblob(?))").run(pages * 4000);
+  let lastAt = 0;
+  for (const bytes of blobBytes) {
+    lastAt = readFileSync(`${path}-wal`).length;
+    database.query("INSERT INTO t (y) VALUES (randomblob(?))").run(bytes);
   }
   const bytes = readFileSync(`${path}-wal`);
-  copyFileSync(path, join(folder, "kept.db"));
+  const data = readFileSync(path);
   database.close();
   rmSync(path);
-  return {
-    bytes,
-    frames: (bytes.length - headerBytes) / frameBytes,
-    lastStart: (before - headerBytes) / frameBytes,
-  };
+  return { data, bytes, frames: (bytes.length - headerBytes) / frameBytes, lastAt };
 }
 
-const wal = crashedWal();
+// Of one to four pages, and the last of five.
+const wal = crashedWal([4000, 8000, 12_000, 16_000, 20_000]);
+const from = wal.lastAt;
 
 function inspected(bytes: Buffer) {
   const path = join(folder, "inspected-wal");
@@ -64,7 +55,6 @@ describe("the WAL, before SQLite opens it,", () => {
   });
 
   test("is sound up to the last transaction but one, whichever sectors of the last are torn", () => {
-    const from = headerBytes + wal.lastStart * frameBytes;
     const sectors = Math.ceil((wal.bytes.length - from) / 512);
     fc.assert(
       fc.property(
@@ -89,7 +79,7 @@ describe("the WAL, before SQLite opens it,", () => {
   });
 
   test("is damaged by any one bit flipped before the last two transactions", () => {
-    const end = headerBytes + (wal.lastStart - 4) * frameBytes;
+    const end = from - 4 * frameBytes;
     fc.assert(
       fc.property(fc.nat(end - 1), fc.nat(7), (at, bit) => {
         const state = inspected(
@@ -105,8 +95,7 @@ describe("the WAL, before SQLite opens it,", () => {
 
   test("is sound if a torn transaction was overwritten by a shorter one that is torn too", () => {
     const path = join(folder, "twice.db");
-    copyFileSync(join(folder, "kept.db"), path);
-    const from = headerBytes + wal.lastStart * frameBytes;
+    writeFileSync(path, wal.data);
     writeFileSync(
       `${path}-wal`,
       changed((bytes) => bytes.fill(0, from + 100, from + 200)),
@@ -123,29 +112,21 @@ describe("the WAL, before SQLite opens it,", () => {
   });
 
   test("is sound if a torn header has an older frame's commit mark, but only if the header spans two sectors", () => {
-    const path = join(folder, "long.db");
-    const database = new Database(path);
-    database.run("PRAGMA journal_mode = WAL");
-    database.run("PRAGMA wal_autocheckpoint = 0");
-    database.run("CREATE TABLE t (x INTEGER PRIMARY KEY, y BLOB)");
-    const from = readFileSync(`${path}-wal`).length;
-    database.run("INSERT INTO t (y) VALUES (randomblob(200000))");
-    const long = readFileSync(`${path}-wal`);
-    database.close();
+    const long = crashedWal([200_000]);
     const markedAt = (frame: number) => {
-      const bytes = Buffer.from(long);
+      const bytes = Buffer.from(long.bytes);
       bytes.writeUInt32BE(1, headerBytes + (frame - 1) * frameBytes + 4);
       return inspected(bytes);
     };
     // The header of frame 42 starts eight bytes before the end of a sector; that of frame 41 is within one.
-    expect(markedAt(42)).toEqual({ kind: "sound", committedBytes: from });
+    expect(markedAt(42)).toEqual({ kind: "sound", committedBytes: long.lastAt });
     expect(markedAt(41)).toEqual({ kind: "damaged", frame: 41 });
   });
 
   test("is committed up to where SQLite recovers it", () => {
     for (let frames = 0; frames <= wal.frames; frames++) {
       const path = join(folder, "cut.db");
-      copyFileSync(join(folder, "kept.db"), path);
+      writeFileSync(path, wal.data);
       writeFileSync(`${path}-wal`, wal.bytes.subarray(0, headerBytes + frames * frameBytes + 100));
       const state = inspectWal(`${path}-wal`);
       const database = new Database(path);
