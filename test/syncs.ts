@@ -13,10 +13,10 @@ export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "
   const library = buildShim(process.env["PLANT_STORE_TEST_FOLDER"] ?? folder);
   const limit = { once: { FAIL_ONCE: "1" }, hang: { HANG: "1" }, all: {} }[how ?? "all"];
   const [log, when] = [join(folder, "syncs.log"), join(folder, "fail-now")];
-  const seen = () => {
+  const seen = (from = 0) => {
     if (!existsSync(log)) return [];
     const lines = readFileSync(log, "utf8").trim().split("\n");
-    return lines.map((line) => {
+    return lines.slice(from).map((line) => {
       const [thread = "", ...path] = line.split(" ");
       return { thread, path: path.join(" ") };
     });
