@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { fstatSync, openSync } from "node:fs";
-import type { EchoCalls } from "../../../test/fixtures/echo-thread.ts";
+import type { TestCalls } from "../../../test/fixtures/test-thread.ts";
 import { Thread, type ThreadEntry, ThreadLost } from "./thread.ts";
 
 // Results and errors are tested with what the threads do, in writing/checkpointer.test.ts and test/stores.test.ts.
-function startEcho(held?: number) {
+function startThread(held?: number) {
   const lost: string[] = [];
-  const thread = new Thread<EchoCalls>("../test/fixtures/echo-thread" as ThreadEntry, {
+  const thread = new Thread<TestCalls>("../test/fixtures/test-thread" as ThreadEntry, {
     setting: held,
     onLost: ({ message }) => lost.push(message),
     keepsProcessAlive: false,
@@ -17,29 +17,25 @@ function startEcho(held?: number) {
 const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error);
 
 test("a thread that ends in the middle rejects every pending call, and is reported lost once", async () => {
-  const { thread, lost } = startEcho();
+  const { thread, lost } = startThread();
   const asked = [thread.ask("never"), thread.ask("never"), thread.ask("exit")].map(reasonOf);
   for (const reason of await Promise.all(asked)) expect(reason).toBeInstanceOf(ThreadLost);
-  expect(await reasonOf(thread.ask("echo", "too late"))).toBeInstanceOf(ThreadLost);
+  expect(await reasonOf(thread.ask("never"))).toBeInstanceOf(ThreadLost);
   await thread.stop();
   expect(lost).toEqual(["the thread ended"]);
 });
 
-test("a thread that is stopped releases what it holds, and is not reported lost", async () => {
+test("a thread that is stopped releases what it holds, and one that does not respond is stopped nevertheless", async () => {
   const held = openSync(import.meta.path, "r");
-  const { thread, lost } = startEcho(held);
-  const asked = reasonOf(thread.ask("never"));
-  await Promise.all([thread.stop(), thread.stop()]);
-  expect(await asked).toBeInstanceOf(ThreadLost);
+  for (const [call, setting] of [
+    ["block", undefined],
+    ["never", held],
+  ] as const) {
+    const { thread, lost } = startThread(setting);
+    const asked = reasonOf(thread.ask(call));
+    await Promise.all([thread.stop(), thread.stop()]);
+    expect(await asked).toBeInstanceOf(ThreadLost);
+    expect(lost).toEqual([]);
+  }
   expect(() => fstatSync(held)).toThrow("EBADF");
-  expect(lost).toEqual([]);
-});
-
-test("a thread that does not respond is stopped nevertheless", async () => {
-  const { thread, lost } = startEcho();
-  expect(await thread.ask("echo", "here")).toBe("here");
-  const asked = reasonOf(thread.ask("block"));
-  await thread.stop();
-  expect(await asked).toBeInstanceOf(ThreadLost);
-  expect(lost).toEqual([]);
 });
