@@ -97,19 +97,21 @@ test("a request is no longer awaited once its client has gone", async () => {
   await eventually(() => asked[0]?.() === false);
 });
 
-test("a body that arrives while the keys change is to be sent again, and then its token decides", async () => {
+test("a body that arrives while the keys change is to be sent again; one whose token was revoked meanwhile is refused", async () => {
   const { gate, port, stop, verifier, preset } = start();
   await using _stop = stop;
   verifier.accepted = preset;
   const head = get(jwt)
     .replace("GET", "POST")
     .replace(/\r\n$/, "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
-  const changeKeys = async (received: () => string) => {
+  const forget = async (received: () => string) => {
     await untilContinue(received);
     verifier.accepted = undefined;
     gate.forgetJwts();
   };
-  expect((await sendRaw(port, [head, changeKeys, "{}"])).text).toContain("50304");
+  expect((await sendRaw(port, [head, forget, "{}"])).text).toContain('"error":50304');
   verifier.accepted = preset;
   expect((await sendRaw(port, [head, untilContinue, "{}"])).text).toContain("stored");
+  verifier.isPlausible = () => false;
+  expect((await sendRaw(port, [head, forget, "{}"])).text).toContain('"error":40102');
 });
