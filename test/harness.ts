@@ -155,7 +155,7 @@ export function createUntilRefused(url: string, name: string) {
   return { acknowledged, refusals: Promise.all(refusals) };
 }
 
-export interface RawResponse {
+interface RawResponse {
   readonly text: string;
   readonly closed: boolean;
 }

@@ -8,26 +8,31 @@ import { importRoute } from "./imports.ts";
 test.each([
   ["whose token is revoked", 2, Number.POSITIVE_INFINITY],
   ["of a service that stops", Number.POSITIVE_INFINITY, 3],
-])("an import %s meanwhile ends after the row it has got to", async (_, allowed, serving) => {
-  const parts = {
-    gate: { watch: () => () => allowed-- > 0 },
-    audit: { record: async () => {} },
-    rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
-    intake: {},
-  };
-  const { handle } = importRoute(parts as never, 1000);
-  const rows = Array.from({ length: 5 }, () => "not a plant\n").join("");
-  const answers: unknown[] = [];
-  const exchange = {
-    query: new URLSearchParams({ name: "a.ndjson", last: "true" }),
-    header: () => undefined,
-    refuseWhileDraining() {
-      if (serving-- <= 0) throw new HttpError("closing");
-    },
-    body: async () => Buffer.from(rows),
-    json: (answer: unknown) => answers.push(answer),
-  };
-  const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
-  await handle(exchange as unknown as Exchange, caller);
-  expect(answers).toMatchObject([{ done: false, outcomes: [{ line: 1 }, { line: 2 }] }]);
-});
+])(
+  "an import %s meanwhile ends after the row it has got to, and the next does not start",
+  async (_, allowed, serving) => {
+    const parts = {
+      gate: { watch: () => () => allowed-- > 0 },
+      audit: { record: async () => {} },
+      rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
+      intake: {},
+    };
+    const { handle } = importRoute(parts as never, 1000);
+    const rows = Array.from({ length: 5 }, () => "not a plant\n").join("");
+    const answers: unknown[] = [];
+    const exchange = {
+      query: new URLSearchParams({ name: "a.ndjson", last: "true" }),
+      header: () => undefined,
+      refuseWhileDraining() {
+        if (serving-- <= 0) throw new HttpError("closing");
+      },
+      body: async () => Buffer.from(rows),
+      json: (answer: unknown) => answers.push(answer),
+    };
+    const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
+    const run = async () => handle(exchange as unknown as Exchange, caller);
+    await run();
+    expect(answers).toMatchObject([{ done: false, outcomes: [{ line: 1 }, { line: 2 }] }]);
+    await expect(run()).rejects.toBeInstanceOf(HttpError);
+  },
+);
