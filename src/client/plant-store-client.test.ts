@@ -194,6 +194,7 @@ test("a response that is not from a plant store is reported as such", async () =
 test.each([
   { token: "a\r\nX: y" },
   { token: undefined },
+  { token: "" },
   { baseUrl: undefined },
   { baseUrl: "localhost:3000" },
   { baseUrl: "https://me:hidden@x" },
