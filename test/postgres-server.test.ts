@@ -94,28 +94,23 @@ describe("connecting", () => {
     expect(warnings).toEqual([expect.stringContaining("gssencmode")]);
   });
 
-  test("with a password from the environment, from a file, and from PGPASSWORD and PGPASSFILE", async () => {
+  // Our own variables are in the next test, and in that of the configuration.
+  test("with the password of PGPASSWORD, and of the file that PGPASSFILE names", async () => {
     using folder = temporaryFolder();
-    const file = join(folder.path, "password");
-    writeFileSync(file, `${password}\n`);
     const passFile = join(folder.path, "pgpass");
     writeFileSync(passFile, `*:*:*:gardener:${password.replace(":", "\\:")}\n`);
     chmodSync(passFile, 0o600);
     const url = address("127.0.0.1", "gardener", "sslmode=require");
-    for (const environment of [
-      { PLANT_STORE_DATABASE_PASSWORD: password },
-      { PLANT_STORE_DATABASE_PASSWORD_FILE: file },
-      { PGPASSWORD: password },
-      { PGPASSFILE: passFile },
-    ]) {
-      const names = Object.keys(environment).filter((name) => name.startsWith("PG"));
-      // pg reads these from the process.
-      Object.assign(process.env, Object.fromEntries(names.map((name) => [name, environment[name as never]])));
+    const connect = async (environment: Record<string, string>) => {
       const listed = await runInProcess(["token", "list", "--database", url], { environment });
-      for (const name of names) delete process.env[name];
       // It is connected, and finds that no service has run on this database.
       expect(listed).toEqual({ code: 1, out: "", err: expect.stringContaining("no plant-store tables yet") });
-    }
+    };
+    await connect({ PGPASSWORD: password });
+    // It is read from the process.
+    process.env["PGPASSFILE"] = passFile;
+    await connect({});
+    delete process.env["PGPASSFILE"];
   });
 
   test("with a password that is wrong in its file reads it again, but not one in the URL or the environment", async () => {
