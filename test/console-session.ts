@@ -5,26 +5,6 @@ import { browserMissing, newPage, openBrowser } from "./browser.ts";
 import { eventually, operatorPost, startTestService, type TestService, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
 
-export interface ConsoleSession {
-  readonly running: TestService;
-  readonly browser: Browser;
-  /** A token with the scopes operator and plants:create. */
-  readonly secret: string;
-  /** Errors that a test provokes on purpose; any other of a page fails the file. */
-  readonly expectedErrors: RegExp[];
-  /** Opens the console, signed in by default, in the one page of the file: another takes three times the CPU time. */
-  open(path: string, options?: OpenOptions): Promise<Page>;
-}
-
-export interface OpenOptions extends BrowserContextOptions {
-  /** Empty to sign in by hand. */
-  readonly token?: string;
-  /** In a page and a context of its own, such as for another clock. */
-  readonly alone?: boolean;
-  /** The address of the console, if it is not that of the file's own service. */
-  readonly origin?: string;
-}
-
 const askEveryMs = 100;
 const usual: BrowserContextOptions = {
   viewport: { width: 1280, height: 600 },
@@ -34,56 +14,60 @@ const usual: BrowserContextOptions = {
 };
 
 /** One service with a seeded store and one browser, for all tests of a file. */
-export function useConsole(plants: number, flags: Record<string, string> = {}): ConsoleSession {
-  const folder = temporaryFolder();
-  const session: { running?: TestService; browser?: Browser; page?: Page; secret?: string } = {};
+export function useConsole(plants: number, flags: Record<string, string> = {}) {
+  const owned = new AsyncDisposableStack();
+  const folder = owned.use(temporaryFolder());
   const pageErrors: string[] = [];
-  const expectedErrors: RegExp[] = [];
+  let browser: Browser;
+  let shared: Page | undefined;
+  const session = {
+    running: {} as TestService,
+    /** A token with the scopes operator and plants:create. */
+    secret: "",
+    /** Errors that a test provokes on purpose; any other of a page fails the file. */
+    expectedErrors: [] as RegExp[],
+  };
   beforeAll(async () => {
     if (browserMissing) return;
     const file = join(folder.path, "plants.db");
     const untilMs = Date.now() - 60_000;
     await seedStore(file, { plants, fromMs: untilMs - 7_200_000, untilMs });
-    session.running = await startTestService(flags, file);
+    session.running = owned.use(await startTestService(flags, file));
     session.secret = await makeToken(session.running, "ops", ["operator", "plants:create"]);
-    session.browser = await openBrowser();
+    browser = owned.use(await openBrowser());
   }, 60_000);
   afterAll(async () => {
-    await session.browser?.close();
-    await session.running?.[Symbol.asyncDispose]();
-    folder[Symbol.dispose]();
+    await owned.disposeAsync();
+    const { expectedErrors } = session;
     expect(pageErrors.filter((error) => !expectedErrors.some((one) => one.test(error)))).toEqual([]);
   });
-  return {
-    expectedErrors,
-    get running() {
-      return started(session.running);
-    },
-    get browser() {
-      return started(session.browser);
-    },
-    get secret() {
-      return started(session.secret);
-    },
-    async open(path, options = {}) {
-      const { token = started(session.secret), alone, ...rest } = options;
-      const { origin = started(session.running).operatorUrl, ...own } = rest;
-      const isAlone = alone || Object.keys(own).length > 0;
-      let page = isAlone ? undefined : session.page;
-      if (page === undefined) {
-        page = await newPage(started(session.browser), { ...usual, ...own });
-        collectErrors(page, pageErrors);
-        if (!isAlone) session.page = page;
-      }
-      await page.unrouteAll();
-      if (new URL(page.url()).origin !== origin) await page.goto(`${origin}/livez`);
-      const store =
-        token === "" ? "" : `; sessionStorage.setItem("plant-store-token", ${JSON.stringify(token)})`;
-      await page.evaluate(`sessionStorage.clear()${store}`);
-      await page.goto(origin + path);
-      return page;
-    },
-  };
+  /** Opens the console, signed in by default, in the one page of the file: another takes three times the CPU time. */
+  async function open(
+    path: string,
+    {
+      /** Empty to sign in by hand. */
+      token = session.secret,
+      /** In a page and a context of its own, such as for another clock. */
+      alone = false,
+      /** The address of the console, if it is not that of the file's own service. */
+      origin = session.running.operatorUrl,
+    } = {},
+  ): Promise<Page> {
+    let page = alone ? undefined : shared;
+    if (page === undefined) {
+      page = await newPage(browser, usual);
+      collectErrors(page, pageErrors);
+      if (!alone) shared = page;
+    }
+    await page.unrouteAll();
+    if (new URL(page.url()).origin !== origin) await page.goto(`${origin}/livez`);
+    const store =
+      token === "" ? "" : `; sessionStorage.setItem("plant-store-token", ${JSON.stringify(token)})`;
+    await page.evaluate(`sessionStorage.clear()${store}`);
+    await page.goto(origin + path);
+    return page;
+  }
+  return Object.assign(session, { open });
 }
 
 /** As `eventually`, but asks less often: each question takes milliseconds of the browser's CPU time. */
@@ -134,9 +118,4 @@ export function collectErrors(page: Page, pageErrors: string[]): void {
       pageErrors.push(`request to ${request.url()}`);
     }
   });
-}
-
-function started<T>(part: T | undefined): T {
-  if (part === undefined) throw new Error("used before it was started");
-  return part;
 }
