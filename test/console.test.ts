@@ -7,7 +7,14 @@ import packageFile from "../package.json" with { type: "json" };
 import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { contentOf, describe, secretField, test } from "./browser.ts";
 import { chooseAction, makeToken, signIn, useConsole, waitUntil } from "./console-session.ts";
-import { accessToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import {
+  accessToken,
+  operatorPost,
+  post,
+  startTestService,
+  storedPlants,
+  temporaryFolder,
+} from "./harness.ts";
 
 const seeded = 300;
 const unsafeId = "9007199254740993";
@@ -44,7 +51,6 @@ describe("signing in", () => {
       return textOf(page, ".field-error");
     };
     expect(await attempt("")).toContain("Enter a token");
-    expect(await attempt("not-a-token-that-is-known")).toContain("unknown, expired or revoked");
     expect(await attempt("schlüssel")).toContain("unknown, expired or revoked");
     expect(await attempt(accessToken)).toContain("lacks the scope “operator:read”");
     expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
@@ -87,34 +93,22 @@ describe("signing in", () => {
     await page.goto(`${session.running.operatorUrl}/tokens`);
     await see(page, "Your token is read-only");
     await see(page, "Sign in with an operator token.");
-    await page.goto(`${session.running.operatorUrl}/import`);
+    await open("/import", { token: await makeToken(session.running, "manager", ["operator"]) });
+    await see(page, "Your token may not use this page");
     await see(page, "Sign in with a token that has the scope “plants:create”.");
     expect(await page.locator("input[type=file]").count()).toBe(0);
   });
 
-  test("that manages tokens but creates no plants is not called read-only", async () => {
-    const token = await makeToken(session.running, "manager", ["operator"]);
-    const page = await open("/import", { token });
-    await see(page, "Your token may not use this page");
-  });
-
   test("is asked for again when the token is revoked; what was typed is still there, until signing out", async () => {
-    const first = await makeToken(session.running, "short-lived", ["operator", "plants:create"]);
-    const page = await open("/tokens", { token: "" });
-    await signIn(page, first);
+    const first = await operatorPost(session.running, "/api/tokens", {
+      name: "short-lived",
+      scopes: ["operator"],
+    });
+    const page = await open("/tokens", { token: first.secret });
     await page.getByRole("button", { name: "Create a token" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("half typed");
-    const { tokens } = (await (
-      await fetch(`${session.running.operatorUrl}/api/tokens`, {
-        headers: { Authorization: `Bearer ${first}` },
-      })
-    ).json()) as { tokens: { id: string; name: string }[] };
-    const { id } = tokens.find(({ name }) => name === "short-lived") ?? { id: "" };
-    await fetch(`${session.running.operatorUrl}/api/tokens/${id}/revoke`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${session.secret}` },
-    });
+    await operatorPost(session.running, `/api/tokens/${first.token.id}/revoke`);
     // Another request of the page may have ended the session already, and closed the dialog.
     await page.evaluate('document.querySelector("dialog form")?.requestSubmit()');
     await see(page, "This token has expired or was revoked");
@@ -213,8 +207,6 @@ describe("adding a plant", () => {
       const descriptionId = await dialog.getByLabel(label).getAttribute("aria-describedby");
       return textOf(page, `[id="${descriptionId}"]`);
     };
-    await add("9223372036854775808");
-    expect(await errorAt("Id")).toContain("must be a whole number from -9223372036854775808");
     await add("12 apples");
     expect(await errorAt("Id")).toContain('but is the string "12 apples"');
     await add("7", "Other");
