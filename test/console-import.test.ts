@@ -143,7 +143,7 @@ const requestsMax = 50;
 /** What the service does with a slice that starts at `offset`: how many of its bytes it reads, or an error. */
 type Service = (offset: number, bytes: number, request: number) => number | ApiError;
 
-/** Imports a file of this length, and returns how that ended and the sizes of the slices. */
+/** Imports a file of this length, and returns the run and the sizes of the slices. */
 async function importSlices(fileBytes: number, service: Service) {
   const sent: number[] = [];
   const fetch = async (path: string, { body }: { body: Blob }): Promise<Response> => {
@@ -161,39 +161,35 @@ async function importSlices(fileBytes: number, service: Service) {
   const file = new File([new Uint8Array(fileBytes)], "plants.json");
   const run = new ImportRun(file, { fetch } as unknown as OperatorApi);
   await eventually(() => run.state !== "running");
-  return { state: run.state, message: (run.error as Error | undefined)?.message, sent, run };
+  return { run, sent };
 }
 
 const tooLarge = new ApiError("The body is over the limit.", 41301);
 const tooLong = (row: number) =>
   `Row ${row} is longer than the service accepts. Shorten it, and import the file again.`;
 
-unitTest("a row that is longer than the largest slice ends an import", async () => {
-  const { state, message, sent } = await importSlices(20 * mebibyte, (offset, bytes) => {
-    if (bytes > acceptedBytesMax) return tooLarge;
-    return offset < 1000 ? 1000 : 0;
-  });
-  expect([state, message]).toEqual(["failed", tooLong(2)]);
-  expect(sent.at(-1)).toBeGreaterThan(acceptedBytesMax);
-});
-
-unitTest("a response that reads nothing of the rest of the file ends an import", async () => {
-  const { state, message, sent } = await importSlices(mebibyte, () => 0);
-  expect([state, message, sent.at(-1)]).toEqual(["failed", tooLong(1), mebibyte]);
-});
-
-unitTest("a file of which not even the shortest slice is accepted cannot be resumed", async () => {
-  const { state, sent, run } = await importSlices(mebibyte, () => tooLarge);
-  expect([state, sent.at(-1), run.canResume]).toEqual(["failed", 64 * kibibyte, false]);
+unitTest.each<[string, number, Service, string]>([
+  [
+    "a row that is longer than the largest slice",
+    20 * mebibyte,
+    (offset, bytes) => (bytes > acceptedBytesMax ? tooLarge : offset < 1000 ? 1000 : 0),
+    tooLong(2),
+  ],
+  ["a response that reads nothing of the rest of the file", mebibyte, () => 0, tooLong(1)],
+  ["a file of which not even the shortest slice is accepted", mebibyte, () => tooLarge, tooLarge.message],
+])("%s ends an import for good", async (_, bytes, service, message) => {
+  const { run } = await importSlices(bytes, service);
+  expect(run.error).toHaveProperty("message", message);
+  expect([run.state, run.canResume]).toEqual(["failed", false]);
 });
 
 unitTest("a long row is sent whole, even if the service restarts meanwhile", async () => {
   const row = 3 * mebibyte;
-  const { state, sent } = await importSlices(2 * row, (offset, bytes, request) => {
+  const { run, sent } = await importSlices(2 * row, (offset, bytes, request) => {
     if (request === 4 || request === 5) return new ApiError("The service is shutting down.", 50303);
     return bytes < row - (offset % row) ? 0 : row;
   });
-  expect(state).toBe("done");
+  expect(run.state).toBe("done");
   // What was too short for the row is not sent again.
   expect(sent.slice(0, 8)).toEqual([0.25, 0.5, 1, 2, 1.5, 1.25, 2.5, 5].map((size) => size * mebibyte));
 });
