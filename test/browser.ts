@@ -32,11 +32,11 @@ export async function openBrowser(): Promise<Browser> {
 }
 
 /** A real Chromium. `npm test` installs Debian's as root, or says how to get one. */
-export function chromiumOptions(): { executablePath: string; args: string[] } {
+export function chromiumOptions() {
   const executablePath = findChromium();
   if (executablePath === undefined)
     throw new Error("There is no Chromium; install it, or name one in the variable CHROMIUM.");
-  const quiet = [
+  const args = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -45,7 +45,7 @@ export function chromiumOptions(): { executablePath: string; args: string[] } {
     "--disable-component-update",
     "--disable-sync",
   ];
-  return { executablePath, args: quiet };
+  return { executablePath, args };
 }
 
 /** What the browser downloaded. It may run elsewhere, so its file has no path here. */

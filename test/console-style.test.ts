@@ -69,15 +69,6 @@ test("the docs page uses the same scale, with the same values", () => {
     expect([name, console.get(name)]).toEqual([name, value]);
 });
 
-test("one logo is in the console, its sign-in, the docs page and both icons of the browser's tab", () => {
-  const files = ["src/console/parts/icons.tsx", "src/console/page.html", "src/public/docs/page.html"];
-  const logos = files.flatMap((path) =>
-    [...read(path).matchAll(/ d=["'](M14\.9 30V[^"']+)["']/g)].map(([, d]) => d),
-  );
-  expect(logos).toHaveLength(4);
-  expect(new Set(logos).size).toBe(1);
-});
-
 function definedIn(text: string): string[] {
   return [...text.matchAll(/^\s*(?:@property )?(--[\w-]+)(?::| \{)/gm)].map(([, name]) => name ?? "");
 }

@@ -16,14 +16,11 @@ const withoutTagEvery = 11;
 // Coprime to 2^63, so multiples are spread over the range and never repeat.
 const idStep = 6_364_136_223_846_793_005n;
 
-export interface Seeding {
-  readonly plants: number;
-  readonly fromMs: number;
-  readonly untilMs: number;
-}
-
 /** Creates a data file with plausible plants, written directly, at a rate that varies over time. */
-export async function seedStore(file: string, { plants, fromMs, untilMs }: Seeding): Promise<void> {
+export async function seedStore(
+  file: string,
+  { plants, fromMs, untilMs }: { plants: number; fromMs: number; untilMs: number },
+): Promise<void> {
   await new SqliteStore(file)[Symbol.asyncDispose]();
   using database = new Database(file, { safeIntegers: true });
   const insert = database.prepare(
@@ -32,8 +29,10 @@ export async function seedStore(file: string, { plants, fromMs, untilMs }: Seedi
   database.transaction(() => {
     for (let seq = 1; seq <= plants; seq++) {
       const pick = hashOf(seq);
+      const name = `${genera[pick % genera.length]} ${species[(pick >>> 8) % species.length]}`;
+      const sender = senders[(pick >>> 20) % senders.length] ?? "";
       const createdAtMs = Math.round(fromMs + (untilMs - fromMs) * varying(seq / plants));
-      insert.run(seq, idOf(seq), nameOf(pick), tagOf(seq, pick), createdAtMs, senderOf(pick));
+      insert.run(seq, idOf(seq), name, tagOf(seq, pick), createdAtMs, sender);
     }
     new BlockSummaries(database).catchUp();
   })();
@@ -43,10 +42,6 @@ export function idOf(seq: number): bigint {
   return BigInt.asUintN(63, BigInt(seq) * idStep);
 }
 
-function nameOf(pick: number): string {
-  return `${genera[pick % genera.length]} ${species[(pick >>> 8) % species.length]}`;
-}
-
 // A product of two random numbers makes some tags far more common than others.
 function tagOf(seq: number, pick: number): string | null {
   if (seq % withoutTagEvery === 0) return null;
@@ -54,17 +49,10 @@ function tagOf(seq: number, pick: number): string | null {
   return tags[Math.floor(share * tags.length)] ?? null;
 }
 
-function senderOf(pick: number): string {
-  return senders[(pick >>> 20) % senders.length] ?? "";
-}
-
 /** Grows from 0 to 1 at a varying rate. */
 function varying(part: number): number {
+  const wave = (at: number) => Math.sin(at * 19) / 45 + (Math.sin(at * 57) * Math.sin(at * 5)) / 260;
   return part - wave(part) + wave(1) * part;
-}
-
-function wave(part: number): number {
-  return Math.sin(part * 19) / 45 + (Math.sin(part * 57) * Math.sin(part * 5)) / 260;
 }
 
 function hashOf(seq: number): number {
