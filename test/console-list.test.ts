@@ -3,26 +3,22 @@ import type { OperatorApi } from "../src/console/api.ts";
 import type { Plant } from "../src/console/api-shapes.ts";
 import { PlantList } from "../src/console/plants/plant-list.ts";
 import { type Engine, onEveryEngine } from "./engines.ts";
-import { operatorToken, post, type TestService } from "./harness.ts";
+import { operatorToken, post } from "./harness.ts";
 
 const pageRows = 200;
 const { signal } = new AbortController();
 
-function apiOf({ operatorUrl }: TestService): OperatorApi {
-  const headers = { Authorization: `Bearer ${operatorToken}` };
-  const get = async (path: string) => (await fetch(operatorUrl + path, { headers })).json();
-  return { get } as unknown as OperatorApi;
-}
-
 async function openList(engine: Engine) {
   const running = await engine.start();
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const get = async (path: string) => (await fetch(running.operatorUrl + path, { headers })).json();
   let stored = 0;
   const add = async (plants: number): Promise<void> => {
     const bodies = Array.from({ length: plants }, () => ({ id: ++stored, name: "Fern" }));
     await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
   };
   const load = async (): Promise<PlantList> => {
-    const list = new PlantList(apiOf(running), { order: "newest" }, () => {});
+    const list = new PlantList({ get } as unknown as OperatorApi, { order: "newest" }, () => {});
     await list.loadMore();
     return list;
   };
@@ -35,8 +31,7 @@ onEveryEngine((engine) => {
   describe("new plants for the table", () => {
     test("come once each, also where the service sends some again", async () => {
       await using store = await openList(engine);
-      await store.add(1);
-      await store.add(1);
+      await store.add(2);
       const list = await store.load();
       await list.readNew(signal);
       expect([list.waiting, list.isOutdated]).toEqual([[], false]);

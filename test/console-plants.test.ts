@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { contentOf, describe, test } from "./browser.ts";
-import { useConsole, waitUntil } from "./console-session.ts";
+import { see, useConsole, waitUntil } from "./console-session.ts";
 import { post, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
@@ -14,7 +14,6 @@ const { open } = session;
 const rows = (page: Page) => page.locator(".rows .row");
 const names = (page: Page) => page.locator(".rows .cell-name").allTextContents();
 const ids = (page: Page) => page.locator(".rows .cell-id").allTextContents();
-const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 /** Waits until the line under the table says that. */
 const says = (page: Page, text: string) =>
   page.locator(".progress-line").getByText(text, { exact: true }).first().waitFor();

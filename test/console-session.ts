@@ -81,14 +81,12 @@ export function waitUntil(condition: () => Promise<boolean>): Promise<void> {
 
 /** Opens the menu of a token, and starts one of its actions. */
 export async function chooseAction(page: Page, action: "Rotate" | "Revoke", token: string): Promise<void> {
-  const button = page.getByRole("button", { name: `${action} ${token}` });
-  if ((await button.count()) === 0)
-    await page
-      .getByRole("button", { name: `Actions for ${token}` })
-      .first()
-      .click();
-  await button.click();
+  const actions = page.getByRole("button", { name: `Actions for ${token}` });
+  await actions.first().click();
+  await page.getByRole("button", { name: `${action} ${token}` }).click();
 }
+
+export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
 export async function makeToken(
   running: TestService,

@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
 import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { contentOf, describe, secretField, test } from "./browser.ts";
-import { chooseAction, makeToken, signIn, useConsole, waitUntil } from "./console-session.ts";
+import { chooseAction, makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
 import {
   accessToken,
   operatorPost,
@@ -25,7 +25,6 @@ afterAll(() => folder[Symbol.dispose]());
 const session = useConsole(seeded, { "backup-folder": backupFolder });
 const { open } = session;
 
-const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 const find = (id: bigint) => storedPlants(session.running.database).find((plant) => plant.id === id);
 const heading = (page: Page, name: string) => page.getByRole("heading", { name, level: 1 }).waitFor();
 const textOf = async (page: Page, selector: string) => (await page.locator(selector).textContent()) ?? "";
