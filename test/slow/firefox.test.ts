@@ -50,8 +50,6 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     await page.click("button", "Create a token");
     await page.type(`robot${keys.enter}`);
     await page.see("dialog .secret", "pst_");
-    await page.type(keys.escape);
-    await page.see(".field-error", "Copy the secret, or confirm");
     await page.click("button", "Copy secret");
     await page.see("button", "Copied");
     await page.type(keys.escape);
@@ -68,27 +66,26 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     const file = join(folder.path, "plants.csv");
     writeFileSync(file, 'id,name,tag\n71,"Oak, old",tree\n72x,Elm,\n71,"Oak, old",tree\n');
     await page.click("nav a", "Import");
-    await page.chooseFile(file);
+    const sharedId = await page.evaluate("document.querySelector('input[type=file]')");
+    await page.call("input.setFiles", { element: { sharedId }, files: [file] });
     await page.click("button", "Start import");
     await page.see("h2", "Done: plants.csv");
     expect(await page.see(".tally")).toBe("Created1Already stored1Refused1");
 
-    for (const width of [360, 1440]) {
-      await page.call("browsingContext.setViewport", { viewport: { width, height: 800 } });
-      for (const [path, ready] of Object.entries({
-        "/": ".latest a",
-        "/plants": ".rows .row",
-        [`/plants/${largestId}`]: ".facts",
-        "/import": ".drop",
-        "/tokens": ".tokens",
-        "/audit": ".audit",
-        "/system": ".system-table code",
-      })) {
-        await page.open(running.operatorUrl + path);
-        await page.see(ready);
-        const excessPx = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-        expect([path, await page.evaluate(excessPx)]).toEqual([path, 0]);
-      }
+    await page.call("browsingContext.setViewport", { viewport: { width: 360, height: 800 } });
+    for (const [path, ready] of Object.entries({
+      "/": ".latest a",
+      "/plants": ".rows .row",
+      [`/plants/${largestId}`]: ".facts",
+      "/import": ".drop",
+      "/tokens": ".tokens",
+      "/audit": ".audit",
+      "/system": ".system-table code",
+    })) {
+      await page.open(running.operatorUrl + path);
+      await page.see(ready);
+      const excessPx = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+      expect([path, await page.evaluate(excessPx)]).toEqual([path, 0]);
     }
     expect(page.errors).toEqual([]);
   },
@@ -174,10 +171,6 @@ async function startFirefox(folder: string) {
         { type: "keyUp", value },
       ]);
       return call("input.performActions", { actions: [{ type: "key", id: "keyboard", actions }] });
-    },
-    async chooseFile(path: string) {
-      const sharedId = await evaluate("document.querySelector('input[type=file]')");
-      await call("input.setFiles", { element: { sharedId }, files: [path] });
     },
     async [Symbol.asyncDispose]() {
       socket.close();
