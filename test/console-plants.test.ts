@@ -243,10 +243,8 @@ describe("a filter", () => {
     expect(await page.getByLabel("Search by name").inputValue()).toBe("MONSTERA deli");
     expect(new Set(await names(page))).toEqual(new Set(["Monstera deliciosa"]));
 
-    await page.route("**/api/plants?*", (route) => route.fulfill({ json: { plants: [], searched: 1 } }));
     await page.goto(`${session.running.operatorUrl}/plants?name=zzz`);
-    await see(page, "Searched 1 plant.");
-    await page.unrouteAll();
+    await see(page, /Searched [\d,]+ plants\./);
     await page.getByRole("button", { name: "Clear filters" }).click();
     await page.getByRole("button", { name: "reverse the order" }).click();
     await page.waitForURL(/order=oldest/);
