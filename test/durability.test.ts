@@ -247,8 +247,10 @@ test.skipIf(lacksShim)(
     };
     expect(await read("plants")).toMatchObject({ plants: [] });
     // A first stall is in place. After it, fsyncs are in the background for ten seconds.
+    const synced = syncs.paths().length;
     syncs.failFromNowOn();
     const stalled = post(service.url, '{"id":0,"name":"moss"}');
+    await eventually(() => syncs.paths().length > synced);
     await Bun.sleep(1100);
     syncs.failNoMore();
     expect((await stalled).status).toBe(200);
