@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -21,44 +21,34 @@ function others(property: RegExp, allowed: RegExp): string[] {
   );
 }
 
-describe("the console has one design scale", () => {
-  test("of type, 12 to 28 px", () => {
-    const sizes = [...tokens.matchAll(/--t-\w+: ([\d.]+)rem/g)].map(([, rem]) => Number(rem) * 16);
-    expect(sizes).toEqual([12, 13, 14, 16, 20, 28]);
-    expect(others(/font-size/, /^var\(--t-\w+\)$/)).toEqual([]);
-    expect(others(/font/, /^(inherit|var\(--t-\w+\) .*var\(--(mono|sans)\))$/)).toEqual([]);
-  });
-
-  test("of spacing, 4 to 32 px", () => {
-    const steps = [...tokens.matchAll(/--s\d: ([\d.]+)rem/g)].map(([, rem]) => Number(rem) * 16);
-    expect(steps).toEqual([4, 8, 12, 16, 24, 32]);
-    const step = String.raw`(-?[012]px|0|auto|var\(--s\d\)|calc\((-1 \*|var\(--s1\) \+) (var\(--s\d\)|env\(safe-area-inset-bottom\))\))`;
-    const allowed = new RegExp(`^${step}( ${step}){0,3}$`);
+const step = String.raw`(-?[012]px|0|auto|var\(--s\d\)|calc\((-1 \*|var\(--s1\) \+) (var\(--s\d\)|env\(safe-area-inset-bottom\))\))`;
+test.each([
+  ["font-size", /font-size/, /^var\(--t-\w+\)$/],
+  ["font", /font/, /^(inherit|var\(--t-\w+\) .*var\(--(mono|sans)\))$/],
+  ["radius", /border-radius/, /^(var\(--r(-s)?\)|50%|2px)$/],
+  [
+    "border",
+    /border|border-(?:top|right|bottom|left)/,
+    /^(0|[12]px (solid|dashed) (var\(--(line|field-line)\)|transparent))$/,
+  ],
+  [
+    "space",
+    /gap|row-gap|column-gap|padding|padding-\w+|margin|margin-\w+/,
     // The bar at the bottom of a phone covers the last of these.
-    expect(others(/gap|row-gap|column-gap|padding|padding-\w+|margin|margin-\w+/, allowed)).toEqual([
-      "frame.css: var(--s4) var(--s4) 5rem",
-    ]);
-  });
+    new RegExp(`^(${step}( ${step}){0,3}|var\\(--s4\\) var\\(--s4\\) 5rem)$`),
+  ],
+])("every %s is one of the design scale", (_, property, allowed) => {
+  expect(others(property, allowed)).toEqual([]);
+});
 
-  test("of two radii", () => {
-    expect([...tokens.matchAll(/--r(-s)?: /g)]).toHaveLength(2);
-    expect(others(/border-radius/, /^(var\(--r(-s)?\)|50%|2px)$/)).toEqual([]);
-  });
-
-  test("of colours, each with a meaning and a name", () => {
-    const raw = /#[\da-f]{3,8}\b|\b(?:rgb|hsl|oklch)a?\(/i;
-    // Except inside a mask, whose colour does not show.
-    const lines = sheets.flatMap(({ text }) => text.split("\n").filter((line) => !line.includes("mask:")));
-    expect(lines.filter((line) => raw.test(line))).toEqual([]);
-    const borders = /^(0|[12]px (solid|dashed) (var\(--(line|field-line)\)|transparent))$/;
-    expect(others(/border|border-(?:top|right|bottom|left)/, borders)).toEqual([]);
-  });
-
-  test("and every variable that it uses exists", () => {
-    const known = new Set([tokens, ...sheets.map(({ text }) => text)].flatMap(definedIn));
-    const used = sheets.flatMap(({ text }) => [...text.matchAll(/var\((--[\w-]+)/g)].map(([, name]) => name));
-    expect(used.filter((name) => !known.has(name ?? ""))).toEqual([]);
-  });
+test("every colour has a name, and every variable that is used exists", () => {
+  const raw = /#[\da-f]{3,8}\b|\b(?:rgb|hsl|oklch)a?\(/i;
+  // Except inside a mask, whose colour does not show.
+  const lines = sheets.flatMap(({ text }) => text.split("\n").filter((line) => !line.includes("mask:")));
+  expect(lines.filter((line) => raw.test(line))).toEqual([]);
+  const known = new Set([tokens, ...sheets.map(({ text }) => text)].flatMap(definedIn));
+  const used = sheets.flatMap(({ text }) => [...text.matchAll(/var\((--[\w-]+)/g)].map(([, name]) => name));
+  expect(used.filter((name) => !known.has(name ?? ""))).toEqual([]);
 });
 
 test("the docs page uses the same scale, with the same values", () => {
