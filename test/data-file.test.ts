@@ -1,19 +1,9 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { basename, join } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { backupRecordFile } from "../src/storage/sqlite/maintenance/backup.ts";
-import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
-import { checksum } from "../src/storage/sqlite/maintenance/checksum.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { commandLine } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
@@ -163,20 +153,6 @@ describe("backup and restore", () => {
       "The copy is damaged",
     );
     for (const path of [restored, `${restored}.partial`]) expect(existsSync(path)).toBe(false);
-  });
-
-  test("a finished backup that SQLite's integrity check rejects does not verify, whatever its checksum says", async () => {
-    const backups = join(folder.path, "verified-backups");
-    mkdirSync(backups);
-    const made = new BackupFolder(sound, backups);
-    const { path } = await made.create(Date.now(), () => {});
-    expect(await made.verify(basename(path))).toEqual([]);
-    copyFileSync(changedToBlob("unsound-later.db"), path);
-    expect(await made.verify(basename(path))).toEqual(["it does not match its checksum"]);
-    writeFileSync(`${path}.sha256`, `${await checksum(path)}  ${basename(path)}\n`);
-    expect(await made.verify(basename(path))).toEqual(["non-TEXT value in plants.name"]);
-    rmSync(`${path}.sha256`);
-    expect(await made.verify(basename(path))).toEqual(["it has no checksum file"]);
   });
 
   test("a rollback journal that an interrupted copy left does not empty a restored file", async () => {

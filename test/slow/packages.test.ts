@@ -9,7 +9,7 @@ import { lacks } from "../lacks.ts";
 
 const nodeVersions = [20, 22, 24, 26];
 // Fetched here rather than as dev dependencies, of which they would be 66 (ADR 2).
-const tools = ["publint@0.3.25", "@arethetypeswrong/cli@0.18.5", "pnpm@10.34.8", "@yarnpkg/cli-dist@4.18.1"];
+const tools = ["publint@0.3.25", "@arethetypeswrong/cli@0.18.5"];
 const packagesMsMax = 900_000;
 const root = join(import.meta.dir, "../..");
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
@@ -17,7 +17,7 @@ const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
 test("the service's package has what its pages link to, the pinned versions and the bill, and nothing private", () => {
-  const copy = project("sources", {});
+  const copy = project("sources");
   const left = /^(?:\.git|node_modules|dist|packages|data|test|bench|tmp)$/;
   for (const name of readdirSync(root).filter((one) => !left.test(one)))
     cpSync(join(root, name), join(copy, name), { recursive: true });
@@ -50,7 +50,7 @@ test("the service's package has what its pages link to, the pinned versions and 
 });
 
 test("the client's package runs on Node and Bun, needs no other one, and has the service's version and licence", async () => {
-  const at = project("client", {});
+  const at = project("client");
   const installed = join(at, "node_modules/plant-store-client");
   mkdirSync(installed, { recursive: true });
   run("tar", ["-xzf", pack("./packages/client"), "--strip-components=1", "-C", installed], at);
@@ -80,40 +80,19 @@ test("the client's package runs on Node and Bun, needs no other one, and has the
 // It fetches all that it needs from npm.
 const offline = spawnSync("npm", ["view", "publint", "version"]).status !== 0;
 test.skipIf(lacks("a registry of npm", offline))(
-  "both packages pass publint and attw, and run on every Node with long-term support, installed by npm, pnpm and Yarn",
+  "both packages pass publint and attw, and run on every Node with long-term support",
   async () => {
     const [service, client] = [pack("."), pack("./packages/client")];
-    const toolFolder = project("tools", {});
+    const toolFolder = project("tools");
     run("npm", ["install", "--no-save", "--ignore-scripts", ...tools], toolFolder);
     const tool = (name: string) => join(toolFolder, "node_modules/.bin", name);
     for (const archive of [service, client]) {
       run(tool("publint"), [archive, "--strict"], toolFolder);
       run(tool("attw"), [archive, "--profile", "esm-only"], toolFolder);
     }
-    const withNpm = project("npm", {});
+    const withNpm = project("npm");
     run("npm", ["install", "--ignore-scripts", service, client], withNpm);
     for (const version of nodeVersions) await tryOut(fetchNode(version), withNpm);
-
-    const dependencies = { "plant-store": `file:${service}`, "plant-store-client": `file:${client}` };
-    const withPnpm = project("pnpm", { dependencies });
-    run(tool("pnpm"), ["install", "--ignore-scripts"], withPnpm);
-    await tryOut("node", withPnpm);
-
-    const withYarn = project("yarn", { dependencies });
-    writeFileSync(join(withYarn, "yarn.lock"), "");
-    const install = (linker: string) => {
-      writeFileSync(join(withYarn, ".yarnrc.yml"), `nodeLinker: ${linker}\nenableTelemetry: false\n`);
-      run(tool("yarn"), ["install"], withYarn);
-    };
-    install("node-modules");
-    await tryOut("node", withYarn);
-    // Bun cannot read packages in archives. The command says so.
-    install("pnp");
-    const refused = spawnSync(tool("yarn"), ["plant-store", "--help"], { cwd: withYarn, encoding: "utf8" });
-    expect([refused.status, refused.stderr]).toEqual([
-      1,
-      expect.stringContaining("nodeLinker: node-modules"),
-    ]);
   },
   packagesMsMax,
 );
@@ -123,17 +102,17 @@ function pack(path: string): string {
   return join(folder.path, run("npm", args, root).trim().split("\n").at(-1) ?? "");
 }
 
-function project(name: string, content: object): string {
+function project(name: string): string {
   const path = join(folder.path, name);
   mkdirSync(path);
-  writeFileSync(join(path, "package.json"), JSON.stringify({ private: true, type: "module", ...content }));
+  writeFileSync(join(path, "package.json"), JSON.stringify({ private: true, type: "module" }));
   return path;
 }
 
 /** The binary of that version of Node, in the package that npm's `node` would fetch by its install script. */
 function fetchNode(version: number): string {
   const platform = `${process.platform === "win32" ? "win" : process.platform}-${process.arch}`;
-  const at = project(`node-${version}`, {});
+  const at = project(`node-${version}`);
   run("npm", ["install", "--no-save", "--ignore-scripts", `node-${platform}@${version}`], at);
   return join(at, `node_modules/node-${platform}/bin/node`);
 }
