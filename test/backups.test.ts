@@ -14,9 +14,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { backupRecordFile, readLastBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
+import { main } from "./command.ts";
 import {
   eventually,
   operatorToken,
@@ -33,7 +33,6 @@ import { runInProcess } from "./terminal.ts";
 const folder = temporaryFolder();
 const inFolder = (name: string) => join(folder.path, name);
 const database = inFolder("plants.db");
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const dated = /^plants-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z\.db$/;
 
 beforeAll(() => seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));

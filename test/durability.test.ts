@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
-import { plantStore, type Serving, serve, start, untilListening } from "./command.ts";
+import { main, plantStore, type Serving, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
   accessToken,
@@ -25,7 +24,6 @@ import { runInProcess } from "./terminal.ts";
 // What the promise needs a process for: it ends, or its fsyncs fail, hang or are recorded. What a start does with the files that
 // are left is tested in process, in src/storage/sqlite/writing/open-writer.test.ts and data-file-safety.test.ts.
 const withToken = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 // Large, so that a few hundred plants fill the WAL until it is checkpointed.
 const largeName = "x".repeat(60_000);
 const lacksShim = lacks("Linux with a C compiler, to record fsyncs", !canRecordSyncs);
