@@ -72,7 +72,7 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
   });
 
   const readiness = new Readiness(intake);
-  const rateLimit = new RateLimit(config.rateLimit);
+  const rateLimit = config.rateLimit && new RateLimit(config.rateLimit);
   const createPlant = new CreatePlant(rateLimit, intake);
   const parts = { gate, intake, readiness, events };
   const { baseUrl, bodyBytesMax, bodyTimeoutMs, corsOrigins, logRequests, trustedProxies } = config;

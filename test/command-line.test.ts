@@ -58,13 +58,13 @@ describe("tokens on the command line", () => {
   // secrets.test.ts holds that no secret is in them.
   test("are listed, and traced, as a table and as JSON, without digests", async () => {
     const database = newDatabase();
-    const create = "token create --name ops --scope operator --expires 90d --rate-limit 9/m";
+    const create = "token create --name ops --scope operator --expires 90d";
     await run(create, database);
     expect((await run("token list", database)).out).toMatch(
-      /^ID +NAME +SCOPES +CREATED +CREATED BY +LAST USED +RATE LIMIT +STATE\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +9\/m +live until/,
+      /^ID +NAME +SCOPES +CREATED +CREATED BY +LAST USED +STATE\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +live until/,
     );
     const { out } = await run("token list --json", database);
-    const fields = "createdAt createdBy expiresAt id lastUsedAt name rateLimit revokedAt scopes state";
+    const fields = "createdAt createdBy expiresAt id lastUsedAt name revokedAt scopes state";
     expect(Object.keys(JSON.parse(out)[0]).sort()).toEqual(fields.split(" "));
     expect((await run("audit", database)).out).toMatch(/^AT +ACTOR +ACTION +SUBJECT +ADDRESS +DETAIL\n/);
   });
@@ -146,7 +146,6 @@ describe("a command that is misused", () => {
     ["token create", "usage: plant-store token create --name NAME"],
     ["token create --name x --scope all", '"all"'],
     ["token create --name x --expires soon", "--expires must be"],
-    ["token create --name x --rate-limit none", "--rate-limit must be a count"],
     ["token revoke", "usage: plant-store token revoke NAME|ID"],
     [`token revoke nobody --database ${database}`, "does not exist", 1],
     [`token list --database ${database}`, "does not exist", 1],

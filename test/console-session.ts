@@ -92,9 +92,8 @@ export async function makeToken(
   running: TestService,
   name: string,
   scopes: readonly string[],
-  rateLimit?: string,
 ): Promise<string> {
-  return (await operatorPost(running, "/api/tokens", { name, scopes, rateLimit })).secret;
+  return (await operatorPost(running, "/api/tokens", { name, scopes })).secret;
 }
 
 export async function signIn(page: Page, secret: string): Promise<void> {

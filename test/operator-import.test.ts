@@ -37,8 +37,18 @@ afterAll(async () => {
 const bothScopes = ["plants:create", "operator:read"];
 const importer = await createToken("importer");
 
-async function createToken(name: string, more: object = {}): Promise<string> {
-  return (await operatorPost(running, "/api/tokens", { name, scopes: bothScopes, ...more })).secret;
+async function createToken(name: string, scopes = bothScopes): Promise<string> {
+  return (await operatorPost(running, "/api/tokens", { name, scopes })).secret;
+}
+
+/** Runs a part of a test against a service with other settings. */
+async function withService(flags: Record<string, string>, run: () => Promise<void>): Promise<void> {
+  const previous = running;
+  await using other = await startTestService(flags);
+  running = other;
+  await run().finally(() => {
+    running = previous;
+  });
 }
 
 async function send(
@@ -154,7 +164,7 @@ describe("a file sent in slices", () => {
   test("needs both scopes, and is in the audit trail once", async () => {
     const row = '{"id": 51, "name": "Fern"}\n';
     const refusal = async (scopes: string[]) => {
-      const token = await createToken(`only ${scopes}`, { scopes });
+      const token = await createToken(`only ${scopes}`, scopes);
       const { error, message } = await send({ name: "x.ndjson" }, row, token);
       return [error, message];
     };
@@ -171,30 +181,32 @@ describe("a file sent in slices", () => {
     expect(audit.entries.filter(({ subject }) => subject === "x.ndjson")).toEqual([]);
   });
 
-  test("waits for the token's rate limit, if that is not for long", async () => {
-    const token = await createToken("limited", { rateLimit: "20/s" });
-    const rows = Array.from({ length: 25 }, (_, row) => `{"id":${row + 1000},"name":"Slow"}\n`).join("");
-    const { outcomes } = await importAll("limited.ndjson", Buffer.from(rows), rows.length, token);
-    expect(countsOf(outcomes)).toEqual({ created: 25, replayed: 0, refused: 0 });
-  });
+  test("waits for the rate limit, if that is not for long", () =>
+    withService({ "rate-limit": "20/s" }, async () => {
+      const rows = Array.from({ length: 25 }, (_, row) => `{"id":${row},"name":"Slow"}\n`).join("");
+      const token = await createToken("limited");
+      const { outcomes } = await importAll("limited.ndjson", Buffer.from(rows), rows.length, token);
+      expect(countsOf(outcomes)).toEqual({ created: 25, replayed: 0, refused: 0 });
+    }));
 });
 
 describe("with a rate limit of a row per hour", () => {
   test.each([
     ["slow.csv", 'id,name\n71,"a\nb"\n72,b\n73,c'],
     ["slow.json", '[{"id":71,"name":"a"},{"id":72,"name":"b"},{"id":73,"name":"c"}]'],
-  ])("each slice of %s stores a row, and the next waits for the limit", async (name, text) => {
-    const slow = () => createToken(crypto.randomUUID(), { rateLimit: "1/h" });
-    const first = await send({ name, last: "true" }, text, await slow());
-    expect([first.status, first.done, first.outcomes.length]).toEqual([200, false, 1]);
-    expect(first.consumed).toBeGreaterThan(0);
-    const rest = (first.header === undefined ? "" : `${atob(first.header)}\n`) + text.slice(first.consumed);
-    const token = await slow();
-    const query = { name, last: "true", cursor: first.cursor };
-    const second = await send(query, rest, token);
-    expect([second.status, second.done, second.outcomes.length]).toEqual([200, false, 1]);
-    expect(await send(query, rest, token)).toMatchObject({ status: 429, error: 42901 });
-  });
+  ])("each slice of %s stores a row, and the next waits for the limit", (name, text) =>
+    withService({ "rate-limit": "1/h" }, async () => {
+      const first = await send({ name, last: "true" }, text, await createToken("first"));
+      expect([first.status, first.done, first.outcomes.length]).toEqual([200, false, 1]);
+      expect(first.consumed).toBeGreaterThan(0);
+      const rest = (first.header === undefined ? "" : `${atob(first.header)}\n`) + text.slice(first.consumed);
+      const token = await createToken("second");
+      const query = { name, last: "true", cursor: first.cursor };
+      const second = await send(query, rest, token);
+      expect([second.status, second.done, second.outcomes.length]).toEqual([200, false, 1]);
+      expect(await send(query, rest, token)).toMatchObject({ status: 429, error: 42901 });
+    }),
+  );
 });
 
 // Each way in which a body may not arrive is tested on the wire; these are the ways in which the handler learns of it.
@@ -225,13 +237,9 @@ test.each<[which: string, error: number | undefined, ending: (token: string) => 
   await eventually(async () => (await send({ name: "a.ndjson", last: "true" }, "")).status === 200);
 });
 
-test("an import waits for its turn if few plants may be pending", async () => {
-  const previous = running;
-  await using narrow = await startTestService({ "max-pending": "1" });
-  running = narrow;
-  const token = await createToken("importer");
-  const rows = '{"id":1,"name":"a"}\n{"id":2,"name":"b"}\n{"id":3,"name":"c"}\n';
-  const { outcomes } = await send({ name: "a.ndjson", last: "true" }, rows, token);
-  running = previous;
-  expect(countsOf(outcomes)).toEqual({ created: 3, replayed: 0, refused: 0 });
-});
+test("an import waits for its turn if few plants may be pending", () =>
+  withService({ "max-pending": "1" }, async () => {
+    const rows = '{"id":1,"name":"a"}\n{"id":2,"name":"b"}\n{"id":3,"name":"c"}\n';
+    const { outcomes } = await send({ name: "a.ndjson", last: "true" }, rows, await createToken("importer"));
+    expect(countsOf(outcomes)).toEqual({ created: 3, replayed: 0, refused: 0 });
+  }));

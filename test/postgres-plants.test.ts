@@ -213,7 +213,7 @@ describe("the tables", () => {
   });
 
   test.each([
-    ["without a column", "ALTER TABLE tokens DROP COLUMN rate_limit"],
+    ["without a column", "ALTER TABLE tokens DROP COLUMN last_used_at_ms"],
     ["with a column of another type", "ALTER TABLE plants ALTER COLUMN tag TYPE VARCHAR(20)"],
     ["without one of them", "DROP TABLE plant_store_nodes"],
   ])("%s are refused", async (_, sql) => {

@@ -131,17 +131,13 @@ onEveryEngine((engine) => {
     revokedAtMs: undefined,
     createdBy: "os:somebody",
     lastUsedAtMs: undefined,
-    rateLimit: { count: 5, perMs: 60_000 },
     ...more,
   });
 
   describe("tokens", () => {
     test("are stored with every field, oldest first, and updated in one transaction with a new one", async () => {
       await using store = await openNew();
-      const [first, second] = [
-        token("aaa", { createdAtMs: 9 }),
-        token("bbb", { expiresAtMs: 2 ** 45, rateLimit: undefined }),
-      ];
+      const [first, second] = [token("aaa", { createdAtMs: 9 }), token("bbb", { expiresAtMs: 2 ** 45 })];
       await store.tokens.add(first, entry("token.created"));
       await store.tokens.add(second, entry("token.created"));
       expect(await store.tokens.all()).toEqual([second, first]);

@@ -49,8 +49,8 @@ afterAll(async () => {
 const written: Written[] = [
   {
     engine: "a data file",
-    token: "pst_Wq0nU2Po69YJtPvPjO4wSgWuxIEiUUS2hvcLaCbqOn323zDIn",
-    revoked: "pst_2QVZjc3WitkZJj2R2ZQov2UXsi5hKRuAst81HSysk6I2ydl53",
+    token: "pst_LRyXCZbdKnFMEiA7gyWOPDVj3UboeBi8TcL9rMqjULF16pixE",
+    revoked: "pst_HBERxELhBTaQkq4dMjMcpXwZeFLqTE3xV0j7Ld76zoB4467WI",
     async open() {
       const file = join(folder.path, `${crypto.randomUUID()}.db`);
       copyFileSync(join(fixtures, "plant-store.db"), file);

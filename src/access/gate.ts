@@ -1,5 +1,4 @@
 import type { JwtRefusal, JwtVerifier } from "./jwt-verifier.ts";
-import type { Rate } from "./rate-limit.ts";
 import { allows, type Scope } from "./scopes.ts";
 import type { Token, TokenUse } from "./tokens.ts";
 import { bearerShape, digestOf, jwtShape } from "./tokens.ts";
@@ -9,8 +8,6 @@ export interface Caller {
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly expiresAtMs: number | undefined;
-  /** In place of the service's own. */
-  readonly rateLimit?: Rate | undefined;
   /** Whether its token is a JWT of the identity provider. */
   readonly hasJwt?: boolean;
 }

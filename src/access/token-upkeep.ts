@@ -113,7 +113,7 @@ export function firstTokenFile(folder: string | undefined, dataFile: string | un
 export function mintFirstToken(): Minted {
   const fields = { name: "first", scopes: ["plants:create", "operator"] } as const;
   const createdBy = localOrigin().actor;
-  return mintToken({ ...fields, createdBy, expiresAtMs: undefined, rateLimit: undefined }, Date.now());
+  return mintToken({ ...fields, createdBy, expiresAtMs: undefined }, Date.now());
 }
 
 /**

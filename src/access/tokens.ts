@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { AuditEntry, Origin } from "./audit.ts";
-import { formatRate, type Rate } from "./rate-limit.ts";
 import type { Scope } from "./scopes.ts";
 import { findNameProblem } from "./token-name.ts";
 
@@ -20,8 +19,6 @@ export interface Token {
   readonly createdBy: string;
   /** To the minute, or later: uses are written in the background. */
   readonly lastUsedAtMs: number | undefined;
-  /** In place of the service's own. */
-  readonly rateLimit: Rate | undefined;
 }
 
 export interface TokenUse {
@@ -58,7 +55,6 @@ export interface TokenRequest {
   readonly scopes: readonly Scope[];
   /** If undefined, it never expires, or at `expiresAtMsMax`. */
   readonly lifetimeMs: number | undefined;
-  readonly rateLimit?: Rate | undefined;
   /** No token outlives the one that creates it. */
   readonly expiresAtMsMax?: number | undefined;
 }
@@ -80,7 +76,7 @@ export interface Rotated extends Minted {
   readonly ending: readonly (Token & { readonly expiresAtMs: number })[];
 }
 
-type NewToken = Pick<Token, "name" | "scopes" | "expiresAtMs" | "createdBy" | "rateLimit">;
+type NewToken = Pick<Token, "name" | "scopes" | "expiresAtMs" | "createdBy">;
 
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * 86_400_000;
@@ -91,7 +87,7 @@ export async function createToken(
   by: Origin,
   nowMs: number,
 ): Promise<Minted> {
-  const { name, scopes, rateLimit } = request;
+  const { name, scopes } = request;
   const problem = findNameProblem(name);
   if (problem !== undefined) throw new TokenProblem(problem);
   const namesake = (await store.all()).some((token) => token.name === name && isLive(token, nowMs));
@@ -101,7 +97,7 @@ export async function createToken(
     );
   }
   const expiresAtMs = expiryOf(request, nowMs);
-  const minted = mintToken({ name, scopes, expiresAtMs, createdBy: by.actor, rateLimit }, nowMs);
+  const minted = mintToken({ name, scopes, expiresAtMs, createdBy: by.actor }, nowMs);
   await store.add(minted.token, creationEntry(minted.token, by));
   return minted;
 }
@@ -132,12 +128,12 @@ export async function rotateToken(
 ): Promise<Rotated> {
   const live = await findLive(store, nameOrId, nowMs);
   const newest = live.at(-1) as Token;
-  const { name, scopes, rateLimit } = newest;
+  const { name, scopes } = newest;
   const lifetimeMs =
     newest.expiresAtMs === undefined ? Number.POSITIVE_INFINITY : newest.expiresAtMs - newest.createdAtMs;
   const latestMs = Math.min(nowMs + lifetimeMs, expiresAtMsMax);
   const expiresAtMs = Number.isFinite(latestMs) ? latestMs : undefined;
-  const minted = mintToken({ name, scopes, expiresAtMs, createdBy: by.actor, rateLimit }, nowMs);
+  const minted = mintToken({ name, scopes, expiresAtMs, createdBy: by.actor }, nowMs);
   checkLifetime(overlapMs);
   const endsAtMs = nowMs + overlapMs;
   const ending = live.map((token) => ({
@@ -197,10 +193,9 @@ async function findLive(store: TokenStore, nameOrId: string, nowMs: number): Pro
   return live;
 }
 
-function describe({ id, scopes, expiresAtMs, rateLimit }: Token): string {
+function describe({ id, scopes, expiresAtMs }: Token): string {
   const expiry = expiresAtMs === undefined ? "never expires" : `expires ${isoTime(expiresAtMs)}`;
-  const rate = rateLimit === undefined ? "" : `; ${formatRate(rateLimit)}`;
-  return `${id}: ${scopes.join(", ")}; ${expiry}${rate}`;
+  return `${id}: ${scopes.join(", ")}; ${expiry}`;
 }
 
 function idsOf(tokens: readonly Token[]): string {

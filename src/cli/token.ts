@@ -1,6 +1,5 @@
 import { localOrigin } from "../access/audit.ts";
 import { findPreset } from "../access/gate.ts";
-import { formatRate } from "../access/rate-limit.ts";
 import { scopes } from "../access/scopes.ts";
 import {
   createToken,
@@ -12,7 +11,7 @@ import {
   tokenState,
 } from "../access/tokens.ts";
 import { type Config, readConfig } from "../config/read-config.ts";
-import { eitherOf, parseChoice, parseDuration, parseOwnRate } from "../config/values.ts";
+import { eitherOf, parseChoice, parseDuration } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
@@ -20,7 +19,7 @@ import { noteOfNewFile } from "./local-files.ts";
 import { escapeInvisible, formatColumns, printJson, type Terminal } from "./terminal.ts";
 
 const overlapDefault = "1h";
-const listHeader = ["ID", "NAME", "SCOPES", "CREATED", "CREATED BY", "LAST USED", "RATE LIMIT", "STATE"];
+const listHeader = ["ID", "NAME", "SCOPES", "CREATED", "CREATED BY", "LAST USED", "STATE"];
 
 export const tokenCreate: Command = {
   usage: "token create --name NAME",
@@ -37,10 +36,6 @@ export const tokenCreate: Command = {
       help: `${eitherOf(scopes)}; repeat it for several (plants:create)`,
     },
     expires: { placeholder: "TIME", help: "expire after this long, such as 90d (never)" },
-    "rate-limit": {
-      placeholder: "COUNT/UNIT",
-      help: "creates allowed for this token, such as 100/s; overrides the --rate-limit of the service",
-    },
     json: jsonFlag,
   },
   settings: ["database", "allowUnsafeDatabase"],
@@ -52,7 +47,6 @@ export const tokenCreate: Command = {
       name,
       scopes: chosen.length === 0 ? (["plants:create"] as const) : [...new Set(chosen)],
       lifetimeMs: parseFlag(args, "expires", parseDuration),
-      rateLimit: parseFlag(args, "rate-limit", (text) => parseOwnRate(text)),
     };
     const config = readConfig(args.sources);
     const created = noteOfNewFile(config.database);
@@ -152,7 +146,6 @@ function presentToken(token: Token) {
     revokedAt: time(token.revokedAtMs),
     createdBy: token.createdBy,
     lastUsedAt: time(token.lastUsedAtMs),
-    rateLimit: token.rateLimit === undefined ? null : formatRate(token.rateLimit),
     state: tokenState(token, Date.now()),
   };
 }
@@ -167,7 +160,6 @@ function cells(token: Token): string[] {
     shown.createdAt,
     escapeInvisible(shown.createdBy),
     shown.lastUsedAt ?? "-",
-    shown.rateLimit ?? "-",
     `${state} ${shown.revokedAt ?? shown.expiresAt ?? ""}`.trim(),
   ];
 }

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { isLoopbackHttp } from "../access/provider-keys.ts";
-import { parseRateText, type Rate } from "../access/rate-limit.ts";
+import type { Rate } from "../access/rate-limit.ts";
 import { durationExpected, parseDurationMs } from "../access/tokens.ts";
 
 /** An invalid value; the message says what is valid, with an example. */
@@ -39,16 +39,14 @@ export function parseDurationWithin(text: string, minMs: number, maxMs: number, 
   return durationMs;
 }
 
-export function parseRate(text: string): Rate | undefined {
-  return text === "none" ? undefined : parseOwnRate(text, ", or none");
-}
+const rateUnitMs = { s: 1000, m: 60_000, h: 3_600_000 } as const;
 
-/** The rate of one token. */
-export function parseOwnRate(text: string, alternative = ""): Rate {
-  const rate = parseRateText(text);
-  if (rate === undefined)
-    throw new InvalidValue(`must be a count per second, minute or hour, such as 100/s${alternative}`);
-  return rate;
+export function parseRate(text: string): Rate | undefined {
+  if (text === "none") return undefined;
+  const match = /^([1-9]\d{0,8})\/(s|m|h)$/.exec(text);
+  if (match === null)
+    throw new InvalidValue("must be a count per second, minute or hour, such as 100/s, or none");
+  return { count: Number(match[1]), perMs: rateUnitMs[match[2] as keyof typeof rateUnitMs] };
 }
 
 export function parseCount(text: string, min: number, max: number): number {

@@ -107,7 +107,6 @@ export interface Token {
   readonly revokedAt?: string;
   readonly createdBy: string;
   readonly lastUsedAt?: string;
-  readonly rateLimit?: string;
   readonly state: "live" | "expired" | "revoked";
 }
 

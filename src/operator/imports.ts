@@ -119,8 +119,8 @@ type RowOutcome =
     };
 
 async function importSlice(parts: ImportParts, reader: RowReader, slice: Bytes, request: SliceRequest) {
-  const { start, last, caller } = request;
-  const isLimited = (caller.rateLimit ?? parts.rateLimit.rate) !== undefined;
+  const { start, last } = request;
+  const isLimited = parts.rateLimit !== undefined;
   const deadlineMs = performance.now() + workMsMax;
   const outcomes: RowOutcome[] = [];
   let reached = reader.position;
@@ -169,7 +169,7 @@ function endOfPiece(slice: Bytes, from: number, isLimited: boolean): number {
 }
 
 /**
- * Stores rows as POST /plants would, under the caller's own rate limit, and returns their outcomes in order.
+ * Stores rows as POST /plants would, under the caller's rate limit, and returns their outcomes in order.
  * @throws HttpError if the store or the limit accepts no more; some of the rows may be stored, and sending them again is safe.
  */
 async function importRows(
@@ -198,7 +198,7 @@ async function importRows(
     else if (plant instanceof Refusal)
       inFlight.push(Promise.resolve(refused(row, plant.kind, plant.message)));
     else {
-      await waitForRate(rateLimit, caller, exchange);
+      if (rateLimit !== undefined) await waitForRate(rateLimit, caller, exchange);
       const stored = store(row, plant);
       // It is awaited below; until then a rejection must not count as unhandled.
       stored.catch(() => {});
@@ -211,10 +211,8 @@ async function importRows(
 }
 
 async function waitForRate(rateLimit: RateLimit, caller: Caller, exchange: Exchange): Promise<void> {
-  const rate = caller.rateLimit ?? rateLimit.rate;
-  if (rate === undefined) return;
   for (;;) {
-    const waitMs = rateLimit.take(caller.name, performance.now(), rate);
+    const waitMs = rateLimit.take(caller.name, performance.now());
     if (waitMs === 0) return;
     if (waitMs > rateWaitMsMax) {
       const seconds = Math.ceil(waitMs / 1000);

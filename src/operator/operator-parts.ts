@@ -11,7 +11,7 @@ import type { Counters } from "../telemetry/counters.ts";
 
 /** What the operator listener works with. The routes of a subject get those of them that they use. */
 export interface OperatorParts extends ListenerParts {
-  readonly rateLimit: RateLimit;
+  readonly rateLimit: RateLimit | undefined;
   readonly archive: PlantArchive;
   readonly tokens: TokenStore;
   readonly tokenUpkeep: TokenUpkeep;

@@ -1,6 +1,5 @@
 import type { Origin } from "../access/audit.ts";
 import { type Caller, findPreset } from "../access/gate.ts";
-import { formatRate, parseRateText, type Rate } from "../access/rate-limit.ts";
 import { isScope, type Scope, scopes } from "../access/scopes.ts";
 import {
   createToken,
@@ -32,14 +31,13 @@ export function tokenRoutes({ tokens, gate, tokenUpkeep }: TokenParts): readonly
     }),
 
     route("POST", "/api/tokens", "operator", async (exchange, caller) => {
-      const values = await readBody(exchange, ["name", "scopes", "expiresIn", "rateLimit"]);
+      const values = await readBody(exchange, ["name", "scopes", "expiresIn"]);
       const name = readText(values, "name");
       if (name === undefined) throw wrong('Field "name" is missing; expected a string.');
       const wanted = {
         name,
         scopes: readScopes(values["scopes"]),
         lifetimeMs: readDuration(values, "expiresIn"),
-        rateLimit: readRate(readText(values, "rateLimit")),
         expiresAtMsMax: latestExpiryMs(caller),
       };
       const creating = createToken(tokens, wanted, originOf(exchange, caller), Date.now());
@@ -85,7 +83,6 @@ function presentToken(token: Token, nowMs: number) {
     revokedAt: isoTime(revokedAtMs),
     createdBy,
     lastUsedAt: isoTime(lastUsedAtMs),
-    rateLimit: token.rateLimit && formatRate(token.rateLimit),
     state: tokenState(token, nowMs),
   };
 }
@@ -111,13 +108,6 @@ function readDuration(values: Values, name: string): number | undefined {
   const durationMs = text === undefined ? undefined : parseDurationMs(text);
   if (text !== undefined && durationMs === undefined) throw wrong(`Field "${name}" ${durationExpected}.`);
   return durationMs;
-}
-
-function readRate(text: string | undefined): Rate | undefined {
-  const rate = text === undefined ? undefined : parseRateText(text);
-  if (text !== undefined && rate === undefined)
-    throw wrong('Field "rateLimit" must be a count per second, minute or hour, such as 100/s.');
-  return rate;
 }
 
 function readScopes(value: unknown): readonly Scope[] {

@@ -1,6 +1,5 @@
 import { expect, jest, test } from "bun:test";
 import type { Caller } from "../access/gate.ts";
-import { RateLimit } from "../access/rate-limit.ts";
 import type { BodyReceiver, Exchange } from "../http/exchange.ts";
 import type { Intake, PendingPlant } from "../plants/intake.ts";
 import { CreatePlant } from "./create-plant.ts";
@@ -12,7 +11,7 @@ test("responses to plants that exceed the queue are spread out in order, and all
   jest.useFakeTimers();
   try {
     const intake = { create: (plant: PendingPlant) => plant.settle("too-busy") } as Intake;
-    const createPlant = new CreatePlant(new RateLimit(undefined), intake);
+    const createPlant = new CreatePlant(undefined, intake);
     const answered: number[] = [];
     const send = (number: number) =>
       createPlant.handle(

@@ -19,20 +19,19 @@ const jsonType = /^[ \t]*application\/json/i;
 
 /** `POST /plants`. */
 export class CreatePlant {
-  readonly #rateLimit: RateLimit;
+  readonly #rateLimit: RateLimit | undefined;
   readonly #intake: Intake;
   readonly #busyResponses = new BusyResponses();
 
-  constructor(rateLimit: RateLimit, intake: Intake) {
+  constructor(rateLimit: RateLimit | undefined, intake: Intake) {
     this.#rateLimit = rateLimit;
     this.#intake = intake;
   }
 
   /** The order of checks is the design's: credentials, rate limit, media type, size, body. */
   handle(exchange: Exchange, caller: Caller): void {
-    const rate = caller.rateLimit ?? this.#rateLimit.rate;
-    if (rate !== undefined) {
-      const waitMs = this.#rateLimit.take(caller.name, performance.now(), rate);
+    if (this.#rateLimit !== undefined) {
+      const waitMs = this.#rateLimit.take(caller.name, performance.now());
       if (waitMs > 0) return overRate(exchange, waitMs);
     }
     const contentType = exchange.header("content-type");

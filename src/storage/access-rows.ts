@@ -1,11 +1,10 @@
 import type { AuditAction, AuditEntry, AuditPage } from "../access/audit.ts";
-import { formatRate, parseRateText } from "../access/rate-limit.ts";
 import { isScope } from "../access/scopes.ts";
 import { type Token, TokenProblem } from "../access/tokens.ts";
 
 /** The columns of the table tokens, in the order of `tokenValues` and `tokenFrom`. */
 export const tokenColumns =
-  "id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms, rate_limit";
+  "id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms";
 
 export function tokenValues(token: Token): (string | number | null)[] {
   return [
@@ -18,13 +17,11 @@ export function tokenValues(token: Token): (string | number | null)[] {
     token.revokedAtMs ?? null,
     token.createdBy,
     token.lastUsedAtMs ?? null,
-    token.rateLimit === undefined ? null : formatRate(token.rateLimit),
   ];
 }
 
 export function tokenFrom(row: readonly unknown[]): Token {
-  const [id, name, digest, scopes, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs, rate] =
-    row;
+  const [id, name, digest, scopes, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs] = row;
   return {
     id: String(id),
     name: String(name),
@@ -35,7 +32,6 @@ export function tokenFrom(row: readonly unknown[]): Token {
     revokedAtMs: numberFrom(revokedAtMs),
     createdBy: String(createdBy),
     lastUsedAtMs: numberFrom(lastUsedAtMs),
-    rateLimit: rate === null ? undefined : parseRateText(String(rate)),
   };
 }
 

@@ -28,7 +28,7 @@ const overlaps = {
 } as const;
 
 export const createTokenDraft = "create-token";
-const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "", rateLimit: "" };
+const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "" };
 
 interface DialogProps {
   readonly token: Token;
@@ -40,7 +40,7 @@ interface DialogProps {
 export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" | "onClose">) {
   const { api, me } = useSession();
   const draft = useDraft(createTokenDraft, empty);
-  const { name, chosen, expiresIn, rateLimit } = draft.value;
+  const { name, chosen, expiresIn } = draft.value;
   // What was sent; an error is no longer shown at a field that has changed since.
   const [sent, setSent] = useState(draft.value);
   const { busy, error, attempt } = useAttempt();
@@ -53,13 +53,14 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
     setSent(draft.value);
     return attempt(async () => {
       if (chosen.length === 0) throw new Error(noScope);
-      const optional = { expiresIn: expiresIn || undefined, rateLimit: rateLimit.trim() || undefined };
-      const minted = await api.post<MintedToken>("/api/tokens", { name, scopes: chosen, ...optional });
+      const wanted = { name, scopes: chosen, expiresIn: expiresIn || undefined };
+      const minted = await api.post<MintedToken>("/api/tokens", wanted);
       draft.discard();
       onMinted(minted);
     });
   };
-  const field = error === undefined || sent !== draft.value ? undefined : fieldOf(error);
+  const field =
+    error === undefined || sent !== draft.value ? undefined : error === noScope ? "scopes" : "name";
   const errorAt = (name: string) => (field === name ? error : undefined);
   // The button was disabled meanwhile, and so lost the focus.
   useEffect(() => {
@@ -101,26 +102,11 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
         value={expiresIn}
         onChange={(expiresIn) => change({ expiresIn })}
       />
-      <Field
-        label="Rate limit"
-        optional
-        name="rateLimit"
-        placeholder="100/s"
-        hint="Creates per second, minute or hour (s, m or h), in place of the service's own limit."
-        value={rateLimit}
-        error={errorAt("rateLimit")}
-        onInput={(event) => change({ rateLimit: event.currentTarget.value })}
-      />
     </FormDialog>
   );
 }
 
 const noScope = "Choose at least one scope.";
-
-function fieldOf(error: string): "name" | "scopes" | "rateLimit" {
-  if (error === noScope) return "scopes";
-  return error.startsWith('Field "rateLimit"') ? "rateLimit" : "name";
-}
 
 export function RotateToken({ token, onMinted, onClose }: Omit<DialogProps, "onRevoked">) {
   const { api } = useSession();

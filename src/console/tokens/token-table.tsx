@@ -36,7 +36,6 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                     {scope}
                   </span>
                 ))}
-                {token.rateLimit !== undefined && <span class="note">{token.rateLimit}</span>}
               </td>
               <td>
                 <span class={`state ${token.state}`}>{stateLabels[token.state]}</span>{" "}

@@ -41,14 +41,14 @@ const set = (
          revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
     FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms) ${from}
    WHERE tokens.digest = ended.digest`;
-const tokenTypes = ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text", "bigint", "text"];
+const tokenTypes = ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text", "bigint"];
 // Each is one statement, so that it is one transaction. A retry finds the token that the first attempt stored.
 // FOR UPDATE waits for a node that is changing one of them, then sees what it stored.
 const addOne = `WITH live AS (
     SELECT digest FROM tokens WHERE digest = ANY ($1::text[]) AND revoked_at_ms IS NULL
        AND (expires_at_ms IS NULL OR expires_at_ms > $8::bigint) FOR UPDATE),
   allowed AS (SELECT 1 WHERE (SELECT count(*) FROM live) = cardinality($1::text[])),
-  changed AS (${set(", allowed")}), ${insertEntry(14, "FROM allowed")}
+  changed AS (${set(", allowed")}), ${insertEntry(13, "FROM allowed")}
   INSERT INTO tokens (${tokenColumns}) SELECT ${placeholders(tokenTypes, 4)} FROM allowed ON CONFLICT (digest) DO NOTHING RETURNING 1`;
 const findOne = "SELECT 1 FROM tokens WHERE digest = $1";
 const changeSome = `WITH changed AS (${set()}), ${insertEntry(4)} SELECT 1`;
@@ -57,7 +57,7 @@ const changeSome = `WITH changed AS (${set()}), ${insertEntry(4)} SELECT 1`;
 const addFirstOne = `WITH claimed AS (
     INSERT INTO plant_store_nodes (node, seen_at_ms)
     SELECT 'first-token', $1::bigint WHERE NOT EXISTS (SELECT 1 FROM tokens)
-    ON CONFLICT (node) DO NOTHING RETURNING node), ${insertEntry(12, "FROM claimed")}
+    ON CONFLICT (node) DO NOTHING RETURNING node), ${insertEntry(11, "FROM claimed")}
   INSERT INTO tokens (${tokenColumns}) SELECT ${placeholders(tokenTypes, 2)} FROM claimed`;
 const setUses = `UPDATE tokens SET last_used_at_ms = used.at_ms
     FROM unnest($1::text[], $2::bigint[]) AS used (digest, at_ms)

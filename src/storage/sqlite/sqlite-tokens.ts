@@ -92,7 +92,7 @@ export class SqliteTokens implements TokenStore {
 
   #insert(token: Token): void {
     this.#database
-      .query(`INSERT INTO tokens (${tokenColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+      .query(`INSERT INTO tokens (${tokenColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
       .run(...tokenValues(token));
   }
 

@@ -20,8 +20,7 @@ CREATE TABLE tokens (
   expires_at_ms   BIGINT,
   revoked_at_ms   BIGINT,
   created_by      TEXT   NOT NULL,             -- the actor of its entry in audit_trail
-  last_used_at_ms BIGINT,                      -- to the minute
-  rate_limit      TEXT                         -- such as 100/s; NULL where the service's own applies
+  last_used_at_ms BIGINT                       -- to the minute
 );
 
 -- One row for each running node, which it writes to find out whether plants can be stored.

@@ -34,8 +34,7 @@ CREATE TABLE tokens (
   expires_at_ms   INTEGER,
   revoked_at_ms   INTEGER,
   created_by      TEXT    NOT NULL,        -- the actor of its entry in audit_trail
-  last_used_at_ms INTEGER,                 -- to the minute
-  rate_limit      TEXT                     -- such as 100/s; NULL where the service's own applies
+  last_used_at_ms INTEGER                  -- to the minute
 ) STRICT;
 
 CREATE TABLE audit_trail (
