@@ -2,7 +2,7 @@ import { createReadStream, statSync } from "node:fs";
 import { Readable } from "node:stream";
 import { isGzip, refuseOtherEncodings } from "../files/detect-source.ts";
 import { withoutBom } from "../files/read-rows.ts";
-import { cannotBe, FileProblem } from "./local-files.ts";
+import { cannotBe } from "./local-files.ts";
 import type { Terminal } from "./terminal.ts";
 
 type Chunks = AsyncIterable<Uint8Array<ArrayBuffer>>;
@@ -13,63 +13,46 @@ export interface Input extends Disposable {
   /** The first bytes, from which the format is detected. */
   readonly opening: Uint8Array<ArrayBuffer>;
   readonly chunks: Chunks;
-  /** Undefined if unknown, as for a pipe. */
-  readonly sizeBytes: number | undefined;
-  /** The number of bytes read so far, as they are in the file. */
-  readonly readBytes: number;
-}
-
-/** A request to stop. No more rows are sent; the requests in flight are aborted only if they take too long. */
-export interface StopRequest {
-  /** Aborted once it is requested, by the signal that is its reason. */
-  readonly requested: AbortSignal;
-  readonly aborting: AbortSignal;
+  /** How much of the file has been read, from 0 to 1; undefined if its size is not known, as of a pipe. */
+  readonly share: () => number | undefined;
 }
 
 const chunkBytes = 256 * 1024;
 const openingBytesMin = 4;
 
 /**
- * Opens the file, or standard input for `-`, and waits for its first bytes. A request to stop ends it early.
+ * Opens the file, or standard input for `-`, and waits for its first bytes. A stop ends it early.
  * @throws FileProblem if it cannot be read, FormatError if it must be converted first.
  */
-export async function openInput(file: string, terminal: Terminal, stop: StopRequest): Promise<Input> {
-  const stream = file === "-" ? terminal.input() : createReadStream(file, { highWaterMark: chunkBytes });
-  const name = file === "-" ? "Standard input" : file;
+export async function openInput(file: string, terminal: Terminal, stop: AbortSignal): Promise<Input> {
+  const isFile = file !== "-";
+  const stream = isFile ? createReadStream(file, { highWaterMark: chunkBytes }) : terminal.input();
+  const sizeBytes = isFile ? statSync(file, { throwIfNoEntry: false })?.size : undefined;
   let readBytes = 0;
-  stop.requested.addEventListener("abort", () => stream.destroy());
-  // A stopped stream fails too, which is not an error.
+  let gzip = false;
+  stop.addEventListener("abort", () => stream.destroy());
+  async function* count() {
+    for await (const chunk of stream as Chunks) {
+      readBytes += chunk.length;
+      yield chunk;
+    }
+  }
   async function* read() {
     try {
-      for await (const chunk of stream as Chunks) {
-        readBytes += chunk.length;
-        yield chunk;
-      }
+      const raw = await peek(count());
+      gzip = isGzip(raw.opening);
+      yield* gzip ? gunzip(raw.chunks) : raw.chunks;
     } catch (error) {
-      if (!stop.requested.aborted) throw cannotBe("read", name, error);
+      // A stopped stream fails too, which is not an error.
+      if (!stop.aborted) throw cannotBe("read", isFile ? file : "Standard input", error);
     }
   }
-  async function* decompress(chunks: Chunks) {
-    try {
-      yield* gunzip(chunks);
-    } catch (error) {
-      if (error instanceof FileProblem) throw error;
-      const { message } = error as Error;
-      if (!stop.requested.aborted) throw new FileProblem(`${name} cannot be decompressed: ${message}.`);
-    }
-  }
-  const raw = await peek(read());
-  const gzip = isGzip(raw.opening);
-  const plain = gzip ? await peek(decompress(raw.chunks)) : raw;
+  const plain = await peek(read());
   refuseOtherEncodings(plain.opening);
-  const stats = file === "-" ? undefined : statSync(file, { throwIfNoEntry: false });
   return {
     ...plain,
     gzip,
-    sizeBytes: stats?.isFile() ? stats.size : undefined,
-    get readBytes() {
-      return readBytes;
-    },
+    share: () => (sizeBytes ? readBytes / sizeBytes : undefined),
     [Symbol.dispose]: () => void stream.destroy(),
   };
 }

@@ -1,29 +1,21 @@
+import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
 import { type Config, readConfig, readSecret } from "../config/read-config.ts";
-import {
-  ConfigProblem,
-  parseBaseUrl,
-  parseChoice,
-  parseCount,
-  parseDurationWithin,
-} from "../config/values.ts";
+import { ConfigProblem, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
 import { describeSource } from "../files/detect-source.ts";
+import { BrokenFile } from "../files/input-row.ts";
 import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
-import { openInput, type StopRequest } from "./import-input.ts";
-import { progressLine, RefusedFile, reportJson, reportText, Tally } from "./import-report.ts";
-import { attemptsToLast, checkRow, importRows, sendTo, type Target } from "./import-rows.ts";
-import { isSameFile } from "./local-files.ts";
-import { interruptedCode, printJson, showProgress, type Terminal, UsageError } from "./terminal.ts";
+import { openInput } from "./import-input.ts";
+import { RefusedFile, reportText, Tally } from "./import-report.ts";
+import { checkRow, createRows, type RowOutcome, sendTo, type Target } from "./import-rows.ts";
+import { FileProblem, isSameFile } from "./local-files.ts";
+import { interruptedCode, printJson, showProgress, UsageError } from "./terminal.ts";
 
-// As many idle connections as Bun keeps: beyond them, requests would open and close connections of their own.
-const concurrencyDefault = 64;
-const waitDefault = "10s";
-const concurrencyLimit = 256;
-const waitMsMax = 86_400_000;
-// After this long, a stop aborts the requests in flight.
-const finishInFlightMs = 5000;
+// These take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
+const attemptsDefault = 12;
+const attemptsLimit = 10_000;
 
 export const importPlants: Command = {
   usage: "import FILE|-",
@@ -40,10 +32,9 @@ export const importPlants: Command = {
       placeholder: "FORMAT",
       help: `${fileFormats.join(", ")} (detected from the name and the first bytes)`,
     },
-    concurrency: { placeholder: "COUNT", help: `requests in flight (${concurrencyDefault})` },
-    wait: {
-      placeholder: "TIME",
-      help: `minimum time to keep retrying while the service does not respond (${waitDefault})`,
+    attempts: {
+      placeholder: "COUNT",
+      help: `how often to try while the service does not respond (${attemptsDefault})`,
     },
     "dry-run": { help: "check every row without sending it" },
     refused: { placeholder: "FILE", help: "write refused rows to this file, unchanged" },
@@ -57,29 +48,40 @@ export const importPlants: Command = {
     const chosenFormat = parseFlag(args, "format", (text) => parseChoice(text, fileFormats));
     const config = readConfig(args.sources);
     const target = args.has("dry-run") ? undefined : readTarget(args, config);
-    const inFlightMax =
-      parseFlag(args, "concurrency", (text) => parseCount(text, 1, concurrencyLimit)) ?? concurrencyDefault;
     const refusedPath = args.value("refused");
     if (refusedPath !== undefined && isSameFile(refusedPath, file))
       throw new UsageError("--refused must not name the file that is imported");
 
-    using stop = listenForStop(terminal);
+    const stopping = new AbortController();
+    const stop = stopping.signal;
+    void terminal.stopSignal().then((signal) => stopping.abort(signal));
     using input = await openInput(file, terminal, stop);
     const format = chosenFormat ?? detectFormat(file, input.opening);
     const reader = rowReaderFor(format, config.bodyBytesMax);
     using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
-    const tally = new Tally(target === undefined, refusedFile);
-    using progress = showProgress(terminal, () => progressLine(input, tally));
-    const create = target === undefined ? checkRow : sendTo(target, stop.aborting);
-    const rows = readRows(input.chunks, reader);
-    const failure = await importRows(rows, create, { inFlightMax, tally, stop });
+    const create = target === undefined ? checkRow : sendTo(target, stop);
+    const outcomes = createRows(readRows(input.chunks, reader), create, stop);
+    const tally = new Tally();
+    using progress = showProgress(terminal, () => {
+      const share = input.share();
+      return `${share === undefined ? "" : `${Math.floor(share * 100)}%  `}${tally.progress()}`;
+    });
+    const error = await addAll(outcomes, tally, refusedFile);
     progress[Symbol.dispose]();
+    const interrupted = stop.aborted;
+    // The requests in flight after a failure.
+    stopping.abort();
+    const dryRun = target === undefined;
+    const ending = interrupted ? `Interrupted after line ${tally.lastLine}.` : describeFailure(error);
+    const failure = ending && !dryRun ? `${ending} Run this again; it resumes.` : ending;
     const succeeded = failure === undefined && tally.refused === 0;
     const source = describeSource(format, input.gzip, reader.separator);
     terminal.note(`Read ${file === "-" ? "standard input" : file} as ${source}.\n`);
-    (succeeded ? terminal.note : terminal.err)(reportText(tally, failure, refusedPath));
-    if (args.has("json")) printJson(terminal, { ...reportJson(tally, failure), source });
-    if (failure !== undefined && stop.requested.aborted) return interruptedCode(stop.requested.reason);
+    (succeeded ? terminal.note : terminal.err)(reportText(tally, { failure, refusedPath, dryRun }));
+    const { created, replayed, refused, valid, seconds, listed: refusals } = tally;
+    if (args.has("json"))
+      printJson(terminal, { source, created, replayed, refused, valid, failure, refusals, seconds });
+    if (interrupted) return interruptedCode(stop.reason);
     return succeeded ? 0 : 1;
   },
 };
@@ -91,30 +93,44 @@ function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): Target {
       "Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME",
     );
   }
-  const waitMs = parseFlag(args, "wait", parseWaitMs) ?? parseWaitMs(waitDefault);
   return {
     url:
       parseFlag(args, "url", parseBaseUrl)?.href ??
       publicUrl(baseUrl, { ...listen, secure: tls !== undefined }),
     token,
-    attemptsMax: attemptsToLast(waitMs),
+    attemptsMax: parseFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit)) ?? attemptsDefault,
   };
 }
 
-function parseWaitMs(text: string): number {
-  return parseDurationWithin(text, 0, waitMsMax, "of at most 1d, such as 1m");
+/** Counts the outcomes and saves the refused rows, up to a failure, which it returns. */
+async function addAll(
+  outcomes: AsyncIterable<RowOutcome>,
+  tally: Tally,
+  refusedFile: RefusedFile | undefined,
+): Promise<unknown> {
+  try {
+    try {
+      for await (const outcome of outcomes) {
+        if (outcome.kind === "failed") return outcome.error;
+        tally.add(outcome);
+        if (outcome.kind === "refused") refusedFile?.add(outcome.row);
+      }
+    } finally {
+      refusedFile?.finish();
+    }
+  } catch (error) {
+    return error;
+  }
 }
 
-function listenForStop(terminal: Terminal): StopRequest & Disposable {
-  const [stop, abort] = [new AbortController(), new AbortController()];
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  void terminal.stopSignal().then((signal) => {
-    stop.abort(signal);
-    timer = setTimeout(() => abort.abort(), finishInFlightMs);
-  });
-  return {
-    requested: stop.signal,
-    aborting: abort.signal,
-    [Symbol.dispose]: () => clearTimeout(timer),
-  };
+function describeFailure(error: unknown): string | undefined {
+  if (error === undefined) return undefined;
+  if (error instanceof ServiceRefused) {
+    const isToken = error.status === 401 || error.status === 403;
+    const advice = isToken ? " Set PLANT_STORE_ACCESS_TOKEN to a token that may create plants." : "";
+    return `The import stopped. ${error.message} (${error.error})${advice}`;
+  }
+  const isExpected = [ServiceUnreachable, FileProblem, BrokenFile].some((type) => error instanceof type);
+  if (!isExpected) throw error;
+  return `The import stopped. ${(error as Error).message}`;
 }
