@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { readConfig } from "../src/config/read-config.ts";
-import type { Result } from "../src/plants/plant-store.ts";
+import type { Outcome } from "../src/plants/plant-store.ts";
 import { type Service, startService } from "../src/service.ts";
 import { createLog } from "../src/telemetry/log.ts";
 import { ResponseReader } from "./response-reader.ts";
@@ -120,8 +120,8 @@ export interface StoredPlant {
 }
 
 /** The kind of each plant's result. */
-export function kindsOf(results: readonly Result[]): string[] {
-  return results.map((result) => (typeof result === "string" ? result : result.kind));
+export function kindsOf(outcomes: readonly Outcome[]): string[] {
+  return outcomes.map(({ kind }) => kind);
 }
 
 /** The plants in the data file, read through a separate connection. */

@@ -5,7 +5,7 @@ import { openStore } from "../src/storage/open-store.ts";
 import { Server } from "../src/storage/postgres/connection.ts";
 import { migrate, migrations } from "../src/storage/postgres/prepare.ts";
 import type { Store } from "../src/storage/store.ts";
-import { accessToken, eventually, kindsOf, post, startTestService } from "./harness.ts";
+import { accessToken, kindsOf, post, startTestService } from "./harness.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -65,30 +65,6 @@ test("a plant that the database rejects gets 50001, the others in its batch are 
   // Of three plants, and of the one in the import.
   expect(running.logged.filter((one) => one.includes('"internal error"'))).toHaveLength(4);
 });
-
-test.each([
-  ["FOR UPDATE", "", "SELECT id FROM plants WHERE id = 7 FOR UPDATE", 7],
-  [
-    "FOR UPDATE, with the statements for Citus,",
-    likeCitus,
-    "SELECT id FROM plants WHERE id = 7 FOR UPDATE",
-    7,
-  ],
-  ["by an INSERT that is not committed", "", "INSERT INTO plants VALUES (17, 'fern', NULL, 1, 't')", 17],
-])(
-  "a row that another session has locked %s makes only its plant unavailable",
-  async (_, query, sql, locked) => {
-    await using store = await open(database + query);
-    await store.plants.create(arrivals(upTo(10)), 1);
-    await using _lock = await openTransaction(sql);
-    // A machine may be so slow that the time of one batch is too short to find the row.
-    await eventually(async () => {
-      const kinds = kindsOf(await store.plants.create(arrivals(upTo(20)), 1));
-      expect(kinds[locked]).toBe("store-unavailable");
-      return kinds.every((kind, id) => id === locked || kind === "created" || kind === "replayed");
-    }, "all other plants to be stored");
-  },
-);
 
 test("the statements for Citus create, replay and refuse as those for PostgreSQL do", async () => {
   await using store = await open(database + likeCitus);

@@ -1,4 +1,4 @@
-import { type Arrival, type Outcome, type PlantStore, type Result, StoreUnavailable } from "./plant-store.ts";
+import { type Arrival, type Outcome, type PlantStore, StoreUnavailable } from "./plant-store.ts";
 
 /** Why an arrival was rejected without an outcome. A retry is always safe. */
 export type Rejected = "too-busy" | "store-unavailable" | "closing";
@@ -31,7 +31,7 @@ export interface StoredBatch {
 interface Answered {
   readonly batch: readonly PendingPlant[];
   /** Undefined if the store has rejected the batch. */
-  readonly outcomes: readonly Result[] | undefined;
+  readonly outcomes: readonly Outcome[] | undefined;
   readonly tookMs: number;
 }
 

@@ -18,9 +18,6 @@ export type Outcome =
   /** The engine rejected this plant alone; nothing of it is stored. The reason is for the log. */
   | { readonly kind: "failed"; readonly reason: string };
 
-/** What a store returns for one arrival. An unavailable one is not acknowledged; sending it again is safe. */
-export type Result = Outcome | "store-unavailable";
-
 /** Where plants are stored. Its one promise: an outcome is returned only once it is durable. */
 export interface PlantStore {
   /** How many batches may be written concurrently. */
@@ -31,12 +28,12 @@ export interface PlantStore {
   readonly isStalled: boolean;
 
   /**
-   * Stores the batch in one transaction and returns the results in its order, all outcomes durable. Arrivals with the
+   * Stores the batch in one transaction and returns the outcomes in its order, all durable. Arrivals with the
    * same id are judged in order, so the first wins.
    * @throws StoreUnavailable nothing of the batch is acknowledged; a retry is safe, and may succeed.
    * @throws OutcomeUnknown the batch may or may not be stored; only a restart finds out.
    */
-  create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]>;
+  create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]>;
 
   /**
    * Makes a durable write that changes no plant, to find out whether the store accepts writes.

@@ -1,7 +1,6 @@
 import { type AuditEntry, localOrigin } from "../access/audit.ts";
 import type { Token, TokenStore } from "../access/tokens.ts";
 import { arrivalOf, type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
-import type { Result } from "../plants/plant-store.ts";
 import type { Store } from "./store.ts";
 
 export interface CopyCounts {
@@ -30,21 +29,14 @@ export async function copyStore(
   for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
     const outcomes = await to.plants.create(plants.map(arrivalOf), Date.now());
     for (const [index, outcome] of outcomes.entries()) {
-      const kind = outcome === "store-unavailable" ? outcome : outcome.kind;
-      if (kind === "created") counts.created++;
-      else if (kind === "replayed") counts.replayed++;
-      else if (kind !== "conflict") {
+      if (outcome.kind === "created") counts.created++;
+      else if (outcome.kind === "replayed") counts.replayed++;
+      else if (outcome.kind === "failed") {
         counts.failed++;
-        onFailed(plants[index]?.id ?? 0n, reasonOf(outcome));
+        onFailed(plants[index]?.id ?? 0n, outcome.reason);
       }
     }
   }
-}
-
-function reasonOf(result: Result): string {
-  return typeof result !== "string" && result.kind === "failed"
-    ? result.reason
-    : "the store is unavailable for it, or another session has locked it; run the copy again";
 }
 
 // A token that has expired or was revoked in either store stays so: a copy never extends a token of the target.

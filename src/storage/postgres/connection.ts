@@ -139,9 +139,8 @@ function passFileEntry(login: object): Promise<string | undefined> {
   return new Promise((resolve) => pgpass(login, resolve));
 }
 
-// A statement that waits longer than this for a lock fails with 55P03. Short, so that a locked row among a thousand, which is
-// found by halving the batch, is found in time.
-const lockMsMax = 100;
+// A statement that waits longer than this for a lock fails with 55P03 and is sent again, while its connection stays usable.
+const lockMsMax = 1000;
 
 // The session pins the synchronous_commit that was checked, whatever the server's becomes later. Its warnings report a
 // commit that was not replicated, so the role must not turn them off.

@@ -5,17 +5,12 @@ export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-/** A statement was not answered in time; its connection was dropped. A smaller one may succeed. */
+/** A statement was not answered in time; its connection was dropped. */
 export class StatementTimeout extends ConnectionLost {}
 
 /** The server committed with a warning, such as that a wait for a standby was cancelled. */
 export class CommitWarning extends Error {
   override readonly name = "CommitWarning";
-}
-
-/** A row is locked, or the table has been for too long. */
-export class Locked extends Error {
-  override readonly name = "Locked";
 }
 
 /**
@@ -68,7 +63,6 @@ export function mayRetry(error: unknown): boolean {
 
 /** Whether a smaller part of the same statement may succeed: a row caused the error. */
 export function maySplit(error: unknown): boolean {
-  if (error instanceof Locked) return true;
   return isFromServer(error) && ["plant", "internal"].includes(kindOf(error));
 }
 
@@ -77,11 +71,6 @@ export function readFailure(error: unknown): unknown {
   return kindOf(error) === "internal" || error instanceof StoreUnavailable
     ? error
     : new StoreUnavailable(reasonOf(error), { cause: error });
-}
-
-/** Whether a statement waited for a lock until lock_timeout. */
-export function isLockTimeout(error: unknown): boolean {
-  return codeOf(error) === "55P03";
 }
 
 export function codeOf(error: unknown): string {

@@ -16,13 +16,9 @@ beforeEach(() => {
 afterEach(() => clock.mockRestore());
 
 const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
-const arrivals = (ids: readonly number[]) =>
-  ids.map((id) => ({ plant: { id: BigInt(id), name: "fern", tag: undefined }, createdBy: "t" }));
+const arrivals = (ids: readonly number[], name = "fern") =>
+  ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
 const fromServer = (code: string) => Object.assign(new Error("it said so"), { severity: "ERROR", code });
-const lockTimeout = () => {
-  clockMs += 100;
-  throw fromServer("55P03");
-};
 
 /** A server that judges each INSERT of these ids by `insert`, which throws, and moves the clock. */
 function storeOn(insert: (ids: readonly number[]) => void) {
@@ -63,27 +59,12 @@ describe("a row that the database rejects", () => {
     expect(kinds).toEqual(upTo(1000).map((id) => (weeds.includes(id) ? "failed" : "created")));
     expect(sizes.length).toBeLessThan(60);
   });
-
-  test("makes others unavailable only if there is no time left, and keeps the store open", async () => {
-    const { plants } = storeOn((ids) => {
-      clockMs += 100;
-      if (ids.some((id) => id > 1 && id < 126)) throw fromServer("P0001");
-    });
-    const kinds = kindsOf(await plants.create(arrivals(upTo(128)), 1));
-    const rest = kinds.indexOf("store-unavailable");
-    expect(rest).toBeGreaterThan(3);
-    expect(kinds.slice(0, rest)).toEqual(["created", "created", ...Array(rest - 2).fill("failed")]);
-    expect(kinds.slice(rest)).toEqual(Array(128 - rest).fill("store-unavailable"));
-    expect(kindsOf(await plants.create(arrivals([0, 127]), 1))).toEqual(["replayed", "created"]);
-  });
 });
 
-test("a short lock on the table only makes the batch wait", async () => {
-  const { plants, sizes } = storeOn(() => {
-    if (clockMs < 1000) lockTimeout();
-  });
-  expect(kindsOf(await plants.create(arrivals(upTo(20)), 1))).toEqual(Array(20).fill("created"));
-  expect(new Set(sizes)).toEqual(new Set([20]));
+test("plants that are too large together are stored in several statements", async () => {
+  const { plants, sizes } = storeOn(() => {});
+  const kinds = kindsOf(await plants.create(arrivals(upTo(4), "x".repeat(2 ** 21)), 1));
+  expect([kinds, sizes]).toEqual([Array(4).fill("created"), [2, 2]]);
 });
 
 test("while the server is unreachable plants are refused at once, until a write in the background succeeds", async () => {

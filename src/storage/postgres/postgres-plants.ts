@@ -1,22 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { differingFields, type Plant } from "../../plants/plant.ts";
-import {
-  type Arrival,
-  type Outcome,
-  type PlantStore,
-  type Result,
-  StoreUnavailable,
-} from "../../plants/plant-store.ts";
+import { type Arrival, type Outcome, type PlantStore, StoreUnavailable } from "../../plants/plant-store.ts";
 import { placeholders, type Row } from "./connection.ts";
 import { type Connections, type Run, retryWaitMs } from "./connections.ts";
-import { isLockTimeout, Locked, mayRetry, maySplit, reasonOf } from "./faults.ts";
+import { mayRetry, maySplit, reasonOf } from "./faults.ts";
 
-// For each statement of a batch. Below common client timeouts; a database that restarts or fails over within it goes unnoticed.
+// For one statement and its retries. Below common client timeouts; a database that restarts or fails over within it goes unnoticed.
 const createMsMax = 5000;
-// How long a batch waits for a table that someone has locked, before it is halved to find a row that someone has locked.
-const lockedMsMax = 1500;
-// A healthy server answers within this. A statement that the deadline interrupts costs its connection.
-const partMsMin = 500;
 const probeMsMax = 1500;
 const nodeDeadAfterMs = 600_000;
 
@@ -58,39 +48,15 @@ export class PostgresPlants implements PlantStore, Disposable {
     this.batchesInFlightMax = batchesInFlightMax;
   }
 
-  /** Normally one statement. A row that is rejected or locked fails it; then it is halved, in order, until that row is alone. */
-  async create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Result[]> {
+  /** Normally one statement. */
+  async create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]> {
     // Batches that queued while one used up its time are refused immediately.
     if (this.#unavailable !== undefined) throw new StoreUnavailable(this.#unavailable.message);
-    const startMs = performance.now();
-    const results: Result[] = [];
-    // What is still to be sent, the next part last.
-    const parts = statementsOf(batch).reverse();
-    let deadlineMs = startMs + createMsMax;
-    let isHalved = false;
-    for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
-      const nowMs = performance.now();
-      // As long as statements succeed, however slowly, the rest is sent as well. All halves have the time of one statement.
-      if (!isHalved) deadlineMs = nowMs + createMsMax;
-      else if (deadlineMs - nowMs < partMsMin) break;
-      try {
-        // Its own time: a client that follows the store expects a plant to be committed soon after its time.
-        const sent = await this.#send(part, createdAtMs + Math.floor(nowMs - startMs), deadlineMs);
-        if (sent !== undefined) results.push(...sent);
-        else {
-          isHalved = true;
-          const middle = Math.ceil(part.length / 2);
-          parts.push(part.slice(middle), part.slice(0, middle));
-        }
-      } catch (error) {
-        if (isHalved && performance.now() >= deadlineMs) break;
-        const failure = this.#failed(error);
-        if (results.length === 0) throw failure;
-        break;
-      }
+    try {
+      return await this.#store(batch, createdAtMs - performance.now());
+    } catch (error) {
+      throw this.#failed(error);
     }
-    // What was stored is acknowledged, even if the rest ran out of time.
-    return [...results, ...batch.slice(results.length).map(() => "store-unavailable" as const)];
   }
 
   async probe(): Promise<void> {
@@ -115,27 +81,22 @@ export class PostgresPlants implements PlantStore, Disposable {
     this.#closed = true;
   }
 
-  /** The results of plants that are sent in one statement; undefined if one of several rows was rejected or is locked. */
-  async #send(
-    part: readonly Arrival[],
-    createdAtMs: number,
-    deadlineMs: number,
-  ): Promise<readonly Result[] | undefined> {
-    const work = async (run: Run, isCitus: boolean): Promise<readonly Result[]> => {
+  /** Halves what is too large for one statement, or has a row that the database rejects, in order, until that row is alone. */
+  async #store(part: readonly Arrival[], clockStartMs: number): Promise<readonly Outcome[]> {
+    if (part.length === 1 || charactersOf(part) <= charactersMax)
       try {
-        return await insertPlants(run, isCitus, part, createdAtMs);
+        // Its own time: a client that follows the store expects a plant to be committed soon after its time.
+        const createdAtMs = Math.round(clockStartMs + performance.now());
+        return await this.#connections.use(createMsMax, (run, isCitus) =>
+          insertPlants(run, isCitus, part, createdAtMs),
+        );
       } catch (error) {
-        const lockedForMs = performance.now() - (deadlineMs - createMsMax);
-        throw isLockTimeout(error) && lockedForMs > lockedMsMax ? new Locked(reasonOf(error)) : error;
+        if (!maySplit(error)) throw error;
+        if (part.length === 1) return [{ kind: "failed", reason: reasonOf(error) }];
       }
-    };
-    try {
-      return await this.#connections.use(deadlineMs - performance.now(), work);
-    } catch (error) {
-      if (!maySplit(error)) throw error;
-      if (part.length > 1) return undefined;
-      return [error instanceof Locked ? "store-unavailable" : { kind: "failed", reason: reasonOf(error) }];
-    }
+    const middle = Math.ceil(part.length / 2);
+    const first = await this.#store(part.slice(0, middle), clockStartMs);
+    return [...first, ...(await this.#store(part.slice(middle), clockStartMs))];
   }
 
   // The outcome is never unknown for long: sending the batch again, from any process, finds out.
@@ -172,20 +133,8 @@ export class PostgresPlants implements PlantStore, Disposable {
   }
 }
 
-/** The batch in order, in parts of which each is sent in one statement. */
-function statementsOf(batch: readonly Arrival[]): (readonly Arrival[])[] {
-  const parts: Arrival[][] = [];
-  let characters = Number.POSITIVE_INFINITY;
-  for (const arrival of batch) {
-    const { name, tag } = arrival.plant;
-    characters += name.length + (tag?.length ?? 0);
-    if (characters > charactersMax) {
-      parts.push([]);
-      characters = name.length + (tag?.length ?? 0);
-    }
-    parts.at(-1)?.push(arrival);
-  }
-  return parts;
+function charactersOf(part: readonly Arrival[]): number {
+  return part.reduce((sum, { plant: { name, tag } }) => sum + name.length + (tag?.length ?? 0), 0);
 }
 
 /** How a batch is stored on one kind of server. */
