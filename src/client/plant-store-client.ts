@@ -1,7 +1,5 @@
-import { type CreatePlantsOptions, createPlants, type PlantOutcome } from "./create-plants.ts";
 import { RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
 
-export type { CreatePlantsOptions, PlantOutcome } from "./create-plants.ts";
 // biome-ignore lint/performance/noBarrelFile: a library has one entry, and its callers need the error classes.
 export { RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
 
@@ -41,8 +39,21 @@ export type Fetch = (
 ) => Promise<Pick<Response, "status" | "text"> & { readonly headers: Pick<Headers, "get"> }>;
 
 export interface CallOptions {
+  /** Aborts the requests in flight. Their plants may be stored; sending them again is safe. */
   readonly signal?: AbortSignal | undefined;
 }
+
+export interface CreatePlantsOptions extends CallOptions {
+  /** How many requests may be in flight; 16 by default. */
+  readonly concurrency?: number;
+}
+
+/** The result for one plant, with the item as it was passed in and its index in the source. */
+export type PlantOutcome<Item> = { readonly item: Item; readonly index: number } & (
+  | { readonly kind: "created" | "replayed" }
+  /** A TypeError means that the item was not sent, because its id is not exact. */
+  | { readonly kind: "refused"; readonly error: ServiceRefused | TypeError }
+);
 
 /** A complete response; without a status there was none, and a retry may succeed. */
 type Result =
@@ -61,6 +72,7 @@ const defaults: {
   /** How long a rate limit may delay a plant. A 429 does not count as a failed attempt. */
   readonly patienceMs: number;
 } = { timeoutMs: 30_000, attemptsMax: 6, backoffMs: 200, backoffMsMax: 10_000, patienceMs: 120_000 };
+const concurrencyDefault = 16;
 const atLeastOne: readonly string[] = ["timeoutMs", "attemptsMax"];
 // A timer with a longer delay would fire immediately.
 const optionMax = 2 ** 31 - 1;
@@ -126,15 +138,57 @@ export class PlantStoreClient {
    * Stores many plants concurrently and yields the outcome of each, in their order. It reads the source only as fast as it
    * sends. A refused plant does not stop the others.
    * @throws ServiceRefused if every plant would be refused (such as for a wrong token), ServiceUnreachable, RequestAborted;
-   * the outcomes of requests in flight are yielded first.
+   * the requests in flight are then aborted.
    */
-  createPlants<Item extends NewPlant | PlantJson>(
+  async *createPlants<Item extends NewPlant | PlantJson>(
     plants: Iterable<Item> | AsyncIterable<Item>,
-    options: CreatePlantsOptions = {},
+    { concurrency = concurrencyDefault, signal }: CreatePlantsOptions = {},
   ): AsyncGenerator<PlantOutcome<Item>, void, void> {
-    const create = (item: Item, signal: AbortSignal) =>
-      "json" in item ? this.createPlantFromJson(item.json, { signal }) : this.createPlant(item, { signal });
-    return createPlants(plants, create, options);
+    if (!Number.isInteger(concurrency) || concurrency < 1)
+      throw new TypeError("concurrency must be an integer of at least 1.");
+    const inFlight: { readonly outcome: Promise<PlantOutcome<Item>>; readonly abort: () => void }[] = [];
+    const abort = () => {
+      for (const one of inFlight) one.abort();
+    };
+    signal?.addEventListener("abort", abort);
+    let index = 0;
+    try {
+      for await (const item of plants) {
+        // One for each plant: Node warns when a signal has many listeners.
+        const controller = new AbortController();
+        if (signal?.aborted) controller.abort(signal.reason);
+        const outcome = this.#outcomeOf(item, index++, controller.signal);
+        // Thrown where it is awaited, if it ever is.
+        outcome.catch(() => {});
+        inFlight.push({ outcome, abort: () => controller.abort(signal?.reason) });
+        const [oldest] = inFlight;
+        if (oldest === undefined || inFlight.length < concurrency) continue;
+        yield await oldest.outcome;
+        inFlight.shift();
+      }
+      for (const { outcome } of inFlight) yield await outcome;
+    } finally {
+      signal?.removeEventListener("abort", abort);
+      abort();
+    }
+  }
+
+  async #outcomeOf<Item extends NewPlant | PlantJson>(
+    item: Item,
+    index: number,
+    signal: AbortSignal,
+  ): Promise<PlantOutcome<Item>> {
+    try {
+      const { replayed } = await ("json" in item
+        ? this.createPlantFromJson(item.json, { signal })
+        : this.createPlant(item, { signal }));
+      return { item, index, kind: replayed ? "replayed" : "created" };
+    } catch (error) {
+      const concernsPlant =
+        error instanceof ServiceRefused ? error.concernsPlant : error instanceof TypeError;
+      if (concernsPlant) return { item, index, kind: "refused", error: error as ServiceRefused };
+      throw error;
+    }
   }
 
   /** Sends the plant once. @throws RequestAborted the caller's signal is aborted. */
