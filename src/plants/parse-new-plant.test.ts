@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { int64Max, int64Min } from "./int64.ts";
 import { decodeBody } from "./json-body.ts";
-import { parseNewPlant, readPlantFields, scanPlainPlant, validatePlant } from "./parse-new-plant.ts";
+import { parseNewPlant, readPlant, scanPlainPlant } from "./parse-new-plant.ts";
 import type { NewPlant } from "./plant.ts";
 import { Refusal, type RefusalKind } from "./refusals.ts";
 
@@ -193,8 +193,5 @@ function attempt(read: () => unknown): unknown {
 /** As `parseNewPlant`, without the scan. */
 function parseCarefully(body: Uint8Array): NewPlant | Refusal {
   if (body.length === 0) return parseNewPlant(body);
-  return attempt(() => {
-    const { fields, notation } = readPlantFields(decodeBody(body));
-    return validatePlant(fields, notation);
-  }) as NewPlant | Refusal;
+  return attempt(() => readPlant(decodeBody(body))) as NewPlant | Refusal;
 }

@@ -29,10 +29,3 @@ export function idConflict(id: bigint, differing: readonly PlantField[]): Refusa
   const fields = differing.join(" and a different ");
   return new Refusal("id-conflict", `The id ${id} already belongs to a plant with a different ${fields}.`);
 }
-
-/** Several problems in one body become one refusal: the first determines the kind, the message names them all. */
-export function combineRefusals(problems: readonly (Refusal | undefined)[]): Refusal {
-  const found = problems.filter((problem) => problem !== undefined);
-  if (found[0] === undefined) throw new Error("a body was refused without a problem");
-  return new Refusal(found[0].kind, found.map(({ message }) => message).join(" "));
-}
