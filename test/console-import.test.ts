@@ -2,7 +2,7 @@ import { expect, test as unitTest } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { ApiError, type OperatorApi } from "../src/console/api.ts";
-import type { ImportedSlice } from "../src/console/api-shapes.ts";
+import type { LineOutcome } from "../src/console/api-shapes.ts";
 import { ImportRun } from "../src/console/import/import-run.ts";
 import { contentOf, describe, test } from "./browser.ts";
 import { chooseAction, makeToken, see, signIn, useConsole } from "./console-session.ts";
@@ -58,10 +58,10 @@ describe("importing a file", () => {
     expect(report).toContain("\r\n5,created,,\r\n");
     expect(report).toMatch(/^2,refused,40010,"Field ""id"" is missing/m);
 
-    const array = '[{"id": 81, "name": "One"},\n {"name": "No id"},\n {"name": "Nor here"}]';
+    const array = '[{"id": 81, "name": "One"},\n {"name":\n"No id"},\n {"name": "Nor here"}]';
     expect(await importFile(page, "plants.json", array)).toEqual(["1", "0", "2"]);
     expect(await download(page, "Download refused rows")).toBe(
-      '[\n{"name": "No id"},\n{"name": "Nor here"}\n]\n',
+      '[\n{"name":\n"No id"},\n{"name": "Nor here"}\n]\n',
     );
     // What a spreadsheet saves.
     const sheet = gzipSync('\ufeffid;name;tag\r\n1191;"Árbol; viejo";indoor\r\nx;Elm;\r\n1192;Oak;\r\n');
@@ -80,7 +80,7 @@ describe("importing a file", () => {
     expect(await download(page, "Download refused rows")).toBe("id,name\nx,Elm\n");
 
     await importFile(page, "cut.csv.gz", gzipSync(broken).subarray(0, 30), "Failed");
-    await see(page, "cut.csv.gz cannot be decompressed.");
+    await see(page, "The file cannot be decompressed.");
     expect(await resumable(page)).toBe(0);
   });
 
@@ -139,83 +139,61 @@ describe("importing a file", () => {
   });
 });
 
-const kibibyte = 1024;
-const mebibyte = kibibyte * kibibyte;
-const acceptedBytesMax = 8 * mebibyte;
-// Far more than any of these imports needs.
-const requestsMax = 50;
-
-/** What the service does with a slice that starts at `offset`: how many of its bytes it reads, or an error. */
-type Service = (offset: number, bytes: number, request: number) => number | ApiError;
-
-/** Imports a file of this length, and returns the run and the sizes of the slices. */
-async function importSlices(fileBytes: number, service: Service) {
-  const sent: number[] = [];
+/** Imports a file with a service that does this with the lines of each request, and returns the run and the requests. */
+async function importWith(name: string, content: string, service: (lines: string[]) => LineOutcome[]) {
+  const sent: { readonly path: string; readonly lines: string[] }[] = [];
   const fetch = async (path: string, { body }: { body: Blob }): Promise<Response> => {
-    const offset = Number(new URL(path, "http://localhost").searchParams.get("cursor") ?? 0);
-    sent.push(body.size);
-    if (sent.length > requestsMax) throw new ApiError("This import does not end.", 50001);
-    const consumed = service(offset, body.size, sent.length);
-    if (typeof consumed !== "number") throw consumed;
-    const [end, row] = [offset + consumed, sent.length];
-    const outcomes: ImportedSlice["outcomes"] =
-      consumed === 0 ? [] : [{ result: "created", first: row, last: row }];
-    const answer = { format: "json", consumed, cursor: String(end), done: end === fileBytes, outcomes };
-    return Response.json(answer);
+    const lines = (await body.text()).trimEnd().split("\n");
+    sent.push({ path, lines });
+    return Response.json({ outcomes: service(lines) });
   };
-  const file = new File([new Uint8Array(fileBytes)], "plants.json");
-  const run = new ImportRun(file, { fetch } as unknown as OperatorApi);
+  const run = new ImportRun(new File([content], name), { fetch } as unknown as OperatorApi, 1000);
   await eventually(() => run.state !== "running");
   return { run, sent };
 }
 
-const tooLarge = new ApiError("The body is over the limit.", 41301);
-const tooLong = (row: number) =>
-  `Row ${row} is longer than the service accepts. Shorten it, and import the file again.`;
-
-unitTest.each<[string, number, Service, string]>([
-  [
-    "a row that is longer than the largest slice",
-    20 * mebibyte,
-    (offset, bytes) => (bytes > acceptedBytesMax ? tooLarge : offset < 1000 ? 1000 : 0),
-    tooLong(2),
-  ],
-  ["a response that reads nothing of the rest of the file", mebibyte, () => 0, tooLong(1)],
-  ["a file of which not even the shortest slice is accepted", mebibyte, () => tooLarge, tooLarge.message],
-])("%s ends an import for good", async (_, bytes, service, message) => {
-  const { run } = await importSlices(bytes, service);
-  expect(run.error).toHaveProperty("message", message);
-  expect([run.state, run.canResume]).toEqual(["failed", false]);
-});
-
-unitTest("a long row is sent whole, even if the service restarts meanwhile", async () => {
-  const row = 3 * mebibyte;
-  const { run, sent } = await importSlices(2 * row, (offset, bytes, request) => {
-    if (request === 4 || request === 5) return new ApiError("The service is shutting down.", 50303);
-    return bytes < row - (offset % row) ? 0 : row;
+unitTest("rows are sent in parts, the rest of one and what a temporary error met again", async () => {
+  const row = (id: number) => `${id},"two\nlines"`;
+  const rows = Array.from({ length: 1500 }, (_, id) => (id === 1 ? "no name" : row(id)));
+  let requests = 0;
+  const { run, sent } = await importWith("rows.csv", `id,name\n${rows.join("\n")}`, (lines) => {
+    requests++;
+    if (requests === 2) throw new ApiError("The service is shutting down.", 50303);
+    const outcomes = lines.map((): LineOutcome => "created");
+    return requests === 1 ? outcomes.slice(0, 400) : outcomes;
   });
   expect(run.state).toBe("done");
-  // What was too short for the row is not sent again.
-  expect(sent.slice(0, 8)).toEqual([0.25, 0.5, 1, 2, 1.5, 1.25, 2.5, 5].map((size) => size * mebibyte));
+  expect([run.report.created, run.report.refused, run.share]).toEqual([1499, 1, 1]);
+  expect(sent.map(({ lines }) => lines.length)).toEqual([999, 599, 599, 500]);
+  expect(sent.map(({ path }) => path)).toEqual(
+    ["?file=rows.csv", "", "", ""].map((query) => `/api/imports${query}`),
+  );
+  expect(run.report.listed).toMatchObject([
+    { position: 4, reason: "The row has 1 field, but the header has 2." },
+  ]);
 });
 
-unitTest(
-  "a file that has changed since it was chosen, which no browser reads, has to be chosen again",
-  async () => {
-    const file = new File(["{}"], "edited.json");
-    file.slice = () => ({ arrayBuffer: () => Promise.reject(new Error("unreadable")) }) as unknown as Blob;
-    const run = new ImportRun(file, {} as OperatorApi);
-    await eventually(() => run.state !== "running");
-    expect([String(run.error), run.canResume]).toEqual([
-      "Error: edited.json was changed or removed after you chose it. Choose it again.",
-      false,
-    ]);
-  },
-);
-
-unitTest("a slice is twice as long as what was read of the last one, up to 1 MiB", async () => {
-  const { sent } = await importSlices(4 * mebibyte, (_, bytes, request) =>
-    request === 4 ? 100 * kibibyte : bytes,
+unitTest("an element of an array is sent as one line", async () => {
+  const { sent } = await importWith("plants.json", '[{"id":1,\n"name":"a"},\n2]', (lines) =>
+    lines.map(() => "created"),
   );
-  expect(sent.slice(0, 6)).toEqual([256, 512, 1024, 1024, 200, 400].map((size) => size * kibibyte));
+  expect(sent.map(({ lines }) => lines)).toEqual([['{"id":1, "name":"a"}', "2"]]);
+});
+
+unitTest("an error that is not temporary ends an import, which can be resumed", async () => {
+  const { run, sent } = await importWith("plants.json", "[1]", () => {
+    throw new ApiError("The token lacks the scope plants:create.", 40301);
+  });
+  expect([run.state, run.canResume, sent.length]).toEqual(["failed", true, 1]);
+});
+
+unitTest("a file that has changed since it was chosen has to be chosen again", async () => {
+  const file = new File(["{}"], "edited.json");
+  file.slice = () => ({ arrayBuffer: () => Promise.reject(new Error("unreadable")) }) as unknown as Blob;
+  const run = new ImportRun(file, {} as OperatorApi, 1000);
+  await eventually(() => run.state !== "running");
+  expect([String(run.error), run.canResume]).toEqual([
+    "Error: edited.json was changed or removed after you chose it. Choose it again.",
+    false,
+  ]);
 });

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync, zstdCompressSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import { serve, startPlantStore } from "./command.ts";
 import {
   accessToken,
@@ -164,7 +164,6 @@ describe("import detects", () => {
   });
 
   test.each<[name: string, content: Uint8Array, reason: string]>([
-    ["plants.csv.zst", zstdCompressSync(csv), "is compressed with zstd. Decompress it first"],
     ["excel.txt", Buffer.from(`\ufeff${csv}`, "utf16le"), "is in UTF-16. Convert it to UTF-8 first"],
     ["no-mark.csv", Buffer.from(csv, "utf16le"), "is in UTF-16"],
   ])("that %s must be converted", async (name, content, reason) => {
@@ -176,7 +175,7 @@ describe("import detects", () => {
   test("that a gzip file is truncated, and does not call it complete", async () => {
     const rows = Array.from({ length: 5000 }, (_, id) => `{"id":${id},"name":"${(id * 7919) % 100_003}"}\n`);
     const { code, out } = await dryRun("cut.gz", gzipSync(rows.join("")).subarray(0, -5));
-    const failure = expect.stringContaining("cut.gz cannot be read: ");
+    const failure = expect.stringContaining("The file cannot be decompressed.");
     expect([code, JSON.parse(out)]).toMatchObject([1, { failure }]);
   });
 });

@@ -56,7 +56,7 @@ test("a plant that the database rejects gets 50001, the others in its batch are 
   expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
   expect(running.logged.join("")).not.toContain("accepts no writes");
 
-  const imported = await fetch(`${running.operatorUrl}/api/imports?name=plants.ndjson&last=true`, {
+  const imported = await fetch(`${running.operatorUrl}/api/imports`, {
     method: "POST",
     headers: { Authorization: `Bearer ${accessToken}` },
     body: '{"id":1000,"name":"weed"}\n',

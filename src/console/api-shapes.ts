@@ -23,6 +23,8 @@ export interface FollowPage extends PlantPage {
 export interface Me {
   /** Where clients reach the public listener, without a trailing slash. */
   readonly publicUrl: string;
+  /** The limit of POST /plants. */
+  readonly bodyBytesMax: number;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly expiresAt?: string;
@@ -56,29 +58,8 @@ interface CountsOverTime {
   readonly refusals: readonly number[];
 }
 
-export interface ImportedSlice {
-  readonly format: "ndjson" | "json" | "csv";
-  readonly separator?: string;
-  /** Of a CSV file, in base64. */
-  readonly header?: string;
-  /** How many bytes of the slice; the rest must be sent again. */
-  readonly consumed: number;
-  readonly cursor: string;
-  readonly done: boolean;
-  readonly outcomes: readonly RowOutcome[];
-}
-
-export type RowOutcome =
-  | { readonly result: "created" | "replayed"; readonly first: number; readonly last: number }
-  | {
-      readonly result: "refused";
-      readonly line: number;
-      readonly element?: number;
-      readonly error?: number;
-      readonly message: string;
-      /** In base64; absent if it is too long. */
-      readonly row?: string;
-    };
+/** What became of a line of an import. */
+export type LineOutcome = "created" | "replayed" | { readonly error: number; readonly message: string };
 
 /** A count that took too long continues from `next`. */
 export interface MatchCounted {

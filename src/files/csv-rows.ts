@@ -1,4 +1,3 @@
-import { type CastingContext, CsvError, parse } from "csv-parse/sync";
 import { type Bytes, concat, countNewlines, newline, noBytes, quote, withoutLineBreak } from "./bytes.ts";
 import { unescapeFormulas } from "./export-formats.ts";
 import {
@@ -7,42 +6,31 @@ import {
   idJson,
   invalidRow,
   oversizedRow,
-  type ReadPosition,
   type RowReader,
   validRow,
 } from "./input-row.ts";
 
-/** Undefined is an empty field without quotes. */
+/** Undefined is an empty field without quotes, which tells no tag from an empty one. */
 type Field = string | undefined;
 
 // A record of up to this many times the limit is refused as too long. A longer one must have a stray quote at its start.
 const recordFactor = 4;
-const quoteProblems: Readonly<Record<string, string>> = {
-  CSV_QUOTE_NOT_CLOSED: "a quoted field that is never closed",
-  CSV_INVALID_CLOSING_QUOTE: "text after the closing quote of a field",
-  INVALID_OPENING_QUOTE: "a quote inside a field that does not start with one",
-};
 const columnNames = ["id", "name", "tag"];
 const exponentForm = /^[+-]?\d+(?:[.,]\d+)?[eE][+-]?\d{1,5}$/;
 const encoder = new TextEncoder();
+// A byte order mark inside the file is part of its field.
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const strictDecoder = new TextDecoder("utf-8", { fatal: true });
-
-/** A complete record that is not empty: where it starts, and its bytes without the line break. */
-interface CsvRecord {
-  readonly line: number;
-  readonly start: number;
-  readonly source: Bytes;
-}
 
 /**
  * CSV by RFC 4180, or with semicolons or tabs in place of commas, and a header that names the columns id, name and tag in any
- * order. In columns called safe_name and safe_tag, as in our exports for spreadsheets, formulas are escaped. Records are split
- * here, where their lines and bytes are known: they end at a line break outside quotes. csv-parse reads their fields.
+ * order. In columns called safe_name and safe_tag, as in our exports for spreadsheets, formulas are escaped. A record ends at a
+ * line break outside quotes; a quote in the wrong place ends the file, since nobody knows where the record ends then.
  */
 export class CsvRows implements RowReader {
   broken: string | undefined;
   header: Bytes | undefined;
-  separator: string | undefined;
+  separator = ",";
   readonly #rowBytesMax: number;
   #columns: CsvColumns | undefined;
   /** What comes after the last complete record, all of it searched for its end. */
@@ -54,32 +42,26 @@ export class CsvRows implements RowReader {
     this.#rowBytesMax = rowBytesMax;
   }
 
-  get position(): ReadPosition {
-    return { line: this.#line, element: 0, state: "", unreadBytes: this.#unread.length };
-  }
-
-  resume({ line }: ReadPosition, header: Bytes): void {
-    this.#line = line;
-    // Without one, only empty lines came before.
-    if (header.length > 0) this.#readHeader(withoutLineBreak(header));
-  }
-
   push(bytes: Bytes): InputRow[] {
+    const rows: InputRow[] = [];
     const text = concat(this.#unread, bytes);
-    const records = this.#split(text);
-    if (this.#columns === undefined && records.length > 0)
-      this.#readHeader(records.shift()?.source ?? noBytes);
-    const rows = this.#readRecords(text, records);
+    let start = 0;
+    for (let at = this.#unread.length; at < text.length && this.broken === undefined; at++) {
+      if (text[at] === quote) this.#inQuotes = !this.#inQuotes;
+      if (text[at] !== newline || this.#inQuotes) continue;
+      this.#addRecord(withoutLineBreak(text.subarray(start, at + 1)), rows);
+      start = at + 1;
+    }
+    this.#unread = text.subarray(start);
     if (this.broken === undefined && this.#unread.length > this.#recordBytesMax) this.#break(this.#tooLong);
     return rows;
   }
 
   end(): InputRow[] {
-    // The last line may lack its line break. The one that is added here is not part of what is unread.
+    // The last line may lack its line break.
     const rows = this.push(new Uint8Array([newline]));
-    if (this.#unread.length > 0) this.#unread = this.#unread.subarray(0, -1);
-    if (this.broken === undefined && this.#unread.length > 0)
-      this.#break(readFields(this.#unread, this.separator).problem ?? this.#tooLong);
+    // Only an open quote is left then: the record is read for what to say about it.
+    if (this.broken === undefined && this.#unread.length > 0) this.#addRecord(this.#unread, rows);
     if (this.#columns === undefined) throw new FormatError("The file is empty; a CSV file needs a header.");
     return rows;
   }
@@ -92,49 +74,32 @@ export class CsvRows implements RowReader {
     return `does not end within ${this.#recordBytesMax} bytes. If it has a stray quote, remove it.`;
   }
 
-  #split(text: Bytes): CsvRecord[] {
-    const records: CsvRecord[] = [];
-    let start = 0;
-    for (let at = this.#unread.length; at < text.length; at++) {
-      if (text[at] === quote) this.#inQuotes = !this.#inQuotes;
-      if (text[at] !== newline || this.#inQuotes) continue;
-      const source = withoutLineBreak(text.subarray(start, at + 1));
-      if (source.length > 0) records.push({ line: this.#line, start, source });
-      this.#line += countNewlines(source) + 1;
-      start = at + 1;
-    }
-    this.#unread = text.subarray(start);
-    return records;
+  #addRecord(source: Bytes, rows: InputRow[]): void {
+    if (source.length > this.#recordBytesMax) this.#break(this.#tooLong);
+    else if (source.length > 0 && this.#columns === undefined) this.#readHeader(source);
+    else if (source.length > 0) this.#addRow(source, rows);
+    if (this.broken === undefined) this.#line += countNewlines(source) + 1;
   }
 
-  /** The rows of these records, up to the first that cannot be read. */
-  #readRecords(text: Bytes, records: readonly CsvRecord[]): InputRow[] {
-    const [first] = records;
-    const columns = this.#columns;
-    if (first === undefined || columns === undefined) return [];
-    const long = records.find(({ source }) => source.length > this.#recordBytesMax);
-    const end = long?.start ?? text.length - this.#unread.length;
-    const { read, problem } = readFields(text.subarray(first.start, end), this.separator);
-    const rows = read.map((fields, index) => {
-      const { line, source } = records[index] ?? first;
-      const isLong = source.length > this.#rowBytesMax;
-      return isLong ? oversizedRow(line, this.#rowBytesMax) : columns.rowOf(fields, line, source);
-    });
-    const bad = problem === undefined ? long : records[rows.length];
-    if (bad === undefined) return rows;
-    this.#line = bad.line;
-    this.#unread = text.subarray(bad.start);
-    this.#break(problem ?? this.#tooLong);
-    return rows;
+  #addRow(source: Bytes, rows: InputRow[]): void {
+    const text = decoder.decode(source);
+    const fields = readFields(text, this.separator);
+    if (typeof fields === "string") this.#break(fields);
+    else if (source.length > this.#rowBytesMax) rows.push(oversizedRow(this.#line, this.#rowBytesMax));
+    // The decoder replaces invalid UTF-8 by U+FFFD, which valid text may also contain.
+    else if (text.includes("\ufffd") && !isUtf8(source))
+      rows.push(invalidRow(this.#line, source, "The row is not UTF-8."));
+    else if (this.#columns !== undefined) rows.push(this.#columns.rowOf(fields, this.#line, source));
   }
 
   #readHeader(source: Bytes): void {
     if (source.length > this.#rowBytesMax)
       throw new FormatError(`The header is longer than ${this.#rowBytesMax} bytes.`);
-    this.separator = separatorOf(source);
-    const { read, problem } = readFields(source, this.separator);
-    if (problem !== undefined) this.#break(problem);
-    this.#columns = new CsvColumns(read[0] ?? []);
+    const text = decoder.decode(source);
+    this.separator = separatorOf(text);
+    const fields = readFields(text, this.separator);
+    if (typeof fields === "string") this.#break(fields);
+    else this.#columns = new CsvColumns(fields);
     this.header = source.slice();
   }
 
@@ -144,36 +109,33 @@ export class CsvRows implements RowReader {
   }
 }
 
-/** The fields of each record, up to the first that cannot be read, and what is wrong with that. */
-function readFields(text: Bytes, delimiter = ","): { readonly read: Field[][]; readonly problem?: string } {
-  const read: Field[][] = [];
-  try {
-    parse(text, {
-      bom: false,
-      // Tells an empty tag, in quotes, from no tag.
-      cast: (field: string, { quoting }: CastingContext): Field =>
-        field === "" && !quoting ? undefined : field,
-      columns: false,
-      delimiter,
-      encoding: "utf8",
-      escape: '"',
-      // Taken here, because the parser returns nothing if a later record fails.
-      on_record: (fields: Field[]) => {
-        read.push(fields);
-        return null;
-      },
-      quote: '"',
-      record_delimiter: ["\r\n", "\n"],
-      relax_column_count: true,
-      skip_empty_lines: true,
-    });
-    return { read };
-  } catch (error) {
-    const problem = error instanceof CsvError ? quoteProblems[error.code] : undefined;
-    if (problem === undefined) throw error;
-    const remedy = 'Put the field in quotes and double each quote inside it, as in "5"" pot".';
-    return { read, problem: `has ${problem}. ${remedy}` };
+/** The fields of a record, or what is wrong with its quotes. */
+function readFields(record: string, separator: string): Field[] | string {
+  const fields: Field[] = [];
+  for (let at = 0; at <= record.length; at++) {
+    let end: number;
+    if (record[at] === '"') {
+      end = record.indexOf('"', at + 1);
+      while (end > 0 && record[end + 1] === '"') end = record.indexOf('"', end + 2);
+      if (end < 0) return badQuote("a quoted field that is never closed");
+      fields.push(record.slice(at + 1, end).replaceAll('""', '"'));
+      end++;
+      if (end < record.length && record[end] !== separator)
+        return badQuote("text after the closing quote of a field");
+    } else {
+      end = record.indexOf(separator, at);
+      if (end < 0) end = record.length;
+      const field = record.slice(at, end);
+      if (field.includes('"')) return badQuote("a quote inside a field that does not start with one");
+      fields.push(field === "" ? undefined : field);
+    }
+    at = end;
   }
+  return fields;
+}
+
+function badQuote(problem: string): string {
+  return `has ${problem}. Put the field in quotes and double each quote inside it, as in "5"" pot".`;
 }
 
 /** What the header of a CSV file says about its columns. */
@@ -207,8 +169,6 @@ class CsvColumns {
       const field = fields[at];
       return escaped && field !== undefined ? unescapeFormulas(field) : field;
     });
-    if ([id, name, tag].some((text) => text?.includes("\ufffd")) && !isUtf8(source))
-      return invalidRow(line, source, "The row is not UTF-8.");
     if (exponentForm.test(id))
       return invalidRow(
         line,
@@ -221,8 +181,7 @@ class CsvColumns {
 }
 
 /** What separates the columns: of comma, semicolon and tab, the one that finds an id and a name in the header. */
-function separatorOf(opening: Uint8Array): string {
-  const [header = ""] = new TextDecoder().decode(opening).trimStart().split(/\r?\n/);
+function separatorOf(header: string): string {
   const found = [",", ";", "\t"].find((separator) => {
     const names = header.split(separator).map((name) => name.replaceAll('"', "").trim().toLowerCase());
     return names.includes("id") && names.some((name) => name === "name" || name === "safe_name");
@@ -230,7 +189,6 @@ function separatorOf(opening: Uint8Array): string {
   return found ?? ",";
 }
 
-/** The parser replaces invalid UTF-8 by U+FFFD, which valid text may also contain. */
 function isUtf8(bytes: Uint8Array): boolean {
   try {
     strictDecoder.decode(bytes);

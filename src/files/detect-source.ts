@@ -1,35 +1,34 @@
-import { FormatError } from "./input-row.ts";
-import type { FileFormat } from "./read-rows.ts";
+import { type Bytes, concat, noBytes } from "./bytes.ts";
+import { BrokenFile, FormatError } from "./input-row.ts";
+import { type FileFormat, withoutBom } from "./read-rows.ts";
 
-const gzipMagic = [0x1f, 0x8b];
-const zstdMagic = [0x28, 0xb5, 0x2f, 0xfd];
+type Chunks = AsyncIterable<Bytes, void, void>;
+
+/** A file that may be compressed, as the text that is imported. */
+export interface Source {
+  readonly gzip: boolean;
+  /** The first bytes, from which the format is detected. */
+  readonly opening: Bytes;
+  /** Decompressed and without a byte order mark, the first bytes included. */
+  readonly chunks: Chunks;
+}
+
+const openingBytesMin = 4;
 const separators: Readonly<Record<string, string>> = {
   ";": " separated by semicolons",
   "\t": " separated by tabs",
 };
 
-export function isGzip(opening: Uint8Array): boolean {
-  return startsWith(opening, gzipMagic);
-}
-
 /**
- * Recognises what must be converted first, by the first bytes.
- * @throws FormatError with what to do.
+ * Waits for the first bytes of a file, and decompresses it if they are those of gzip.
+ * @throws FormatError if it must be converted first, BrokenFile if it cannot be decompressed; the chunks may throw that too.
  */
-export function refuseOtherEncodings(opening: Uint8Array): void {
-  if (startsWith(opening, zstdMagic)) {
-    throw new FormatError(
-      "The file is compressed with zstd. Decompress it first, such as with zstd -d, or compress it with gzip instead.",
-    );
-  }
-  const [first = 1, second = 1] = opening;
-  const hasByteOrderMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
-  // Without one: each format begins with an ASCII character, half of which is zero.
-  if (hasByteOrderMark || (first === 0) !== (second === 0)) {
-    throw new FormatError(
-      "The file is in UTF-16. Convert it to UTF-8 first: save it as CSV UTF-8 in the spreadsheet, or use iconv -f UTF-16 -t UTF-8.",
-    );
-  }
+export async function openSource(file: Chunks): Promise<Source> {
+  const raw = await peek(file);
+  const gzip = raw.opening[0] === 0x1f && raw.opening[1] === 0x8b;
+  const plain = gzip ? await peek(gunzip(raw.chunks)) : raw;
+  refuseUtf16(plain.opening);
+  return { ...plain, gzip };
 }
 
 /** What the file was detected as: `CSV separated by semicolons, gzip`. */
@@ -37,6 +36,51 @@ export function describeSource(format: FileFormat, gzip: boolean, separator: str
   return `${format.toUpperCase()}${separators[separator ?? ""] ?? ""}${gzip ? ", gzip" : ""}`;
 }
 
-function startsWith(bytes: Uint8Array, magic: readonly number[]): boolean {
-  return magic.every((byte, index) => bytes[index] === byte);
+async function peek(file: Chunks): Promise<Pick<Source, "opening" | "chunks">> {
+  const iterator = file[Symbol.asyncIterator]();
+  let first = noBytes;
+  while (first.length < openingBytesMin) {
+    const next = await iterator.next();
+    if (next.done === true) break;
+    first = concat(first, next.value);
+  }
+  const opening = withoutBom(first);
+  async function* chunks() {
+    if (opening.length > 0) yield opening;
+    yield* { [Symbol.asyncIterator]: () => iterator };
+  }
+  return { opening, chunks: chunks() };
+}
+
+async function* gunzip(file: Chunks): AsyncGenerator<Bytes, void, void> {
+  const iterator = file[Symbol.asyncIterator]();
+  let unreadable: unknown;
+  const compressed = new ReadableStream<Bytes>({
+    async pull(controller) {
+      try {
+        const next = await iterator.next();
+        if (next.done === true) controller.close();
+        else controller.enqueue(next.value);
+      } catch (error) {
+        unreadable = error;
+        throw error;
+      }
+    },
+  });
+  const reader = compressed.pipeThrough(new DecompressionStream("gzip")).getReader();
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
+  } catch {
+    throw unreadable ?? new BrokenFile("The file cannot be decompressed. It may be incomplete.");
+  }
+}
+
+function refuseUtf16([first = 1, second = 1]: Bytes): void {
+  const hasByteOrderMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  // Without one: each format begins with an ASCII character, half of which is zero.
+  if (hasByteOrderMark || (first === 0) !== (second === 0)) {
+    throw new FormatError(
+      "The file is in UTF-16. Convert it to UTF-8 first: save it as CSV UTF-8 in the spreadsheet, or use iconv -f UTF-16 -t UTF-8.",
+    );
+  }
 }

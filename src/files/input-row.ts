@@ -16,17 +16,6 @@ export interface InputRow {
   readonly error: string | undefined;
 }
 
-/** The start of the first row that is not complete, from which another reader can continue. */
-export interface ReadPosition {
-  readonly line: number;
-  /** The elements of a JSON array so far. */
-  readonly element: number;
-  /** What else the reader must know there; empty for a plain start of a row. */
-  readonly state: string;
-  /** How many of the bytes pushed so far come after it. */
-  readonly unreadBytes: number;
-}
-
 /** Splits a file into rows as its bytes arrive, and buffers only a few rows. */
 export interface RowReader {
   /**
@@ -41,10 +30,7 @@ export interface RowReader {
   /** The CSV header, unchanged; undefined in other formats, and before it has been read. */
   readonly header: Bytes | undefined;
   /** What separates the columns of CSV, once its header has been read. */
-  readonly separator?: string | undefined;
-  readonly position: ReadPosition;
-  /** Continues where another reader ended, before the first bytes are pushed. `header` is that of a CSV file. */
-  resume(position: ReadPosition, header: Bytes): void;
+  readonly separator?: string;
 }
 
 /** The file does not have the expected format, so none of its rows can be read. */
@@ -53,9 +39,7 @@ export class FormatError extends Error {
 }
 
 /** Nothing more of the file can be read; the rows before that have been. */
-export class BrokenFile extends Error {
-  override readonly name = "BrokenFile";
-}
+export class BrokenFile extends FormatError {}
 
 export function validRow(line: number, source: Bytes, json = source): InputRow {
   return { line, element: undefined, source, json, error: undefined };

@@ -20,14 +20,10 @@ import {
   FormatError,
   type InputRow,
   oversizedRow,
-  type ReadPosition,
   type RowReader,
   validRow,
   withRowPosition,
 } from "./input-row.ts";
-
-/** Where in the array the next byte is: before `[`, where the first element may be, where one must be, and after `]`. */
-const states = ["before", "first", "next", "after"] as const;
 
 /** One JSON text on each line. Empty lines are skipped; the service validates the rest. */
 export class NdjsonRows implements RowReader {
@@ -41,16 +37,6 @@ export class NdjsonRows implements RowReader {
 
   constructor(rowBytesMax: number) {
     this.#rowBytesMax = rowBytesMax;
-  }
-
-  get position(): ReadPosition {
-    const state = this.#skipping ? "skipping" : "";
-    return { line: this.#line, element: 0, state, unreadBytes: this.#buffered.length };
-  }
-
-  resume({ line, state }: ReadPosition): void {
-    this.#line = line;
-    this.#skipping = state === "skipping";
   }
 
   push(bytes: Bytes): InputRow[] {
@@ -91,7 +77,8 @@ export class JsonArrayRows implements RowReader {
   readonly header = undefined;
   broken: string | undefined;
   readonly #rowBytesMax: number;
-  #state: (typeof states)[number] = "before";
+  /** Where in the array the next byte is: before `[`, where the first element may be, where one must be, or after `]`. */
+  #state: "before" | "first" | "next" | "after" = "before";
   #line = 1;
   #elements = 0;
   /** The element that is not complete, and how far it was scanned. */
@@ -102,17 +89,6 @@ export class JsonArrayRows implements RowReader {
 
   constructor(rowBytesMax: number) {
     this.#rowBytesMax = rowBytesMax;
-  }
-
-  get position(): ReadPosition {
-    const { length } = this.#unread;
-    return { line: this.#line, element: this.#elements, state: this.#state, unreadBytes: length };
-  }
-
-  resume({ line, element, state }: ReadPosition): void {
-    this.#line = line;
-    this.#elements = element;
-    this.#state = states.find((known) => known === state) ?? "before";
   }
 
   push(bytes: Bytes): InputRow[] {

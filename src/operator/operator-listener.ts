@@ -31,7 +31,7 @@ export function operatorRoutes(
 ): readonly Route[] {
   const { archive, audit, gate, settings, createPlant } = parts;
   return [
-    ...signInRoutes(parts),
+    ...signInRoutes(parts, bodyBytesMax),
     overviewRoute(parts),
     ...plantRoutes(archive, audit),
     ...exportRoutes(archive, audit, gate),

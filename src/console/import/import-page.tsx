@@ -23,9 +23,9 @@ const examples = {
   "CSV: the first line names the columns": "id,name,tag\n1,Fern,indoor\n2,Oak,",
 };
 
-/** Imports a file of plants, which the browser sends in slices. */
+/** Imports a file of plants, which the browser reads and sends in parts. */
 export function ImportPage() {
-  const { api, importRef } = useSession();
+  const { api, importRef, me } = useSession();
   const [chosen, setChosen] = useState<File>();
   const run = useImportRun();
   const running = run?.state === "running";
@@ -42,7 +42,7 @@ export function ImportPage() {
             chosen={chosen}
             onChoose={setChosen}
             onStart={(file) => {
-              importRef.current = new ImportRun(file, api);
+              importRef.current = new ImportRun(file, api, me.bodyBytesMax);
               setChosen(undefined);
             }}
           />
@@ -137,9 +137,8 @@ function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
 /** The progress of the import and the outcomes of its rows. */
 function ImportProgress({ run }: { readonly run: ImportRun }) {
   const { api } = useSession();
-  const { report, secondsLeft, share } = run;
+  const { report, secondsLeft, share, source } = run;
   const running = run.state === "running";
-  const source = run.text && report.sourceOf(run.text.gzip);
   const counts = { Created: report.created, "Already stored": report.replayed, Refused: report.refused };
   const tally = Object.entries(counts).map(([name, count]) => `${formatCount(count)} ${name.toLowerCase()}`);
   return (
@@ -152,12 +151,11 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
       </div>
       <progress aria-label="Progress" max={1} value={share} />
       <p class="note">
-        {formatBytes(run.state === "done" ? run.size : run.bytesRead)} of {formatBytes(run.size)},{" "}
+        {formatBytes(run.state === "done" ? run.file.size : run.bytesDone)} of {formatBytes(run.file.size)},{" "}
         {formatPlural(report.rows, "row")}
         {running && secondsLeft !== undefined && `, about ${formatDuration(secondsLeft)} left`}
       </p>
       {source && <p class="note">Read as {source}.</p>}
-      {running && run.text === undefined && <p class="note">Reading the file…</p>}
       <dl class="tally">
         {Object.entries(counts).map(([name, count]) => (
           <div key={name} class={count === 0 ? "zero" : ""}>
@@ -180,7 +178,9 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
       {!running && report.rows > 0 && (
         <div class="line">
           {report.refused > 0 && (
-            <Button onClick={() => save(report.refusedFile())}>Download refused rows</Button>
+            <Button onClick={() => save(report.refusedFile(run.reader?.header))}>
+              Download refused rows
+            </Button>
           )}
           <Button onClick={() => save(report.reportFile())}>Download report</Button>
         </div>
@@ -190,10 +190,10 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
   );
 }
 
-function problemOf({ state, waiting, error, text }: ImportRun): string | undefined {
+function problemOf({ state, waiting, error, report }: ImportRun): string | undefined {
   if (waiting) return `${errorMessage(error)} The import waits, and continues by itself.`;
   if (state !== "failed") return undefined;
-  const safe = text === undefined ? "" : " Rows that are already stored are not stored twice.";
+  const safe = report.rows === 0 ? "" : " Rows that are already stored are not stored twice.";
   return errorMessage(error) + safe;
 }
 

@@ -1,5 +1,7 @@
-import { describeSource } from "../../files/detect-source.ts";
-import type { ImportedSlice, RowOutcome } from "../api-shapes.ts";
+import type { Bytes } from "../../files/bytes.ts";
+import { type InputRow, withRowPosition } from "../../files/input-row.ts";
+import type { FileFormat } from "../../files/read-rows.ts";
+import type { LineOutcome } from "../api-shapes.ts";
 
 export interface RefusedRow {
   /** Its line, or its element in a JSON array. */
@@ -11,6 +13,8 @@ export interface RefusedRow {
 const excerptBytesMax = 160;
 // The page lists this many; the downloads have all.
 export const refusedListedMax = 500;
+// In a JSON array.
+const rowSeparator = ",\n";
 
 /** The outcome of every row, in the order of the file, and the refused rows themselves. */
 export class ImportReport {
@@ -18,14 +22,12 @@ export class ImportReport {
   replayed = 0;
   refused = 0;
   readonly listed: RefusedRow[] = [];
-  /** Of a CSV file, without its line break. */
-  header: Uint8Array<ArrayBuffer> | undefined;
+  /** Known once the file has been opened. */
+  format: FileFormat = "ndjson";
   readonly #name: string;
   // Blobs, which the browser may keep on disk.
-  #lines = new Blob();
-  #refusedRows = new Blob();
-  #format: ImportedSlice["format"] | undefined;
-  #separator: string | undefined;
+  readonly #lines: Blob[] = [];
+  readonly #refusedRows: Blob[] = [];
 
   constructor(fileName: string) {
     this.#name = fileName.replace(/\.gz$/i, "").replace(/\.\w+$/, "");
@@ -35,65 +37,56 @@ export class ImportReport {
     return this.created + this.replayed + this.refused;
   }
 
-  /** What the file was detected as; undefined before the first answer. */
-  sourceOf(gzip: boolean): string | undefined {
-    return this.#format && describeSource(this.#format, gzip, this.#separator);
-  }
-
   /** How the position of a row is counted: a JSON array may be on one line. */
   get positionUnit(): "line" | "element" {
-    return this.#format === "json" ? "element" : "line";
+    return this.format === "json" ? "element" : "line";
   }
 
-  add({ format, separator, header, outcomes }: ImportedSlice): void {
-    this.#format = format;
-    this.#separator = separator;
-    if (header !== undefined) this.header = fromBase64(header);
+  /**
+   * Adds the next rows: those that have an error of their own, and the others while there are outcomes of their lines.
+   * Returns how many.
+   */
+  add(rows: readonly InputRow[], outcomes: readonly LineOutcome[]): number {
+    const nextOutcome = outcomes.values();
     const lines: string[] = [];
-    for (const outcome of outcomes) {
-      if (outcome.result === "refused") lines.push(this.#refuse(outcome));
-      else {
-        const { result, first, last } = outcome;
-        this[result] += last - first + 1;
-        for (let row = first; row <= last; row++) lines.push(`${row},${result},,\r\n`);
+    const refusedRows: (Bytes | string)[] = [];
+    for (const row of rows) {
+      const position = row.element ?? row.line;
+      const outcome = row.error === undefined ? nextOutcome.next().value : { error: "", message: row.error };
+      if (outcome === undefined) break;
+      if (typeof outcome === "string") {
+        this[outcome]++;
+        lines.push(`${position},${outcome},,\r\n`);
+        continue;
+      }
+      const reason = withRowPosition(outcome.message, row);
+      this.refused++;
+      lines.push(`${position},refused,${outcome.error},"${reason.replaceAll('"', '""')}"\r\n`);
+      if (row.source !== undefined)
+        refusedRows.push(row.source, this.format === "json" ? rowSeparator : "\n");
+      if (this.listed.length < refusedListedMax) {
+        const excerpt = new TextDecoder().decode(row.source?.subarray(0, excerptBytesMax));
+        this.listed.push({ position, reason, excerpt });
       }
     }
-    this.#lines = new Blob([this.#lines, ...lines]);
+    this.#lines.push(new Blob(lines));
+    this.#refusedRows.push(new Blob(refusedRows));
+    return lines.length;
   }
 
-  /** The refused rows in their original format, to be fixed and imported again. */
-  refusedFile() {
-    const format = this.#format ?? "ndjson";
-    const [before, after] =
-      format === "json" ? ["[\n", "\n]\n"] : [this.header === undefined ? "" : [this.header, "\n"], ""];
-    const blob = new Blob([before, this.#refusedRows, after].flat());
-    return { name: `${this.#name}-refused.${format}`, blob };
+  /** The refused rows in their original format, to be fixed and imported again. `header` is that of a CSV file. */
+  refusedFile(header: Bytes | undefined) {
+    const rows = new Blob(this.#refusedRows);
+    const parts =
+      this.format === "json"
+        ? ["[\n", rows.slice(0, -rowSeparator.length), "\n]\n"]
+        : [header ?? "", header ? "\n" : "", rows];
+    return { name: `${this.#name}-refused.${this.format}`, blob: new Blob(parts) };
   }
 
   /** The outcome of every row. */
   reportFile() {
     const head = `${this.positionUnit},result,error,message\r\n`;
-    return { name: `${this.#name}-report.csv`, blob: new Blob([head, this.#lines]) };
+    return { name: `${this.#name}-report.csv`, blob: new Blob([head, ...this.#lines]) };
   }
-
-  /** Returns its line in the report. */
-  #refuse({ line, element, error, message, row }: Extract<RowOutcome, { result: "refused" }>): string {
-    const position = element ?? line;
-    const source = row === undefined ? undefined : fromBase64(row);
-    this.refused++;
-    if (source !== undefined) {
-      const between = this.#refusedRows.size > 0 ? ",\n" : "";
-      const parts = this.#format === "json" ? [between, source] : [source, "\n"];
-      this.#refusedRows = new Blob([this.#refusedRows, ...parts]);
-    }
-    if (this.listed.length < refusedListedMax) {
-      const excerpt = new TextDecoder().decode(source?.subarray(0, excerptBytesMax));
-      this.listed.push({ position, reason: message, excerpt });
-    }
-    return `${position},refused,${error ?? ""},"${message.replaceAll('"', '""')}"\r\n`;
-  }
-}
-
-function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }

@@ -1,26 +1,27 @@
-import { isGzip } from "../../files/detect-source.ts";
+import { type Bytes, newline } from "../../files/bytes.ts";
+import { describeSource, openSource } from "../../files/detect-source.ts";
+import type { InputRow, RowReader } from "../../files/input-row.ts";
+import { detectFormat, readRows, rowReaderFor } from "../../files/read-rows.ts";
 import { ApiError, type OperatorApi } from "../api.ts";
-import type { ImportedSlice } from "../api-shapes.ts";
+import type { LineOutcome } from "../api-shapes.ts";
 import { ImportReport } from "./import-report.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
 
-const sliceBytesMin = 64 * 1024;
-const sliceBytesStart = 256 * 1024;
-// The service accepts more. Larger slices are no faster, report less often, and take long on a slow network.
-const sliceBytesMax = 1024 * 1024;
+// Read at a time, so that the page never freezes.
+const chunkBytes = 64 * 1024;
+const partRowsMax = 1000;
+// Larger parts are no faster, and take long on a slow network.
+const partBytesMax = 256 * 1024;
 const retryMsMin = 500;
 const retryMsMax = 8000;
 // A restart of the service, or an outage of a minute, does not end an import.
 const outageMsMax = 90_000;
 // No response; too slow; over the rate limit; and everything temporary about the service.
 const temporaryErrors: readonly number[] = [0, 40801, 42901, 50301, 50302, 50303, 50304];
-const bodyTooLarge = 41301;
-// The file cannot be read, or not from here on; or not even the shortest slice of it is accepted.
-const lastingErrors: readonly number[] = [40031, bodyTooLarge];
-const openingBytes = 4;
+const space = 0x20;
 
-/** The import of one file, slice by slice. The service reads the rows, and returns the outcome of each. */
+/** The import of one file: its rows are read here, and sent in parts. */
 export class ImportRun {
   readonly file: File;
   readonly report: ImportReport;
@@ -28,45 +29,58 @@ export class ImportRun {
   /** Why the import failed or is waiting. */
   error: unknown;
   waiting = false;
-  bytesRead = 0;
-  /** Undefined until the file has been decompressed. */
-  text: PlainText | undefined;
-  #cursor: string | undefined;
-  #sliceBytes = sliceBytesStart;
-  /** The longest slice that did not contain all of the next row. */
-  #tooShortBytes = 0;
+  /** Knows the header of a CSV file; undefined until the file has been opened. */
+  reader: RowReader | undefined;
+  readonly #rowBytesMax: number;
+  #gzip = false;
+  #rows: AsyncGenerator<InputRow, void, void> | undefined;
+  /** The rows that have been read and have no outcome yet. */
+  #part: InputRow[] = [];
+  #partRows = 0;
+  /** How much of the file was read before the part, and with it. */
+  #partBytes = { from: 0, to: 0 };
+  #bytesRead = 0;
+  /** Why nothing after the part can be read. */
+  #unreadable: unknown;
+  #isAnnounced = false;
   #abort = new AbortController();
-  /** When the import started or was last resumed, and how much was read then. */
+  /** When the import started or was last resumed, and how much was done then. */
   #started = { ms: performance.now(), bytes: 0 };
 
-  constructor(file: File, api: OperatorApi) {
+  constructor(file: File, api: OperatorApi, rowBytesMax: number) {
     this.file = file;
     this.report = new ImportReport(file.name);
+    this.#rowBytesMax = rowBytesMax;
     void this.#run(api);
   }
 
-  /** Of what is sent: the text of a compressed file. */
-  get size(): number {
-    return this.text?.blob.size ?? this.file.size;
+  /** What the file was detected as; undefined before the outcome of its first row. */
+  get source(): string | undefined {
+    if (this.reader === undefined || this.report.rows === 0) return undefined;
+    return describeSource(this.report.format, this.#gzip, this.reader.separator);
+  }
+
+  /** How much of the file is done. */
+  get bytesDone(): number {
+    const { from, to } = this.#partBytes;
+    return from + Math.round((to - from) * (1 - this.#part.length / Math.max(this.#partRows, 1)));
   }
 
   /** From 0 to 1. */
   get share(): number {
-    return this.state === "done" ? 1 : this.bytesRead / Math.max(this.size, 1);
+    return this.state === "done" ? 1 : this.bytesDone / Math.max(this.file.size, 1);
   }
 
   /** Undefined until there is something to estimate it by. */
   get secondsLeft(): number | undefined {
     const seconds = (performance.now() - this.#started.ms) / 1000;
-    const bytes = this.bytesRead - this.#started.bytes;
-    return bytes > 0 && seconds > 1 ? (seconds / bytes) * (this.size - this.bytesRead) : undefined;
+    const bytes = this.bytesDone - this.#started.bytes;
+    return bytes > 0 && seconds > 1 ? (seconds / bytes) * (this.file.size - this.bytesDone) : undefined;
   }
 
   /** Whether the rest of the file may be accepted later. A file that cannot be read has to be fixed, and then chosen again. */
   get canResume(): boolean {
-    const { state, error } = this;
-    if (state === "failed") return error instanceof ApiError && !lastingErrors.includes(error.error);
-    return state === "stopped";
+    return this.state === "stopped" || (this.state === "failed" && this.error instanceof ApiError);
   }
 
   stop(): void {
@@ -75,8 +89,8 @@ export class ImportRun {
 
   /** Continues where it stopped or failed, even in another session. */
   resume(api: OperatorApi): void {
-    if (this.state === "running" || this.state === "done") return;
-    this.#started = { ms: performance.now(), bytes: this.bytesRead };
+    if (!this.canResume) return;
+    this.#started = { ms: performance.now(), bytes: this.bytesDone };
     this.#abort = new AbortController();
     this.state = "running";
     void this.#run(api);
@@ -84,8 +98,11 @@ export class ImportRun {
 
   async #run(api: OperatorApi): Promise<void> {
     try {
-      this.text ??= await readPlainText(this.file, this.#abort.signal);
-      while (!(await this.#sendNext(api, this.text.blob))) this.error = undefined;
+      this.#rows ??= await this.#open();
+      while (await this.#readPart(this.#rows)) {
+        await this.#sendPart(api);
+        this.error = undefined;
+      }
       this.state = "done";
     } catch (reason) {
       this.state = this.#abort.signal.aborted ? "stopped" : "failed";
@@ -94,98 +111,88 @@ export class ImportRun {
     this.waiting = false;
   }
 
-  /** Whether that was the end of the file. */
-  async #sendNext(api: OperatorApi, text: Blob): Promise<boolean> {
-    const { answer, bytes } = await this.#sendUntilAnswered(api, text);
-    this.report.add(answer);
-    if (answer.done) return true;
-    if (answer.consumed > 0) {
-      this.#cursor = answer.cursor;
-      this.bytesRead += answer.consumed;
-      this.#tooShortBytes = 0;
-      // The service reads less of a slice if it may not, or cannot, store that many rows in its time.
-      this.#sliceBytes = Math.max(sliceBytesMin, Math.min(2 * answer.consumed, sliceBytesMax));
-    } else {
-      // The next row is longer. Each slice is longer than the one before, so the import cannot repeat forever.
-      if (this.bytesRead + bytes >= this.size) throw this.#rowTooLong();
-      this.#tooShortBytes = bytes;
-      this.#sliceBytes = 2 * bytes;
-    }
-    return false;
+  async #open(): Promise<AsyncGenerator<InputRow, void, void>> {
+    const { gzip, opening, chunks } = await openSource(this.#readFile());
+    this.#gzip = gzip;
+    this.report.format = detectFormat(this.file.name, opening);
+    this.reader = rowReaderFor(this.report.format, this.#rowBytesMax);
+    return readRows(chunks, this.reader);
   }
 
-  async #sendUntilAnswered(api: OperatorApi, text: Blob): Promise<{ answer: ImportedSlice; bytes: number }> {
+  async *#readFile() {
+    while (this.#bytesRead < this.file.size) {
+      const chunk = this.file.slice(this.#bytesRead, this.#bytesRead + chunkBytes);
+      const bytes = await chunk.arrayBuffer().catch(() => {
+        // The browser allows it only while the file is unchanged.
+        throw new Error(`${this.file.name} was changed or removed after you chose it. Choose it again.`);
+      });
+      this.#bytesRead += bytes.byteLength;
+      yield new Uint8Array(bytes);
+    }
+  }
+
+  /** Reads the next rows, unless some are left. Returns false at the end of the file. */
+  async #readPart(rows: AsyncGenerator<InputRow, void, void>): Promise<boolean> {
+    this.#abort.signal.throwIfAborted();
+    if (this.#part.length > 0) return true;
+    try {
+      for (let bytes = 0; bytes < partBytesMax && this.#part.length < partRowsMax; ) {
+        const { value: row } = await rows.next();
+        if (row === undefined) break;
+        this.#part.push(row);
+        bytes += row.json.length;
+      }
+    } catch (error) {
+      this.#unreadable = error;
+    }
+    this.#partRows = this.#part.length;
+    this.#partBytes = { from: this.#partBytes.to, to: this.#bytesRead };
+    if (this.#partRows === 0 && this.#unreadable !== undefined) throw this.#unreadable;
+    return this.#partRows > 0;
+  }
+
+  /** Sends the rows of the part, and those again that the service had no time for. */
+  async #sendPart(api: OperatorApi): Promise<void> {
+    while (this.#part.length > 0) {
+      const lines = this.#part.filter(({ error }) => error === undefined).flatMap(lineOf);
+      const outcomes = lines.length === 0 ? [] : await this.#sendUntilAnswered(api, lines);
+      this.#part = this.#part.slice(this.report.add(this.#part, outcomes));
+    }
+  }
+
+  async #sendUntilAnswered(api: OperatorApi, lines: (Bytes | string)[]): Promise<readonly LineOutcome[]> {
     const startedMs = performance.now();
     for (let delayMs = retryMsMin; ; delayMs = Math.min(2 * delayMs, retryMsMax)) {
-      const slice = text.slice(this.bytesRead, this.bytesRead + this.#sliceBytes);
       try {
-        const answer = await this.#send(api, slice);
+        const outcomes = await this.#send(api, lines);
         this.waiting = false;
-        return { answer, bytes: slice.size };
+        return outcomes;
       } catch (reason) {
-        const number = reason instanceof ApiError ? reason.error : undefined;
-        const isTooLarge = number === bodyTooLarge && this.#sliceBytes > sliceBytesMin;
-        const isTemporary =
-          temporaryErrors.includes(number ?? -1) && performance.now() - startedMs < outageMsMax;
-        if (this.#abort.signal.aborted || !(isTooLarge || isTemporary)) throw reason;
-        // A proxy may accept less, or the network may be slow.
-        const smaller = Math.max(sliceBytesMin, Math.floor((this.#tooShortBytes + this.#sliceBytes) / 2));
-        if (smaller - this.#tooShortBytes >= sliceBytesMin) this.#sliceBytes = smaller;
-        else if (isTooLarge) throw this.#rowTooLong();
+        const isTemporary = reason instanceof ApiError && temporaryErrors.includes(reason.error);
+        const isOver = performance.now() - startedMs > outageMsMax;
+        if (this.#abort.signal.aborted || !isTemporary || isOver) throw reason;
         this.error = reason;
         this.waiting = true;
-        if (isTemporary) await sleep(delayMs, this.#abort.signal);
+        // Jitter, so that the tabs of several people do not all return at the same moment.
+        await sleep(delayMs * (0.5 + Math.random() / 2), this.#abort.signal);
       }
     }
   }
 
-  async #send(api: OperatorApi, slice: Blob): Promise<ImportedSlice> {
-    const last = this.bytesRead + slice.size >= this.size;
-    const query = new URLSearchParams({ name: this.file.name.slice(-200), last: String(last) });
-    if (this.#cursor !== undefined) query.set("cursor", this.#cursor);
-    const { header } = this.report;
-    // Not by fetch: a file that has changed would look like a service that does not respond.
-    const bytes = await readBytes(this.file.name, slice);
-    const body = new Blob(header === undefined ? [bytes] : [header, "\n", bytes]);
-    const headers = { "Content-Type": "application/octet-stream" };
-    const init = { method: "POST", headers, body, signal: this.#abort.signal };
-    return (await (await api.fetch(`/api/imports?${query}`, init)).json()) as ImportedSlice;
-  }
-
-  #rowTooLong(): Error {
-    const row = this.report.rows + 1;
-    return new Error(`Row ${row} is longer than the service accepts. Shorten it, and import the file again.`);
+  async #send(api: OperatorApi, lines: (Bytes | string)[]): Promise<readonly LineOutcome[]> {
+    // The audit trail has an entry for each file, not for each part.
+    const query = this.#isAnnounced ? "" : `?${new URLSearchParams({ file: this.file.name.slice(-200) })}`;
+    const headers = { "Content-Type": "application/x-ndjson" };
+    const init = { method: "POST", headers, body: new Blob(lines), signal: this.#abort.signal };
+    const response = await api.fetch(`/api/imports${query}`, init);
+    this.#isAnnounced = true;
+    return ((await response.json()) as { outcomes: readonly LineOutcome[] }).outcomes;
   }
 }
 
-/** A file as the service reads it. */
-interface PlainText {
-  readonly blob: Blob;
-  readonly gzip: boolean;
-}
-
-/**
- * Decompresses the file, if its first bytes are those of gzip. The result is complete before the first slice is sent, so that an
- * import can resume anywhere in it; the browser keeps a large one on disk.
- */
-async function readPlainText(file: File, signal: AbortSignal): Promise<PlainText> {
-  const opening = new Uint8Array(await readBytes(file.name, file.slice(0, openingBytes)));
-  if (!isGzip(opening)) return { blob: file, gzip: false };
-  try {
-    const plain = file.stream().pipeThrough(new DecompressionStream("gzip"), { signal });
-    return { blob: await new Response(plain).blob(), gzip: true };
-  } catch (reason) {
-    throw signal.aborted ? reason : new Error(`${file.name} cannot be decompressed.`);
-  }
-}
-
-/** @throws Error if the browser can no longer read the file, which it allows only while the file is unchanged. */
-async function readBytes(name: string, part: Blob): Promise<ArrayBuffer> {
-  try {
-    return await part.arrayBuffer();
-  } catch {
-    throw new Error(`${name} was changed or removed after you chose it. Choose it again.`);
-  }
+/** An element of a JSON array may have line breaks, which JSON allows only where it also allows spaces. */
+function lineOf({ json }: InputRow): (Bytes | string)[] {
+  return [json.map((byte) => (byte === newline ? space : byte)), "\n"];
 }
 
 function sleep(delayMs: number, signal: AbortSignal): Promise<void> {
