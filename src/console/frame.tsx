@@ -77,7 +77,6 @@ function Account({ onSignOut }: Pick<FrameProps, "onSignOut">) {
           <span class="label">{state}</span>
         </p>
       </div>
-      <ThemeButton />
       <Button class="bare" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
         <Icon name="leave" />
       </Button>
@@ -105,34 +104,4 @@ function OfflineNotice() {
       )}
     </div>
   );
-}
-
-const themes = ["auto", "light", "dark"] as const;
-const themeKey = "plant-store-theme";
-
-/** Switches between the system, light and dark themes. */
-function ThemeButton() {
-  const [theme, setTheme] = useState(applyTheme);
-  const next = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "auto";
-  return (
-    <Button
-      class="bare"
-      aria-label={`Theme: ${theme}. Switch to ${next}.`}
-      title={`Theme: ${theme}`}
-      onClick={() => {
-        localStorage.setItem(themeKey, next);
-        setTheme(applyTheme());
-      }}
-    >
-      <Icon name={theme} />
-    </Button>
-  );
-}
-
-/** The theme that was chosen in this browser, which the page then has. */
-export function applyTheme(): (typeof themes)[number] {
-  const stored = localStorage.getItem(themeKey);
-  const theme = themes.find((theme) => theme === stored) ?? "auto";
-  document.documentElement.dataset["theme"] = theme;
-  return theme;
 }

@@ -1,6 +1,5 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
-import { applyTheme } from "./frame.tsx";
 import { CrashBoundary } from "./parts/page.tsx";
 import { takeSignInResponse } from "./sign-in/identity-provider.ts";
 import "./style/tokens.css";
@@ -12,7 +11,6 @@ import "./import/import.css";
 import "./tokens/tokens.css";
 import "./system/system.css";
 
-applyTheme();
 const root = document.getElementById("console");
 if (root !== null) {
   // The text of the page until its script runs.
