@@ -5,7 +5,7 @@ import { ApiError, type OperatorApi } from "../src/console/api.ts";
 import type { LineOutcome } from "../src/console/api-shapes.ts";
 import { ImportRun } from "../src/console/import/import-run.ts";
 import { contentOf, describe, test } from "./browser.ts";
-import { chooseAction, makeToken, see, signIn, useConsole } from "./console-session.ts";
+import { makeToken, see, signIn, useConsole } from "./console-session.ts";
 import { eventually, post, storedPlants } from "./harness.ts";
 
 // A drain timeout that could not end before a test does, and a limit that makes an import take a minute.
@@ -111,7 +111,7 @@ describe("importing a file", () => {
     await page.getByRole("heading", { name: "Importing: long.ndjson" }).waitFor();
 
     await page.getByRole("link", { name: "Tokens" }).click();
-    await chooseAction(page, "Revoke", "slow");
+    await page.getByRole("button", { name: "Revoke slow", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Revoke slow" }).click();
     await see(page, "This token has expired or was revoked");
     await signIn(page, next);

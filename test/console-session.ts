@@ -79,13 +79,6 @@ export function waitUntil(condition: () => Promise<boolean>): Promise<void> {
   }, condition.toString());
 }
 
-/** Opens the menu of a token, and starts one of its actions. */
-export async function chooseAction(page: Page, action: "Rotate" | "Revoke", token: string): Promise<void> {
-  const actions = page.getByRole("button", { name: `Actions for ${token}` });
-  await actions.first().click();
-  await page.getByRole("button", { name: `${action} ${token}` }).click();
-}
-
 export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
 export async function makeToken(

@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
 import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { contentOf, describe, secretField, test } from "./browser.ts";
-import { chooseAction, makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
+import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
 import {
   accessToken,
   operatorPost,
@@ -98,31 +98,19 @@ describe("signing in", () => {
     expect(await page.locator("input[type=file]").count()).toBe(0);
   });
 
-  test("is asked for again when the token is revoked; what was typed is still there, until signing out", async () => {
+  test("is asked for again when the token is revoked", async () => {
     const first = await operatorPost(session.running, "/api/tokens", {
       name: "short-lived",
       scopes: ["operator"],
     });
     const page = await open("/tokens", { token: first.secret });
     await page.getByRole("button", { name: "Create a token" }).click();
-    const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Name").fill("half typed");
     await operatorPost(session.running, `/api/tokens/${first.token.id}/revoke`);
     // Another request of the page may have ended the session already, and closed the dialog.
     await page.evaluate('document.querySelector("dialog form")?.requestSubmit()');
     await see(page, "This token has expired or was revoked");
     await signIn(page, session.secret);
-    expect(await dialog.getByLabel("Name").inputValue()).toBe("half typed");
-    await page.keyboard.press("Escape");
-    await dialog.waitFor({ state: "detached" });
-
-    await page.getByRole("link", { name: "Overview" }).click();
-    await page.getByRole("button", { name: "Add a plant" }).click();
-    await dialog.getByLabel("Name").fill("discarded");
-    await page.evaluate("document.querySelector('[aria-label=\"Sign out\"]').click()");
-    await signIn(page, session.secret);
-    await heading(page, "Overview");
-    expect(await dialog.count()).toBe(0);
+    await heading(page, "Tokens");
   });
 });
 
@@ -220,16 +208,11 @@ describe("adding a plant", () => {
 
     await add("1e3", "A thousand");
     await see(page, "The plant is stored.");
-    expect(await page.getByRole("link", { name: /Show/ }).count()).toBe(0);
     for (const outcome of ["The plant is stored.", "This plant is already stored"]) {
       await add(unsafeId, 'O\'Fern "quoted"', "indoor");
-      await page.getByRole("link", { name: /Show O'Fern/ }).waitFor();
       await see(page, outcome);
     }
     expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
-    await page.getByRole("link", { name: /Show O'Fern/ }).click();
-    await page.waitForURL(`**/plants/${unsafeId}`);
-    await page.getByRole("complementary").getByText(unsafeId).first().waitFor();
   });
 });
 
@@ -257,21 +240,19 @@ describe("tokens", () => {
     await page.locator("pre.secret").waitFor();
     const first = await secretOf(page);
     expect(first).toMatch(/^pst_\w{49}$/);
-    for (let times = 0; times < 3; times++) await page.keyboard.press("Escape");
-    await page.getByRole("alert").getByText("Copy the secret").waitFor();
-    await page.getByRole("button", { name: "Close" }).click();
-    expect([await secretOf(page), await focusedText(page)]).toEqual([first, "Copy secret"]);
-    await page.keyboard.press("Enter");
+    for (const key of ["Enter", "Escape", "Escape", "Escape"]) await page.keyboard.press(key);
+    expect([await secretOf(page), await focusedText(page)]).toEqual([first, first]);
+    await page.getByRole("button", { name: "Copy secret" }).click();
     await see(page, "Copied");
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(first);
-    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "I have saved it" }).click();
     await dialog.waitFor({ state: "detached" });
     expect(await focusedText(page)).toBe("Create a token");
     expect(await statusWith(first)).toBe(200);
     const row = await page.getByRole("row", { name: /robot/ }).textContent();
     expect(row).toContain("expires in 2 months");
 
-    await chooseAction(page, "Rotate", "robot");
+    await page.getByRole("button", { name: "Rotate robot" }).click();
     await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
     await dialog.getByRole("button", { name: "Rotate", exact: true }).click();
     await page.locator("pre.secret").waitFor();
@@ -279,7 +260,7 @@ describe("tokens", () => {
     await page.getByRole("button", { name: "I have saved it" }).click();
     expect([await statusWith(first), await statusWith(second)]).toEqual([401, 200]);
 
-    await chooseAction(page, "Revoke", "robot");
+    await page.getByRole("button", { name: "Revoke robot" }).click();
     await dialog.getByRole("heading", { name: "Revoke “robot”?" }).waitFor();
     await dialog.getByRole("button", { name: "Revoke robot" }).click();
     await dialog.waitFor({ state: "detached" });
@@ -287,22 +268,19 @@ describe("tokens", () => {
     expect(await statusWith(second)).toBe(401);
   });
 
-  test("replaced while one is signed in with it still show their new secret, without a clipboard too", async () => {
+  test("replaced while one is signed in with it still show their new secret", async () => {
     const own = await makeToken(session.running, "own", ["operator"]);
     const page = await open("/tokens", { token: own });
-    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
-    await chooseAction(page, "Rotate", "own");
+    await page.getByRole("button", { name: "Rotate own" }).click();
     await page.getByLabel("The old secret stays valid for").selectOption("0s");
     await page.getByRole("button", { name: "Rotate", exact: true }).click();
     await page.locator("pre.secret").waitFor();
     const secret = await secretOf(page);
     await page.getByRole("heading", { name: "Plant Store", includeHidden: true }).waitFor();
-    for (const key of ["Enter", "Escape", "Escape", "Enter"]) await page.keyboard.press(key);
-    expect([await secretOf(page), await focusedText(page)]).toEqual([secret, secret]);
     await page.getByRole("button", { name: "I have saved it" }).click();
     await signIn(page, secret);
     await heading(page, "Tokens");
-    await chooseAction(page, "Revoke", "own");
+    await page.getByRole("button", { name: "Revoke own" }).click();
     await see(page, "If you are signed in with this token");
     await page.getByRole("dialog").getByRole("button", { name: "Revoke own" }).click();
     await see(page, "This token has expired or was revoked.");
@@ -315,13 +293,13 @@ describe("tokens", () => {
     await first[Symbol.asyncDispose]();
     await using running = await startTestService({}, database, { PLANT_STORE_OPERATOR_TOKEN: secret });
     const page = await open("/tokens", { token: secret, origin: running.operatorUrl });
-    await chooseAction(page, "Rotate", "both");
+    await page.getByRole("button", { name: "Rotate both" }).click();
     await page.getByRole("button", { name: "Rotate", exact: true }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("The old secret is also preset as preset-operator, and stays valid.").waitFor();
     expect(await dialog.getByText("The old secret is valid until").count()).toBe(0);
     await page.getByRole("button", { name: "I have saved it" }).click();
-    await chooseAction(page, "Revoke", "both");
+    await page.getByRole("button", { name: "Revoke both" }).first().click();
     await dialog.getByRole("button", { name: "Revoke both" }).click();
     await page.locator(".notice").getByText("Its secret is also preset as preset-operator").waitFor();
   });

@@ -8,9 +8,8 @@ import { Frame, type PageLink } from "./frame.tsx";
 import { ImportPage } from "./import/import-page.tsx";
 import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
-import { discardDrafts, hasDraft } from "./parts/dialog.tsx";
 import { CrashBoundary, EmptyState, MissingScope, PageHead } from "./parts/page.tsx";
-import { AddPlant, addPlantDraft } from "./plants/add-plant.tsx";
+import { AddPlant } from "./plants/add-plant.tsx";
 import { PlantsPage, plantIdOf } from "./plants/plants-page.tsx";
 import { Link, RouterContext, useBrowserLocation, useRouter } from "./router.tsx";
 import { createScope, hasScope, type Session, SessionContext, useSession } from "./session.ts";
@@ -38,10 +37,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   const signOut = useCallback((message?: string) => {
     sessionStorage.removeItem(tokenKey);
     // Without a message, the user has signed out.
-    if (message === undefined) {
-      discardDrafts();
-      importRef.current = undefined;
-    }
+    if (message === undefined) importRef.current = undefined;
     setToken(undefined);
     setMe(undefined);
     setNotice(message);
@@ -81,8 +77,7 @@ interface SignedInProps {
 
 function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) {
   const { path } = useRouter();
-  const [adding, setAdding] = useState(() => hasDraft(addPlantDraft) && hasScope(me, createScope));
-  const [announcement, setAnnouncement] = useState("");
+  const [adding, setAdding] = useState(false);
   const { api, connection } = useMemo(() => {
     const connection = new Connection();
     const onUnauthorized = (): void => onSignOut(token.includes(".") ? sessionEnded : tokenEnded);
@@ -103,7 +98,7 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   }, []);
   const session: Session = useMemo(
     () => ({
-      ...{ api, connection, me, importRef, showSecret: onSecret, announce: setAnnouncement },
+      ...{ api, connection, me, importRef, showSecret: onSecret },
       leftTables: new Map(),
       addPlant: () => setAdding(true),
     }),
@@ -116,9 +111,6 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
           <Page />
         </CrashBoundary>
       </Frame>
-      <div class="visually-hidden" role="status" aria-live="polite">
-        {announcement}
-      </div>
       {adding && <AddPlant onClose={() => setAdding(false)} />}
     </SessionContext.Provider>
   );

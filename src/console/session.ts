@@ -19,8 +19,6 @@ export interface Session {
   addPlant(): void;
   /** Shows a new secret. It stays even if it replaces this session's own, which ends the session. */
   showSecret(minted: MintedToken): void;
-  /** Announces a message to screen readers. */
-  announce(message: string): void;
 }
 
 /** Whether the token has the scope, directly or as part of `operator`. */

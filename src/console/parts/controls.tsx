@@ -14,14 +14,11 @@ export function Button({ class: name = "quiet", children, ...rest }: ButtonHTMLA
 interface CopyButtonProps {
   readonly text: string;
   readonly label: string;
-  /** A dialog gives it the focus when it opens. */
-  readonly focused?: boolean;
-  readonly onCopied?: () => void;
 }
 
 const copiedMs = 1500;
 
-export function CopyButton({ text, label, focused, onCopied }: CopyButtonProps) {
+export function CopyButton({ text, label }: CopyButtonProps) {
   const [shown, setShown] = useState(label);
   const copied = shown === "Copied";
   useEffect(() => {
@@ -33,7 +30,6 @@ export function CopyButton({ text, label, focused, onCopied }: CopyButtonProps) 
     try {
       await navigator.clipboard.writeText(text);
       setShown("Copied");
-      onCopied?.();
     } catch {
       setShown("Could not copy. Select the text instead");
     }
@@ -41,7 +37,7 @@ export function CopyButton({ text, label, focused, onCopied }: CopyButtonProps) 
   // The clipboard is available only on HTTPS and localhost.
   if (navigator.clipboard === undefined) return null;
   return (
-    <Button data-focus={focused} onClick={() => void copy()}>
+    <Button onClick={() => void copy()}>
       <Icon name={copied ? "done" : "copy"} />
       <span aria-live="polite">{shown}</span>
     </Button>

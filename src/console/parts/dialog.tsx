@@ -1,12 +1,12 @@
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Button, FieldError } from "./controls.tsx";
 import { Icon } from "./icons.tsx";
 
 interface DialogProps {
   readonly title: string;
-  /** The user wants to close it. It stays open for as long as it is rendered. */
-  readonly onClose: () => void;
+  /** The user wants to close it; without it, only a button inside does. It stays open for as long as it is rendered. */
+  readonly onClose?: () => void;
   readonly children: ComponentChildren;
 }
 
@@ -20,8 +20,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     const previous = document.activeElement;
     element?.showModal();
     // The browser would focus the close button.
-    const first = element?.querySelector<HTMLElement>("[data-focus]");
-    (first ?? element?.querySelector<HTMLElement>("form :is(input, select)"))?.focus();
+    element?.querySelector<HTMLElement>("form :is(input, select)")?.focus();
     return () => {
       element?.close();
       if (previous instanceof HTMLElement && previous.isConnected) previous.focus();
@@ -35,31 +34,29 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         if (event.key !== "Escape" || event.isComposing) return;
         // A browser closes a dialog at the second Escape, whether or not `cancel` was prevented.
         event.preventDefault();
-        onClose();
-      }}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
+        onClose?.();
       }}
       onClose={(event) => {
         // Closed by the browser anyway, such as by a phone's back gesture.
         if (!event.currentTarget.isConnected || event.currentTarget.open) return;
         event.currentTarget.showModal();
-        onClose();
+        onClose?.();
       }}
     >
       <header class="dialog-head">
         <h2 id={titleId}>{title}</h2>
-        <Button class="bare" aria-label="Close" onClick={onClose}>
-          <Icon name="close" />
-        </Button>
+        {onClose && (
+          <Button class="bare" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
+          </Button>
+        )}
       </header>
       {children}
     </dialog>
   );
 }
 
-interface FormDialogProps extends DialogProps {
+interface FormDialogProps extends Required<DialogProps> {
   /** The text of the button that submits the form. */
   readonly submit: string;
   readonly cancel?: string;
@@ -99,34 +96,4 @@ export function FormDialog(props: FormDialogProps) {
 /** Focuses the field with that name in the open dialog. */
 export function focusField(name: string): void {
   document.querySelector<HTMLInputElement>(`dialog [name=${name}]`)?.focus();
-}
-
-// Like the token, a draft is discarded with the tab.
-const draftPrefix = "plant-store-draft-";
-
-/** What is typed into a dialog. It survives a lost session, even if signing in again leaves the page, until it is discarded. */
-export function useDraft<Value extends object>(name: string, initial: Value) {
-  const key = draftPrefix + name;
-  const [value, setValue] = useState<Value>(() => ({
-    ...initial,
-    ...(JSON.parse(sessionStorage.getItem(key) ?? "{}") as Partial<Value>),
-  }));
-  return {
-    value,
-    set(value: Value) {
-      sessionStorage.setItem(key, JSON.stringify(value));
-      setValue(value);
-    },
-    discard: () => sessionStorage.removeItem(key),
-  };
-}
-
-/** Whether the dialog was open with something typed when its session was lost. */
-export function hasDraft(name: string): boolean {
-  return sessionStorage.getItem(draftPrefix + name) !== null;
-}
-
-export function discardDrafts(): void {
-  for (const key of Object.keys(sessionStorage))
-    if (key.startsWith(draftPrefix)) sessionStorage.removeItem(key);
 }

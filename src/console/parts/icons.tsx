@@ -21,7 +21,6 @@ const paths = {
   close: "M6 6l14 14M20 6L6 20",
   copy: "M9 9h12v12H9zM5 17V5h12",
   done: "M5 14l5 5L21 8",
-  more: "M4 13a1 1 0 1 0 2 0 1 1 0 1 0-2 0m8 0a1 1 0 1 0 2 0 1 1 0 1 0-2 0m8 0a1 1 0 1 0 2 0 1 1 0 1 0-2 0",
   up: "M13 21V5m0 0l-7 7m7-7l7 7",
   leave: "M11 5H5v16h6M16 8l5 5-5 5M21 13H10",
 } as const;

@@ -1,8 +1,7 @@
 import { useState } from "preact/hooks";
 import { ApiError, errorMessage } from "../api.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
-import { FormDialog, focusField, useDraft } from "../parts/dialog.tsx";
-import { Link } from "../router.tsx";
+import { FormDialog, focusField } from "../parts/dialog.tsx";
 import { useSession } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
@@ -10,23 +9,15 @@ type FieldName = "id" | "name" | "tag";
 type FieldErrors = Partial<Record<FieldName | "form", string | undefined>>;
 
 const idConflict = 40020;
-// An id may also be written as 1e3, which is not what a path has.
-const digits = /^-?\d+$/;
-
-export const addPlantDraft = "add-plant";
 
 /** The dialog for a new plant, which is created through the public API. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const { api } = useSession();
-  const { value: plant, set: setPlant, discard } = useDraft(addPlantDraft, { id: "", name: "", tag: "" });
+  const [plant, setPlant] = useState({ id: "", name: "", tag: "" });
   const [errors, setErrors] = useState<FieldErrors>({});
-  const [stored, setStored] = useState<{ id: string; name: string; replayed: boolean }>();
+  const [stored, setStored] = useState<string>();
   const [busy, setBusy] = useState(false);
 
-  const close = (): void => {
-    discard();
-    onClose();
-  };
   const send = async (): Promise<void> => {
     setBusy(true);
     setStored(undefined);
@@ -38,11 +29,9 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       const headers = { "Content-Type": "application/json" };
       const response = await api.fetch("/plants", { method: "POST", headers, body });
       const replayed = response.headers.get("Idempotent-Replayed") === "true";
-      setStored({ id, name: plant.name, replayed });
+      setStored(replayed ? "This plant is already stored." : "The plant is stored.");
       setErrors({});
       setPlant({ id: "", name: "", tag: plant.tag });
-      // Nothing is typed that could be lost, so the dialog need not open again after a reload.
-      discard();
       focusField("id");
     } catch (reason) {
       const found = fieldErrors(reason);
@@ -70,7 +59,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       busy={busy}
       error={errors.form}
       onSubmit={send}
-      onClose={close}
+      onClose={onClose}
     >
       <Field
         {...field("id")}
@@ -90,19 +79,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       />
       <Field {...field("name")} label="Name" />
       <Field {...field("tag")} label="Tag" optional hint="The type of the plant, such as “indoor”." />
-      <div role="status">
-        {stored !== undefined && (
-          <p class="success">
-            {stored.replayed ? "This plant is already stored. " : "The plant is stored. "}
-            {/* A click also closes the dialog. */}
-            {digits.test(stored.id) && (
-              <span onClickCapture={close}>
-                <Link href={`/plants/${BigInt(stored.id)}`}>Show {stored.name}</Link>
-              </span>
-            )}
-          </p>
-        )}
-      </div>
+      <div role="status">{stored !== undefined && <p class="success">{stored}</p>}</div>
     </FormDialog>
   );
 }

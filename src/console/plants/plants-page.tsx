@@ -4,7 +4,7 @@ import { Button, download, FieldError } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { AddPlantButton, EmptyState, ErrorNotice, FirstPlant, PageHead, Skeleton } from "../parts/page.tsx";
-import { Menu } from "../parts/popover.tsx";
+import { Popover } from "../parts/popover.tsx";
 import { useRouter, withQuery } from "../router.tsx";
 import { useSession } from "../session.ts";
 import { Filters } from "./filters.tsx";
@@ -136,30 +136,46 @@ const formats = [
 
 /** Exports the plants that match the filter. The browser streams the file to disk. */
 function Export({ filter }: { readonly filter: PlantFilter }) {
-  const { api, announce } = useSession();
+  const { api } = useSession();
   const { error, attempt } = useAttempt();
   const start = (format: string) =>
     attempt(async () => {
       const request = { format, ...apiFilter(filter, Date.now()) };
       const { url } = await api.post<{ url: string }>("/api/exports", request);
-      announce("The download has started.");
       download(url);
     });
   const scope = isFiltered(filter) ? "Plants that match" : "All plants";
   return (
     <>
       <FieldError error={error} />
-      <Menu
+      <Popover
         buttonClass="quiet"
+        panelClass="menu"
         label={
           <>
             <Icon name="export" /> Export
           </>
         }
-        title={scope}
-        before={`${scope} as`}
-        items={formats.map(({ format, name, note }) => ({ name, note, onChoose: () => void start(format) }))}
-      />
+      >
+        {(close) => (
+          <>
+            <p class="note">{scope}</p>
+            {formats.map(({ format, name, note }) => (
+              <Button
+                key={format}
+                class="item"
+                onClick={() => {
+                  close();
+                  void start(format);
+                }}
+              >
+                <span class="visually-hidden">{scope} as </span>
+                {name} <span class="note">{note}</span>
+              </Button>
+            ))}
+          </>
+        )}
+      </Popover>
     </>
   );
 }

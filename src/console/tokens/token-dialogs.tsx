@@ -1,8 +1,8 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { MintedToken, RevokedToken, Token } from "../api-shapes.ts";
 import { formatTime } from "../format.ts";
 import { Button, CopyButton, Field, FieldError, Select } from "../parts/controls.tsx";
-import { Dialog, FormDialog, focusField, useDraft } from "../parts/dialog.tsx";
+import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { useSession } from "../session.ts";
 
@@ -27,7 +27,6 @@ const overlaps = {
   "7d": "7 days",
 } as const;
 
-export const createTokenDraft = "create-token";
 const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "" };
 
 interface DialogProps {
@@ -39,35 +38,27 @@ interface DialogProps {
 
 export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" | "onClose">) {
   const { api, me } = useSession();
-  const draft = useDraft(createTokenDraft, empty);
-  const { name, chosen, expiresIn } = draft.value;
+  const [wanted, setWanted] = useState(empty);
+  const { name, chosen, expiresIn } = wanted;
   // What was sent; an error is no longer shown at a field that has changed since.
-  const [sent, setSent] = useState(draft.value);
+  const [sent, setSent] = useState(wanted);
   const { busy, error, attempt } = useAttempt();
-  const change = (changed: Partial<typeof empty>) => draft.set({ ...draft.value, ...changed });
-  const close = (): void => {
-    draft.discard();
-    onClose();
-  };
+  const change = (changed: Partial<typeof empty>) => setWanted({ ...wanted, ...changed });
   const create = () => {
-    setSent(draft.value);
+    setSent(wanted);
     return attempt(async () => {
       if (chosen.length === 0) throw new Error(noScope);
-      const wanted = { name, scopes: chosen, expiresIn: expiresIn || undefined };
-      const minted = await api.post<MintedToken>("/api/tokens", wanted);
-      draft.discard();
-      onMinted(minted);
+      onMinted(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
     });
   };
-  const field =
-    error === undefined || sent !== draft.value ? undefined : error === noScope ? "scopes" : "name";
+  const field = error === undefined || sent !== wanted ? undefined : error === noScope ? "scopes" : "name";
   const errorAt = (name: string) => (field === name ? error : undefined);
   // The button was disabled meanwhile, and so lost the focus.
   useEffect(() => {
     if (field !== undefined) focusField(field);
   }, [busy]);
   return (
-    <FormDialog title="Create a token" submit="Create token" busy={busy} onSubmit={create} onClose={close}>
+    <FormDialog title="Create a token" submit="Create token" busy={busy} onSubmit={create} onClose={onClose}>
       <Field
         label="Name"
         name="name"
@@ -156,32 +147,20 @@ export function RevokeToken({ token, onRevoked, onClose }: Omit<DialogProps, "on
   );
 }
 
-/** Shows a new secret, once: it closes only after the user has copied it or confirmed that it is saved. */
+/** Shows a new secret, once: only the button that confirms it is saved closes the dialog, and no key pressed by mistake. */
 export function SecretOnce(props: { readonly minted: MintedToken; readonly onClose: () => void }) {
-  const { minted, onClose } = props;
-  const { token, secret, oldUntil, alsoPreset } = minted;
-  const [copied, setCopied] = useState(false);
-  const [refusedToClose, setRefusedToClose] = useState(false);
-  const content = useRef<HTMLDivElement>(null);
-  const hasClipboard = navigator.clipboard !== undefined;
-  const close = (): void => {
-    if (copied) return onClose();
-    setRefusedToClose(true);
-    content.current?.querySelector<HTMLElement>("[data-focus]")?.focus();
-  };
-  const reminder = "Copy the secret, or confirm that you have saved it.";
+  const { token, secret, oldUntil, alsoPreset } = props.minted;
   return (
-    <Dialog title={`Secret of “${token.name}”`} onClose={close}>
-      <div ref={content} class="stack">
+    <Dialog title={`Secret of “${token.name}”`}>
+      <div class="stack">
         <p>Copy it now. The store keeps only a hash, so it cannot be shown again.</p>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it has the focus where there is no button to copy it */}
-        <pre class="code secret" tabIndex={0} data-focus={hasClipboard ? undefined : true}>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the dialog focuses it, so that no key closes it by mistake */}
+        <pre class="code secret" tabIndex={0}>
           {secret}
         </pre>
         <div class="line">
-          <CopyButton text={secret} label="Copy secret" focused onCopied={() => setCopied(true)} />
+          <CopyButton text={secret} label="Copy secret" />
         </div>
-        <FieldError error={refusedToClose && !copied ? reminder : undefined} />
         {token.expiresAt !== undefined && <p class="note">It expires on {formatTime(token.expiresAt)}.</p>}
         {alsoPreset !== undefined ? (
           <p class="notice">The old secret is also preset as {alsoPreset}, and stays valid.</p>
@@ -189,7 +168,7 @@ export function SecretOnce(props: { readonly minted: MintedToken; readonly onClo
           oldUntil !== undefined && <p class="note">The old secret is valid until {formatTime(oldUntil)}.</p>
         )}
         <footer class="line dialog-foot">
-          <Button class="primary" onClick={onClose}>
+          <Button class="primary" onClick={props.onClose}>
             I have saved it
           </Button>
         </footer>

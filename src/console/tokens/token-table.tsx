@@ -1,9 +1,8 @@
 import type { Token } from "../api-shapes.ts";
 import { formatRelativeTime } from "../format.ts";
-import { Icon } from "../parts/icons.tsx";
+import { Button } from "../parts/controls.tsx";
 import { TableHead } from "../parts/page.tsx";
 import { Time } from "../parts/plant-text.tsx";
-import { Menu } from "../parts/popover.tsx";
 import { Link } from "../router.tsx";
 
 interface TokenTableProps {
@@ -12,6 +11,10 @@ interface TokenTableProps {
 }
 
 const columns = ["Name", "Scopes", "State", "Created", "Last used"];
+const actions = [
+  ["rotate", "Rotate"],
+  ["revoke", "Revoke"],
+] as const;
 const stateLabels = { live: "Live", expired: "Expired", revoked: "Revoked" } as const;
 
 /** Live tokens first. Expired and revoked ones stay, because plants refer to them. */
@@ -48,31 +51,13 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
                 {token.lastUsedAt ? <Time at={token.lastUsedAt} /> : <span class="note">not yet</span>}
               </td>
               <td class="row-actions">
-                {token.state === "live" && (
-                  <Menu
-                    buttonClass="bare"
-                    label={
-                      <>
-                        <Icon name="more" />
-                        <span class="visually-hidden">Actions for {token.name}</span>
-                      </>
-                    }
-                    after={token.name}
-                    items={[
-                      {
-                        name: "Rotate",
-                        note: "Replace its secret.",
-                        onChoose: () => onAction("rotate", token),
-                      },
-                      {
-                        name: "Revoke",
-                        note: "Revoke it permanently.",
-                        danger: true,
-                        onChoose: () => onAction("revoke", token),
-                      },
-                    ]}
-                  />
-                )}
+                {token.state === "live" &&
+                  actions.map(([kind, name]) => (
+                    <Button key={kind} onClick={() => onAction(kind, token)}>
+                      {name}
+                      <span class="visually-hidden"> {token.name}</span>
+                    </Button>
+                  ))}
               </td>
             </tr>
           ))}

@@ -1,24 +1,21 @@
 import { useState } from "preact/hooks";
 import type { MintedToken, RevokedToken, Token } from "../api-shapes.ts";
 import { Button } from "../parts/controls.tsx";
-import { hasDraft } from "../parts/dialog.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { EmptyState, ErrorNotice, LoadingCard, PageHead } from "../parts/page.tsx";
 import { useSession } from "../session.ts";
-import { CreateToken, createTokenDraft, RevokeToken, RotateToken } from "./token-dialogs.tsx";
+import { CreateToken, RevokeToken, RotateToken } from "./token-dialogs.tsx";
 import { TokenTable } from "./token-table.tsx";
 
 type OpenDialog = { readonly kind: "create" } | { readonly kind: "rotate" | "revoke"; readonly token: Token };
 
 export function TokensPage() {
-  const { me, announce, showSecret } = useSession();
-  const [dialog, setDialog] = useState<OpenDialog | undefined>(() =>
-    hasDraft(createTokenDraft) ? { kind: "create" } : undefined,
-  );
+  const { me, showSecret } = useSession();
+  const [dialog, setDialog] = useState<OpenDialog>();
   const { value, error, reload } = useLoad<{ readonly tokens: readonly Token[] }>("/api/tokens");
   const tokens = value?.tokens;
-  const [warning, setWarning] = useState<string>();
+  const [notice, setNotice] = useState<string>();
   const close = (): void => setDialog(undefined);
   const onMinted = (minted: MintedToken): void => {
     close();
@@ -26,11 +23,8 @@ export function TokensPage() {
     reload();
   };
   const onRevoked = ({ name }: Token, { alsoPreset }: RevokedToken): void => {
-    const revoked = `The token ${name} was revoked.`;
-    const stillValid =
-      alsoPreset && `${revoked} Its secret is also preset as ${alsoPreset}, and stays valid.`;
-    announce(stillValid ?? revoked);
-    setWarning(stillValid);
+    const stillValid = alsoPreset && ` Its secret is also preset as ${alsoPreset}, and stays valid.`;
+    setNotice(`The token ${name} was revoked.${stillValid ?? ""}`);
     close();
     reload();
   };
@@ -45,7 +39,7 @@ export function TokensPage() {
         </Button>
       </PageHead>
       <ErrorNotice error={error} onRetry={reload} />
-      {warning !== undefined && <p class="notice">{warning}</p>}
+      <div role="status">{notice !== undefined && <p class="notice">{notice}</p>}</div>
       {tokens === undefined && error === undefined && <LoadingCard lines={4} />}
       {tokens?.length === 0 && (
         <EmptyState title="No tokens yet">
