@@ -6,14 +6,6 @@ import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
 import { bunFlags, bunMissing, findBun } from "./find-bun.js";
 
-if (process.versions.pnp !== undefined) {
-  console.error(
-    "plant-store: Yarn's Plug'n'Play leaves packages in archives, where Bun cannot read them; " +
-      "set `nodeLinker: node-modules` in .yarnrc.yml and install again.",
-  );
-  process.exit(1);
-}
-
 const bun = findBun();
 if (bun === undefined) {
   console.error(bunMissing);

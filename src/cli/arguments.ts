@@ -3,13 +3,6 @@ import { InvalidValue, withoutPassword } from "../config/values.ts";
 import { type Arguments, type Command, flagsOf } from "./command.ts";
 import { type Terminal, UsageError } from "./terminal.ts";
 
-// What other services call the same flags.
-const synonyms = new Map([
-  ["port", "listen"],
-  ["host", "listen"],
-  ["bind", "listen"],
-  ["db", "database"],
-]);
 // An id may be negative, and - is standard input.
 const notFlag = /^(?:[^-]|-\d+$|-$|$)/;
 
@@ -28,8 +21,7 @@ export function parseArguments(
     else if (notFlag.test(arg)) positionals.push(arg);
     else {
       const [, flag = "", name = "", attached] = /^(--?([^=]*))(?:=(.*))?$/s.exec(arg) ?? [];
-      if (!flag.startsWith("--") || !known.has(name))
-        throw unknownFlag(flag, [...known.keys()], command.secrets);
+      if (!flag.startsWith("--") || !known.has(name)) throw unknownFlag(flag, command.secrets);
       const needsValue = known.get(name)?.placeholder !== undefined;
       if (!needsValue && attached !== undefined) throw new UsageError(`${flag} takes no value`);
       if (needsValue && attached === undefined && !notFlag.test(rest[0] ?? "--"))
@@ -88,32 +80,9 @@ export function parseFlags<Value>(args: Arguments, name: string, parse: (text: s
   });
 }
 
-/** `; did you mean import?`, if one of the words is one or two letters off. */
-export function didYouMean(typed: string, words: readonly string[], prefix = ""): string {
-  const text = typed.toLowerCase();
-  const [meant] = [1, 2].flatMap((count) => words.filter((word) => isWithin(count, text, word)));
-  return meant === undefined ? "" : `; did you mean ${prefix}${meant}?`;
-}
-
-/** Whether that many letters inserted, removed or replaced turn one word into the other. */
-function isWithin(edits: number, one: string, other: string): boolean {
-  let same = 0;
-  while (same < one.length && one[same] === other[same]) same++;
-  const [left, right] = [one.slice(same), other.slice(same)];
-  if (left === right) return true;
-  if (edits === 0) return false;
-  return (
-    isWithin(edits - 1, left.slice(1), right.slice(1)) ||
-    isWithin(edits - 1, left.slice(1), right) ||
-    isWithin(edits - 1, left, right.slice(1))
-  );
-}
-
-function unknownFlag(flag: string, known: readonly string[], used: Command["secrets"] = {}): UsageError {
-  const name = flag.replace(/^-+/, "");
+function unknownFlag(flag: string, used: Command["secrets"] = {}): UsageError {
   const [secret] = Object.keys(used) as SecretName[];
-  if (name === "token" && secret !== undefined)
-    return new UsageError(`unknown flag ${flag}; set the environment variable ${secrets[secret]}`);
-  const suggestion = flag.startsWith("--") ? didYouMean(synonyms.get(name) ?? name, known, "--") : "";
-  return new UsageError(`unknown flag ${flag}${suggestion}`);
+  const hint =
+    flag === "--token" && secret !== undefined ? `; set the environment variable ${secrets[secret]}` : "";
+  return new UsageError(`unknown flag ${flag}${hint}`);
 }

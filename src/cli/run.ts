@@ -9,7 +9,7 @@ import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-ur
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
 import { journalPriorities } from "../telemetry/log.ts";
 import { config, ready, version } from "./about.ts";
-import { didYouMean, parseArguments, passwordWarnings } from "./arguments.ts";
+import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
 import { type Command, commandHelp, generalHelp, verbsOf } from "./command.ts";
 import { copy } from "./copy.ts";
@@ -100,14 +100,13 @@ function findCommand(args: readonly string[]): [string, Command] | undefined {
 }
 
 /** @throws UsageError */
-function unknownCommand([first = "", second = ""]: readonly string[]): never {
+function unknownCommand([first = ""]: readonly string[]): never {
   const verbs = verbsOf(commands, first);
-  if (verbs.length > 0) throw new UsageError(`${first} needs ${eitherOf(verbs)}${didYouMean(second, verbs)}`);
+  if (verbs.length > 0) throw new UsageError(`${first} needs ${eitherOf(verbs)}`);
   // Without the value of the flag, which may contain a password.
   if (first.startsWith("-"))
     throw new UsageError(`put a command before ${first.split("=")[0]}, such as serve`);
-  const words = Object.keys(commands).map((name) => name.split(" ")[0] ?? "");
-  throw new UsageError(`unknown command "${first}"${didYouMean(first, words)}`);
+  throw new UsageError(`unknown command "${first}"`);
 }
 
 function help(args: readonly string[], colour: boolean): string {
@@ -139,7 +138,7 @@ export function errorReport(
   const message = escapeInvisible(error instanceof Error ? error.message : String(error));
   const isUsageError = error instanceof UsageError;
   if (isUsageError || misuses.some((type) => error instanceof type)) {
-    const help = `${message.endsWith("?") ? "" : "."} See plant-store ${command === "" ? "" : `${command} `}--help.`;
+    const help = `. See plant-store ${command === "" ? "" : `${command} `}--help.`;
     return { text: `${start} ${message}${isUsageError ? help : ""}\n`, code: exitCodes.usage };
   }
   if (expectedErrors.some((type) => error instanceof type))
