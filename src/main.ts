@@ -1,5 +1,5 @@
 import { dlopen, FFIType } from "bun:ffi";
-import { fstatSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { cannotBe } from "./cli/local-files.ts";
 import { errorReport, runCommand } from "./cli/run.ts";
 import { interruptedCode, type Terminal } from "./cli/terminal.ts";
@@ -40,7 +40,6 @@ const terminal: Terminal = {
   colourErr: stderr.isTTY === true && !env["NO_COLOR"],
   outIsTerminal: stdout.isTTY === true,
   errIsTerminal: stderr.isTTY === true,
-  errIsJournal: env["JOURNAL_STREAM"] !== undefined && env["JOURNAL_STREAM"] === streamOf(stderr.fd),
   get errColumns() {
     return stderr.columns || columnsStandard;
   },
@@ -53,7 +52,7 @@ const terminal: Terminal = {
 
 // An unexpected exception leaves an unknown state, so nothing is closed on the way out.
 process.on("uncaughtException", (error) => {
-  stderr.write(errorReport(error, terminal, "").text, () => end(1));
+  stderr.write(errorReport(error, "").text, () => end(1));
 });
 
 process.exitCode = await runCommand(process.argv.slice(2), terminal);
@@ -61,12 +60,6 @@ process.exitCode = await runCommand(process.argv.slice(2), terminal);
 function writeOut(data: string | Uint8Array): void {
   const error = new Promise<WriteError>((resolve) => stdout.write(data, resolve));
   output.written = Promise.all([output.written, error]).then(([first, own]) => first ?? own);
-}
-
-/** As systemd names the journal's stream in JOURNAL_STREAM: by device and inode. */
-function streamOf(descriptor: number): string {
-  const { dev, ino } = fstatSync(descriptor, { bigint: true });
-  return `${dev}:${ino}`;
 }
 
 async function outFlushed(): Promise<boolean> {

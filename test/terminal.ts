@@ -43,7 +43,6 @@ export async function runInProcess(
     colourErr: false,
     outIsTerminal: false,
     errIsTerminal: false,
-    errIsJournal: false,
     errColumns: 80,
     stopSignal,
     exitWithoutClosing: unused,

@@ -7,7 +7,6 @@ import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
-import { journalPriorities } from "../telemetry/log.ts";
 import { config, ready, version } from "./about.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
@@ -87,7 +86,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     if (command !== serve) await terminal.outFlushed();
     return code;
   } catch (error) {
-    const { text, code } = errorReport(error, terminal, named || (args[0] === "token" ? "token" : ""));
+    const { text, code } = errorReport(error, named || (args[0] === "token" ? "token" : ""));
     terminal.err(text);
     return error instanceof OutcomeUnknown ? terminal.exitWithoutClosing(code) : code;
   }
@@ -130,20 +129,18 @@ function withoutNotes(terminal: Terminal): Terminal {
 /** Why the command failed, as a message for standard error, and its exit code. */
 export function errorReport(
   error: unknown,
-  { errIsJournal }: Pick<Terminal, "errIsJournal">,
   command: string,
 ): { readonly text: string; readonly code: number } {
-  const start = `${errIsJournal ? journalPriorities.error : ""}plant-store:`;
   // It may quote a file or a server.
   const message = escapeInvisible(error instanceof Error ? error.message : String(error));
   const isUsageError = error instanceof UsageError;
   if (isUsageError || misuses.some((type) => error instanceof type)) {
     const help = `. See plant-store ${command === "" ? "" : `${command} `}--help.`;
-    return { text: `${start} ${message}${isUsageError ? help : ""}\n`, code: exitCodes.usage };
+    return { text: `plant-store: ${message}${isUsageError ? help : ""}\n`, code: exitCodes.usage };
   }
   if (expectedErrors.some((type) => error instanceof type))
-    return { text: `${start} ${message}\n`, code: exitCodes.failure };
+    return { text: `plant-store: ${message}\n`, code: exitCodes.failure };
   // The stack is for the operator's terminal; no client sees it.
   const details = error instanceof Error ? error.stack : message;
-  return { text: `${start} internal error, please report it: ${details}\n`, code: exitCodes.failure };
+  return { text: `plant-store: internal error, please report it: ${details}\n`, code: exitCodes.failure };
 }

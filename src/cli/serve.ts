@@ -6,7 +6,7 @@ import { type SettingName, settings } from "../config/settings.ts";
 import { withoutPassword } from "../config/values.ts";
 import { type Service, startService } from "../service.ts";
 import { DatabaseProblem, isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import { createLog, journalPriorities, type Level, type Log } from "../telemetry/log.ts";
+import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
@@ -82,7 +82,7 @@ export const serve: Command = {
  * Writes the lines of one turn of the event loop together: if every request is logged, writing each one separately costs more
  * than the rest of its logging. A warning or an error is written immediately, with everything before it.
  */
-function batchLines({ err, errIsJournal }: Terminal) {
+function batchLines({ err }: Terminal) {
   let lines = "";
   const flush = (): void => {
     if (lines !== "") err(lines);
@@ -91,7 +91,7 @@ function batchLines({ err, errIsJournal }: Terminal) {
   return {
     write(line: string, level: Level): void {
       if (lines === "") setImmediate(flush);
-      lines += errIsJournal ? journalPriorities[level] + line : line;
+      lines += line;
       if (level === "warn" || level === "error") flush();
     },
     flush,

@@ -1,12 +1,5 @@
 export const levels = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof levels)[number];
-/** What journald reads at the start of a line as its priority, and removes (sd-daemon(3)). */
-export const journalPriorities: Readonly<Record<Level, string>> = {
-  debug: "<7>",
-  info: "<6>",
-  warn: "<4>",
-  error: "<3>",
-};
 /**
  * OpenTelemetry's names: an attribute of its semantic conventions, or one of our own under `plant_store.`; the ids of a trace
  * have their names in its JSON.
