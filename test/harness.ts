@@ -8,7 +8,6 @@ import { readConfig } from "../src/config/read-config.ts";
 import type { Outcome } from "../src/plants/plant-store.ts";
 import { type Service, startService } from "../src/service.ts";
 import { createLog } from "../src/telemetry/log.ts";
-import { ResponseReader } from "./response-reader.ts";
 import { printIfTestFails } from "./service-logs.ts";
 
 export const accessToken = "test-access-token-0123456789";
@@ -155,11 +154,6 @@ export function createUntilRefused(url: string, name: string) {
   return { acknowledged, refusals: Promise.all(refusals) };
 }
 
-interface RawResponse {
-  readonly text: string;
-  readonly closed: boolean;
-}
-
 /** Bytes to send, a pause in ms, or something to wait for, which sees what was received so far. */
 export type RawPiece = string | Uint8Array | number | ((received: () => string) => Promise<unknown>);
 
@@ -174,65 +168,32 @@ export function connectTo(target: Target, allowHalfOpen: boolean, onConnect: () 
     : connectTls({ ...options, ...target }, onConnect);
 }
 
-/** For `sendRaw`: whatever comes until the service closes the connection. */
-const untilClosed = Number.POSITIVE_INFINITY;
-
 /**
- * Sends the pieces unchanged, one after another, and collects what is received until that many responses are complete, or the
- * service closes the connection. By default it expects one for each request line it sent, or `untilClosed` if there was none. It
- * also waits for a close that the last response announced.
+ * Sends the pieces unchanged, one after another, and closes its half of the connection. The service responds to what was sent,
+ * then closes the other half.
  */
-export function sendRaw(
-  target: Target,
-  pieces: readonly RawPiece[],
-  responses?: number,
-): Promise<RawResponse> {
+export function sendRaw(target: Target, pieces: readonly RawPiece[]): Promise<{ readonly text: string }> {
   return new Promise((resolve, reject) => {
-    const reader = new ResponseReader();
-    let sent = "";
-    let allSent = false;
-    let closed = false;
+    const received: Buffer[] = [];
+    const text = () => Buffer.concat(received).toString("utf8");
     const finish = (failure?: Error) => {
       clearTimeout(limit);
       socket.destroy();
-      if (failure === undefined) resolve({ text: reader.text, closed });
+      if (failure === undefined) resolve({ text: text() });
       else reject(failure);
     };
-    const finishIfDone = () => {
-      if (!allSent) return;
-      const expected = responses ?? (reader.methods.length || untilClosed);
-      if (closed || expected === 0 || (reader.complete >= expected && !reader.announcesClose)) finish();
-    };
-    const limit = setTimeout(() => {
-      finish(waitFailure(`the responses to ${JSON.stringify(sent.slice(0, 500))}`, reader.text));
-    }, waitMsMax);
+    const limit = setTimeout(() => finish(waitFailure("the end of the connection", text())), waitMsMax);
     const socket = connectTo(target, true, async () => {
       for (const piece of pieces) {
         if (typeof piece === "number") await Bun.sleep(piece);
-        else if (typeof piece === "function") await piece(() => reader.text).catch(finish);
-        else {
-          sent += typeof piece === "string" ? piece : Buffer.from(piece).toString("latin1");
-          // A request line that follows a body does not start a line.
-          reader.methods = Array.from(
-            sent.matchAll(/([A-Z]+) \S+ HTTP\/1\.[01]\r\n/g),
-            ([, name]) => name ?? "",
-          );
-          socket.write(piece);
-        }
+        else if (typeof piece === "function") await piece(text).catch(finish);
+        else socket.write(piece);
       }
-      allSent = true;
-      finishIfDone();
+      socket.end();
     });
-    socket.on("data", (bytes: Buffer) => {
-      reader.read(bytes);
-      finishIfDone();
-    });
-    socket.on("end", () => {
-      closed = true;
-      finishIfDone();
-    });
+    socket.on("data", (bytes: Buffer) => received.push(bytes));
+    socket.on("end", () => finish());
     socket.on("error", (error: NodeJS.ErrnoException) => {
-      closed = true;
       finish(error.code === "ECONNRESET" || error.code === "EPIPE" ? undefined : error);
     });
   });

@@ -146,7 +146,7 @@ test.each<[which: string, error: number | undefined, ending: (token: string) => 
     const head = `POST /api/imports HTTP/1.1\r\n${fields}\r\n\r\n`;
     const refused = (received: () => string) => eventually(() => received().includes(`{"error":${error},`));
     const pieces = [head, untilContinue, ...ending(token.id), ...(error === undefined ? [] : [refused])];
-    await sendRaw(port, pieces, 0);
+    await sendRaw(port, pieces);
   };
   // As many as may run at a time.
   await Promise.all(Array.from({ length: 4 }, upload));

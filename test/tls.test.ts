@@ -64,7 +64,7 @@ describe("the command line", () => {
     ["a file that is no key", pair(server.cert, server.cert), "holds no private key"],
     ["a key of another certificate", pair(server.cert, other.key), "does not belong to"],
   ])("refuses %s", async (_, args, message) => {
-    const { code, err } = await runInProcess(["serve", "--database", "/nowhere/none.db", ...args]);
+    const { code, err } = await runInProcess(["serve", "--database", join(folder.path, "none.db"), ...args]);
     expect([code, err]).toEqual([2, expect.stringContaining(message)]);
   });
 
