@@ -5,8 +5,6 @@ export const int64Max = 2n ** 63n - 1n;
 const plainInteger = /^-?\d{1,18}$/;
 const jsonNumber = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 const int64DigitsMax = 19;
-// An exponent of more digits than this is out of range for any body we accept, whatever its value.
-const exponentDigitsMax = 9;
 
 /**
  * The int64 that a JSON number's source text denotes, computed from the text and never through a double.
@@ -21,7 +19,8 @@ export function parseInt64(source: string): bigint | undefined {
 
   const digits = trimZeros(whole + fraction);
   if (digits.text === "") return 0n;
-  const power = clampedInteger(exponent) - fraction.length + digits.trailing;
+  // Infinite if the exponent is absurd, and then out of range whatever the digits.
+  const power = Number(exponent) - fraction.length + digits.trailing;
   if (power < 0 || digits.text.length + power > int64DigitsMax) return undefined;
 
   const value = BigInt(sign + digits.text + "0".repeat(power));
@@ -35,14 +34,4 @@ function trimZeros(digits: string): { text: string; trailing: number } {
   let end = digits.length;
   while (end > start && digits.charCodeAt(end - 1) === 0x30) end--;
   return { text: digits.slice(start, end), trailing: digits.length - end };
-}
-
-function clampedInteger(text: string): number {
-  const negative = text.startsWith("-");
-  const { text: digits, trailing } = trimZeros(text.replace(/^[+-]/, ""));
-  const magnitude =
-    digits.length + trailing > exponentDigitsMax
-      ? Number.MAX_SAFE_INTEGER
-      : Number(digits + "0".repeat(trailing));
-  return negative ? -magnitude : magnitude;
 }

@@ -14,11 +14,8 @@ export interface Received {
   readonly rest: Buffer;
 }
 
-/** A body as it arrives in pieces. */
-export interface ArrivingBody {
-  /** Adds what has arrived. Returns the body and what follows it once it is complete, undefined until then. */
-  push(arrived: Buffer): Received | WireFault | undefined;
-}
+/** A body as it arrives in pieces: `push` returns it, and what follows it, once it is complete. */
+export type ArrivingBody = SizedBody | ChunkedBody;
 
 export function bodyTooLarge(bytesMax: number): WireFault {
   return new WireFault(String(bytesMax), "body-too-large");
@@ -44,7 +41,7 @@ class ByteBuffer {
 }
 
 /** A body whose length is known: it is assembled, or skipped if no one reads it. */
-export class SizedBody implements ArrivingBody {
+export class SizedBody {
   readonly #buffer: ByteBuffer | undefined;
   #left: number;
 
@@ -63,7 +60,7 @@ export class SizedBody implements ArrivingBody {
 }
 
 /** Assembles a chunked body as it arrives (RFC 9112, 7.1). Trailers are checked and discarded. */
-export class ChunkedBody implements ArrivingBody {
+export class ChunkedBody {
   readonly #bytesMax: number;
   readonly #buffer = new ByteBuffer();
   #bytes = 0;

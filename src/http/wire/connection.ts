@@ -216,7 +216,7 @@ export class Connection {
   #handleNext(): boolean {
     const head = this.#incoming.readHead();
     if (head === undefined) {
-      if (this.state.now === "idle" && this.#incoming.startsRequest) this.state.enter("head");
+      if (this.state.now === "idle" && this.#incoming.length > 0) this.state.enter("head");
       return false;
     }
     if (head instanceof WireFault) {

@@ -29,11 +29,6 @@ export class Incoming {
     return this.#bytes.length - this.#start;
   }
 
-  /** Half an empty line does not start a request. */
-  get startsRequest(): boolean {
-    return this.length > 0 && this.#bytes[this.#start] !== carriageReturn;
-  }
-
   push(bytes: Buffer): void {
     this.put(this.length === 0 ? bytes : Buffer.concat([this.#bytes.subarray(this.#start), bytes]));
   }

@@ -50,14 +50,11 @@ const tls12 = 0x0303;
 // As in the handshake: a length and the name.
 const alpnHttp11 = Buffer.from("\x08http/1.1");
 
-/** How many connections each listener may have open, within the process's limit of file descriptors. */
-export interface ConnectionBudget {
-  readonly publicMax: number;
-  /** Separate, so that a flood on the public listener does not lock operators out. */
-  readonly operatorMax: number;
-}
-
-export function connectionBudget(descriptors = descriptorLimit()): ConnectionBudget {
+/**
+ * How many connections each listener may have open, within the process's limit of file descriptors. Each has its own number, so
+ * that a flood on the public listener does not lock operators out.
+ */
+export function connectionBudget(descriptors = descriptorLimit()) {
   const reserved = Math.min(descriptorsReserved, Math.ceil(descriptors / 2));
   const total = Math.max(2, Math.min(connectionsMax, descriptors - reserved));
   const operatorMax = Math.min(operatorConnectionsMax, Math.ceil(total / 8));
