@@ -48,17 +48,17 @@ export interface AuditTrail {
 
 /** The user who runs this process. */
 export function localOrigin(): Origin {
-  return { actor: `os:${localUser().name}`, address: undefined };
+  return { actor: `os:${localUser()}`, address: undefined };
 }
 
-/** Its uid, and its name or what stands for it: in a container, and under cron, Bun often has no name. On Windows the uid is -1. */
-export function localUser(): { readonly name: string; readonly uid: number } {
+/** The name, or what stands for it: in a container, and under cron, Bun often has none. */
+export function localUser(): string {
   try {
     const { username, uid } = userInfo();
-    return { name: username === "unknown" ? `uid-${uid}` : username, uid };
+    return username === "unknown" ? `uid-${uid}` : username;
   } catch {
     // Without HOME and a passwd entry, as under systemd's DynamicUser=. What follows is Linux's.
-    const uid = statSync("/proc/self", { throwIfNoEntry: false })?.uid ?? -1;
-    return { name: uid < 0 ? "unknown" : `uid-${uid}`, uid };
+    const uid = statSync("/proc/self", { throwIfNoEntry: false })?.uid;
+    return uid === undefined ? "unknown" : `uid-${uid}`;
   }
 }

@@ -8,7 +8,6 @@ import {
   openSync,
   rmSync,
   statfsSync,
-  statSync,
   writeSync,
 } from "node:fs";
 import { createServer } from "node:net";
@@ -24,7 +23,7 @@ import { realDataFile } from "../storage/sqlite/data-file-path.ts";
 import { diagnoseDataFile, isServed } from "../storage/sqlite/reading/open-read-only.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { describeFileError } from "./local-files.ts";
-import { escapeInvisible, formatBytes, formatColumns, green, printJson, red, yellow } from "./terminal.ts";
+import { escapeInvisible, formatBytes, formatColumns, printJson } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
 interface Facts {
@@ -52,9 +51,7 @@ const remedies: Readonly<Record<string, string>> = {
   "public listener": "Free the address, or choose another with --listen.",
   "operator listener": "Free the address, or choose another with --operator-listen.",
 };
-const groupOrOthersWrite = 0o022;
 const freeBytesMin = 64e6;
-const freeBytesComfortable = 1e9;
 const inMemory = "The folder is in memory, which a reboot clears. Use one on a disk.";
 const onNetwork = "SQLite's locks are not reliable on network filesystems. Use a local disk, or PostgreSQL.";
 /** Linux's filesystems that a store should not be on, by the number that statfs(2) returns. */
@@ -91,11 +88,9 @@ export const doctor: Command = {
     );
     if (args.has("json")) printJson(terminal, { result: worst, findings });
     else {
-      const colour = terminal.colourOut;
-      const marks = { ok: green("ok", colour), warn: yellow("warn", colour), fail: red("fail", colour) };
       // A message may quote a file or a server.
       const rows = findings.map(({ check, outcome, message, advice }) => [
-        marks[outcome],
+        outcome,
         check,
         escapeInvisible(advice === null ? message : `${message.replace(/\.$/, "")}. ${advice}`),
       ]);
@@ -133,33 +128,22 @@ async function findingOf(check: string, run: Checks[string]): Promise<Finding> {
   }
 }
 
-/** The folder of the data file: its rights, owner, space, and kind of filesystem. */
+/** The folder of the data file: whether it can be written to, its space, and its kind of filesystem. */
 function checkFolder(dataFile: string): Facts {
   const { path, exists } = nearestFolder(dataFile);
-  const user = localUser();
   try {
     accessSync(path, constants.W_OK | constants.X_OK);
   } catch (error) {
-    throw new Error(`${user.name} may not write to ${path}: ${describeFileError(error)}`);
+    throw new Error(`${localUser()} may not write to ${path}: ${describeFileError(error)}`);
   }
-  const { mode, uid } = statSync(path);
   const { bavail, bsize, type } = statfsSync(path);
   const freeBytes = bavail * bsize;
-  const isOwn = uid === user.uid;
-  // On Windows, where the id is -1, a mode says nothing.
-  const hasRights = exists && user.uid >= 0;
-  const rights = `mode ${(mode & 0o777).toString(8)}, owner ${isOwn ? user.name : uid}`;
-  const facts = `${path}, ${rights}, ${formatBytes(freeBytes)} free`;
+  const facts = `${path}, ${formatBytes(freeBytes)} free`;
   if (freeBytes < freeBytesMin) throw new Error(`${facts}: on a full disk, creates are refused with 50302`);
   const doubts = [
     !exists &&
       "The data folder does not exist yet. The first start creates it. If you expected one, check --database.",
     filesystems[type >>> 0],
-    freeBytes < freeBytesComfortable && "The WAL and backups need space. Free some before it runs out.",
-    hasRights &&
-      (mode & groupOrOthersWrite) !== 0 &&
-      `Others may replace the data file. Run chmod 700 on ${path}.`,
-    hasRights && !isOwn && `Doctor ran as ${user.name}. Run it as the service's user, with its settings.`,
   ];
   return { facts, doubts };
 }
@@ -202,7 +186,7 @@ function checkDataFile(dataFile: string): Facts {
   const { bytes, walBytes, writable, syncFailed, hasWriter } = found;
   const open = hasWriter ? "a service has it open" : "no service has it open";
   const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
-  if (!writable) throw new Error(`${facts}; ${localUser().name} may not write to it`);
+  if (!writable) throw new Error(`${facts}; ${localUser()} may not write to it`);
   const rebuild =
     "An fsync failed in the previous run. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.";
   return { facts, doubts: [syncFailed && !hasWriter && rebuild] };

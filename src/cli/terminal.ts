@@ -8,9 +8,7 @@ const clearLine = "\r\u001b[2K";
 const styled = (number: number) => (text: string, colour: boolean) =>
   colour ? `\u001b[${number}m${text}\u001b[0m` : text;
 export const bold = styled(1);
-export const red = styled(31);
 export const green = styled(32);
-export const yellow = styled(33);
 
 /** The parts of the process that a command may use. */
 export interface Terminal {
