@@ -25,8 +25,6 @@ export interface KeySet {
   readonly accepted: Map<string, JwtCaller>;
 }
 
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
-
 export interface ProviderEvents {
   readonly providerUnavailable: (reason: string) => void;
   readonly providerAvailable: () => void;
@@ -34,10 +32,8 @@ export interface ProviderEvents {
   readonly keysChanged: () => void;
 }
 
-const tickEveryMs = 1000;
-const fetchEveryMs = 300_000;
-const retryEveryMs = 10_000;
-const unknownKeyEveryMs = 30_000;
+const fetchEveryMs = 60_000;
+const unknownKeyEveryMs = 10_000;
 // For how long the last keys are used while the provider does not respond.
 const usableMs = 3_600_000;
 const responseMsMax = 5000;
@@ -47,37 +43,32 @@ const responseBytesMax = 512 * 1024;
 export class ProviderKeys implements Disposable {
   readonly #issuer: string;
   readonly #events: ProviderEvents;
-  readonly #fetch: Fetch;
   readonly #now: () => number;
   /** Undefined if there are none to use. The same object until the provider publishes something else. */
   current: KeySet | undefined;
   #fetching: Promise<void> | undefined;
   #fetchedMs = Number.NEGATIVE_INFINITY;
-  #nextMs = Number.NEGATIVE_INFINITY;
   #nextUnknownMs = Number.NEGATIVE_INFINITY;
   #available = true;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    issuer: string,
-    events: ProviderEvents,
-    fetch: Fetch = globalThis.fetch,
-    now: () => number = () => performance.now(),
-  ) {
+  constructor(issuer: string, events: ProviderEvents, now: () => number = () => performance.now()) {
     this.#issuer = issuer;
     this.#events = events;
-    this.#fetch = fetch;
     this.#now = now;
   }
 
   start(): void {
-    this.tick();
-    this.#timer = setInterval(() => this.tick(), tickEveryMs);
+    void this.update();
+    this.#timer = setInterval(() => this.update(), fetchEveryMs);
   }
 
-  /** Fetches them if it is time to. */
-  tick(): void {
-    if (this.#now() >= this.#nextMs) void this.#update();
+  /** Never rejects. */
+  update(): Promise<void> {
+    this.#fetching ??= this.#fetchAll().finally(() => {
+      this.#fetching = undefined;
+    });
+    return this.#fetching;
   }
 
   /** A token names a key that is not there. Settles once it is worth looking again. */
@@ -86,26 +77,16 @@ export class ProviderKeys implements Disposable {
       if (this.#now() < this.#nextUnknownMs) return;
       this.#nextUnknownMs = this.#now() + unknownKeyEveryMs;
     }
-    return this.#update();
+    return this.update();
   }
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
   }
 
-  /** Never rejects. */
-  #update(): Promise<void> {
-    const startMs = this.#now();
-    this.#fetching ??= this.#fetchAll().finally(() => {
-      this.#nextMs = startMs + (this.#available ? fetchEveryMs : retryEveryMs);
-      this.#fetching = undefined;
-    });
-    return this.#fetching;
-  }
-
   async #fetchAll(): Promise<void> {
     try {
-      const provider = await fetchProvider(this.#issuer, this.#fetch);
+      const provider = await fetchProvider(this.#issuer);
       // Loading it takes tens of milliseconds, which a service without an identity provider does not pay.
       const { createLocalJWKSet, jwtVerify } = await import("jose");
       const find = createLocalJWKSet(provider);
@@ -133,9 +114,9 @@ export class ProviderKeys implements Disposable {
 }
 
 /** @throws Error it did not respond, or not as expected; the message is for the operator. */
-async function fetchProvider(issuer: string, fetch: Fetch): Promise<Provider> {
+async function fetchProvider(issuer: string): Promise<Provider> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const metadata = await fetchObject(url, fetch);
+  const metadata = await fetchObject(url);
   // Exact, as the specification demands: otherwise one tenant could answer for another.
   if (metadata["issuer"] !== issuer)
     throw new Error(`${url} names an issuer other than --oidc-issuer; both must be equal`);
@@ -146,11 +127,10 @@ async function fetchProvider(issuer: string, fetch: Fetch): Promise<Provider> {
   };
   const jwksUri = endpoint("jwks_uri");
   if (jwksUri === undefined) throw new Error(`${url} names no jwks_uri`);
-  const { keys } = await fetchObject(jwksUri, fetch);
+  const { keys } = await fetchObject(jwksUri);
   if (!Array.isArray(keys)) throw new Error(`${jwksUri}: "keys" is not a list`);
   return {
-    // In one order: some providers list the same keys in another one each time.
-    keys: keys.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
+    keys,
     authorizationEndpoint: endpoint("authorization_endpoint"),
     tokenEndpoint: endpoint("token_endpoint"),
   };
@@ -167,7 +147,7 @@ export function isLoopbackHttp({ protocol, hostname }: URL): boolean {
 }
 
 /** Follows no redirect, so that nobody but the provider decides where keys come from. */
-async function fetchObject(url: string, fetch: Fetch): Promise<Readonly<Record<string, unknown>>> {
+async function fetchObject(url: string): Promise<Readonly<Record<string, unknown>>> {
   try {
     const headers = { Accept: "application/json" };
     const signal = AbortSignal.timeout(responseMsMax);
