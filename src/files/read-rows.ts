@@ -6,6 +6,8 @@ import { JsonArrayRows, NdjsonRows } from "./json-rows.ts";
 export const fileFormats = ["ndjson", "json", "csv"] as const;
 export type FileFormat = (typeof fileFormats)[number];
 
+// Decompressed chunks may be large, and the page of a browser must not freeze meanwhile.
+const pushBytesMax = 64 * 1024;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
 export function rowReaderFor(format: FileFormat, rowBytesMax: number): RowReader {
@@ -22,8 +24,10 @@ export async function* readRows(
   reader: RowReader,
 ): AsyncGenerator<InputRow, void, void> {
   for await (const chunk of chunks) {
-    yield* reader.push(chunk);
-    if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
+    for (let at = 0; at < chunk.length; at += pushBytesMax) {
+      yield* reader.push(chunk.subarray(at, at + pushBytesMax));
+      if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
+    }
   }
   yield* reader.end();
   if (reader.broken !== undefined) throw new BrokenFile(reader.broken);
