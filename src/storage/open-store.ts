@@ -34,11 +34,11 @@ export async function openStore(setting: StoreSetting, events: StoreEvents = {})
 
 /** The same for a service, which does not wait for an unreachable server: the store opens in the background. */
 export async function openServiceStore(
-  setting: StoreSetting & { readonly drainTimeoutMs: number },
+  setting: StoreSetting,
   events: OpeningEvents & StoreEvents,
 ): Promise<Store> {
   const { database } = setting;
-  if (!isDatabaseUrl(database)) return new SqliteStore(database, events, setting.drainTimeoutMs);
+  if (!isDatabaseUrl(database)) return new SqliteStore(database, events);
   const waiting = Promise.withResolvers<void>();
   const databaseUnavailable = (reason: string): void => {
     events.databaseUnavailable(reason);

@@ -14,8 +14,6 @@ import { SqlitePlants } from "./writing/sqlite-plants.ts";
 import { takeOverSync } from "./writing/wal-sync.ts";
 import { Writer, type WriterOwner } from "./writing/writer.ts";
 
-const closeMsMaxDefault = 10_000;
-
 /** The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others only read. */
 export class SqliteStore implements AsyncDisposable {
   readonly engine = "sqlite";
@@ -26,7 +24,6 @@ export class SqliteStore implements AsyncDisposable {
   readonly failure: Promise<OutcomeUnknown>;
   readonly #failure = Promise.withResolvers<OutcomeUnknown>();
   readonly #events: StoreEvents;
-  readonly #closeMsMax: number;
   readonly #file: OpenedWriter;
   readonly #watch: DataFileWatch;
   readonly #checkpointer: Checkpointer;
@@ -34,9 +31,7 @@ export class SqliteStore implements AsyncDisposable {
   readonly #reader: ReaderThread;
   #failed = false;
 
-  /** On close, a checkpoint in progress has `closeMsMax` to end. */
-  constructor(path: string, events: StoreEvents = {}, closeMsMax = closeMsMaxDefault) {
-    this.#closeMsMax = closeMsMax;
+  constructor(path: string, events: StoreEvents = {}) {
     this.failure = this.#failure.promise;
     this.#events = events;
     this.#file = openWriter(path, events);
@@ -75,7 +70,7 @@ export class SqliteStore implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watch.stop();
     await this.#reader.close();
-    if (!this.#failed) await this.#checkpointer.stop(this.#closeMsMax);
+    if (!this.#failed) await this.#checkpointer.stop();
     // Closing would checkpoint into another file, and delete the WAL of the one that is at the path now.
     if (!this.#failed) this.#watch.check();
     // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.

@@ -52,7 +52,7 @@ function opened() {
     },
     async [Symbol.asyncDispose]() {
       watch.stop();
-      await checkpointer.stop(60_000);
+      await checkpointer.stop();
       file[Symbol.dispose]();
       watch.closeFiles();
       folder[Symbol.dispose]();
@@ -205,19 +205,14 @@ describe("a checkpoint thread", () => {
     expect(lost.failed).toEqual([]);
   });
 
-  test("that fails or does not end while the store is being closed has failed as at any other time", async () => {
+  test("that fails while the store is being closed has failed as at any other time", async () => {
     using thread = cuedThread();
     await using store = opened();
     store.commit("huge");
-    const stopped = store.checkpointer.stop(60_000);
+    const stopped = store.checkpointer.stop();
     await thread.answer("SQLITE_IOERR_FSYNC");
     await stopped;
     expect(store.failed).toEqual(["A checkpoint failed: SQLITE_IOERR_FSYNC."]);
-    await using endless = opened();
-    endless.commit("huge");
-    await endless.checkpointer.stop(1);
-    expect(endless.failed).toEqual(["A checkpoint failed: it did not end in 0.001 s."]);
-    thread.end();
   });
 
   test("does not start on a data file that was replaced, and fails where its fsync of the data file does", async () => {

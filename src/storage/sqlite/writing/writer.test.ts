@@ -7,10 +7,7 @@ import { openWriter } from "./open-writer.ts";
 import { Writer, type WriterOwner } from "./writer.ts";
 
 /** A writer on a new data file. */
-function openedWriter(
-  owner: Partial<WriterOwner> = {},
-  ...options: [walSync?: { sync(): Promise<void> | undefined }, stalledMs?: number]
-) {
+function openedWriter(owner: Partial<WriterOwner> = {}, walSync?: { sync(): Promise<void> | undefined }) {
   const folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
   const file = openWriter(path);
@@ -18,7 +15,7 @@ function openedWriter(
   const writer = new Writer(
     database,
     { committed: () => {}, outcomeUnknown: (reason) => reason, ...owner },
-    ...options,
+    walSync,
   );
   return {
     ...{ path, database, writer },
@@ -31,17 +28,15 @@ function openedWriter(
 }
 
 /** The same with fsyncs that end when the test says so. */
-function cuedWriter(stalledMs?: number) {
+function cuedWriter() {
   const syncs: PromiseWithResolvers<void>[] = [];
   let committed = 0;
-  const stalled = Promise.withResolvers<void>();
   const sync = () => {
     syncs.push(Promise.withResolvers<void>());
     return syncs.at(-1)?.promise;
   };
-  const owner = { committed: () => void committed++, stalled: stalled.resolve };
-  const opened = openedWriter(owner, { sync }, stalledMs);
-  return { ...opened, stalled: stalled.promise, syncs, committed: () => committed };
+  const opened = openedWriter({ committed: () => void committed++ }, { sync });
+  return { ...opened, syncs, committed: () => committed };
 }
 
 test("each wait for another process's write lock has five seconds, however long ago the last one was", async () => {
@@ -160,16 +155,6 @@ test("no transaction begins during a pause, and those that waited begin after it
   pause.reject(new Error("the thread is gone"));
   await Promise.all([paused, waiting]);
   expect(events.toSorted()).toEqual(["a transaction runs", "the pause ends"]);
-});
-
-test("a transaction that has waited long for its fsync is a stall, until that ends", async () => {
-  using store = cuedWriter(1);
-  const stored = store.writer.transaction(() => "stored");
-  expect(store.writer.isStalled).toBe(false);
-  await store.stalled;
-  expect(store.writer.isStalled).toBe(true);
-  store.syncs[0]?.resolve();
-  expect([await stored, store.writer.isStalled]).toEqual(["stored", false]);
 });
 
 test("what others have committed is made durable inside a transaction, before its work", async () => {

@@ -17,7 +17,7 @@ export interface WriterOwner {
 }
 
 // Far above what an fsync takes on a disk that works.
-const stalledMsDefault = 1000;
+const stalledMs = 1000;
 
 /** The one way to write: a transaction that is durable when it has settled. */
 export class Writer {
@@ -32,20 +32,13 @@ export class Writer {
   #stopped: OutcomeUnknown | undefined;
   #syncing: Promise<void> | undefined;
   #isStalled = false;
-  readonly #stalledMs: number;
   #paused: Promise<void> | undefined;
 
   /** Without `walSync`, a COMMIT fsyncs the WAL itself. */
-  constructor(
-    database: Database,
-    owner: WriterOwner,
-    walSync?: Pick<WalSync, "sync">,
-    stalledMs = stalledMsDefault,
-  ) {
+  constructor(database: Database, owner: WriterOwner, walSync?: Pick<WalSync, "sync">) {
     this.#database = database;
     this.#owner = owner;
     this.#walSync = walSync;
-    this.#stalledMs = stalledMs;
     this.#begin = database.query("BEGIN IMMEDIATE");
     this.#commit = database.query("COMMIT");
   }
@@ -117,7 +110,7 @@ export class Writer {
   async #finishSync(syncing: Promise<void>, startedMs: number): Promise<void> {
     const settled = Promise.withResolvers<void>();
     this.#syncing = settled.promise;
-    const stalling = setTimeout(() => this.#stalls(), this.#stalledMs);
+    const stalling = setTimeout(() => this.#stalls(), stalledMs);
     try {
       await syncing;
       this.#syncMs = performance.now() - startedMs;
