@@ -157,7 +157,7 @@ function fill(path: string, count: number, order: "sequential" | "random"): void
     write(ids.filter((_, index) => index % 7 < 5));
     write(ids.filter((_, index) => index % 7 >= 5));
   }
-  database.transaction(() => new BlockSummaries(database).catchUp())();
+  database.transaction(() => new BlockSummaries(database).stored(0))();
   database.close();
   // On disk before anything is measured: pending writes of the system would compete with the creates.
   const file = openSync(path, "r+");

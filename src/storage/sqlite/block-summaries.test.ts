@@ -144,7 +144,7 @@ test("plants and summaries that another process writes are included", async () =
     );
     other.transaction(() => {
       for (let id = 10_000; id < 11_500; id++) insert.run(id, startMs);
-      new BlockSummaries(other).catchUp();
+      new BlockSummaries(other).stored(0);
     })();
   }
   const arrivals = Array.from({ length: 3000 }, (_, index) => arrivalOf(20_000 + index));

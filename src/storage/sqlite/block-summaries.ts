@@ -71,9 +71,6 @@ const names: Summary = {
 // The one that is fastest to read first.
 const summaries = [tags, times, names];
 
-// Another program may have added thousands of blocks; one batch summarises at most this many.
-const blocksPerBatchMax = 4;
-
 /** Writes the summary of each block that is full, inside the writer's own transactions. */
 export class BlockSummaries {
   readonly #database: Database;
@@ -98,26 +95,17 @@ export class BlockSummaries {
     if (this.#last < this.#summarised + blockPlants) return;
     // Read again, inside the lock: another process may have stored plants and summarised blocks since.
     this.reload();
-    this.#summarise(blocksPerBatchMax);
-  }
-
-  /** Summarises every full block, however long it takes. */
-  catchUp(): void {
-    this.#summarise(Number.POSITIVE_INFINITY);
+    while (this.#summarised + blockPlants <= this.#last) {
+      const [low, high] = [this.#summarised, this.#summarised + blockPlants];
+      for (const insert of this.#inserts) insert.run(low / blockPlants, low, high);
+      this.#summarised = high;
+    }
   }
 
   /** To be called when a transaction was rolled back, and what it wrote here with it. */
   reload(): void {
     this.#last = lastSeq(this.#database);
     this.#summarised = lastSummarised(this.#database);
-  }
-
-  #summarise(blocksMax: number): void {
-    for (let blocks = 0; blocks < blocksMax && this.#summarised + blockPlants <= this.#last; blocks++) {
-      const [low, high] = [this.#summarised, this.#summarised + blockPlants];
-      for (const insert of this.#inserts) insert.run(low / blockPlants, low, high);
-      this.#summarised = high;
-    }
   }
 }
 
