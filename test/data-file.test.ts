@@ -1,7 +1,15 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { backupRecordFile } from "../src/storage/sqlite/maintenance/backup.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
@@ -155,17 +163,21 @@ describe("backup and restore", () => {
     for (const path of [restored, `${restored}.partial`]) expect(existsSync(path)).toBe(false);
   });
 
-  test("a rollback journal that an interrupted copy left does not empty a restored file", async () => {
+  test("a rollback journal that an interrupted copy left does not empty a restored file, and no other file is overwritten", async () => {
     const backup = join(folder.path, "with-journal.db");
     expect((await runInProcess(["backup", backup, "--database", sound])).code).toBe(0);
     // Its header as SQLite writes it: the file had no pages when the transaction began, so undoing that empties the file.
     const journal = Buffer.alloc(1024);
     journal.write("d9d505f920a163d700000000c753ac28000000000000020000001000", "hex");
-    for (const name of ["in-place", "partial"]) {
-      const target = join(folder.path, `${name}.db`);
-      writeFileSync(`${target}${name === "partial" ? ".partial" : ""}-journal`, journal);
-      expect((await runInProcess(["restore", backup, "--database", target])).err).toContain("3,000 plants");
-      expect(storedPlants(target)).toEqual(storedPlants(sound));
+    const target = join(folder.path, "restored.db");
+    const restore = () => runInProcess(["restore", backup, "--database", target]);
+    for (const end of ["-wal", "-journal"]) {
+      writeFileSync(target + end, journal);
+      expect((await restore()).err).toContain(`${target}${end} exists already; restoring never overwrites`);
+      rmSync(target + end);
     }
+    writeFileSync(`${target}.partial-journal`, journal);
+    expect((await restore()).err).toContain("3,000 plants");
+    expect(storedPlants(target)).toEqual(storedPlants(sound));
   });
 });

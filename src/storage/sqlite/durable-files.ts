@@ -1,14 +1,12 @@
 import {
   closeSync,
   constants,
-  existsSync,
   fchownSync,
   fdatasyncSync,
   fstatSync,
   fsyncSync,
   mkdirSync,
   openSync,
-  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -137,14 +135,4 @@ export function writeNew(path: string, text: string): void {
  */
 export function removeDatabase(path: string, endings = ["", "-wal", "-shm", "-journal"]): void {
   for (const ending of endings) rmSync(path + ending, { force: true });
-}
-
-/** SQLite would apply the WAL or the journal of another data file to the one that gets its name. They may hold plants, so they are renamed. */
-export function setJournalsAside(path: string): void {
-  removeDatabase(path, ["-shm"]);
-  for (const journal of [`${path}-wal`, `${path}-journal`].filter((file) => existsSync(file))) {
-    let to = `${journal}.left-behind`;
-    for (let number = 2; existsSync(to); number++) to = `${journal}.left-behind-${number}`;
-    renameSync(journal, to);
-  }
 }

@@ -9,7 +9,7 @@ import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import {
   fileSize,
   makeDirectory,
-  setJournalsAside,
+  removeDatabase,
   syncDirectory,
   syncFile,
   writeNew,
@@ -96,10 +96,11 @@ export interface Restored extends BackupFile {
  */
 export async function restore(from: string, named: string, onStep: (step: Step) => void): Promise<Restored> {
   const database = realDataFile(named);
-  const refuseOverwriting = () => refuseExisting(database, "restoring never overwrites; move it away first");
   refuseUnreadable(from);
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
-  refuseOverwriting();
+  // SQLite would apply the WAL or the journal of another data file to the restored one. They may hold plants.
+  for (const ending of ["", "-wal", "-journal"])
+    refuseExisting(database + ending, "restoring never overwrites; move it away first");
   onStep("computing the checksum");
   const [sha256, expected] = [await checksum(from), expectedChecksum(from)];
   if (expected !== undefined && expected !== sha256)
@@ -113,8 +114,7 @@ export async function restore(from: string, named: string, onStep: (step: Step) 
   makeNewStore(copy.path);
   await refuseUnsound(copy.path);
   syncFile(copy.path);
-  refuseOverwriting();
-  setJournalsAside(database);
+  removeDatabase(database, ["-shm"]);
   copy.putInPlace();
   removeMarker(database);
   rmSync(backupRecordFile(database), { force: true });
