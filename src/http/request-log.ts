@@ -6,8 +6,9 @@ import type { Head } from "./wire/head.ts";
 
 const methodCharactersMax = 20;
 const pathCharactersMax = 200;
-const traceparentShape = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-const zeros = /^0+$/;
+// Zeros and version ff are invalid; later versions may append fields.
+const traceparentShape =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
 
 /** What the log says about a request. */
 export interface LoggedRequest {
@@ -61,7 +62,7 @@ export class RequestLog {
 
 /** Identifies the request, in the log and in the caller's trace. */
 export function requestIds({ requestId, head }: Pick<LoggedRequest, "requestId" | "head">): Fields {
-  return { "plant_store.request_id": requestId, ...traceFields(head) };
+  return { "plant_store.request_id": requestId, trace_id: traceId(head) };
 }
 
 /**
@@ -75,12 +76,9 @@ function requestFields(
   tookMs: number | undefined,
 ): Fields {
   const { head, requestId, address, peerAddress, caller, loggedPath } = request;
-  const trace = traceFields(head);
   return {
     "plant_store.request_id": requestId,
-    trace_id: trace?.trace_id,
-    span_id: trace?.span_id,
-    trace_flags: trace?.trace_flags,
+    trace_id: traceId(head),
     "client.address": address,
     "network.peer.address": peerAddress,
     "plant_store.token": caller?.name,
@@ -92,15 +90,9 @@ function requestFields(
   };
 }
 
-/** The caller's span, as its `traceparent` names it (W3C Trace Context); none if it is missing or invalid. */
-export function traceFields(head: Pick<Head, "header"> | undefined): Fields | undefined {
-  const match = traceparentShape.exec(head?.header("traceparent") ?? "");
-  if (match === null) return undefined;
-  const [, version, traceId = "", spanId = "", flags = "", rest] = match;
-  // Later versions may append fields; ff is reserved, and 00 ends here.
-  if (version === "ff" || (version === "00" && rest !== undefined)) return undefined;
-  if (zeros.test(traceId) || zeros.test(spanId)) return undefined;
-  return { trace_id: traceId, span_id: spanId, trace_flags: flags };
+/** The caller's trace, as its `traceparent` names it (W3C Trace Context); undefined if that is missing or invalid. */
+export function traceId(head: Pick<Head, "header"> | undefined): string | undefined {
+  return traceparentShape.exec(head?.header("traceparent") ?? "")?.[1];
 }
 
 // To the microsecond; more digits mean nothing.

@@ -4,7 +4,7 @@ export type Level = (typeof levels)[number];
  * OpenTelemetry's names: an attribute of its semantic conventions, or one of our own under `plant_store.`; the ids of a trace
  * have their names in its JSON.
  */
-export type FieldName = `${string}.${string}` | "trace_id" | "span_id" | "trace_flags";
+export type FieldName = `${string}.${string}` | "trace_id";
 export type Fields = Readonly<Partial<Record<FieldName, string | number | boolean | undefined>>>;
 
 export interface Log {
