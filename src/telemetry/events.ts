@@ -146,13 +146,11 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     },
     databaseOpened: () => log.info("database opened"),
     databaseWarning: (warning: string) => log.warn(warning),
-    connectionLimitReached(closed: "longest-idle" | "newest") {
+    connectionLimitReached() {
       counters.add("idle-closed");
       if (mayLogLimitReached())
         log.warn(
-          closed === "newest"
-            ? "the connection limit is reached and none is idle; the new connection was closed"
-            : "the connection limit is reached; the longest idle connection was closed",
+          "the connection limit is reached; the longest idle connection was closed, or the new one if none is idle",
         );
     },
     plainText: (address: string) =>

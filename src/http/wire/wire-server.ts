@@ -3,9 +3,6 @@ import type { Socket, TCPSocketListener } from "bun";
 import { Connection, type RequestHandler, type WireLimits } from "./connection.ts";
 import type { CoarseClock } from "./connection-state.ts";
 
-/** The connection that was closed at the limit: the newest only if all others have a request in progress. */
-export type ClosedAtLimit = "longest-idle" | "newest";
-
 /** PEM texts. */
 export interface TlsMaterial {
   readonly cert: string;
@@ -18,9 +15,9 @@ export interface WireServerOptions extends WireLimits {
   readonly port: number;
   /** Undefined for plain text. */
   readonly tls?: TlsMaterial | undefined;
-  /** With one more than this, the longest idle connection is closed. */
+  /** With one more than this, the longest idle connection is closed, or the new one if all others have a request in progress. */
   readonly connectionsMax: number;
-  readonly onLimitReached?: (closed: ClosedAtLimit) => void;
+  readonly onLimitReached?: () => void;
   /** Called with the number of open connections whenever it changes. */
   readonly onConnections?: (open: number) => void;
   /** A monotonic clock in milliseconds; by default the platform's. */
@@ -130,7 +127,7 @@ export class WireServer implements CoarseClock {
           if (tls !== undefined) socket.data.state.enter("head");
           this.#connections.add(socket.data);
           options.onConnections?.(this.#connections.size);
-          if (this.#connections.size > options.connectionsMax) this.#closeLongestIdle(socket.data);
+          if (this.#connections.size > options.connectionsMax) this.#closeLongestIdle();
         },
         handshake: (socket, succeeded) => {
           if (!succeeded || (tls?.clientCa !== undefined && !socket.authorized)) socket.terminate();
@@ -151,7 +148,7 @@ export class WireServer implements CoarseClock {
   }
 
   // There always is one: the connection that has just been opened.
-  #closeLongestIdle(newest: Connection): void {
+  #closeLongestIdle(): void {
     let longest = this.#idle.pop();
     while (longest !== undefined && longest.connection.state.idleSinceMs !== longest.sinceMs)
       longest = this.#idle.pop();
@@ -160,7 +157,7 @@ export class WireServer implements CoarseClock {
       longest = this.#idle.pop();
     }
     longest?.connection.close();
-    this.#options.onLimitReached?.(longest?.connection === newest ? "newest" : "longest-idle");
+    this.#options.onLimitReached?.();
   }
 
   #byIdleTime(): Idle[] {
