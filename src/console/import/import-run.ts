@@ -151,13 +151,11 @@ export class ImportRun {
     return this.#partRows > 0;
   }
 
-  /** Sends the rows of the part, and those again that the service had no time for. */
+  /** Sends the rows of the part. Those that the service had no time for are left. */
   async #sendPart(api: OperatorApi): Promise<void> {
-    while (this.#part.length > 0) {
-      const lines = this.#part.filter(({ error }) => error === undefined).flatMap(lineOf);
-      const outcomes = lines.length === 0 ? [] : await this.#sendUntilAnswered(api, lines);
-      this.#part = this.#part.slice(this.report.add(this.#part, outcomes));
-    }
+    const lines = this.#part.filter(({ error }) => error === undefined).flatMap(lineOf);
+    const outcomes = lines.length === 0 ? [] : await this.#sendUntilAnswered(api, lines);
+    this.#part = this.#part.slice(this.report.add(this.#part, outcomes));
   }
 
   async #sendUntilAnswered(api: OperatorApi, lines: (Bytes | string)[]): Promise<readonly LineOutcome[]> {
