@@ -68,19 +68,6 @@ describe("tokens on the command line", () => {
     expect(Object.keys(JSON.parse(out)[0]).sort()).toEqual(fields.split(" "));
     expect((await run("audit", database)).out).toMatch(/^AT +ACTOR +ACTION +SUBJECT +ADDRESS +DETAIL\n/);
   });
-
-  test("revoke and rotate warn if the secret is also preset and stays valid", async () => {
-    const database = newDatabase();
-    const secret = (await run("token create --name both --scope operator", database)).out.trim();
-    const environment = { PLANT_STORE_ACCESS_TOKEN: secret };
-    for (const verb of ["rotate", "revoke"]) {
-      const { err } = await runInProcess(["token", verb, "both", ...database], { environment });
-      expect(err).toContain("The secret is also preset as preset-access and still allows plants:create");
-    }
-    await run("token create --name other", database);
-    const { err } = await runInProcess(["token", "revoke", "other", ...database], { environment });
-    expect(err).toMatch(/^Revoked other \(\w{8}\)\.\n$/);
-  });
 });
 
 describe("help", () => {

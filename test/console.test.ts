@@ -285,24 +285,6 @@ describe("tokens", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Revoke own" }).click();
     await see(page, "This token has expired or was revoked.");
   });
-
-  test("whose secret is also preset say that it stays valid", async () => {
-    const database = join(folder.path, "preset.db");
-    const first = await startTestService({}, database);
-    const secret = await makeToken(first, "both", ["operator"]);
-    await first[Symbol.asyncDispose]();
-    await using running = await startTestService({}, database, { PLANT_STORE_OPERATOR_TOKEN: secret });
-    const page = await open("/tokens", { token: secret, origin: running.operatorUrl });
-    await page.getByRole("button", { name: "Rotate both" }).click();
-    await page.getByRole("button", { name: "Rotate", exact: true }).click();
-    const dialog = page.getByRole("dialog");
-    await dialog.getByText("The old secret is also preset as preset-operator, and stays valid.").waitFor();
-    expect(await dialog.getByText("The old secret is valid until").count()).toBe(0);
-    await page.getByRole("button", { name: "I have saved it" }).click();
-    await page.getByRole("button", { name: "Revoke both" }).first().click();
-    await dialog.getByRole("button", { name: "Revoke both" }).click();
-    await page.locator(".notice").getByText("Its secret is also preset as preset-operator").waitFor();
-  });
 });
 
 describe("the system page", () => {

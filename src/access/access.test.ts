@@ -129,7 +129,7 @@ describe("the uses of tokens", () => {
 test("a token that another process revokes is refused, and an outage is logged once and refuses nobody", async () => {
   const preset = { name: "preset", scopes: ["metrics"], expiresAtMs: undefined, digest: "" } as const;
   const { gate, admit } = gateOf([], [preset]);
-  const state = { stored: [token], version: "1", available: true, asked: 0 };
+  const state = { stored: [token, { ...token, digest: "" }], version: "1", available: true, asked: 0 };
   const tokens = {
     all: async () => state.stored,
     async recordUses() {},
@@ -143,10 +143,11 @@ test("a token that another process revokes is refused, and an outage is logged o
   const events = {
     tokensChanged: () => seen.push("changed"),
     tokensUnreadable: () => seen.push("unreadable"),
+    presetIsStored: (preset: string, stored: string) => seen.push(`${preset} is ${stored}`),
   };
   await using upkeep = new TokenUpkeep({
     ...{ tokens, gate, delivery: undefined, writeNew: () => {} },
-    events: { ...events, presetIsStored() {}, usesNotWritten() {} },
+    events: { ...events, usesNotWritten() {} },
   });
   await upkeep.start();
   state.available = false;
@@ -155,7 +156,7 @@ test("a token that another process revokes is refused, and an outage is logged o
   expect(admit(0)).toMatchObject({ name: "greenhouse" });
   Object.assign(state, { available: true, stored: [{ ...token, revokedAtMs: 1 }], version: "2" });
   await eventually(() => admit(0) === "bad-credentials", "a poll that succeeds");
-  expect(seen).toEqual(["unreadable", "changed"]);
+  expect(seen).toEqual(["preset is greenhouse", "unreadable", "changed"]);
 });
 
 test("a preset token has only its own scope, however a token with its secret is stored", () => {

@@ -17,14 +17,6 @@ export interface PresetToken extends Caller {
   readonly digest: string;
 }
 
-/** The preset with the secret of one of these tokens, if any: it stays valid when they are revoked. */
-export function findPreset(
-  tokens: readonly Pick<Token, "digest">[],
-  presets: readonly PresetToken[],
-): PresetToken | undefined {
-  return presets.find((preset) => tokens.some(({ digest }) => digest === preset.digest));
-}
-
 /** Unknown, revoked, expired and malformed credentials are one case on purpose: no caller learns which it was. */
 export type Denied =
   | "no-credentials"

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { localOrigin } from "./audit.ts";
-import { findPreset, type Gate } from "./gate.ts";
+import type { Gate } from "./gate.ts";
 import { creationEntry, type Minted, mintToken, type Token, type TokenStore } from "./tokens.ts";
 
 /** How the first token reaches the operator: printed, in a file, or not at all, with the reason. */
@@ -54,7 +54,7 @@ export class TokenUpkeep implements AsyncDisposable {
     this.#version = await tokens.version();
     const created = gate.presets.length > 0 ? undefined : await issueFirstToken(this.#parts, this.#first);
     for (const token of await this.reload()) {
-      const preset = findPreset([token], gate.presets);
+      const preset = gate.presets.find(({ digest }) => digest === token.digest);
       if (preset !== undefined) events.presetIsStored(preset.name, token.name);
     }
     if (this.#stopped) return created;

@@ -1,5 +1,4 @@
 import { localOrigin } from "../access/audit.ts";
-import { findPreset } from "../access/gate.ts";
 import { scopes } from "../access/scopes.ts";
 import {
   createToken,
@@ -10,7 +9,7 @@ import {
   type Token,
   tokenState,
 } from "../access/tokens.ts";
-import { type Config, readConfig } from "../config/read-config.ts";
+import { readConfig } from "../config/read-config.ts";
 import { eitherOf, parseChoice, parseDuration } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
@@ -82,12 +81,10 @@ export const tokenRevoke: Command = {
   flags: { json: jsonFlag },
   settings: ["database", "allowUnsafeDatabase"],
   async run(args, terminal) {
-    const config = readConfig(args.sources);
-    await using opened = await openTokens(config, { create: false });
+    await using opened = await openTokens(readConfig(args.sources), { create: false });
     const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
     if (args.has("json")) printJson(terminal, revoked.map(presentToken));
     else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
-    warnOfPreset(revoked, config, terminal);
     return 0;
   },
 };
@@ -104,25 +101,14 @@ export const tokenRotate: Command = {
   settings: ["database", "allowUnsafeDatabase"],
   async run(args, terminal) {
     const overlapMs = parseFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
-    const config = readConfig(args.sources);
-    await using opened = await openTokens(config, { create: false });
+    await using opened = await openTokens(readConfig(args.sources), { create: false });
     const { tokens } = opened;
     const rotated = await rotateToken(tokens, args.positional, { overlapMs }, localOrigin(), Date.now());
     const untilMs = Math.max(...rotated.ending.map(({ expiresAtMs }) => expiresAtMs));
     printSecret(rotated, `The old secret is valid until ${isoTime(untilMs)}.\n`, args, terminal);
-    warnOfPreset(rotated.ending, config, terminal);
     return 0;
   },
 };
-
-// This process knows only the preset tokens of its own environment; the service logs those of its own at the start.
-function warnOfPreset(ended: readonly Token[], { presetTokens }: Config, terminal: Terminal): void {
-  const preset = findPreset(ended, presetTokens);
-  if (preset !== undefined)
-    terminal.err(
-      `The secret is also preset as ${preset.name} and still allows ${preset.scopes.join(" and ")} until the service restarts without it.\n`,
-    );
-}
 
 // Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`.
 function printSecret({ token, secret }: Minted, note: string, args: Arguments, terminal: Terminal): void {

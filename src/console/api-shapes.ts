@@ -105,15 +105,8 @@ export interface AuditPage {
   readonly next?: string;
 }
 
-export interface RevokedToken {
-  /** The preset token with the same secret, which still works. */
-  readonly alsoPreset?: string;
-}
-
 export interface MintedToken {
   readonly token: Token;
   readonly secret: string;
   readonly oldUntil?: string;
-  /** The preset token with the old secret, which still works. */
-  readonly alsoPreset?: string;
 }

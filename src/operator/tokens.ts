@@ -1,5 +1,5 @@
 import type { Origin } from "../access/audit.ts";
-import { type Caller, findPreset } from "../access/gate.ts";
+import type { Caller } from "../access/gate.ts";
 import { isScope, type Scope, scopes } from "../access/scopes.ts";
 import {
   createToken,
@@ -17,13 +17,13 @@ import { type Route, route } from "../http/route.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { isoTime, orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
 
-type TokenParts = Pick<OperatorParts, "tokens" | "gate" | "tokenUpkeep">;
+type TokenParts = Pick<OperatorParts, "tokens" | "tokenUpkeep">;
 
 const overlapDefault = "1h";
 // A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
 const byJwtLifetimeMsMax = 90 * 86_400_000;
 
-export function tokenRoutes({ tokens, gate, tokenUpkeep }: TokenParts): readonly Route[] {
+export function tokenRoutes({ tokens, tokenUpkeep }: TokenParts): readonly Route[] {
   return [
     route("GET", "/api/tokens", "operator", async (exchange) => {
       const nowMs = Date.now();
@@ -53,8 +53,7 @@ export function tokenRoutes({ tokens, gate, tokenUpkeep }: TokenParts): readonly
       const revoking = revokeTokens(tokens, token.id, originOf(exchange, caller), Date.now());
       const [revoked = token] = await orWrongParameter(revoking);
       await tokenUpkeep.reload();
-      const alsoPreset = findPreset([token], gate.presets)?.name;
-      exchange.json({ token: presentToken(revoked, Date.now()), alsoPreset });
+      exchange.json({ token: presentToken(revoked, Date.now()) });
     }),
 
     route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
@@ -66,8 +65,7 @@ export function tokenRoutes({ tokens, gate, tokenUpkeep }: TokenParts): readonly
       const { token, secret, ending } = await orWrongParameter(rotating);
       await tokenUpkeep.reload();
       const oldUntil = isoTime(Math.max(...ending.map(({ expiresAtMs }) => expiresAtMs)));
-      const alsoPreset = findPreset(ending, gate.presets)?.name;
-      exchange.json({ token: presentToken(token, Date.now()), secret, oldUntil, alsoPreset }, 201);
+      exchange.json({ token: presentToken(token, Date.now()), secret, oldUntil }, 201);
     }),
   ];
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { MintedToken, RevokedToken, Token } from "../api-shapes.ts";
+import type { MintedToken, Token } from "../api-shapes.ts";
 import { formatTime } from "../format.ts";
 import { Button, CopyButton, Field, FieldError, Select } from "../parts/controls.tsx";
 import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
@@ -32,7 +32,7 @@ const empty = { name: "", chosen: ["plants:create"] as readonly string[], expire
 interface DialogProps {
   readonly token: Token;
   readonly onMinted: (minted: MintedToken) => void;
-  readonly onRevoked: (revoked: RevokedToken) => void;
+  readonly onRevoked: () => void;
   readonly onClose: () => void;
 }
 
@@ -129,7 +129,11 @@ export function RotateToken({ token, onMinted, onClose }: Omit<DialogProps, "onR
 export function RevokeToken({ token, onRevoked, onClose }: Omit<DialogProps, "onMinted">) {
   const { api, me } = useSession();
   const { busy, error, attempt } = useAttempt();
-  const revoke = () => attempt(async () => onRevoked(await api.post(`/api/tokens/${token.id}/revoke`, {})));
+  const revoke = () =>
+    attempt(async () => {
+      await api.post(`/api/tokens/${token.id}/revoke`, {});
+      onRevoked();
+    });
   return (
     <FormDialog
       title={`Revoke “${token.name}”?`}
@@ -149,7 +153,7 @@ export function RevokeToken({ token, onRevoked, onClose }: Omit<DialogProps, "on
 
 /** Shows a new secret, once: only the button that confirms it is saved closes the dialog, and no key pressed by mistake. */
 export function SecretOnce(props: { readonly minted: MintedToken; readonly onClose: () => void }) {
-  const { token, secret, oldUntil, alsoPreset } = props.minted;
+  const { token, secret, oldUntil } = props.minted;
   return (
     <Dialog title={`Secret of “${token.name}”`}>
       <div class="stack">
@@ -162,11 +166,7 @@ export function SecretOnce(props: { readonly minted: MintedToken; readonly onClo
           <CopyButton text={secret} label="Copy secret" />
         </div>
         {token.expiresAt !== undefined && <p class="note">It expires on {formatTime(token.expiresAt)}.</p>}
-        {alsoPreset !== undefined ? (
-          <p class="notice">The old secret is also preset as {alsoPreset}, and stays valid.</p>
-        ) : (
-          oldUntil !== undefined && <p class="note">The old secret is valid until {formatTime(oldUntil)}.</p>
-        )}
+        {oldUntil !== undefined && <p class="note">The old secret is valid until {formatTime(oldUntil)}.</p>}
         <footer class="line dialog-foot">
           <Button class="primary" onClick={props.onClose}>
             I have saved it

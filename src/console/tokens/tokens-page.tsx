@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { MintedToken, RevokedToken, Token } from "../api-shapes.ts";
+import type { MintedToken, Token } from "../api-shapes.ts";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -22,9 +22,8 @@ export function TokensPage() {
     showSecret(minted);
     reload();
   };
-  const onRevoked = ({ name }: Token, { alsoPreset }: RevokedToken): void => {
-    const stillValid = alsoPreset && ` Its secret is also preset as ${alsoPreset}, and stays valid.`;
-    setNotice(`The token ${name} was revoked.${stillValid ?? ""}`);
+  const onRevoked = ({ name }: Token): void => {
+    setNotice(`The token ${name} was revoked.`);
     close();
     reload();
   };
@@ -55,11 +54,7 @@ export function TokensPage() {
       {dialog?.kind === "create" && <CreateToken onMinted={onMinted} onClose={close} />}
       {dialog?.kind === "rotate" && <RotateToken token={dialog.token} onMinted={onMinted} onClose={close} />}
       {dialog?.kind === "revoke" && (
-        <RevokeToken
-          token={dialog.token}
-          onRevoked={(revoked) => onRevoked(dialog.token, revoked)}
-          onClose={close}
-        />
+        <RevokeToken token={dialog.token} onRevoked={() => onRevoked(dialog.token)} onClose={close} />
       )}
     </>
   );
