@@ -83,9 +83,7 @@ async function whyUnready(url: string): Promise<string | undefined> {
 
 function describeFailure({ name, code, message }: NodeJS.ErrnoException): string {
   if (name === "TimeoutError") return `no response within ${readyMsMax / 1000} s.`;
-  if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
-    return "its certificate is for another name. Use a name from the certificate in --url.";
   return /CERT|SIGNATURE/.test(code ?? "")
-    ? `its certificate is not trusted (${message}). Set NODE_EXTRA_CA_CERTS to the certificate of its authority.`
+    ? `its certificate is not trusted (${message}). Set NODE_EXTRA_CA_CERTS to the certificate of its authority, or use a name from the certificate in --url.`
     : `no response (${code ?? message}).`;
 }

@@ -112,20 +112,11 @@ export const verify: Command = {
       );
     else
       terminal.err(
-        `${path} is damaged:\n${problems.map((problem) => `  ${escapeInvisible(problem)}\n`).join("")}${whatToDo(problems)}\n`,
+        `${path} is damaged:\n${problems.map((problem) => `  ${escapeInvisible(problem)}\n`).join("")}Restore it from a backup, or check --database if it is not a data file.\n`,
       );
     return sound ? 0 : 1;
   },
 };
-
-// What SQLite says about a file without its header, which may be a damaged data file or not one at all.
-const notDatabase = "file is not a database";
-
-function whatToDo(problems: readonly string[]): string {
-  return problems.includes(notDatabase)
-    ? "Restore it from a backup, or check --database if it is not a data file."
-    : "Restore it from a backup.";
-}
 
 async function backUpToOutput(from: string, args: Arguments, terminal: Terminal): Promise<number> {
   if (args.has("json")) throw new UsageError("--json cannot be combined with a backup to standard output");
