@@ -73,7 +73,7 @@ export function ImportIndicator() {
   return (
     <Link href="/import" class={`import-indicator ${state}`} title={label}>
       <Icon name="import" /> <span class="label">{label}</span>{" "}
-      {state !== "failed" && <span class="import-share">{Math.floor(run.share * 100)}%</span>}
+      {state !== "failed" && <span>{Math.floor(run.share * 100)}%</span>}
     </Link>
   );
 }
@@ -158,7 +158,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
       {source && <p class="note">Read as {source}.</p>}
       <dl class="tally">
         {Object.entries(counts).map(([name, count]) => (
-          <div key={name} class={count === 0 ? "zero" : ""}>
+          <div key={name}>
             <dt>{name}</dt>
             <dd>{formatCount(count)}</dd>
           </div>

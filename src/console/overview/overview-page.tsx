@@ -131,7 +131,6 @@ function LatestPlants() {
     <Panel
       id="latest-title"
       title="Latest plants"
-      class="flush"
       loading={plants === undefined}
       aside={<Link href="/plants">See all</Link>}
     >
@@ -142,7 +141,6 @@ function LatestPlants() {
               <PlantText text={plant.name} empty="(empty name)" />
             </Link>
             <span>{plant.tag !== undefined && <Tag tag={plant.tag} />}</span>
-            <span class="cell-by">{plant.createdBy}</span>
             <Time at={plant.createdAt} format={formatShortTime} />
           </li>
         ))}

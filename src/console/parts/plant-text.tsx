@@ -18,7 +18,7 @@ export function PlantText(props: PlantTextProps) {
   const { text, empty = "(empty)", lines = false, charactersMax = lineCharactersMax } = props;
   if (text === "") return <span class="none">{empty}</span>;
   return (
-    <bdi class={lines ? "text lines" : "text"}>
+    <bdi class="text">
       {visibleParts(text, { lines, charactersMax }).map(({ text, isMark }) =>
         isMark ? <span class="mark">{text}</span> : text,
       )}

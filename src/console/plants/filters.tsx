@@ -32,7 +32,7 @@ export function Filters({ filter, onChange }: FiltersProps) {
     onChange(part);
   };
   return (
-    <search class="filters">
+    <search class="line filters">
       <div class="search-box">
         <Icon name="search" />
         <input

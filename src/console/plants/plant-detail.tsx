@@ -39,7 +39,7 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
     return () => nameTab("Plants");
   }, [tab]);
   return (
-    <aside class="detail card" aria-labelledby="detail-title">
+    <aside class="card panel stack detail" aria-labelledby="detail-title">
       <header class="dialog-head">
         <h2 id="detail-title" ref={heading} tabIndex={-1}>
           {plant === undefined ? (

@@ -122,7 +122,7 @@ export function PlantTable(props: PlantTableProps) {
         }}
         onKeyDown={onKeyDown}
       >
-        <div class="rows" role="rowgroup" style={{ "--rows": String(length) }}>
+        <div class="rows" role="rowgroup" style={{ height: `calc(${length} * var(--row-height))` }}>
           {rowsAround(view.first, view.last, active, length).map((index) => {
             const plant = list.rows[index];
             if (plant === undefined) return null;
@@ -172,7 +172,7 @@ function PlantRow({ plant, index, tabIndex, selected, href, onOpen, onFocus }: P
         class={selected ? "row selected" : "row"}
         role="row"
         aria-rowindex={index + 2}
-        style={{ "--index": String(index) }}
+        style={{ translate: `0 calc(${index} * var(--row-height))` }}
         onClick={() => {
           if (getSelection()?.isCollapsed !== false) onOpen();
         }}

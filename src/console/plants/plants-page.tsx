@@ -45,7 +45,7 @@ export function PlantsPage() {
   const filtered = isFiltered(filter);
   const empty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
   return (
-    <div class={`plants ${selectedId === undefined ? "" : "with-detail"} ${empty ? "is-empty" : ""}`}>
+    <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
       <PageHead title="Plants">
         <Export filter={filter} />
         <AddPlantButton />

@@ -29,7 +29,6 @@ export function Backups() {
     <Panel
       id="backups-title"
       title="Backups"
-      class={listed?.backups.length ? "flush" : ""}
       loading={listed === undefined && loadError === undefined}
       aside={
         listed !== undefined &&

@@ -81,7 +81,6 @@ function Settings({ settings = [] }: { readonly settings: ServiceSettings["setti
     <Panel
       id="settings-title"
       title="Current settings"
-      class={shown.length > 0 ? "flush" : ""}
       loading={settings.length === 0}
       aside={
         <Button aria-expanded={all} onClick={() => setAll(!all)}>
