@@ -1,7 +1,7 @@
 // What needs a server of its own: its TLS, its passwords, its settings.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
@@ -66,6 +66,7 @@ describe("connecting", () => {
     const wrong: [host: string, login: string, query: string, says: string][] = [
       ["127.0.0.1", "gardener:not-it-at-all", "sslmode=require", "password authentication failed"],
       ["127.0.0.1", login, "", "rejects connection"],
+      ["127.0.0.1", "gardener", "sslmode=require", "password must be a non-empty string"],
       ["localhost", login, "sslmode=verify-full", "set sslrootcert"],
       ["127.0.0.1", login, `sslmode=verify-full&${authority}`, "name the host"],
       ["127.0.0.1", login, "sslmode=require&options=-c%20no_such=1", "no_such"],
@@ -79,38 +80,22 @@ describe("connecting", () => {
     }
   });
 
-  test("with all options that managed providers put into their URLs, and a warning for those without effect", async () => {
+  test("with all options that managed providers put into their URLs", async () => {
     await server.run("CREATE SCHEMA garden", database);
-    const query = [
-      "sslmode=require&channel_binding=require&application_name=my%20garden&connect_timeout=10",
-      "options=-c%20search_path%3Dgarden&target_session_attrs=read-write&gssencmode=disable",
-    ];
-    await using running = await startTestService({}, address("127.0.0.1", login, query.join("&")));
+    const query =
+      "sslmode=require&channel_binding=require&options=-c%20search_path%3Dgarden&target_session_attrs=read-write";
+    await using running = await startTestService({}, address("127.0.0.1", login, query));
     expect((await create(running, 1)).status).toBe(200);
     expect(await server.run("SELECT id FROM garden.plants", database)).toEqual([{ id: "1" }]);
-    const sessions = "SELECT pid FROM pg_stat_activity WHERE application_name = 'my garden'";
-    expect((await server.run(sessions)).length).toBeGreaterThan(0);
-    const warnings = running.logged.filter((line) => line.includes('"level":"warn"'));
-    expect(warnings).toEqual([expect.stringContaining("gssencmode")]);
   });
 
   // Our own variables are in the next test, and in that of the configuration.
-  test("with the password of PGPASSWORD, and of the file that PGPASSFILE names", async () => {
-    using folder = temporaryFolder();
-    const passFile = join(folder.path, "pgpass");
-    writeFileSync(passFile, `*:*:*:gardener:${password.replace(":", "\\:")}\n`);
-    chmodSync(passFile, 0o600);
+  test("with the password of PGPASSWORD", async () => {
     const url = address("127.0.0.1", "gardener", "sslmode=require");
-    const connect = async (environment: Record<string, string>) => {
-      const listed = await runInProcess(["token", "list", "--database", url], { environment });
-      // It is connected, and finds that no service has run on this database.
-      expect(listed).toEqual({ code: 1, out: "", err: expect.stringContaining("no plant-store tables yet") });
-    };
-    await connect({ PGPASSWORD: password });
-    // It is read from the process.
-    process.env["PGPASSFILE"] = passFile;
-    await connect({});
-    delete process.env["PGPASSFILE"];
+    const environment = { PGPASSWORD: password };
+    const listed = await runInProcess(["token", "list", "--database", url], { environment });
+    // It is connected, and finds that no service has run on this database.
+    expect(listed).toEqual({ code: 1, out: "", err: expect.stringContaining("no plant-store tables yet") });
   });
 
   test("with a password that is wrong in its file reads it again, but not one in the URL or the environment", async () => {

@@ -145,7 +145,6 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       unavailableReason = reason;
     },
     databaseOpened: () => log.info("database opened"),
-    databaseWarning: (warning: string) => log.warn(warning),
     connectionLimitReached() {
       counters.add("idle-closed");
       if (mayLogLimitReached())

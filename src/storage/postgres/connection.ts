@@ -1,7 +1,5 @@
 import type { Socket } from "node:net";
 import pg from "pg";
-// @ts-expect-error The package has no types of its own.
-import pgpass from "pgpass";
 import {
   type DatabaseAddress,
   DatabaseMisuse,
@@ -27,6 +25,8 @@ export type Row = readonly (string | null)[];
 // Every value as the text that the server sent: an int64 never goes through a double.
 const asText = { getTypeParser: () => (value: string) => value };
 const keepAliveAfterMs = 5000;
+// A server that needs longer to accept a connection counts as unreachable.
+const connectMsMax = 2000;
 const checkMsMax = 5000;
 // A later migration may build an index on a large table.
 const migrationMsMax = 6 * 3_600_000;
@@ -48,12 +48,13 @@ export class Connection extends pg.Client {
       // pg changes the object.
       ssl: target.ssl === false ? false : { ...target.ssl },
       user,
-      password: password ?? (passFileEntry as () => Promise<string>),
+      // Not undefined: pg would look for a .pgpass file, and print a warning.
+      password: password ?? (() => ""),
       database,
-      enableChannelBinding: address.channelBinding !== "disable",
-      application_name: address.applicationName,
+      enableChannelBinding: address.bindsChannel,
+      application_name: "plant-store",
       options: address.options,
-      connectionTimeoutMillis: address.connectMsMax,
+      connectionTimeoutMillis: connectMsMax,
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveAfterMs,
       types: asText as never,
@@ -132,11 +133,6 @@ export class Connection extends pg.Client {
     );
     this.destroy();
   }
-}
-
-/** The password from the file that PGPASSFILE names, or from the one in the home folder. pg's own use of it prints a warning. */
-function passFileEntry(login: object): Promise<string | undefined> {
-  return new Promise((resolve) => pgpass(login, resolve));
 }
 
 // A statement that waits longer than this for a lock fails with 55P03 and is sent again, while its connection stays usable.
@@ -233,8 +229,7 @@ export class Server {
   }
 
   async #check(connection: Connection): Promise<void> {
-    const { connectMsMax, channelBinding } = this.address;
-    if (channelBinding === "require" && !connection.isBound)
+    if (this.address.bindsChannel && !connection.isBound)
       throw new DatabaseMisuse(
         "The database URL has channel_binding=require, but the server offers no channel binding.",
       );

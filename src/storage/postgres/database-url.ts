@@ -16,13 +16,10 @@ export interface DatabaseAddress {
   readonly user: string | undefined;
   /** A function if it may change from one connection to the next. */
   readonly password: string | (() => string) | undefined;
-  readonly channelBinding: "disable" | "prefer" | "require";
-  readonly applicationName: string;
-  readonly connectMsMax: number;
+  /** Whether the login must be bound to the TLS connection. */
+  readonly bindsChannel: boolean;
   /** Settings for the session, as `-c name=value`, or whatever a provider's proxy expects there. */
   readonly options: string | undefined;
-  /** One sentence for each part of the URL that has no effect. */
-  readonly warnings: readonly string[];
 }
 
 /** A database that cannot be used, in one sentence for the operator. Never holds the password. */
@@ -37,9 +34,6 @@ export class DatabaseMisuse extends DatabaseProblem {
 
 const portDefault = 5432;
 const portMax = 65_535;
-// A server that needs longer to accept a connection counts as unreachable.
-const connectMsDefault = 2000;
-const connectMsMaxMax = 60_000;
 const supported = [
   "sslmode",
   "sslrootcert",
@@ -49,14 +43,8 @@ const supported = [
   "user",
   "password",
   "channel_binding",
-  "application_name",
-  "connect_timeout",
   "options",
 ];
-// Other options of libpq, which managed providers put into their URLs. None of them changes what is stored.
-const ignored =
-  /^(?:client_encoding|fallback_application_name|gss\w+|keepalives\w*|krbsrvname|load_balance_hosts|max_protocol_version|min_protocol_version|passfile|pgbouncer|replication|require_auth|requirepeer|sslcompression|sslcrl|sslcrldir|sslnegotiation|sslsni|ssl_m\w+_protocol_version|tcp_user_timeout)$/;
-const modes = ["disable", "require", "verify-ca", "verify-full"];
 
 export function isDatabaseUrl(text: string): boolean {
   return /^postgres(?:ql)?:\/\//i.test(text);
@@ -92,8 +80,10 @@ function parseUrl(text: string): DatabaseAddress {
     throw new DatabaseMisuse("The database URL has a % that is not followed by two hexadecimal digits.");
   const [, login = "", hosts = "", path = "/", query = ""] = match;
   const options = new URLSearchParams(query);
-  const warnings = warningsOf(options);
-  const channelBinding = readChoice(options, "channel_binding", ["disable", "prefer", "require"]);
+  refuseUnknown(options);
+  // Whichever it is, the server that accepts writes is used.
+  checkChoice(options, "target_session_attrs", ["any", "read-write", "primary"]);
+  checkChoice(options, "channel_binding", ["disable", "prefer", "require"]);
   refuseTls(options);
   const parsed = hosts.split(",").map((host) => parseHost(login, host, options));
   const { user, password } = parsed[0] ?? {};
@@ -103,52 +93,27 @@ function parseUrl(text: string): DatabaseAddress {
     database: decodeURIComponent(path.slice(1)) || undefined,
     user: user || undefined,
     password: password || undefined,
-    channelBinding: channelBinding ?? "disable",
-    applicationName: options.get("application_name") || "plant-store",
-    connectMsMax: readConnectTimeout(options),
+    bindsChannel: options.get("channel_binding") === "require",
     options: options.get("options") || undefined,
-    warnings,
   };
 }
 
-function warningsOf(options: URLSearchParams): string[] {
-  const others = [...options.keys()].filter((name) => !supported.includes(name));
-  const unknown = others.find((name) => !ignored.test(name));
-  if (unknown !== undefined) {
-    // After an unescaped ? in a password, the rest of the URL, up to its @, looks like an option.
-    const named = options.toString().includes("%40")
-      ? "an option that"
-      : `the option ${unknown.slice(0, 40)}, which`;
-    throw new DatabaseMisuse(`The database URL has ${named} is none of ${supported.join(", ")}.`);
-  }
-  // Whichever it is, the server that accepts writes is used.
-  readChoice(options, "target_session_attrs", ["any", "read-write", "primary"]);
-  return others.map((name) => `the database URL's ${name} is not supported and has no effect`);
+function refuseUnknown(options: URLSearchParams): void {
+  const unknown = [...options.keys()].find((name) => !supported.includes(name));
+  if (unknown === undefined) return;
+  // After an unescaped ? in a password, the rest of the URL, up to its @, looks like an option.
+  const named = options.toString().includes("%40")
+    ? "an option that"
+    : `the option ${unknown.slice(0, 40)}, which`;
+  throw new DatabaseMisuse(`The database URL has ${named} is none of ${supported.join(", ")}.`);
 }
 
-function readChoice<Choice extends string>(
-  options: URLSearchParams,
-  name: string,
-  choices: readonly Choice[],
-): Choice | undefined {
+function checkChoice(options: URLSearchParams, name: string, choices: readonly string[]): void {
   const given = options.get(name);
-  if (given === null) return undefined;
-  const choice = choices.find((one) => one === given);
-  if (choice === undefined)
+  if (given !== null && !choices.includes(given))
     throw new DatabaseMisuse(
       `The database URL has ${name}=${given.slice(0, 40)}, which is none of ${choices.join(", ")}.`,
     );
-  return choice;
-}
-
-// In seconds, as in libpq; there 0 and less mean no limit.
-function readConnectTimeout(options: URLSearchParams): number {
-  const given = options.get("connect_timeout");
-  if (given === null) return connectMsDefault;
-  if (!/^-?\d{1,9}$/.test(given))
-    throw new DatabaseMisuse("The database URL's connect_timeout must be an integer number of seconds.");
-  const timeoutMs = Number(given) * 1000;
-  return timeoutMs <= 0 ? connectMsMaxMax : Math.min(timeoutMs, connectMsMaxMax);
 }
 
 function parseHost(
@@ -178,13 +143,13 @@ function refuseTls(options: URLSearchParams): void {
     throw new DatabaseMisuse(
       `The database URL has sslmode=${given}, which lets anyone between service and server turn TLS off. Use verify-full, or disable on a trusted network.`,
     );
-  const mode = readChoice(options, "sslmode", modes);
+  checkChoice(options, "sslmode", ["disable", "require", "verify-ca", "verify-full"]);
   const root = options.get("sslrootcert");
-  if (mode === "verify-ca" && (root === null || root === "system"))
+  if (given === "verify-ca" && (root === null || root === "system"))
     throw new DatabaseMisuse(
       "The database URL has sslmode=verify-ca without a root certificate of your own in sslrootcert: anyone can get a certificate from a public authority; use verify-full.",
     );
-  if (root === "system" && mode !== undefined && mode !== "verify-full")
+  if (root === "system" && given !== null && given !== "verify-full")
     throw new DatabaseMisuse("The database URL has sslrootcert=system, which needs sslmode=verify-full.");
   if (options.has("sslcert") !== options.has("sslkey"))
     throw new DatabaseMisuse("The database URL needs sslcert and sslkey together.");

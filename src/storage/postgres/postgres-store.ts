@@ -10,8 +10,6 @@ export interface OpeningEvents {
   /** Called with the reason for each failed attempt: unreachable, or another process is migrating. */
   readonly databaseUnavailable: (reason: string) => void;
   readonly databaseOpened: () => void;
-  /** Something in the URL has no effect. */
-  readonly databaseWarning: (warning: string) => void;
 }
 
 // Enough that one batch is sent while another is committed. With two readers and one for tokens, a node has seven connections.
@@ -69,7 +67,6 @@ export class PostgresStore implements Store {
   /** Returns immediately, and opens the store once its server is reachable. Until then it is unavailable. */
   static start(url: string, options: PostgresOptions, events: OpeningEvents): PostgresStore {
     const store = new PostgresStore(new Server(url, options), serviceReadRetryMsMax);
-    for (const warning of store.#server.address.warnings) events.databaseWarning(warning);
     store.plants.suspend("the database has not answered yet");
     const opened = store.#prepare("upgrade", Number.POSITIVE_INFINITY, (reason) => {
       store.plants.suspend(reason);
