@@ -21,7 +21,7 @@ const database = join(temporary.path, "plants.db");
 const nowMs = Date.now();
 console.log(`Writing ${plants} plants into a temporary store.`);
 await seedStore(database, { plants, fromMs: nowMs - hoursShown * hourMs, untilMs: nowMs });
-recordBackup(database, nowMs - 3 * hourMs, { plants, sha256: "" });
+recordBackup(database, nowMs - 3 * hourMs);
 await using running = await startTestService({}, database);
 const secret = await makeTokens(running);
 await refuse(running);

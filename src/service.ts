@@ -14,9 +14,9 @@ import { CreatePlant } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
 import { isUnreachable, openBackups, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
 import { writeNew } from "./storage/sqlite/durable-files.ts";
-import { DataFileReplaced, type Store } from "./storage/store.ts";
+import { DataFileReplaced } from "./storage/store.ts";
 import { Counters } from "./telemetry/counters.ts";
-import { createEvents, type Events } from "./telemetry/events.ts";
+import { createEvents } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 
 // Only keeps the process alive.
@@ -66,7 +66,7 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
   void intake.failure.then((reason) => {
     // This process alone has everything that is stored, so it stays until it is told to stop.
     lostDataFile = reason instanceof DataFileReplaced;
-    if (reason instanceof DataFileReplaced) return void reportLoss(reason, store, events);
+    if (reason instanceof DataFileReplaced) return events.dataFileLost(reason);
     events.outcomeUnknown(reason);
     failed.resolve(reason);
   });
@@ -147,10 +147,4 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
       while (lostDataFile && !wasBroken) await sleep(stayUpMs);
     },
   };
-}
-
-/** Where the last backup cannot be read either, the log says that none is known. */
-async function reportLoss(reason: DataFileReplaced, store: Store, events: Events): Promise<void> {
-  if (reason.how === "replaced") events.dataFileReplaced(reason, reason.copyCommands);
-  else events.dataFileOverwritten(reason, await store.lastBackup?.().catch(() => undefined));
 }

@@ -126,7 +126,7 @@ describe("the overview", () => {
     await see(page, "Disk space free");
     await see(page, `Version ${packageFile.version}`);
     await see(page, "No backup yet");
-    recordBackup(session.running.database, Date.now() - 3 * 3_600_000, { plants: 1, sha256: "" });
+    recordBackup(session.running.database, Date.now() - 3 * 3_600_000);
     await see(page, "Last backup 3 hours ago");
     await post(session.running.url, '{"id":500001,"name":"Counted live"}');
     await waitUntil(async () => (await count()) === before + 1);

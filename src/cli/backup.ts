@@ -60,7 +60,7 @@ export const backup: Command = {
     const atMs = Date.now();
     const file = folder?.prepareFile(atMs) ?? to;
     const done = await withProgress(terminal, (onStep) => backUp(from, file, onStep));
-    record(from, atMs, done, terminal);
+    record(from, atMs, terminal);
     const removed = keep === undefined ? [] : (folder?.removeOldest(keep, file) ?? []);
     if (args.has("json")) printJson(terminal, { ...done, removed });
     else {
@@ -126,20 +126,15 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
   const done = await withProgress(terminal, (onStep) =>
     streamBackup(from, terminal.outWithBackpressure, onStep),
   );
-  record(from, atMs, done, terminal);
+  record(from, atMs, terminal);
   terminal.note(summaryOf("Backed up and checked", { ...done, path: "standard output" }));
   return 0;
 }
 
 /** A backup is good even if its time cannot be recorded, such as on read-only media. */
-function record(
-  from: string,
-  atMs: number,
-  done: Pick<BackupFile, "plants" | "sha256">,
-  { err }: Terminal,
-): void {
+function record(from: string, atMs: number, { err }: Terminal): void {
   try {
-    recordBackup(from, atMs, done);
+    recordBackup(from, atMs);
   } catch (error) {
     err(`plant-store: the time of this backup could not be recorded: ${(error as Error).message}\n`);
   }

@@ -10,19 +10,12 @@ export interface Store extends AsyncDisposable {
   readonly tokens: TokenStore;
   readonly audit: AuditTrail;
   readonly archive: PlantArchive;
-  /** The last good backup, if there is one; absent if the database has its own backups. */
-  readonly lastBackup?: () => Promise<LastBackup | undefined>;
+  /** When the last good backup was started, if there is one: it has every plant acknowledged before. Absent if the database has its own. */
+  readonly lastBackup?: () => Promise<{ readonly atMs: number } | undefined>;
   /** Resolves if the store no longer knows what is durable: the process must end without closing it. */
   readonly failure?: Promise<OutcomeUnknown>;
   /** Set while its server is unreachable at the start: resolves once it is open, rejects if waiting cannot help. */
   readonly opened?: Promise<void> | undefined;
-}
-
-export interface LastBackup {
-  /** When it was started: it has every plant acknowledged before. */
-  readonly atMs: number;
-  /** Of its file. */
-  readonly sha256: string;
 }
 
 /** What a store reports in addition to its results. */
@@ -41,14 +34,4 @@ export interface StoreEvents {
 }
 
 /** The data file or its WAL was deleted or replaced, so only this process still has both open; or it was overwritten. */
-export class DataFileReplaced extends OutcomeUnknown {
-  readonly how: "replaced" | "overwritten";
-  /** What copies both from this process, for a shell; undefined if there is nothing to copy, or no /proc. */
-  readonly copyCommands: string | undefined;
-
-  constructor(message: string, how: "replaced" | "overwritten", copyCommands: string | undefined) {
-    super(message);
-    this.how = how;
-    this.copyCommands = copyCommands;
-  }
-}
+export class DataFileReplaced extends OutcomeUnknown {}

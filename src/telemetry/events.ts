@@ -106,23 +106,10 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "the failure marker could not be written; before the next start, restore a lost data file, otherwise reboot",
         { "exception.message": reason },
       ),
-    dataFileReplaced: (reason: Error, copyCommands: string | undefined) =>
+    dataFileLost: (reason: Error) =>
       log.error(
-        copyCommands === undefined
-          ? "the data file was lost, and without /proc it cannot be copied from this process; stop it and restore a backup"
-          : "the data file was lost, and this process alone has everything; run the commands, stop it, and restore the copy",
-        { "exception.message": reason.message, "plant_store.commands": copyCommands },
-      ),
-    dataFileOverwritten: (reason: Error, lastBackup: { atMs: number; sha256: string } | undefined) =>
-      log.error(
-        lastBackup === undefined
-          ? "the data file was overwritten, and no backup is known; stop the service, and restore one if you have it"
-          : "the data file was overwritten; stop the service, and restore the last backup",
-        {
-          "exception.message": reason.message,
-          "plant_store.last_backup": lastBackup && isoTime(lastBackup.atMs),
-          "plant_store.last_backup_sha256": lastBackup?.sha256,
-        },
+        "the data file was lost; unless it was overwritten, copy it from this process before you stop it, as docs/operating.md says under Crashes",
+        { "exception.message": reason.message },
       ),
     presetIsStored: (preset: string, stored: string) =>
       log.warn("a preset token has the secret of a stored token; only the preset's scope applies", {
@@ -178,10 +165,4 @@ function exceptionFields(error: unknown): Fields {
     "exception.message": error.message,
     "exception.stacktrace": error.stack,
   };
-}
-
-// A data file may hold any number, and telemetry never throws.
-function isoTime(atMs: number): string {
-  const time = new Date(atMs);
-  return Number.isNaN(time.getTime()) ? String(atMs) : time.toISOString();
 }

@@ -1,6 +1,6 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
-import type { LastBackup, StoreEvents } from "../store.ts";
+import type { StoreEvents } from "../store.ts";
 import { checkpointBeforeClose } from "./connect.ts";
 import { type FailureReason, writeMarker } from "./failure-marker.ts";
 import { readLastBackup } from "./maintenance/backup.ts";
@@ -63,7 +63,7 @@ export class SqliteStore implements AsyncDisposable {
     this.archive = this.#reader.archive;
   }
 
-  lastBackup(): Promise<LastBackup | undefined> {
+  lastBackup(): Promise<{ readonly atMs: number } | undefined> {
     return readLastBackup(this.#file.path);
   }
 

@@ -63,7 +63,7 @@ export class BackupFolder {
     using _lock = this.lock();
     const made = await backUp(this.#database, this.prepareFile(atMs), onStep);
     try {
-      recordBackup(this.#database, atMs, made);
+      recordBackup(this.#database, atMs);
     } catch (error) {
       const reason = (error as Error).message;
       throw new DataFileProblem(`The backup is complete, but its time could not be recorded: ${reason}.`);

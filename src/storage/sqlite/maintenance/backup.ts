@@ -2,7 +2,6 @@ import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import type { LastBackup } from "../../store.ts";
 import { truncateWal } from "../connect.ts";
 import { mayWrite, realDataFile, refuseUnreadable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
@@ -129,13 +128,9 @@ export function backupRecordFile(path: string): string {
 }
 
 /** Records a backup that is complete. */
-export function recordBackup(
-  database: string,
-  atMs: number,
-  { plants, sha256 }: Pick<BackupFile, "plants" | "sha256">,
-): void {
+export function recordBackup(database: string, atMs: number): void {
   const file = backupRecordFile(database);
-  const text = JSON.stringify({ at: new Date(atMs).toISOString(), plants, sha256 });
+  const text = JSON.stringify({ at: new Date(atMs).toISOString() });
   // Renamed once it is complete, so that the service never reads half of it.
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });
@@ -145,7 +140,7 @@ export function recordBackup(
 }
 
 /** The last backup of a data file; undefined if there was none, or its record is malformed. */
-export async function readLastBackup(path: string): Promise<LastBackup | undefined> {
+export async function readLastBackup(path: string): Promise<{ readonly atMs: number } | undefined> {
   let text: string;
   try {
     text = await readFile(backupRecordFile(path), "utf8");
@@ -153,9 +148,8 @@ export async function readLastBackup(path: string): Promise<LastBackup | undefin
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
-  const field = (name: string) => new RegExp(`"${name}":"([^"]+)"`).exec(text)?.[1] ?? "";
-  const atMs = Date.parse(field("at"));
-  return Number.isNaN(atMs) ? undefined : { atMs, sha256: field("sha256") };
+  const atMs = Date.parse(/"at":"([^"]+)"/.exec(text)?.[1] ?? "");
+  return Number.isNaN(atMs) ? undefined : { atMs };
 }
 
 /** Migrates the copy, and gives it a new store id. Opening also checks that it is a data file. */

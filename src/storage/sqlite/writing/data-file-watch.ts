@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readlinkSync, readSync, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { DataFileReplaced } from "../../store.ts";
 import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
 
@@ -64,27 +64,13 @@ export class DataFileWatch {
    * writes, so that none of its own writes is in progress.
    */
   check(): boolean {
-    if (!isSame(this.path, this.data)) return this.#report("data file", "replaced");
-    if (!isSame(`${this.path}-wal`, this.wal)) return this.#report("WAL", "replaced");
+    if (!isSame(this.path, this.data)) return this.#report("data file", "deleted or replaced");
+    if (!isSame(`${this.path}-wal`, this.wal)) return this.#report("WAL", "deleted or replaced");
     if (this.#walIsOverwritten()) return this.#report("WAL", "overwritten");
     const now = this.#readData();
     if (!isContinued(this.#known, now)) return this.#report("data file", "overwritten");
     this.#known = now;
     return true;
-  }
-
-  /** Shell commands that copy both files from this process to a data file with its WAL; undefined if there is no /proc. */
-  #copyCommands(): string | undefined {
-    let process: string;
-    try {
-      process = readlinkSync("/proc/self");
-    } catch {
-      return undefined;
-    }
-    const copy = `${this.path}.rescued-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
-    const command = (file: number, to: string) => `cp /proc/${process}/fd/${file} ${shellQuoted(to)}`;
-    // The data file first: until its WAL is copied, a checkpoint that is still running may write to it.
-    return `${command(this.data, copy)} && ${command(this.wal, `${copy}-wal`)} && sync`;
   }
 
   stop(): void {
@@ -96,12 +82,9 @@ export class DataFileWatch {
     for (const file of [this.data, this.wal, this.#shm]) closeSync(file);
   }
 
-  #report(file: "data file" | "WAL", how: DataFileReplaced["how"]): false {
+  #report(file: "data file" | "WAL", what: "deleted or replaced" | "overwritten"): false {
     this.stop();
-    const happened = how === "replaced" ? "deleted or replaced" : "overwritten";
-    // An overwritten file has nothing left to copy.
-    const commands = how === "replaced" ? this.#copyCommands() : undefined;
-    this.#lost(new DataFileReplaced(`The ${file} was ${happened} while it was open.`, how, commands));
+    this.#lost(new DataFileReplaced(`The ${file} was ${what} while it was open.`));
     return false;
   }
 
@@ -149,10 +132,6 @@ export class DataFileWatch {
       backfilling: bytes.readUInt32LE(128),
     };
   }
-}
-
-function shellQuoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function isSame(path: string, handle: number): boolean {
