@@ -150,7 +150,7 @@ describe("a command that is misused", () => {
       ["revoke nobody", 'No live token is named "nobody"'],
       ["rotate nobody", 'No live token is named "nobody"'],
       ["create --name somebody", "rotate or revoke"],
-      ["create --name=green\u2028house", "The name contains U+2028."],
+      ["create --name=green\u2028house", "Use letters (all Latin or none)"],
     ] as const)
       expect(await run(`token ${line}`, own)).toMatchObject({ code: 1, err: expect.stringContaining(said) });
   });

@@ -11,39 +11,34 @@ test("a token's name may have any script, digits, punctuation and single spaces"
     expect([name, findNameProblem(name)]).toEqual([name, undefined]);
 });
 
-test.each([
-  ["of no characters", "", "Enter a name of 1 to 64 characters."],
-  ["of 65 characters", "x".repeat(65), "Enter a name of 1 to 64 characters."],
-  [
-    "with a line separator",
-    "green\u2028house",
-    "The name contains U+2028. Use letters, digits, ASCII punctuation and single spaces.",
-  ],
-  ["with a line feed", "green\nhouse", "contains U+000A"],
-  ["with an escape sequence", "\u001b[31mgreen", "contains U+001B"],
-  ["with a byte order mark", "greenhouse\ufeff", "contains U+FEFF"],
-  ["with a Hangul filler", "\u3164", "contains U+3164"],
-  ["with a variation selector", "greenhouse\ufe0f", "contains U+FE0F"],
-  ["with a right-to-left override", "green\u202ehouse", "contains U+202E"],
-  ["with half of a surrogate pair", "green\ud83c", "contains U+D83C"],
-  ["with an emoji", "greenhouse 🌱", 'contains "🌱" (U+1F331)'],
-  ["with a look-alike of an apostrophe", "operator\u02bb", 'contains "ʻ" (U+02BB)'],
-  ["with punctuation outside ASCII", "green\u2010house", 'contains "‐" (U+2010)'],
-  ["with a space in front", " x", "Use single spaces in a name, and none at either end."],
-  ["with a space at the end", "x ", "Use single spaces"],
-  ["with two spaces in a row", "green  house", "Use single spaces"],
-  ["of combining marks only", "\u0301\u0301", "A combining mark in a name must follow a letter or digit."],
-  ["with a ligature", "ﬁeld", 'Write the name in its NFKC form, "field".'],
-  ["with a decomposed letter", "Gewa\u0308chshaus", 'NFKC form, "Gewächshaus"'],
-  ["in Latin with a Cyrillic letter", "gr\u0435enhouse", '"е" (U+0435) is mixed with letters'],
-  ["in Cyrillic with a Latin letter", "тепли\u0063а", '"c" (U+0063) is mixed with letters'],
-  ["like a token's id", "0123abcd", "looks like a token's id"],
-  ...["preset", "PRESET-access", "preset-operator", "oidc:me", "OS:root"].map((name) => [
-    `that is reserved, ${name}`,
-    name,
-    `The name "${name}" is reserved. Choose another.`,
-  ]),
-  ["that is reserved, with a long s", "pre\u017fet", "NFKC form"],
-])("a token's name cannot be one %s", (_, name = "", message) => {
-  expect(findNameProblem(name)).toContain(message as string);
+const confusing: Record<string, string> = {
+  "a line separator": "green\u2028house",
+  "a line feed": "green\nhouse",
+  "an escape sequence": "\u001b[31mgreen",
+  "a byte order mark": "greenhouse\ufeff",
+  "a Hangul filler": "\u3164",
+  "a variation selector": "greenhouse\ufe0f",
+  "a right-to-left override": "green\u202ehouse",
+  "half of a surrogate pair": "green\ud83c",
+  "an emoji": "greenhouse 🌱",
+  "a look-alike of an apostrophe": "operator\u02bb",
+  "punctuation outside ASCII": "green\u2010house",
+  "a space in front": " x",
+  "a space at the end": "x ",
+  "two spaces in a row": "green  house",
+  "combining marks only": "\u0301\u0301",
+  "a ligature": "ﬁeld",
+  "a long s": "pre\u017fet",
+  "a decomposed letter": "Gewa\u0308chshaus",
+  "a Cyrillic letter among Latin ones": "gr\u0435enhouse",
+  "a Latin letter among Cyrillic ones": "тепли\u0063а",
+};
+test("a token's name cannot be one that people could take for another, with an id's shape, reserved, or too long", () => {
+  for (const [what, name] of Object.entries(confusing))
+    expect([what, findNameProblem(name)]).toEqual([what, expect.stringContaining("in NFKC form.")]);
+  for (const name of ["preset", "PRESET-access", "preset-operator", "oidc:me", "OS:root"])
+    expect(findNameProblem(name)).toBe(`The name "${name}" is reserved. Choose another.`);
+  expect(findNameProblem("0123abcd")).toContain("looks like a token's id");
+  for (const name of ["", "x".repeat(65)])
+    expect(findNameProblem(name)).toBe("Enter a name of 1 to 64 characters.");
 });
