@@ -221,30 +221,3 @@ describe.skipIf(lacks("promtool", Bun.which("promtool") === null))("promtool", (
     for (const { alert } of rules) expect(tested).toContain(`- alertname: ${alert}\n`);
   });
 });
-
-test("the commands of docs/monitor.md add the alerts and the job, and make all listen on this machine alone", () => {
-  using folder = temporaryFolder();
-  const path = (name: string) => join(folder.path, name);
-  const read = (name: string) => readFileSync(path(name), "utf8");
-  // What matters of the files that Debian installs.
-  const installed = "rule_files:\n  # - first_rules.yml\n\nscrape_configs:\n  - job_name: 'node'\n";
-  writeFileSync(path("prometheus.yml"), installed);
-  for (const name of ["prometheus", "prometheus-alertmanager"])
-    writeFileSync(path(name), '# Set the command-line arguments.\nARGS=""\n');
-  const page = readRoot("docs/monitor.md");
-  const [commands = ""] =
-    /^sed -i [^\n]+prometheus\.yml\n[\s\S]+?prometheus-alertmanager\n/m.exec(page) ?? [];
-  const here = commands.replaceAll(/ \/etc\/(?:prometheus|default)\//g, ` ${folder.path}/`);
-  const run = spawnSync("sh", ["-e"], { input: here, encoding: "utf8" });
-  expect(run).toMatchObject({ status: 0, stderr: "" });
-  expect(Bun.YAML.parse(read("prometheus.yml"))).toMatchObject({
-    rule_files: [path("plant-store-alerts.yaml")],
-    scrape_configs: [{ job_name: "node" }, { job_name: "plant-store" }],
-  });
-  expect(read("prometheus")).toContain('ARGS="--web.listen-address=127.0.0.1:9090"\n');
-  expect(read("prometheus-alertmanager")).toContain(
-    '\nARGS="--web.listen-address=127.0.0.1:9093 --cluster.listen-address="\n',
-  );
-  if (!lacks("amtool", Bun.which("amtool") === null))
-    expect(spawnSync("amtool", ["check-config", path("alertmanager.yml")]).status).toBe(0);
-});
