@@ -7,12 +7,10 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { bunMissing, findBun } from "../bin/find-bun.js";
 import { installChromium, installFirefox } from "./browsers.js";
-import { measureCpuTime } from "./cpu-time.js";
 import { printSummary, runTests } from "./run-tests.js";
 import { licenceProblems } from "./supply-chain.js";
 
 const [, , ...args] = process.argv;
-const cpuTime = take("--cpu-time") ? measureCpuTime() : undefined;
 const [isCheck, isQuick, isSlow] = [take("--check"), take("--quick"), take("--slow")];
 if (findBun() === undefined) fail(bunMissing);
 
@@ -100,7 +98,6 @@ function take(flag) {
 }
 
 function end(result, problems = []) {
-  if (cpuTime !== undefined) console.log(`CPU time: ${cpuTime().toFixed(1)} s`);
   printSummary(result, problems);
   process.exit(problems.length > 0 ? 1 : result.code);
 }

@@ -1,10 +1,9 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
-import { executable, type Finished, launcher, main, serve, startPlantStore } from "./command.ts";
+import { executable, type Finished, main, serve, startPlantStore } from "./command.ts";
 import { accessToken, eventually, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -100,17 +99,6 @@ describe("the first run", () => {
       rmSync(file, { force: true });
     }
   });
-});
-
-test("a later greeting offers a command that, pasted, creates a token in this data file", async () => {
-  const file = join(folder.path, "it's here.db");
-  await runInProcess(["token", "create", "--name", "a", "--database", file]);
-  const { out } = await runInProcess(["serve", "--database", file], { stopSignal: async () => "SIGTERM" });
-  const offered = /\nTo create another token: plant-store (.+)\n\n$/.exec(out)?.[1] ?? "";
-  const command = `${executable ?? `node '${launcher}'`} ${offered.replace("NAME", "b")}`;
-  const { status, stdout } = spawnSync("sh", ["-c", command], { cwd: folder.path, encoding: "utf8" });
-  expect([status, stdout]).toEqual([0, expect.stringMatching(/^pst_\w{49}\n$/)]);
-  expect(await tokenCount(file)).toBe(2);
 });
 
 describe("a graceful shutdown", () => {

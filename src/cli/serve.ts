@@ -110,15 +110,7 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
   const started = `${green("Plant Store", terminal.colourOut)} is running. Press Ctrl-C to stop it.\n\n${formatColumns(rows, "  ")}\n\n`;
   if (opened !== undefined)
     return `${started}The database is not available yet; see the log. Until it is, plants are refused with 50302.\n\n`;
-  if (firstToken !== undefined) return started + firstTokenMessage(service, firstToken, terminal);
-  if (config.presetTokens.length > 0) return started;
-  return `${started}To create another token: plant-store token create --name NAME${databaseFlag(config)}\n\n`;
-}
-
-// Without it, the command would create a token in the default data file.
-function databaseFlag({ database }: Config): string {
-  if (isDatabaseUrl(database) || database === settings.database.default) return "";
-  return ` --database ${shellQuoted(resolve(database))}`;
+  return started + firstTokenMessage(service, firstToken, terminal);
 }
 
 function shellQuoted(text: string): string {
