@@ -84,7 +84,7 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
     connectionsMax: publicMax,
   };
   await using listening = new AsyncDisposableStack();
-  const listener = startPublicListener({ ...parts, createPlant }, settings);
+  const listener = startPublicListener(createPlant, parts, settings);
   listening.defer(() => listener.drain(0));
   keys?.start();
   const operator =

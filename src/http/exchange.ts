@@ -101,7 +101,6 @@ export class Exchange implements BodyReader, LoggedRequest {
   #stream: StreamedResponse | undefined;
   #receiver: BodyReceiver | undefined;
   #bodyIsLate = false;
-  #address: string | undefined;
   readonly head: Head | undefined;
   readonly requestId: string;
   readonly startedMs = performance.now();
@@ -129,10 +128,9 @@ export class Exchange implements BodyReader, LoggedRequest {
     return this.head?.path ?? "-";
   }
 
-  /** The client's. Found when first asked for, so that creates do not pay for it. */
+  /** The client's. */
   get address(): string {
-    this.#address ??= this.#listener.addresses.of(this.peerAddress, this.head);
-    return this.#address;
+    return this.#listener.addresses.of(this.peerAddress, this.head);
   }
 
   /** The other end of the connection: the client's, or a proxy's. */

@@ -4,12 +4,11 @@ import type { CreatePlant } from "./create-plant.ts";
 import { docsPath, docsRoute } from "./docs-page.ts";
 import contract from "./openapi.json" with { type: "json" };
 
-/** What the public listener works with. */
-export interface PublicParts extends ListenerParts {
-  readonly createPlant: CreatePlant;
-}
-
-export function startPublicListener(parts: PublicParts, settings: ListenerSettings): Listener {
+export function startPublicListener(
+  createPlant: CreatePlant,
+  parts: ListenerParts,
+  settings: ListenerSettings,
+): Listener {
   const basePath = settings.baseUrl?.pathname.replace(/\/+$/, "") ?? "";
   const kind = {
     name: "public",
@@ -19,7 +18,7 @@ export function startPublicListener(parts: PublicParts, settings: ListenerSettin
     home: docsPath,
   } as const;
   // Its address is known once it listens.
-  const routes = publicRoutes(parts.createPlant, () => listener.url);
+  const routes = publicRoutes(createPlant, () => listener.url);
   const listener = new Listener(routes, parts, kind, settings);
   return listener;
 }
