@@ -12,14 +12,12 @@ export class ServiceRefused extends Error {
   readonly status: number;
   /** Identifies the request in the service's log. */
   readonly requestId: string | undefined;
-  readonly attempts: number;
 
-  constructor(message: string, details: Pick<ServiceRefused, "error" | "status" | "requestId" | "attempts">) {
+  constructor(message: string, error: number, status: number, requestId: string | undefined) {
     super(message);
-    this.error = details.error;
-    this.status = details.status;
-    this.requestId = details.requestId;
-    this.attempts = details.attempts;
+    this.error = error;
+    this.status = status;
+    this.requestId = requestId;
   }
 
   /** Whether this one plant is refused; otherwise every plant would be. */
@@ -33,12 +31,6 @@ export class ServiceRefused extends Error {
 /** There was no response, or none from a plant store. The plant may be stored; sending it again is safe. */
 export class ServiceUnreachable extends Error {
   override readonly name = "ServiceUnreachable";
-  readonly attempts: number;
-
-  constructor(message: string, attempts: number, cause?: unknown) {
-    super(message, { cause });
-    this.attempts = attempts;
-  }
 }
 
 /** The caller aborted the request. The plant may be stored; sending it again is safe. */

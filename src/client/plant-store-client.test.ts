@@ -101,22 +101,23 @@ describe("retries", () => {
     const { client, sent } = clientOf([status(code)]);
     const error = await caught(client.createPlant(plant));
     expect(error).toBeInstanceOf(ServiceRefused);
-    const details = { error: code * 100 + 1, status: code, requestId: "r-1", attempts: 1 };
+    const details = { error: code * 100 + 1, status: code, requestId: "r-1" };
     expect([error, sent.length]).toMatchObject([details, 1]);
   });
 
   test("end after the maximum number of attempts, with the last response or with ServiceUnreachable", async () => {
     const refused = await failure([status(503, {}, 50302)], { attemptsMax: 3 });
-    expect(refused).toMatchObject({ name: "ServiceRefused", error: 50302, attempts: 3 });
+    expect(refused).toMatchObject({ name: "ServiceRefused", error: 50302 });
+    expect(delaysMs).toHaveLength(2);
     const unreachable = await failure([hangUp], { attemptsMax: 2 });
     expect(unreachable).toBeInstanceOf(ServiceUnreachable);
     const message = "http://x/v1/plants could not be reached in 2 attempts: socket hang up.";
-    expect(unreachable).toMatchObject({ attempts: 2, message });
+    expect(unreachable).toMatchObject({ message });
   });
 
   test("are limited even if an option is undefined, and an invalid limit is refused", async () => {
     const limited = await failure([status(503)], { attemptsMax: undefined });
-    expect(limited).toMatchObject({ status: 503, attempts: 6 });
+    expect([limited, delaysMs.length]).toMatchObject([{ status: 503 }, 5]);
     for (const name of ["timeoutMs", "attemptsMax", "backoffMs", "backoffMsMax", "patienceMs"])
       for (const value of [Number.NaN, Number.POSITIVE_INFINITY, -1, "5"])
         expect(() => clientOf([], { [name]: value })).toThrow(`${name} must be a number`);
@@ -139,7 +140,7 @@ describe("retries", () => {
     // A date has whole seconds.
     expect(delaysMs[1]).toBeGreaterThan(20_000);
     const hour = await failure([status(503, { "Retry-After": "3600" })]);
-    expect(hour).toMatchObject({ status: 503, attempts: 1 });
+    expect([hour, delaysMs.length]).toMatchObject([{ status: 503 }, 2]);
   });
 
   test("last longer for a rate limit than for a failure, but not forever", async () => {

@@ -114,7 +114,7 @@ export class PlantStoreClient {
     for (let attempts = 1; ; attempts++) {
       const result = await this.#attempt(json, signal);
       const { status } = result;
-      if (status === 200) return this.#createdPlant(result, attempts);
+      if (status === 200) return this.#createdPlant(result);
       const retryAfterMs = status === undefined ? 0 : parseRetryAfterMs(result.headers.get("retry-after"));
       const backoff = Math.min(backoffMs * 2 ** (attempts - 1), backoffMsMax);
       // Jitter of up to half, so that clients that failed together do not retry together.
@@ -126,10 +126,10 @@ export class PlantStoreClient {
           ? performance.now() + delayMs > patientUntilMs
           : ++failures >= attemptsMax);
       if (!isFinal) await sleep(delayMs, signal);
-      else if (status !== undefined) throw refusal(result, attempts);
+      else if (status !== undefined) throw refusal(result);
       else {
         const message = `${this.#url} could not be reached in ${attempts} attempt${attempts === 1 ? "" : "s"}: ${result.reason}.`;
-        throw new ServiceUnreachable(message, attempts, result.cause);
+        throw new ServiceUnreachable(message, { cause: result.cause });
       }
     }
   }
@@ -209,11 +209,11 @@ export class PlantStoreClient {
     }
   }
 
-  #createdPlant({ headers, text }: CompleteResponse, attempts: number): CreatedPlant {
+  #createdPlant({ headers, text }: CompleteResponse): CreatedPlant {
     const { name, tag } = jsonObject(text);
     if (typeof name !== "string" || (tag !== undefined && typeof tag !== "string")) {
       const message = `${this.#url} responded with something that is not a plant; check the base URL.`;
-      throw new ServiceUnreachable(message, attempts);
+      throw new ServiceUnreachable(message);
     }
     const replayed = headers.get("idempotent-replayed") === "true";
     return tag === undefined ? { name, replayed } : { name, tag, replayed };
@@ -305,15 +305,15 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new RequestAborted(signal);
 }
 
-function refusal({ status, headers, text }: CompleteResponse, attempts: number): ServiceRefused {
+function refusal({ status, headers, text }: CompleteResponse): ServiceRefused {
   const { error, message } = jsonObject(text);
   const requestId = headers.get("x-request-id") ?? undefined;
   if (typeof error === "number" && typeof message === "string")
-    return new ServiceRefused(message, { error, status, requestId, attempts });
+    return new ServiceRefused(message, error, status, requestId);
   const location = headers.get("location");
   const redirect = location === null ? "" : ` and a redirect to ${location}`;
   const described = `The response was ${status} without an Error body${redirect}.`;
-  return new ServiceRefused(described, { error: status * 100, status, requestId, attempts });
+  return new ServiceRefused(described, status * 100, status, requestId);
 }
 
 /** Empty if the text is not a JSON object. */
