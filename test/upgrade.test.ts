@@ -75,7 +75,7 @@ const written: Written[] = [
     async migrateFurther(database) {
       const options = { databasePassword: undefined, allowUnsafeDatabase: false };
       const connection = await new Server(database, options).open();
-      await migratePostgres(connection, "upgrade", [...migrations, { ...later, columns: {} }]);
+      await migratePostgres(connection, "upgrade", [...migrations, later]);
       connection.destroy();
     },
   },
