@@ -15,8 +15,8 @@ import { openDatabase, openWriter } from "./writing/open-writer.ts";
 // A migration that was released has run on users' files and never changes. Until 1.0.0 the one migration may: files that were
 // written before are then refused.
 const frozen: Readonly<Record<string, string>> = {
-  "postgres/migrations/006-tables.sql": "83dcf11ecc074d8945428b788fe4fab5edb99f2ef7dc8db54ba5b9cbf15c30a1",
-  "sqlite/migrations/006-tables.sql": "0dca19450c08ea980124842cc466016b1f415bd13189f0ee26651ed80869d1b3",
+  "postgres/migrations/006-tables.sql": "61abd8c2ca708510af56534d7f68050135658905b5fa8e6d032bbc8e2b5cff54",
+  "sqlite/migrations/006-tables.sql": "3e48d42473cd78741bd3a83920d3ee7997dfde22ae325fb91497566168325e89",
 };
 const storage = join(import.meta.dir, "..");
 const newest = allMigrations.at(-1)?.number ?? 0;
