@@ -266,5 +266,5 @@ test("nothing is lost while another program copies the WAL, as Litestream does, 
     expect(salts()).not.toBe(before);
   }
   await store[Symbol.asyncDispose]();
-  expect(await verify(file, () => {})).toMatchObject({ plants: stored, problems: [] });
+  expect(await verify(file)).toMatchObject({ plants: stored, problems: [] });
 });

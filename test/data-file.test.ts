@@ -59,7 +59,7 @@ describe("verify", () => {
     ["the last plants", "DELETE FROM plants WHERE seq > 2000", "but the last plant is 2000"],
     ["others", "DELETE FROM plants WHERE seq IN (2500, 2501)", "2 of the plants 2049 to 3000 are missing"],
   ])("finds %s changed behind the service's back, and says where", async (_, sql, message) => {
-    const { problems } = await verify(changed("disagrees.db", sql), () => {});
+    const { problems } = await verify(changed("disagrees.db", sql));
     expect(problems.join("\n")).toContain(message);
   });
 

@@ -12,14 +12,12 @@ import {
 } from "../storage/sqlite/maintenance/backup.ts";
 import { BackupFolder } from "../storage/sqlite/maintenance/backup-folder.ts";
 import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
-import type { Step } from "../storage/sqlite/maintenance/copy.ts";
 import { verify as verifyFile } from "../storage/sqlite/maintenance/verify.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
 import {
   escapeInvisible,
   formatBytes,
-  formatCount,
   formatPlants,
   printJson,
   secondsSince,
@@ -59,7 +57,7 @@ export const backup: Command = {
     using _lock = folder?.lock();
     const atMs = Date.now();
     const file = folder?.prepareFile(atMs) ?? to;
-    const done = await withProgress(terminal, (onStep) => backUp(from, file, onStep));
+    const done = await withProgress(terminal, "backing up", () => backUp(from, file));
     record(from, atMs, terminal);
     const removed = keep === undefined ? [] : (folder?.removeOldest(keep, file) ?? []);
     if (args.has("json")) printJson(terminal, { ...done, removed });
@@ -80,7 +78,7 @@ export const restore: Command = {
   async run(args, terminal) {
     const to = dataFile(args, "pg_restore");
     const from = args.positional;
-    const done = await withProgress(terminal, (onStep) => restoreBackup(from, to, onStep));
+    const done = await withProgress(terminal, "restoring", () => restoreBackup(from, to));
     if (args.has("json")) printJson(terminal, done);
     else terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
     if (!done.checksummed)
@@ -98,12 +96,9 @@ export const verify: Command = {
   flags,
   async run(args, terminal) {
     const path = dataFile(args, "pg_amcheck");
-    let progress = "checking the database and its indexes";
-    using line = showProgress(terminal, () => progress);
-    const { plants, checksummed, problems } = await verifyFile(path, (checked, of) => {
-      progress = `checking rows: ${formatCount(checked)} of ${formatCount(of)}`;
-    });
-    line[Symbol.dispose]();
+    const { plants, checksummed, problems } = await withProgress(terminal, "checking", () =>
+      verifyFile(path),
+    );
     const sound = problems.length === 0;
     if (args.has("json")) printJson(terminal, { path, plants, checksummed, sound, problems });
     else if (sound)
@@ -123,8 +118,8 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
   if (terminal.outIsTerminal)
     throw new UsageError("standard output is a terminal; redirect it to a file or a pipe");
   const atMs = Date.now();
-  const done = await withProgress(terminal, (onStep) =>
-    streamBackup(from, terminal.outWithBackpressure, onStep),
+  const done = await withProgress(terminal, "backing up", () =>
+    streamBackup(from, terminal.outWithBackpressure),
   );
   record(from, atMs, terminal);
   terminal.note(summaryOf("Backed up and checked", { ...done, path: "standard output" }));
@@ -142,14 +137,12 @@ function record(from: string, atMs: number, { err }: Terminal): void {
 
 async function withProgress<Result>(
   terminal: Terminal,
-  work: (onStep: (step: Step) => void) => Promise<Result>,
+  what: string,
+  work: () => Promise<Result>,
 ): Promise<Result> {
   const startMs = performance.now();
-  let step: Step = "copying";
-  using _line = showProgress(terminal, () => `${step}  ${secondsSince(startMs)} s`);
-  return await work((next) => {
-    step = next;
-  });
+  using _line = showProgress(terminal, () => `${what}  ${secondsSince(startMs)} s`);
+  return await work();
 }
 
 function summaryOf(verb: string, { path, bytes, plants, sha256 }: BackupFile): string {

@@ -75,7 +75,7 @@ export interface Backups {
   /** Why backups are unavailable, if they are. */
   readonly unavailable?: string;
   readonly backups: readonly { readonly name: string; readonly at: string; readonly bytes: number }[];
-  readonly task?: { readonly kind: "create" | "verify"; readonly name?: string; readonly step: string };
+  readonly task?: { readonly kind: "create" | "verify"; readonly name?: string };
   readonly last?: { readonly kind: "create" | "verify"; readonly name?: string; readonly problem?: string };
 }
 

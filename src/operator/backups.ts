@@ -19,10 +19,8 @@ export function backupRoutes(parts: BackupParts): readonly Route[] {
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
       await readBody(exchange);
       const store = backups.store();
-      await backups.start(exchange, caller, { kind: "create", name: undefined, step: "" }, async (task) => {
-        const { path } = await store.create(Date.now(), (step) => {
-          task.step = step;
-        });
+      await backups.start(exchange, caller, { kind: "create", name: undefined }, async () => {
+        const { path } = await store.create(Date.now());
         return { name: basename(path), problem: undefined };
       });
       exchange.json(backups.present(), 202);
@@ -31,7 +29,7 @@ export function backupRoutes(parts: BackupParts): readonly Route[] {
       await readBody(exchange);
       const store = backups.store();
       const name = backups.existing(exchange.parameter);
-      await backups.start(exchange, caller, { kind: "verify", name, step: "" }, async () => {
+      await backups.start(exchange, caller, { kind: "verify", name }, async () => {
         const problem = (await store.verify(name)).join("; ") || undefined;
         return { name, problem };
       });
@@ -58,7 +56,6 @@ interface Task {
   readonly kind: "create" | "verify";
   /** Of the backup; a new one has it in the end. */
   readonly name: string | undefined;
-  step: string;
 }
 
 interface Result {
@@ -105,12 +102,7 @@ class Backups {
   }
 
   /** The audit trail has an entry before the work starts, which then goes on without the request. */
-  async start(
-    exchange: Exchange,
-    caller: Caller,
-    task: Task,
-    work: (task: Task) => Promise<Result>,
-  ): Promise<void> {
+  async start(exchange: Exchange, caller: Caller, task: Task, work: () => Promise<Result>): Promise<void> {
     const { kind, name } = task;
     if (this.#task !== undefined)
       throw new HttpError(
@@ -125,7 +117,7 @@ class Backups {
       this.#task = undefined;
       throw error;
     }
-    void work(task)
+    void work()
       .catch((error) => {
         this.#parts.events.internalError(() => requestIds(exchange), error);
         return { name, problem: (error as Error).message };

@@ -38,7 +38,7 @@ export interface BackupStore {
   readonly folder: string;
   /** The newest first. */
   list(): readonly { readonly name: string; readonly atMs: number; readonly bytes: number }[];
-  create(atMs: number, onStep: (step: string) => void): Promise<{ readonly path: string }>;
+  create(atMs: number): Promise<{ readonly path: string }>;
   /** For a name that `list` returned, as `read` is: any other could lead out of the folder. */
   verify(name: string): Promise<readonly string[]>;
   read(name: string): AsyncIterable<Uint8Array>;

@@ -93,10 +93,7 @@ function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) 
 }
 
 function statusText({ task, last, backups, unavailable }: BackupList): string {
-  if (task !== undefined)
-    return task.kind === "create"
-      ? `Making a backup: ${task.step || "starting"}…`
-      : `Verifying ${task.name}…`;
+  if (task !== undefined) return task.kind === "create" ? "Making a backup…" : `Verifying ${task.name}…`;
   if (last !== undefined) {
     const what = last.kind === "create" ? "The backup" : (last.name ?? "The backup");
     if (last.problem !== undefined) return `${what} failed: ${last.problem}`;

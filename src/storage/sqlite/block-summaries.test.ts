@@ -151,7 +151,7 @@ test("plants and summaries that another process writes are included", async () =
   for (let first = 0; first < arrivals.length; first += batch)
     await store.plants.create(arrivals.slice(first, first + batch), startMs);
   await store[Symbol.asyncDispose]();
-  expect(await verify(file, () => {})).toMatchObject({ plants: plants + 4500, problems: [] });
+  expect(await verify(file)).toMatchObject({ plants: plants + 4500, problems: [] });
   store = new SqliteStore(file);
   expect(await idsFound({ createdBy: "other", tag: "t1" }, "oldest-first")).toHaveLength(1500);
   // In several steps: each counts at least one slice, however little time it has.

@@ -6,7 +6,7 @@ import { removeDatabase, syncDirectory } from "../durable-files.ts";
 import { tryLock } from "../writer-lock.ts";
 import { type BackupFile, backUp, recordBackup } from "./backup.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { checkDatabase, isLeftover, partialEnding, type Step } from "./copy.ts";
+import { checkDatabase, isLeftover, partialEnding } from "./copy.ts";
 
 const backupEnding = ".db";
 const pieceBytes = 262_144;
@@ -59,9 +59,9 @@ export class BackupFolder {
   }
 
   /** @throws DataFileProblem */
-  async create(atMs: number, onStep: (step: Step) => void): Promise<BackupFile> {
+  async create(atMs: number): Promise<BackupFile> {
     using _lock = this.lock();
-    const made = await backUp(this.#database, this.prepareFile(atMs), onStep);
+    const made = await backUp(this.#database, this.prepareFile(atMs));
     try {
       recordBackup(this.#database, atMs);
     } catch (error) {

@@ -18,7 +18,7 @@ import { openReadOnly } from "../reading/open-read-only.ts";
 import { lockForWriting, tryLock } from "../writer-lock.ts";
 import { openDatabase } from "../writing/open-writer.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { copyDataFile, refuseExisting, refuseUnsound, type Step } from "./copy.ts";
+import { copyDataFile, refuseExisting, refuseUnsound } from "./copy.ts";
 
 export interface BackupFile {
   readonly path: string;
@@ -33,15 +33,10 @@ const chunkBytes = 1024 * 1024;
  * Backs up a data file in use to a new file, with its checksum beside it.
  * @throws DataFileProblem
  */
-export async function backUp(
-  database: string,
-  to: string,
-  onStep: (step: Step) => void,
-): Promise<BackupFile> {
+export async function backUp(database: string, to: string): Promise<BackupFile> {
   for (const path of [to, checksumFile(to)]) refuseExisting(path, "a backup never overwrites");
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
-  using copy = await copyDataFile(database, to, onStep);
-  onStep("computing the checksum");
+  using copy = await copyDataFile(database, to);
   const sha256 = await checksum(copy.path);
   writeNew(checksumFile(to), `${sha256}  ${basename(to)}\n`);
   try {
@@ -62,7 +57,6 @@ export async function backUp(
 export async function streamBackup(
   database: string,
   write: (chunk: Uint8Array) => Promise<boolean>,
-  onStep: (step: Step) => void,
 ): Promise<Omit<BackupFile, "path">> {
   const real = realDataFile(database);
   openReadOnly(real, { older: true }).close();
@@ -73,10 +67,8 @@ export async function streamBackup(
     throw new DataFileProblem(
       `Another backup of ${real} to standard output is running; wait for it to finish.`,
     );
-  using copy = await copyDataFile(database, to, onStep);
-  onStep("computing the checksum");
+  using copy = await copyDataFile(database, to);
   const sha256 = await checksum(copy.path);
-  onStep("writing");
   for await (const chunk of createReadStream(copy.path, { highWaterMark: chunkBytes }))
     if (!(await write(chunk)))
       throw new DataFileProblem("Standard output was closed before the whole backup was written.");
@@ -93,14 +85,13 @@ export interface Restored extends BackupFile {
  * or copied from a running process, may have one.
  * @throws DataFileProblem
  */
-export async function restore(from: string, named: string, onStep: (step: Step) => void): Promise<Restored> {
+export async function restore(from: string, named: string): Promise<Restored> {
   const database = realDataFile(named);
   refuseUnreadable(from);
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
   // SQLite would apply the WAL or the journal of another data file to the restored one. They may hold plants.
   for (const ending of ["", "-wal", "-journal"])
     refuseExisting(database + ending, "restoring never overwrites; move it away first");
-  onStep("computing the checksum");
   const [sha256, expected] = [await checksum(from), expectedChecksum(from)];
   if (expected !== undefined && expected !== sha256)
     throw new DataFileProblem(
@@ -109,7 +100,7 @@ export async function restore(from: string, named: string, onStep: (step: Step) 
   openReadOnly(from, { older: true }).close();
   const folders = [dirname(database), ...makeDirectory(dirname(database))];
   using _lock = lockForWriting(database);
-  using copy = await copyDataFile(from, database, onStep);
+  using copy = await copyDataFile(from, database);
   makeNewStore(copy.path);
   await refuseUnsound(copy.path);
   syncFile(copy.path);

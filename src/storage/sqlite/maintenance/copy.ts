@@ -6,8 +6,6 @@ import { refuseJournal } from "../inspect-files.ts";
 import { connectReadOnly, openReadOnly } from "../reading/open-read-only.ts";
 import { Thread } from "../thread.ts";
 
-export type Step = "copying" | "checking" | "computing the checksum" | "writing";
-
 /** A complete copy, which has no name of its own yet; it is removed when it is disposed of. */
 export interface Copy extends Disposable {
   readonly path: string;
@@ -31,16 +29,14 @@ const checkCacheKib = 131_072;
  * checked and synced. A read transaction holds the snapshot: writers go on, and only the WAL grows meanwhile.
  * @throws DataFileProblem
  */
-export async function copyDataFile(from: string, to: string, onStep: (step: Step) => void): Promise<Copy> {
+export async function copyDataFile(from: string, to: string): Promise<Copy> {
   openReadOnly(from, { older: true }).close();
   const path = to + partialEnding;
   if (!isLeftover(path)) refuseExisting(path, "it is not from an interrupted copy; move it away first");
   removeDatabase(path);
   using unfinished = new DisposableStack();
   unfinished.defer(() => removeDatabase(path));
-  onStep("copying");
   await inThread(`${from} cannot be copied to ${path}`, (thread) => thread.ask("copy", from, path));
-  onStep("checking");
   await refuseUnsound(path);
   const plants = countPlants(path);
   syncFile(path);
@@ -100,7 +96,7 @@ export function isLeftover(path: string): boolean {
   return found.size === 0 || start.equals(sqliteHeader);
 }
 
-// One long statement each, during which the main thread reports progress.
+// One long statement each, during which the main thread goes on.
 async function inThread<Result>(
   failure: string,
   work: (thread: Thread<CopyCalls>) => Promise<Result>,

@@ -33,7 +33,7 @@ const problemsMax = 20;
  * Damage is reported, never thrown.
  * @throws DataFileProblem it is not a data file.
  */
-export async function verify(path: string, onRows: (checked: number, of: number) => void): Promise<Verified> {
+export async function verify(path: string): Promise<Verified> {
   requireDataFile(path);
   const expected = expectedChecksum(path);
   const problems = expected === undefined ? [] : await checksumProblems(path, expected);
@@ -41,7 +41,7 @@ export async function verify(path: string, onRows: (checked: number, of: number)
   try {
     using database = openReadOnly(path, { older: true });
     problems.push(...(await checkDatabase(path)));
-    plants = await checkPlants(database, problems, onRows);
+    plants = await checkPlants(database, problems);
   } catch (error) {
     // With a wrong checksum, a file that is not recognised is a damaged one.
     const changed = problems.length > 0 && error instanceof DataFileProblem;
@@ -59,11 +59,7 @@ async function checksumProblems(path: string, expected: string): Promise<string[
   }
 }
 
-async function checkPlants(
-  database: Database,
-  problems: string[],
-  onRows: (checked: number, of: number) => void,
-): Promise<number> {
+async function checkPlants(database: Database, problems: string[]): Promise<number> {
   const count = lastSeq(database);
   problems.push(...summaryProblems(database, count));
   const read = database.query<UncheckedRow, [number, number]>(
@@ -84,7 +80,6 @@ async function checkPlants(
     } catch (error) {
       problems.push(`the plants ${low + 1} to ${high} cannot be read: ${damageOf(error)}`);
     }
-    onRows(plants, count);
     await otherWork();
   }
   return plants;
