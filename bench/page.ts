@@ -16,7 +16,7 @@ export function editSection(page: string, name: string, edit: (old: string) => s
   console.error(`Written: docs/${page}, ${name}`);
 }
 
-export function withSection(page: string, name: string, edit: (old: string) => string): string {
+function withSection(page: string, name: string, edit: (old: string) => string): string {
   const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
   const [start, end] = [page.indexOf(open) + open.length, page.indexOf(close)];
   if (start < open.length || end < start) throw new Error(`The page has no section ${open} to ${close}.`);

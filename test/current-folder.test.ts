@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plantStore, serve } from "./command.ts";
 import { accessToken, temporaryFolder } from "./harness.ts";
@@ -60,12 +60,4 @@ test("no command, thread or page runs the code or uses the settings of an untrus
   const imported = await inside("import", "plants.ndjson", "--url", service.url);
   expect([imported.code, imported.err]).toEqual([0, expect.stringContaining("1 created")]);
   expect(folder.ran()).toBe(false);
-});
-
-test("every script starts Bun with the same flags", () => {
-  for (const script of ["bin/plant-store.js", "scripts/with-bun.js", "scripts/run-tests.js"])
-    expect([script, readFileSync(join(import.meta.dir, "..", script), "utf8")]).toEqual([
-      script,
-      expect.stringContaining("[...bunFlags, "),
-    ]);
 });

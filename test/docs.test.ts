@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { withSection } from "../bench/page.ts";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
 import { secrets, settings } from "../src/config/settings.ts";
@@ -112,14 +111,6 @@ test("no text uses npx, which outside the clone downloads a name that is not our
   const unsafe =
     /\bnp(?:x|m exec|m x) |\b(?:npm (?:i|install|add)|(?:pnpm|yarn|bun) add) (?:-\S+ )*plant-store/g;
   expect(rejected([...texts, ...pages, "package.json"], unsafe, () => false)).toEqual([]);
-});
-
-test.each([
-  ["docs/benchmarks.md", ["creates", "creates-cases", "operator"]],
-  ["docs/scaling.md", ["postgres"]],
-  ["docs/reliability.md", ["soaks"]],
-])("%s has the sections that a benchmark or a soak may write", (page, sections) => {
-  for (const section of sections) expect(() => withSection(read(page), section, () => "")).not.toThrow();
 });
 
 test("decision records are short, and the README shows the two commands on its first screen", () => {
