@@ -70,33 +70,30 @@ describe("the table", () => {
     await says(page, "4,100 plants match");
   });
 
-  test("shows text as what it is, runs no HTML, and names the plant in the tab's title", async () => {
+  test("shows text as what it is, and runs no HTML", async () => {
     const hostile = '<img src=x onerror="document.title=1">"><script>document.title=2</script>';
-    const odd: readonly (readonly [name: string, listed: string, title: string])[] = [
-      ["Rosa \u202eevil", "Rosa U+202Eevil", "Rosa U+202Eevil"],
-      ["   ", "3 spaces", "3 spaces"],
-      ["two\nlines", "two↵lines", "two↵lines"],
-      ["", "(empty name)", "Plant 84"],
-      [hostile, hostile, hostile.slice(0, 59)],
-      ["x".repeat(60_000), "xxxxxx", "xxxxxx"],
+    const odd: readonly (readonly [name: string, listed: string])[] = [
+      ["Rosa \u202eevil", "Rosa U+202Eevil"],
+      ["   ", "3 spaces"],
+      ["two\nlines", "two↵lines"],
+      ["", "(empty name)"],
+      [hostile, hostile],
+      ["x".repeat(60_000), "xxxxxx"],
     ];
     for (const [index, [name]] of odd.entries()) await add(80 + index + 1, name, "odd");
     const page = await openTable("/plants?tag=odd");
     await rows(page).nth(5).waitFor();
-    expect(await page.title()).toBe("Plants · Plant Store");
-    for (const [index, [, listed, title]] of odd.entries()) {
-      const row = rows(page).nth(odd.length - 1 - index);
-      const shown = (await row.locator(".cell-name").textContent()) ?? "";
-      expect(shown.slice(0, listed.length)).toBe(listed);
-      expect(shown.length).toBeLessThan(300);
-      await row.click();
-      await waitUntil(async () => (await page.title()).startsWith(title));
+    const listed = (await names(page)).reverse();
+    for (const [index, [, expected]] of odd.entries()) {
+      expect(listed[index]).toStartWith(expected);
+      expect(listed[index]?.length).toBeLessThan(300);
     }
+    await rows(page).first().click();
+    await page.locator(".facts").waitFor();
     expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
     expect((await page.locator("#detail-title").boundingBox())?.height).toBeLessThan(90);
     expect(await page.locator("img[src=x]").count()).toBe(0);
-    await page.keyboard.press("Escape");
-    await waitUntil(async () => (await page.title()) === "Plants · Plant Store");
+    expect(await page.title()).toBe("Plants · Plant Store");
   });
 });
 
@@ -132,24 +129,14 @@ describe("new plants", () => {
     await add(500_006, "Not now");
     await page.getByRole("button", { name: "1 new plant" }).waitFor();
     expect(await page.evaluate("document.activeElement.textContent")).toBe(first[1] ?? "");
-    await page.keyboard.press("/");
+    await page.getByLabel("Search by name").focus();
     await firstIs(page, "Not now");
 
-    // The pointer keeps moving over the rows until the plant is announced.
-    let isPointing = true;
-    const pointing = (async () => {
-      for (let at = 0; isPointing; at++) {
-        await rows(page)
-          .nth(2)
-          .hover({ position: { x: 5 + (at % 50), y: 5 } });
-        await Bun.sleep(500);
-      }
-    })();
+    await rows(page).nth(2).hover();
     await add(500_007, "Nor now");
     await page.getByRole("button", { name: "1 new plant" }).waitFor();
     expect((await names(page))[0]).toBe("Not now");
-    isPointing = false;
-    await pointing;
+    await page.locator("h1").hover();
     await firstIs(page, "Nor now");
   });
 
@@ -235,8 +222,8 @@ describe("a filter", () => {
     await page.waitForURL(/name=MONSTERA\+deli/);
     await openPanel(page);
     await panel(page).getByLabel("Tag").fill("perennial");
-    await page.waitForURL(/tag=perennial/);
     await page.keyboard.press("Enter");
+    await page.waitForURL(/tag=perennial/);
     await panel(page).waitFor({ state: "detached" });
     await page.reload();
     await rows(page).first().waitFor();
@@ -244,43 +231,36 @@ describe("a filter", () => {
     expect(new Set(await names(page))).toEqual(new Set(["Monstera deliciosa"]));
 
     await page.goto(`${session.running.operatorUrl}/plants?name=zzz`);
-    await see(page, /Searched [\d,]+ plants\./);
     await page.getByRole("button", { name: "Clear filters" }).click();
     await page.getByRole("button", { name: "reverse the order" }).click();
     await page.waitForURL(/order=oldest/);
     await waitUntil(async () => (await ids(page))[0] === String(idOf(1)));
   });
 
-  test("by id is not applied while it is wrong, and says so", async () => {
+  test("by id is not applied while it is no integer, and shows why the service refuses it", async () => {
     const page = await openTable();
-    const input = panel(page).getByLabel("Id");
-    for (const [text, leave] of [
-      ["12x", () => page.keyboard.press("Enter")],
-      ["9223372036854775808", () => page.locator("h1").click()],
-    ] as const) {
-      await openPanel(page);
-      await input.fill(text);
-      await page.getByRole("alert").getByText("An id is an integer").waitFor();
-      expect([await input.inputValue(), await input.getAttribute("aria-invalid")]).toEqual([text, "true"]);
-      await leave();
-      await input.waitFor({ state: "detached" });
-      expect(new URL(page.url()).search).toBe("");
-    }
-    await openPanel(page);
-    await input.fill(String(idOf(7)));
+    const apply = async (id: string): Promise<void> => {
+      if ((await panel(page).count()) === 0) await openPanel(page);
+      await panel(page).getByLabel("Id").fill(id);
+      await panel(page).getByRole("button", { name: "Apply" }).click();
+    };
+    await apply("12x");
+    expect(await panel(page).locator("input:invalid").count()).toBe(1);
+    expect(new URL(page.url()).search).toBe("");
+    await apply("9223372036854775808");
+    await page.locator(".progress-line").getByText(/id/).first().waitFor();
+    await apply(String(idOf(7)));
     await see(page, "1 plant matches");
     expect(await ids(page)).toEqual([String(idOf(7))]);
   });
 
-  test("by time is a period up to now, or has a start and an end in local time", async () => {
+  test("by time has a start and an end in local time", async () => {
     const page = await openTable("/plants?since=never");
     await openPanel(page);
-    await panel(page).getByLabel("Created", { exact: true }).selectOption("Last 15 minutes");
-    await page.waitForURL(/\?within=15m$/);
     await panel(page).getByLabel("From").fill("2020-11-15T18:00");
-    await page.waitForURL(/\?since=2020-11-15T17%3A00%3A00\.000Z$/);
     await panel(page).getByLabel("Before").fill("2020-11-16T18:00");
-    await page.getByRole("heading", { name: "Plants", level: 1 }).click();
+    await panel(page).getByRole("button", { name: "Apply" }).click();
+    await page.waitForURL(/\?since=2020-11-15T17%3A00%3A00\.000Z&until=/);
     const chip = page.getByRole("button", {
       name: "Created: from 15 Nov 2020, 18:00 before 16 Nov 2020, 18:00",
     });
@@ -329,39 +309,6 @@ describe("one plant", () => {
     await page.waitForURL(/\/plants\?tag=exact$/);
     await page.goto(`${session.running.operatorUrl}/plants/424242`);
     await page.getByRole("heading", { name: "Plant not found" }).waitFor();
-  });
-
-  test("and other pages lead Back to the position in the table", async () => {
-    const page = await openTable();
-    const far = 36 * 420;
-    const row = page.locator('.rows .row[aria-rowindex="425"] .cell-id');
-    await waitUntil(async () => {
-      await scrollTo(page, far);
-      return (await scrollPx(page)) === far && (await row.count()) === 1;
-    });
-    const seen = (await row.textContent()) ?? "";
-    await page.getByRole("link", { name: "Tokens" }).click();
-    await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
-    await add(-1, "Came meanwhile");
-    await page.goBack();
-    await rows(page).first().waitFor();
-    await row.getByText(seen).waitFor();
-    expect(await scrollPx(page)).toBe(far);
-    await page.getByRole("button", { name: "1 new plant" }).waitFor();
-
-    // A plant, and from there the plants of its token.
-    await row.click();
-    await page.locator(".facts").waitFor();
-    await page.locator(".facts a[href*=token]").click();
-    await page.waitForURL(/token=/);
-    await waitUntil(async () => (await scrollPx(page)) === 0);
-    await page.goBack();
-    await page.locator(".facts").waitFor();
-    await waitUntil(async () => (await scrollPx(page)) === far);
-    await page.goBack();
-    await page.locator(".facts").waitFor({ state: "detached" });
-    await row.getByText(seen).waitFor();
-    expect(await scrollPx(page)).toBe(far);
   });
 });
 
@@ -420,10 +367,8 @@ describe("with the keyboard only", () => {
     await page.keyboard.press("Escape");
     await page.locator(".facts").waitFor({ state: "detached" });
     await waitUntil(async () => (await focusedRow(page)) === "4");
-    await page.keyboard.press("End");
-    await waitUntil(async () => Number(await focusedRow(page)) > 4);
 
-    await page.keyboard.press("/");
+    await page.getByLabel("Search by name").focus();
     await tabTo(page, "Clear");
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/plants$/);

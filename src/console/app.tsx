@@ -99,7 +99,6 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   const session: Session = useMemo(
     () => ({
       ...{ api, connection, me, importRef, showSecret: onSecret },
-      leftTables: new Map(),
       addPlant: () => setAdding(true),
     }),
     [api, connection, me, importRef, onSecret],

@@ -2,8 +2,6 @@ import { type AnchorHTMLAttributes, createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 
 export interface Router {
-  /** The entry of the browser's history, which Back returns to. */
-  readonly entry: number;
   readonly path: string;
   readonly query: URLSearchParams;
   /** The number of navigations since the console was opened. */
@@ -28,21 +26,14 @@ export function useBrowserLocation(): Router {
     return () => removeEventListener("popstate", onNavigate);
   }, []);
   const navigate: Router["navigate"] = (to, options) => {
-    if (options?.replace) history.replaceState(history.state, "", to);
-    else history.pushState(Math.random(), "", to);
+    history[options?.replace ? "replaceState" : "pushState"](null, "", to);
     onNavigate();
   };
   return { ...route, navigate };
 }
 
 function currentRoute() {
-  // The one that the console was opened with.
-  if (history.state === null) history.replaceState(Math.random(), "");
-  return {
-    entry: history.state as number,
-    path: location.pathname,
-    query: new URLSearchParams(location.search),
-  };
+  return { path: location.pathname, query: new URLSearchParams(location.search) };
 }
 
 export function withQuery(path: string, query: URLSearchParams): string {

@@ -4,7 +4,6 @@ import type { OperatorApi } from "./api.ts";
 import type { Me, MintedToken } from "./api-shapes.ts";
 import type { Connection } from "./connection.ts";
 import type { ImportRun } from "./import/import-run.ts";
-import type { PlantList } from "./plants/plant-list.ts";
 
 /** The context of every page while the user is signed in. */
 export interface Session {
@@ -13,8 +12,6 @@ export interface Session {
   readonly me: Me;
   /** The import of this tab, which continues on any page, and can be resumed in the next session. */
   readonly importRef: { current: ImportRun | undefined };
-  /** The tables of plants that Back may return to, by the entry of the browser's history. */
-  readonly leftTables: Map<number, { readonly list: PlantList; readonly filterKey: string }>;
   /** Opens the dialog for a new plant. */
   addPlant(): void;
   /** Shows a new secret. It stays even if it replaces this session's own, which ends the session. */

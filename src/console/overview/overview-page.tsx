@@ -2,7 +2,7 @@ import { useRef, useState } from "preact/hooks";
 import { isNoResponse } from "../api.ts";
 import type { Overview, PlantPage } from "../api-shapes.ts";
 import { formatBytes, formatCount, formatShare, formatShortTime } from "../format.ts";
-import { usePolled, useReading } from "../parts/hooks.ts";
+import { isRead, usePolled } from "../parts/hooks.ts";
 import { AddPlantButton, ErrorNotice, FirstPlant, LoadingCard, PageHead, Panel } from "../parts/page.tsx";
 import { PlantText, Tag, Time } from "../parts/plant-text.tsx";
 import { Link } from "../router.tsx";
@@ -123,9 +123,8 @@ function StatusStrip({ overview: { total, store, version, startedAt } }: Figures
 function LatestPlants() {
   const { value: newest } = usePolled<PlantPage>(`/api/plants?limit=${plantsListed}`);
   const list = useRef<HTMLUListElement>(null);
-  const isReading = useReading(list);
   const shown = useRef(newest);
-  if (!isReading()) shown.current = newest;
+  if (!isRead(list.current)) shown.current = newest;
   const plants = shown.current?.plants;
   return (
     <Panel

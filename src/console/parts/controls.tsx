@@ -44,7 +44,7 @@ export function CopyButton({ text, label }: CopyButtonProps) {
   );
 }
 
-export interface FieldProps {
+interface FieldProps {
   readonly label: string;
   readonly optional?: boolean;
   readonly error?: string | undefined;
@@ -52,14 +52,16 @@ export interface FieldProps {
   /** Such as a button that fills the input. */
   readonly after?: ComponentChildren;
   readonly inputRef?: RefObject<HTMLInputElement | null>;
-  readonly value: string;
+  readonly value?: string;
+  readonly defaultValue?: string;
+  readonly pattern?: string;
+  readonly title?: string;
   readonly class?: string;
   readonly name?: string;
   readonly placeholder?: string;
   readonly inputMode?: "numeric";
   readonly type?: "datetime-local";
   readonly onInput?: (event: InputChange) => void;
-  readonly onChange?: (event: InputChange) => void;
 }
 
 export interface InputChange {

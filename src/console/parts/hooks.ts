@@ -6,8 +6,6 @@ import { useSession } from "../session.ts";
 const retryMs = 4000;
 // The numbers of the statuses from 500: the service may recover from these.
 const serverErrorsFrom = 50_000;
-// How long someone is taken to read what they last pointed at.
-const readingMs = 3000;
 
 interface ElementRef {
   readonly current: HTMLElement | null;
@@ -125,17 +123,7 @@ export function useResize(element: ElementRef, onResize: (element: HTMLElement) 
   }, []);
 }
 
-/** Returns whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */
-export function useReading(element: ElementRef): () => boolean {
-  const pointedMs = useRef(Number.NEGATIVE_INFINITY);
-  useEffect(() => {
-    const onPointerMove = ({ target }: PointerEvent): void => {
-      if (target instanceof Node && element.current?.contains(target)) pointedMs.current = performance.now();
-    };
-    document.addEventListener("pointermove", onPointerMove);
-    return () => document.removeEventListener("pointermove", onPointerMove);
-  }, []);
-  return () =>
-    performance.now() - pointedMs.current < readingMs ||
-    element.current?.querySelector(":focus-visible") != null;
+/** Whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */
+export function isRead(element: HTMLElement | null): boolean {
+  return element?.matches(":hover, :has(:focus-visible)") ?? false;
 }

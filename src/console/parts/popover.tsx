@@ -10,7 +10,7 @@ interface PopoverProps {
   readonly children: (close: () => void) => ComponentChildren;
 }
 
-/** A button that opens a small panel under it. Escape, Enter in a field, and a click elsewhere close it. */
+/** A button that opens a small panel under it. Escape and a click elsewhere close it. */
 export function Popover({ label, buttonClass, panelClass = "", children }: PopoverProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLSpanElement>(null);
@@ -35,13 +35,9 @@ export function Popover({ label, buttonClass, panelClass = "", children }: Popov
       ref={root}
       class="popover"
       onKeyDown={(event) => {
-        if (!open) return;
-        const isEnter = event.key === "Enter" && event.target instanceof HTMLInputElement;
-        if (event.key !== "Escape" && !isEnter) return;
-        // Escape would also close the details.
+        if (!open || event.key !== "Escape") return;
+        // It would also close the details.
         event.stopPropagation();
-        event.preventDefault();
-        // A field reports what was typed when it loses the focus.
         close();
       }}
       onFocusOut={(event) => {

@@ -1,10 +1,10 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { formatShortTime } from "../format.ts";
-import { Button, Field, type FieldProps, type InputChange, Select } from "../parts/controls.tsx";
+import { Button, Field } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Popover } from "../parts/popover.tsx";
-import { idError, isFiltered, isoTime, noFilter, type PlantFilter, timeRanges } from "./plant-filter.ts";
+import { isFiltered, isoTime, noFilter, type PlantFilter } from "./plant-filter.ts";
 
 interface FiltersProps {
   readonly filter: PlantFilter;
@@ -14,23 +14,32 @@ interface FiltersProps {
 // Long enough to type on, short enough to feel immediate.
 const debounceMs = 220;
 const minuteMs = 60_000;
-const anyTime = { within: "", since: "", until: "" };
 
 /** The search by name, a panel with the other filters, and a chip for each that is set. Their values are in the address bar. */
 export function Filters({ filter, onChange }: FiltersProps) {
-  const search = useSearchKey();
-  const name = useDebounced(filter.name, (name) => onChange({ name }, true));
-  const set = [
-    { label: "Tag", value: filter.tag, without: { tag: "" } },
-    { label: "Id", value: filter.id, without: { id: "" } },
-    { label: "Created by", value: filter.token, without: { token: "" } },
-    { label: "Created", value: periodOf(filter), without: anyTime },
-  ].filter(({ value }) => value !== "");
+  const search = useRef<HTMLInputElement>(null);
+  const typing = useRef<ReturnType<typeof setTimeout>>(undefined);
+  // The address may also change by Back; what is being typed stays.
+  useLayoutEffect(() => {
+    if (search.current !== null && typing.current === undefined) search.current.value = filter.name;
+  }, [filter.name]);
+  const stopTyping = (): void => {
+    clearTimeout(typing.current);
+    typing.current = undefined;
+  };
+  useEffect(() => stopTyping, []);
   const remove = (part: Partial<PlantFilter>): void => {
+    stopTyping();
     // The button disappears, so the search gets the focus.
     search.current?.focus();
     onChange(part);
   };
+  const set = [
+    { label: "Tag", value: filter.tag, without: { tag: "" } },
+    { label: "Id", value: filter.id, without: { id: "" } },
+    { label: "Created by", value: filter.token, without: { token: "" } },
+    { label: "Created", value: periodOf(filter), without: { since: "", until: "" } },
+  ].filter(({ value }) => value !== "");
   return (
     <search class="line filters">
       <div class="search-box">
@@ -40,10 +49,14 @@ export function Filters({ filter, onChange }: FiltersProps) {
           type="search"
           aria-label="Search by name"
           placeholder="Search by name"
-          title="Press / to search"
-          aria-keyshortcuts="/"
           spellcheck={false}
-          {...name}
+          onInput={({ currentTarget }) => {
+            clearTimeout(typing.current);
+            typing.current = setTimeout(() => {
+              typing.current = undefined;
+              onChange({ name: currentTarget.value }, true);
+            }, debounceMs);
+          }}
         />
       </div>
       <Popover
@@ -54,7 +67,15 @@ export function Filters({ filter, onChange }: FiltersProps) {
           </>
         }
       >
-        {() => <FilterFields filter={filter} onChange={onChange} />}
+        {(close) => (
+          <FilterForm
+            filter={filter}
+            onApply={(part) => {
+              close();
+              onChange(part);
+            }}
+          />
+        )}
       </Popover>
       {set.map(({ label, value, without }) => (
         <Button key={label} class="chip" onClick={() => remove(without)}>
@@ -71,61 +92,50 @@ export function Filters({ filter, onChange }: FiltersProps) {
   );
 }
 
-function FilterFields({ filter, onChange }: FiltersProps) {
-  const ranges = Object.entries(timeRanges).map(([value, { label }]) => [value, label]);
+interface FilterFormProps {
+  readonly filter: PlantFilter;
+  readonly onApply: (part: Partial<PlantFilter>) => void;
+}
+
+function FilterForm({ filter, onApply }: FilterFormProps) {
   return (
-    <>
-      <FilterField label="Tag" value={filter.tag} onApply={(tag) => onChange({ tag }, true)} />
-      <FilterField
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const data = new FormData(event.currentTarget);
+        const {
+          tag = "",
+          id = "",
+          token = "",
+          since = "",
+          until = "",
+        } = Object.fromEntries(data) as Record<string, string>;
+        onApply({ tag, id, token, since: isoTime(since), until: isoTime(until) });
+      }}
+    >
+      <Field label="Tag" name="tag" defaultValue={filter.tag} />
+      <Field
         label="Id"
+        name="id"
         inputMode="numeric"
-        value={filter.id}
-        errorOf={idError}
-        onApply={(id) => onChange({ id }, true)}
+        pattern="-?[0-9]+"
+        title="An integer"
+        defaultValue={filter.id}
       />
-      <FilterField
-        label="Created by"
-        hint="The name of a token."
-        value={filter.token}
-        onApply={(token) => onChange({ token }, true)}
-      />
-      <Select
-        label="Created"
-        options={{ "": "At any time", ...Object.fromEntries(ranges) }}
-        value={filter.within}
-        onChange={(within) => onChange({ ...anyTime, within })}
-      />
-      <FilterField
-        label="From"
-        type="datetime-local"
-        value={localTime(filter.since)}
-        onApply={(time) => onChange({ since: isoTime(time), within: "" }, true)}
-      />
-      <FilterField
-        label="Before"
-        type="datetime-local"
-        value={localTime(filter.until)}
-        onApply={(time) => onChange({ until: isoTime(time), within: "" }, true)}
-      />
-    </>
+      <Field label="Created by" name="token" hint="The name of a token." defaultValue={filter.token} />
+      <Field label="From" name="since" type="datetime-local" defaultValue={localTime(filter.since)} />
+      <Field label="Before" name="until" type="datetime-local" defaultValue={localTime(filter.until)} />
+      <Button type="submit">Apply</Button>
+    </form>
   );
 }
 
-interface FilterFieldProps extends Pick<FieldProps, "label" | "hint" | "inputMode" | "type" | "value"> {
-  readonly onApply: (text: string) => void;
-  readonly errorOf?: (text: string) => string | undefined;
-}
-
-function FilterField({ value, onApply, errorOf, ...field }: FilterFieldProps) {
-  const typed = useDebounced(value, (text) => errorOf?.(text) === undefined && onApply(text));
-  return <Field {...field} {...typed} error={errorOf?.(typed.value)} />;
-}
-
-/** "last hour", or "from 15 Nov, 18:00 before 16 Nov, 06:00"; empty for any time. */
-function periodOf({ within, since, until }: PlantFilter): string {
+/** "from 15 Nov, 18:00 before 16 Nov, 06:00"; empty for any time. */
+function periodOf({ since, until }: PlantFilter): string {
   const from = since === "" ? "" : `from ${formatShortTime(since)}`;
   const before = until === "" ? "" : `before ${formatShortTime(until)}`;
-  return timeRanges[within]?.label.toLowerCase() ?? `${from} ${before}`.trim();
+  return `${from} ${before}`.trim();
 }
 
 /** The time as a field has it, such as "2026-11-15T18:00", in the browser's time zone. */
@@ -134,53 +144,4 @@ function localTime(iso: string): string {
   const time = new Date(iso);
   const local = new Date(time.getTime() - time.getTimezoneOffset() * minuteMs);
   return local.toISOString().slice(0, "2026-11-15T18:00".length);
-}
-
-/** The search field, which the key / goes to. */
-function useSearchKey() {
-  const search = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const isTyping = event.target instanceof HTMLElement && event.target.closest("input, select, dialog");
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || isTyping) return;
-      event.preventDefault();
-      search.current?.focus();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
-  return search;
-}
-
-/** A text field whose value is applied when typing pauses, and when it is left. */
-function useDebounced(value: string, apply: (value: string) => unknown) {
-  const [typed, setTyped] = useState(value);
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  // The other filters may change before typing pauses.
-  const latestApply = useRef(apply);
-  latestApply.current = apply;
-  const applied = useRef(value);
-  useEffect(() => {
-    if (value === applied.current) return;
-    applied.current = value;
-    clearTimeout(timer.current);
-    setTyped(value);
-  }, [value]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const applyNow = (text: string): void => {
-    clearTimeout(timer.current);
-    if (text === applied.current) return;
-    applied.current = text;
-    latestApply.current(text);
-  };
-  return {
-    value: typed,
-    onInput(event: InputChange) {
-      const text = event.currentTarget.value;
-      setTyped(text);
-      clearTimeout(timer.current);
-      timer.current = setTimeout(() => applyNow(text), debounceMs);
-    },
-    onChange: (event: InputChange) => applyNow(event.currentTarget.value),
-  };
 }

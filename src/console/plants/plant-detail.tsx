@@ -1,12 +1,11 @@
 import { useEffect, useRef } from "preact/hooks";
-import { visibleParts } from "../../files/visible-text.ts";
 import { ApiError } from "../api.ts";
 import type { Plant } from "../api-shapes.ts";
 import { formatRelativeTime, formatTime } from "../format.ts";
 import { Button, CopyButton } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { ErrorNotice, nameTab, Skeleton } from "../parts/page.tsx";
+import { ErrorNotice, Skeleton } from "../parts/page.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { Link } from "../router.tsx";
 import { newPlantBody } from "./new-plant-body.ts";
@@ -33,20 +32,13 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
     return () => removeEventListener("keydown", onKey);
   });
   const missing = error instanceof ApiError && error.error === noSuchPlant;
-  const tab = missing ? "Plant not found" : plant?.name ? visibleText(plant.name) : `Plant ${id}`;
-  useEffect(() => {
-    nameTab(tab);
-    return () => nameTab("Plants");
-  }, [tab]);
   return (
     <aside class="card panel stack detail" aria-labelledby="detail-title">
       <header class="dialog-head">
         <h2 id="detail-title" ref={heading} tabIndex={-1}>
-          {plant === undefined ? (
-            tab
-          ) : (
-            <PlantText text={plant.name} empty="(empty name)" charactersMax={titleCharactersMax} />
-          )}
+          {missing && "Plant not found"}
+          {plant && <PlantText text={plant.name} empty="(empty name)" charactersMax={titleCharactersMax} />}
+          {!missing && !plant && `Plant ${id}`}
         </h2>
         <Button class="bare" aria-label="Close details" onClick={onClose}>
           <Icon name="close" />
@@ -103,12 +95,6 @@ function Fields({ plant }: { readonly plant: Plant }) {
       </div>
     </>
   );
-}
-
-/** A name in a title, which is plain text. */
-function visibleText(name: string): string {
-  const parts = visibleParts(name, { lines: false, charactersMax: titleCharactersMax });
-  return parts.map(({ text }) => text).join("");
 }
 
 // A text of any length is in a box that scrolls, which must be reachable by keyboard.

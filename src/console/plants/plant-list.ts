@@ -1,5 +1,5 @@
 import type { OperatorApi } from "../api.ts";
-import type { FollowPage, Plant, PlantPage } from "../api-shapes.ts";
+import type { FollowPage, MatchCounted, Plant, PlantPage } from "../api-shapes.ts";
 
 export type ListState = "loading" | "idle" | "failed" | "ended" | "full";
 
@@ -12,7 +12,7 @@ const rowsMax = 200_000;
 // With more new plants than this, only a new list shows them.
 const waitingMax = 1000;
 
-/** The plants that match a filter, loaded as far as the user has scrolled, and the position in its table that Back returns to. */
+/** The plants that match a filter, loaded as far as the user has scrolled. */
 export class PlantList {
   state: ListState = "loading";
   error: unknown;
@@ -23,24 +23,31 @@ export class PlantList {
   readonly waiting: Plant[] = [];
   /** There are more new plants than those that wait, so the list must be loaded again. */
   isOutdated = false;
-  /** How many plants were stored since the list was loaded, as far as is known. */
-  arrived = 0;
-  scrollPx = 0;
   /** The index of the row that the arrow keys start from. */
   active = 0;
   readonly #query: Query;
   readonly #api: OperatorApi;
-  #onChange: () => void;
+  readonly #onChange: () => void;
   readonly #ids = new Set<string>();
+  #counting: Promise<void> | undefined;
+  #counted: number | undefined;
+  /** How many plants were stored since the list was loaded, as far as is known. */
+  #arrived = 0;
   #next: string | undefined;
   /** What was stored after this cursor is new; undefined until the first response. */
   #newest: string | undefined;
-  #closed = new AbortController();
+  readonly #closed = new AbortController();
 
   constructor(api: OperatorApi, query: Query, onChange: () => void) {
     this.#api = api;
     this.#query = query;
     this.#onChange = onChange;
+  }
+
+  /** How many plants match; undefined until all were counted. A list that has ended needs no count. */
+  get count(): number | undefined {
+    if (this.state === "ended") return this.rows.length + this.waiting.length;
+    return this.#counted && this.#counted + this.#arrived;
   }
 
   /** Loads about a page more, or up to the end. */
@@ -63,7 +70,10 @@ export class PlantList {
         this.#onChange();
       } while (this.#next !== undefined && this.rows.length < wanted);
       if (this.#next === undefined) this.#setState("ended");
-      else this.#setState(this.rows.length >= rowsMax ? "full" : "idle");
+      else {
+        this.#setState(this.rows.length >= rowsMax ? "full" : "idle");
+        this.#counting ??= this.#countAll(signal);
+      }
     } catch (reason) {
       if (signal.aborted) return;
       this.error = reason;
@@ -73,13 +83,6 @@ export class PlantList {
 
   close(): void {
     this.#closed.abort();
-    if (this.state === "loading") this.state = "idle";
-  }
-
-  /** Continues a list that was closed, with the rows that it has. */
-  reopen(onChange: () => void): void {
-    this.#closed = new AbortController();
-    this.#onChange = onChange;
   }
 
   /** Reads what was stored since the last call, which then waits to be shown. */
@@ -96,7 +99,7 @@ export class PlantList {
       return;
     }
     const fresh = this.#unknown(page.plants);
-    this.arrived += fresh.length;
+    this.#arrived += fresh.length;
     this.waiting.push(...fresh.slice(0, waitingMax - this.waiting.length));
     this.isOutdated ||= this.waiting.length === waitingMax;
   }
@@ -107,6 +110,26 @@ export class PlantList {
     if (this.isOutdated || rows.length + waiting.length > rowsMax) return false;
     rows.unshift(...waiting.splice(0).reverse());
     return true;
+  }
+
+  /** The service counts for up to half a second per part. */
+  async #countAll(signal: AbortSignal): Promise<void> {
+    const { order: _, ...filter } = this.#query;
+    const query = new URLSearchParams(filter);
+    let plants = 0;
+    try {
+      for (let isLast = false; !isLast; ) {
+        const part = await this.#api.get<MatchCounted>(`/api/plants/count?${query}`, signal);
+        plants += Number(part.plants);
+        isLast = part.next === undefined;
+        query.set("cursor", part.next ?? "");
+      }
+    } catch {
+      // The page itself reports a service that does not respond.
+      return;
+    }
+    this.#counted = plants - this.#arrived;
+    this.#onChange();
   }
 
   /** Those that are not in the list yet: on PostgreSQL the plants of the last seconds come again. */

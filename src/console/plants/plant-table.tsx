@@ -45,7 +45,7 @@ export function PlantTable(props: PlantTableProps) {
     setView((before) => (before.first === first && before.last === last ? before : { first, last }));
   };
   useLayoutEffect(() => {
-    if (scroller.current !== null) scroller.current.scrollTop = list.scrollPx;
+    if (scroller.current !== null) scroller.current.scrollTop = 0;
   }, [list]);
   // There may be more rows.
   useLayoutEffect(look);
@@ -74,19 +74,10 @@ export function PlantTable(props: PlantTableProps) {
     activate(index);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const step = Math.max(1, view.last - view.first - 2);
-    const targets: Record<string, number> = {
-      ArrowDown: active + 1,
-      ArrowUp: active - 1,
-      PageDown: active + step,
-      PageUp: active - step,
-      Home: 0,
-      End: length - 1,
-    };
-    const target = targets[event.key];
-    if (target === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    moveTo(target);
+    moveTo(active + step);
   };
 
   return (
@@ -112,16 +103,7 @@ export function PlantTable(props: PlantTableProps) {
           </span>
         </div>
       </div>
-      <div
-        class="table-body"
-        ref={scroller}
-        role="presentation"
-        onScroll={(event) => {
-          list.scrollPx = event.currentTarget.scrollTop;
-          look();
-        }}
-        onKeyDown={onKeyDown}
-      >
+      <div class="table-body" ref={scroller} role="presentation" onScroll={look} onKeyDown={onKeyDown}>
         <div class="rows" role="rowgroup" style={{ height: `calc(${length} * var(--row-height))` }}>
           {rowsAround(view.first, view.last, active, length).map((index) => {
             const plant = list.rows[index];

@@ -9,7 +9,6 @@ import { useRouter, withQuery } from "../router.tsx";
 import { useSession } from "../session.ts";
 import { Filters } from "./filters.tsx";
 import { ListProgress } from "./list-progress.tsx";
-import { usePlantCount } from "./plant-count.ts";
 import { PlantDetail } from "./plant-detail.tsx";
 import { apiFilter, filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
 import type { PlantList } from "./plant-list.ts";
@@ -24,12 +23,14 @@ export function PlantsPage() {
   const selectedId = plantIdOf(path);
   const scroller = useRef<HTMLDivElement>(null);
   const { list, reloading, error, showWaiting, reload } = usePlantList(filter, scroller);
-  const counted = usePlantCount(filter, list);
   // After the details are closed, their row gets the focus.
   const mustFocusRow = useRef(false);
 
+  // What is typed is applied after a moment, when another part of the filter may have changed.
   const change = (part: Partial<PlantFilter>, replace = false): void =>
-    navigate(withQuery(path, filterQuery({ ...filter, ...part })), { replace });
+    navigate(withQuery(path, filterQuery({ ...readFilter(new URLSearchParams(location.search)), ...part })), {
+      replace,
+    });
   const search = withQuery("", filterQuery(filter));
   const hrefOf = (id: string): string => `${tablePath}/${id}${search}`;
   const closeDetail = (): void => {
@@ -53,7 +54,7 @@ export function PlantsPage() {
       <ErrorNotice error={error} onRetry={reload} />
       <Filters filter={filter} onChange={change} />
       {empty && !filtered && <FirstPlant />}
-      {empty && filtered && <NoMatch searched={list.searched} onClear={() => navigate(tablePath)} />}
+      {empty && filtered && <NoMatch onClear={() => navigate(tablePath)} />}
       {!empty && (
         <div class="table-slot">
           <div class="table-card card">
@@ -82,14 +83,7 @@ export function PlantsPage() {
                   onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
                   hrefOf={hrefOf}
                 />
-                <ListProgress
-                  list={list}
-                  counted={counted}
-                  filtered={filtered}
-                  reloading={reloading}
-                  searching={filter.name !== "" || filter.token !== ""}
-                  onReload={reload}
-                />
+                <ListProgress list={list} filtered={filtered} reloading={reloading} onReload={reload} />
               </>
             )}
           </div>
@@ -114,13 +108,10 @@ function waitingText({ waiting, isOutdated }: PlantList): string {
   return waiting.length === 0 ? "New plants" : `${formatCount(waiting.length)}+ new plants`;
 }
 
-function NoMatch({ searched, onClear }: { readonly searched: number; readonly onClear: () => void }) {
+function NoMatch({ onClear }: { readonly onClear: () => void }) {
   return (
     <EmptyState title="No plants match">
-      <p>
-        {searched > 0 && `Searched ${formatPlural(searched, "plant")}. `}
-        The search finds any part of a name and ignores case. Tag, id and token must match exactly.
-      </p>
+      <p>The search finds any part of a name and ignores case. Tag, id and token must match exactly.</p>
       <div class="line">
         <Button onClick={onClear}>Clear filters</Button>
       </div>
@@ -140,7 +131,7 @@ function Export({ filter }: { readonly filter: PlantFilter }) {
   const { error, attempt } = useAttempt();
   const start = (format: string) =>
     attempt(async () => {
-      const request = { format, ...apiFilter(filter, Date.now()) };
+      const request = { format, ...apiFilter(filter) };
       const { url } = await api.post<{ url: string }>("/api/exports", request);
       download(url);
     });

@@ -1,16 +1,13 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, isNoResponse } from "../api.ts";
 import { pollMs, responseMsMax } from "../connection.ts";
-import { useReading, useRedraw } from "../parts/hooks.ts";
-import { useRouter } from "../router.tsx";
+import { isRead, useRedraw } from "../parts/hooks.ts";
 import { useSession } from "../session.ts";
 import { apiFilter, filterQuery, type PlantFilter } from "./plant-filter.ts";
 import { PlantList } from "./plant-list.ts";
 
 // The store was restored meanwhile, so the list shows what it had before.
 const staleCursor = 41001;
-// Each may have thousands of plants in memory.
-const leftTablesMax = 5;
 // The table counts as not scrolled within this distance of its top.
 const atTopPx = 4;
 
@@ -26,28 +23,21 @@ export interface LiveList {
   reload(): void;
 }
 
-/**
- * The list for a filter. New plants are added on top unless someone reads what is there. If Back returns to a table, it has the
- * rows that it was left with; any other starts at the top.
- */
+/** The list for a filter. New plants are added on top unless someone reads what is there. */
 export function usePlantList(
   filter: PlantFilter,
   scroller: { readonly current: HTMLElement | null },
 ): LiveList {
-  const { api, connection, leftTables } = useSession();
-  const { entry } = useRouter();
+  const { api, connection } = useSession();
   const redraw = useRedraw();
-  const isReading = useReading(scroller);
   const [list, setList] = useState<PlantList>();
   const [reloading, setReloading] = useState(true);
   const [error, setError] = useState<unknown>();
   const latest = useRef<PlantList>(undefined);
-  const shown = useRef(list);
-  shown.current = list;
   const filterKey = filterQuery(filter).toString();
 
   const reload = useCallback(() => {
-    const query = { ...apiFilter(filter, Date.now()), order: filter.order };
+    const query = { ...apiFilter(filter), order: filter.order };
     const started = new PlantList(api, query, () => {
       // The previous list stays until the first response, to avoid a flicker.
       if (started.state !== "loading" || started.searched > 0) {
@@ -62,23 +52,7 @@ export function usePlantList(
     void started.loadMore();
   }, [api, filterKey]);
   // Without waiting for a frame.
-  useLayoutEffect(() => {
-    const left = leftTables.get(entry);
-    if (left?.filterKey !== filterKey) return reload();
-    latest.current?.close();
-    latest.current = left.list;
-    left.list.reopen(redraw);
-    setList(left.list);
-    setReloading(false);
-  }, [reload]);
-  useEffect(
-    () => () => {
-      leftTables.delete(entry);
-      if (shown.current !== undefined) leftTables.set(entry, { list: shown.current, filterKey });
-      for (const oldest of leftTables.keys()) if (leftTables.size > leftTablesMax) leftTables.delete(oldest);
-    },
-    [entry, filterKey],
-  );
+  useLayoutEffect(reload, [reload]);
   useEffect(() => () => latest.current?.close(), []);
 
   // The error of a past outage must not stay.
@@ -98,7 +72,7 @@ export function usePlantList(
     const showNew = (list: PlantList): void => {
       const { length } = list.waiting;
       if (length === 0 && !list.isOutdated) return;
-      const isFree = (scroller.current?.scrollTop ?? 0) < atTopPx && !isReading();
+      const isFree = (scroller.current?.scrollTop ?? 0) < atTopPx && !isRead(scroller.current);
       if (isFree) {
         // A focused row keeps the focus; otherwise the arrow keys start at the top.
         const isFocused = scroller.current?.contains(document.activeElement);
