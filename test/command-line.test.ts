@@ -128,7 +128,7 @@ describe("a command that is misused", () => {
     ["export --format xml", "--format must be ndjson, json, csv or csv-safe"],
     ["token create", "usage: plant-store token create --name NAME"],
     ["token create --name x --scope all", '"all"'],
-    ["token create --name x --expires soon", "--expires must be"],
+    ["token create --name x --expires -1d", "--expires must be"],
     ["token revoke", "usage: plant-store token revoke NAME|ID"],
     [`token revoke nobody --database ${database}`, "does not exist", 1],
     [`token list --database ${database}`, "does not exist", 1],

@@ -4,7 +4,7 @@ import { type Arguments, type Command, flagsOf } from "./command.ts";
 import { type Terminal, UsageError } from "./terminal.ts";
 
 // An id may be negative, and - is standard input.
-const notFlag = /^(?:[^-]|-\d+$|-$|$)/;
+const notFlag = /^(?:[^-]|-\d|-$|$)/;
 
 /** @throws UsageError */
 export function parseArguments(
