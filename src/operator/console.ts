@@ -89,12 +89,7 @@ export class Console {
 
   async #find(path: string): Promise<ConsoleFile | undefined> {
     this.#bundle ??= bundleConsole();
-    try {
-      return (await this.#bundle).get(path);
-    } catch (error) {
-      this.#bundle = undefined;
-      throw error;
-    }
+    return (await this.#bundle).get(path);
   }
 
   #encode(exchange: Exchange, file: ConsoleFile) {

@@ -139,10 +139,10 @@ async function measured(parts: MetricsParts, startedAtMs: number): Promise<Sampl
 }
 
 /** The file descriptors of the process. @throws Error unless on Linux, which has them as files. */
-async function readDescriptors(): Promise<{ readonly open: number; readonly max: number }> {
+async function readDescriptors(): Promise<{ readonly open: number; readonly max: number | undefined }> {
   const [open, limits] = await Promise.all([readdir("/proc/self/fd"), readFile("/proc/self/limits", "utf8")]);
   const max = /^Max open files\s+(\S+)/m.exec(limits)?.[1];
-  return { open: open.length, max: max === "unlimited" ? Number.POSITIVE_INFINITY : Number(max) };
+  return { open: open.length, max: max === "unlimited" ? undefined : Number(max) };
 }
 
 async function tokensByState(tokens: TokenStore): Promise<Sample[]> {
@@ -179,13 +179,9 @@ function formatFamily(name: MetricName, samples: readonly Sample[]): string {
   if (samples.length === 0) return "";
   const { type, help } = metricFamilies[name];
   const lines = samples.map(
-    ([suffix, labels, value]) => `${name}${suffix}${formatLabels(labels)} ${formatValue(value)}\n`,
+    ([suffix, labels, value]) => `${name}${suffix}${formatLabels(labels)} ${value}\n`,
   );
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
-}
-
-function formatValue(value: number): string {
-  return value === Number.POSITIVE_INFINITY ? "+Inf" : String(value);
 }
 
 // The values are our own words and numbers, so none needs escaping.
