@@ -132,15 +132,11 @@ describe("retries", () => {
     }
   });
 
-  test("wait as long as Retry-After asks for, in seconds or as a date, but not for more than a minute", async () => {
-    const date = new Date(Date.now() + 30_000).toUTCString();
-    const answers = [status(503, { "Retry-After": "7" }), status(503, { "Retry-After": date }), ok];
-    await clientOf(answers, { backoffMs: 0 }).client.createPlant(plant);
-    expect(delaysMs[0]).toBe(7000);
-    // A date has whole seconds.
-    expect(delaysMs[1]).toBeGreaterThan(20_000);
+  test("wait as long as Retry-After asks for, but not for more than a minute", async () => {
+    await clientOf([status(503, { "Retry-After": "7" }), ok], { backoffMs: 0 }).client.createPlant(plant);
+    expect(delaysMs).toEqual([7000]);
     const hour = await failure([status(503, { "Retry-After": "3600" })]);
-    expect([hour, delaysMs.length]).toMatchObject([{ status: 503 }, 2]);
+    expect([hour, delaysMs.length]).toMatchObject([{ status: 503 }, 1]);
   });
 
   test("last longer for a rate limit than for a failure, but not forever", async () => {

@@ -253,30 +253,23 @@ function limitsOf(options: Partial<typeof defaults>): typeof defaults {
   return limits;
 }
 
-/** The id digit by digit: it never becomes a double. */
+/** The id digit by digit: it never becomes a double. A number that is not safe may already have been rounded. */
 function exactId(id: PlantId): string {
-  if (typeof id === "number" && !Number.isSafeInteger(id)) {
-    throw new TypeError(
-      `The id ${id} is not a safe integer, so it may have been rounded; pass a bigint or a decimal string.`,
-    );
-  }
-  const isInteger =
-    typeof id === "string" ? decimal.test(id) : typeof id === "bigint" || typeof id === "number";
-  if (isInteger) return BigInt(id).toString();
-  const given = typeof id === "string" ? JSON.stringify(id) : typeof id;
-  throw new TypeError(`The id must be a bigint, a safe integer or a decimal string, not ${given}.`);
+  const isExact =
+    typeof id === "string" ? decimal.test(id) : typeof id === "bigint" || Number.isSafeInteger(id);
+  if (isExact) return BigInt(id).toString();
+  throw new TypeError(
+    `The id must be a bigint, a safe integer or a decimal string, not ${JSON.stringify(id)}.`,
+  );
 }
 
 function isRetryable(status: number | undefined): boolean {
   return status === undefined || status === 408 || status === tooManyRequests || status >= 500;
 }
 
-/** The delay that `Retry-After` asks for, in seconds or as a date. Zero if it is missing or invalid. */
+/** The delay that `Retry-After` asks for; zero if it is not in seconds, as the service's always is. */
 function parseRetryAfterMs(value: string | null): number {
-  if (value === null) return 0;
-  if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1000;
-  const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? 0 : Math.max(0, atMs - Date.now());
+  return /^\d+$/.test(value ?? "") ? Number(value) * 1000 : 0;
 }
 
 /** @throws RequestAborted as soon as the signal is aborted. */
