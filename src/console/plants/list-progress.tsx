@@ -24,12 +24,7 @@ export function ListProgress(props: ListProgressProps) {
         {isResult && status}
       </p>
       {list.state === "failed" && (
-        <Button
-          class="quiet small"
-          onClick={() => (list.rows.length === 0 ? onReload() : void list.loadMore())}
-        >
-          Retry
-        </Button>
+        <Button onClick={() => (list.rows.length === 0 ? onReload() : void list.loadMore())}>Retry</Button>
       )}
     </div>
   );
