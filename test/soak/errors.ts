@@ -22,7 +22,7 @@ export const errors: Soak = {
       await Bun.sleep(errorsMs);
       disk.allowWrites();
       await Bun.sleep(300);
-      load.pause();
+      load.paused = true;
       if (serving.child.exitCode !== null) noticed++;
       await serving[Symbol.asyncDispose]();
       // After a journal error ext4 is read-only until it is mounted again.

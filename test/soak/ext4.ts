@@ -54,7 +54,7 @@ export async function runOnExt4(
     {
       await using serving = await serveOn(database, control);
       service = serving;
-      load.resume();
+      load.paused = false;
       await load.acknowledgedAgain();
       await Bun.sleep(random() * loadedMsMax);
       lost += await harm({ disk, database, serving, load });

@@ -46,12 +46,12 @@ async function runPair(kind: keyof typeof pairs, { rounds, random, tell }: SoakR
       link.cut();
       // Whatever is acknowledged meanwhile must be on the standby too.
       await Bun.sleep(standbyDownMsMax * random());
-      load.pause();
+      load.paused = true;
       await standby.start();
       await replayed(standby, onStandby);
       lost += await load.lostIn(() => standby.stored(onStandby));
       link.restore();
-      load.resume();
+      load.paused = false;
     } else {
       if (kind === "kill") await primary.crash();
       else await primary.stop(round % 2 === 0 ? "fast" : "immediate");

@@ -70,7 +70,7 @@ async function real(run: SoakRun): Promise<Figures[]> {
       { ...run, rounds },
       async ({ disk, load }) => {
         // Responses during the power loss prove nothing.
-        load.pause();
+        load.paused = true;
         disk.losePower();
         return 0;
       },

@@ -71,7 +71,8 @@ export class Clients implements AsyncDisposable {
   readonly #running: Promise<void>[];
   #next = 0n;
   #stopped = false;
-  #paused = false;
+  /** While it is true, responses are not recorded, and nothing is sent. */
+  paused = false;
   /** Requests without a 200, each of which was sent again. */
   failures = 0;
   /** The longest time without any 200. */
@@ -86,15 +87,6 @@ export class Clients implements AsyncDisposable {
 
   get acknowledged(): number {
     return this.#acknowledged.size;
-  }
-
-  /** Responses that arrive from now on are not recorded. */
-  pause(): void {
-    this.#paused = true;
-  }
-
-  resume(): void {
-    this.#paused = false;
   }
 
   async stop(): Promise<void> {
@@ -129,13 +121,13 @@ export class Clients implements AsyncDisposable {
   }
 
   async #isAcknowledged(id: string, name: string): Promise<boolean> {
-    const url = this.#paused ? undefined : this.#url();
+    const url = this.paused ? undefined : this.#url();
     if (url === undefined) return false;
     const response = await post(url, `{"id":${id},"name":"${name}","tag":"soak"}`).catch(() => undefined);
     const text = await response?.text().catch(() => undefined);
     // Not caught: it ends the soak.
     if (response && response.status >= 400 && response.status < 500) throw new Error(text);
-    if (this.#paused) return false;
+    if (this.paused) return false;
     if (response?.status !== 200 || text === undefined) {
       this.failures++;
       return false;
