@@ -22,14 +22,12 @@ const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: str
     "bytes; restore it from a backup.",
     all,
   ],
-  ["cut off within its header", (bytes) => bytes.subarray(0, 50), malformed, all],
   [
     "that is not a database",
     () => Buffer.from("Dear diary,\n".repeat(1000)),
     "is not a SQLite database; move it away or use another data file.",
     all,
   ],
-  ["with a flipped header of its first page", (bytes) => flip(bytes, 100), malformed, all],
   [
     "with a page of zeros at the root of its plants",
     (bytes) => zero(bytes, pageOf("plants")),

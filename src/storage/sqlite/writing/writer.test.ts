@@ -156,15 +156,3 @@ test("no transaction begins during a pause, and those that waited begin after it
   await Promise.all([paused, waiting]);
   expect(events.toSorted()).toEqual(["a transaction runs", "the pause ends"]);
 });
-
-test("what others have committed is made durable inside a transaction, before its work", async () => {
-  using database = new Database(":memory:");
-  const heard: string[] = [];
-  const writer = new Writer(database, {
-    begun: () => heard.push(`begun, in a transaction: ${database.inTransaction}`),
-    committed: () => heard.push("committed"),
-    outcomeUnknown: (reason) => reason,
-  });
-  await writer.transaction(() => heard.push("work"));
-  expect(heard).toEqual(["begun, in a transaction: true", "work", "committed"]);
-});
