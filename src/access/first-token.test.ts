@@ -43,17 +43,6 @@ test("after a failure before the token was stored, the file is used again, and t
   expect(readFileSync(delivery.file, "utf8")).toBe(`${minted.secret}\n`);
 });
 
-test("a file that another node has just created, with its token, is no problem", async () => {
-  const stored: Token[] = [];
-  const tokens = { all: async () => stored } as unknown as TokenStore;
-  const exists = () => {
-    stored.push(mintFirstToken().token);
-    throw Object.assign(new Error("exists"), { code: "EEXIST" });
-  };
-  const parts = { tokens, delivery: { file: "/nowhere/first-token" }, writeNew: exists };
-  expect(await issueFirstToken(parts, mintFirstToken())).toBeUndefined();
-});
-
 test("a file that cannot be written is removed, so that the next start can create it", () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "first-token");

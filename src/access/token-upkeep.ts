@@ -123,14 +123,12 @@ export async function issueFirstToken(
   { tokens, delivery, writeNew }: Pick<TokenUpkeepParts, "tokens" | "delivery" | "writeNew">,
   { token, secret }: Minted,
 ): Promise<FirstToken | undefined> {
-  const isEmpty = async () => (await tokens.all()).length === 0;
-  if (await isEmpty()) {
+  if ((await tokens.all()).length === 0) {
     if (delivery === undefined)
       return { problem: `There is no token yet, and no --token-folder to write one to. ${howToCreate}` };
     // Before the token is stored: a stored token whose secret nobody has would be useless.
     const problem = delivery === "print" ? undefined : writeSecret(delivery.file, secret, writeNew);
-    // Another node that uses the same folder may have created both.
-    if (problem !== undefined) return (await isEmpty()) ? { problem } : undefined;
+    if (problem !== undefined) return { problem };
     await tokens.addFirst(token, creationEntry(token, localOrigin()));
   }
   const isOurs = (await tokens.all()).some(({ digest }) => digest === token.digest);
