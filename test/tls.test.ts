@@ -1,21 +1,17 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { rawPost, sendRaw, startTestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
-interface Certificate {
-  readonly cert: string;
-  readonly key: string;
-}
-
-const folder = temporaryFolder();
-const authority = certificate("authority");
-const other = certificate("other-authority");
-const server = certificate("server", authority);
+const certificate = (name: string) => join(import.meta.dir, "certificates", name);
+const server = { cert: certificate("localhost.pem"), key: certificate("localhost.key") };
+// Signed by itself, so that it is its own authority.
+const client = { cert: certificate("client.pem"), key: certificate("client.key") };
 const flags = { "tls-cert": server.cert, "tls-key": server.key };
+const trusted = { ca: readFileSync(certificate("ca.pem"), "utf8"), servername: "localhost" };
+const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
 test("both listeners speak HTTP/1.1 over TLS 1.3 or 1.2, and nothing older, and ready says whom it does not trust", async () => {
@@ -37,21 +33,20 @@ test("both listeners speak HTTP/1.1 over TLS 1.3 or 1.2, and nothing older, and 
 });
 
 test("with --tls-client-ca, a client of the public listener needs a certificate of the authority, and its token as well", async () => {
-  await using running = await startTestService({ ...flags, "tls-client-ca": authority.cert });
-  const ca = readFileSync(authority.cert, "utf8");
-  const target = { port: running.port, ca };
+  await using running = await startTestService({ ...flags, "tls-client-ca": client.cert });
+  const target = { port: running.port, ...trusted };
   const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
   // In TLS 1.3 a client is done before the server has seen its certificate.
-  for (const client of [{}, clientOf(other)]) {
-    const answer = await sendRaw({ ...target, ...client }, [livez]).catch(() => ({ text: "" }));
+  for (const other of [{}, read(server)]) {
+    const answer = await sendRaw({ ...target, ...other }, [livez]).catch(() => ({ text: "" }));
     expect(answer.text).toBe("");
   }
   const anonymous = "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n";
   const requests = anonymous + rawPost('{"id":1,"name":"over TLS"}');
-  const { text } = await sendRaw({ ...target, ...clientOf(authority) }, [requests]);
+  const { text } = await sendRaw({ ...target, ...read(client) }, [requests]);
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
   // Probes, Prometheus and browsers use the operator listener, which needs none.
-  const operator = await sendRaw({ port: portOf(running.operatorUrl), ca }, [livez]);
+  const operator = await sendRaw({ ...target, port: portOf(running.operatorUrl) }, [livez]);
   expect(operator.text).toStartWith("HTTP/1.1 200 ");
 });
 
@@ -59,10 +54,10 @@ describe("the command line", () => {
   test.each([
     ["a key without a certificate", ["--tls-key", server.key], "--tls-key needs --tls-cert"],
     ["a certificate without a key", ["--tls-cert", server.cert], "--tls-cert needs --tls-key"],
-    ["a client authority without both", ["--tls-client-ca", authority.cert], "--tls-client-ca needs"],
+    ["a client authority without both", ["--tls-client-ca", client.cert], "--tls-client-ca needs"],
     ["a missing file", pair("/nowhere/cert.pem", server.key), "cannot be read: ENOENT"],
     ["a file that is no key", pair(server.cert, server.cert), "holds no private key"],
-    ["a key of another certificate", pair(server.cert, other.key), "does not belong to"],
+    ["a key of another certificate", pair(server.cert, client.key), "does not belong to"],
   ])("refuses %s", async (_, args, message) => {
     const { code, err } = await runInProcess(["serve", "--database", join(folder.path, "none.db"), ...args]);
     expect([code, err]).toEqual([2, expect.stringContaining(message)]);
@@ -88,25 +83,8 @@ function pair(cert: string, key: string): string[] {
   return ["--tls-cert", cert, "--tls-key", key];
 }
 
-/** For 127.0.0.1 and localhost. Signed by itself, or by another. */
-function certificate(name: string, signer?: Certificate): Certificate {
-  const [cert, key] = [join(folder.path, `${name}.pem`), join(folder.path, `${name}.key`)];
-  execFileSync(
-    "openssl",
-    [
-      ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key],
-      ...["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-days", "2"],
-      ...(signer === undefined ? [] : ["-CA", signer.cert, "-CAkey", signer.key]),
-      ...["-out", cert],
-    ],
-    { stdio: "pipe" },
-  );
-  return { cert, key };
-}
-
 /** As PEM texts. */
-function clientOf(signer: Certificate): Certificate {
-  const { cert, key } = certificate("client", signer);
+function read({ cert, key }: typeof client): typeof client {
   return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
 }
 
@@ -115,9 +93,10 @@ function portOf(url: string): number {
 }
 
 function handshake(port: number, options: ConnectionOptions): Promise<TLSSocket> {
-  const ca = readFileSync(authority.cert);
   return new Promise((resolve, reject) => {
-    const socket: TLSSocket = connect({ port, host: "127.0.0.1", ca, ...options }, () => resolve(socket));
+    const socket: TLSSocket = connect({ port, host: "127.0.0.1", ...trusted, ...options }, () =>
+      resolve(socket),
+    );
     socket.on("error", reject);
   });
 }
