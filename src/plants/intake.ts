@@ -47,7 +47,6 @@ export class Intake {
   readonly #store: PlantStore;
   readonly #pendingMax: number;
   readonly #events: IntakeEvents;
-  readonly #fullBatch: number;
   readonly #failure = Promise.withResolvers<Error>();
   #queue: PendingPlant[] = [];
   #pending = 0;
@@ -65,7 +64,6 @@ export class Intake {
     this.#store = store;
     this.#pendingMax = pendingMax;
     this.#events = events;
-    this.#fullBatch = Math.min(batchArrivalsMax, pendingMax);
   }
 
   create(pending: PendingPlant): void {
@@ -80,8 +78,8 @@ export class Intake {
       // After the events of this turn: whatever has already arrived on other connections joins the batch.
       setImmediate(() => this.#beginWriting());
     }
-    // A full batch gains nothing by waiting, and under overload the rest of the turn may be half a second of rejections.
-    if (this.#queue.length >= this.#fullBatch) this.#beginWriting();
+    // A full batch gains nothing by waiting, nor does one at the limit: the rest of the turn may be half a second of rejections.
+    if (this.#queue.length >= batchArrivalsMax || this.#pending >= this.#pendingMax) this.#beginWriting();
   }
 
   /** Writes what is queued now, without waiting for the end of the turn. */
