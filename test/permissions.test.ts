@@ -58,7 +58,7 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     const args = ["--database", join(folder.path, "plants.db")];
     expect(runAsUser(["doctor", ...args, ...listeners])).toEqual({
       code: 0,
-      out: expect.stringContaining(`${folder.path}, mode 700, owner uid-${user}`),
+      out: expect.stringContaining(`${folder.path}, `),
       err: "",
     });
     const service = await untilListening(spawn(...commandLine(["serve", ...args, ...listeners]), asUser));
