@@ -1,11 +1,11 @@
-import { createReadStream, existsSync, lstatSync, readdirSync, rmSync, statSync } from "node:fs";
-import { join, parse } from "node:path";
+import { createReadStream, lstatSync, readdirSync, rmSync, statSync } from "node:fs";
+import { basename, join, parse } from "node:path";
 import { realDataFile } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { removeDatabase, syncDirectory } from "../durable-files.ts";
 import { tryLock } from "../writer-lock.ts";
 import { type BackupFile, backUp, recordBackup } from "./backup.ts";
-import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
+import { checksum, checksumFile, expectedChecksum, readChecksumFile } from "./checksum.ts";
 import { checkDatabase, isLeftover, partialEnding } from "./copy.ts";
 
 const backupEnding = ".db";
@@ -85,7 +85,7 @@ export class BackupFolder {
   removeOldest(keep: number, made: string): readonly string[] {
     const others = this.list()
       .map(({ name }) => join(this.folder, name))
-      .filter((path) => path !== made && existsSync(checksumFile(path)));
+      .filter((path) => path !== made && isChecksumOf(path));
     const removed = others.slice(keep - 1).reverse();
     for (const path of removed) {
       try {
@@ -135,4 +135,10 @@ function timeOf(name: string): number {
   const [, hour, minute, second, rest] =
     timestamp.exec(parse(name).name.slice(-"2026-11-15T02-00-00-000Z".length)) ?? [];
   return Date.parse(`${hour}:${minute}:${second}.${rest}`);
+}
+
+/** Whether its checksum file is one that a backup of this name has written. */
+function isChecksumOf(path: string): boolean {
+  const text = readChecksumFile(path) ?? "";
+  return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(path)}\n`;
 }

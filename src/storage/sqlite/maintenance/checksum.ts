@@ -1,5 +1,8 @@
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync, readFileSync } from "node:fs";
+import { createReadStream, readFileSync, statSync } from "node:fs";
+
+// A SHA-256 and the longest path.
+const checksumBytesMax = 4200;
 
 /** Where the checksum of a file is, in the form of sha256sum. */
 export function checksumFile(path: string): string {
@@ -8,8 +11,14 @@ export function checksumFile(path: string): string {
 
 /** The SHA-256 in its checksum file; undefined if there is none. */
 export function expectedChecksum(path: string): string | undefined {
-  if (!existsSync(checksumFile(path))) return undefined;
-  return readFileSync(checksumFile(path), "utf8").split(/\s/)[0];
+  return readChecksumFile(path)?.split(/\s/)[0];
+}
+
+/** The text of its checksum file; empty if that is not a small regular file: it could be a pipe or a device. */
+export function readChecksumFile(path: string): string | undefined {
+  const found = statSync(checksumFile(path), { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  return found.isFile() && found.size <= checksumBytesMax ? readFileSync(checksumFile(path), "utf8") : "";
 }
 
 /** Not for a database that this process has open: closing the file would drop SQLite's locks on it. */

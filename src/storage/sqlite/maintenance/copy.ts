@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { lstatSync, readSync, renameSync } from "node:fs";
+import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { createEmpty, removeDatabase, syncFile, withFile } from "../durable-files.ts";
 import { refuseJournal } from "../inspect-files.ts";
@@ -23,6 +23,8 @@ export interface CopyCalls {
 export const partialEnding = ".partial";
 const sqliteHeader = Buffer.from("SQLite format 3\0");
 const checkCacheKib = 131_072;
+// What a file system without hard links returns, such as FAT or some network file systems.
+const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
 
 /**
  * The one way to copy a store: SQLite reads a snapshot, with what is in the WAL, and writes all of it to a new file, which is then
@@ -41,11 +43,7 @@ export async function copyDataFile(from: string, to: string): Promise<Copy> {
   const plants = countPlants(path);
   syncFile(path);
   const copy = unfinished.move();
-  const putInPlace = (): void => {
-    refuseExisting(to, "it was created meanwhile");
-    renameSync(path, to);
-  };
-  return { path, plants, putInPlace, [Symbol.dispose]: () => copy.dispose() };
+  return { path, plants, putInPlace: () => putInPlace(path, to), [Symbol.dispose]: () => copy.dispose() };
 }
 
 /** The same on a connection of this thread: for the start, which holds the data file against every other process. */
@@ -115,4 +113,20 @@ function countPlants(path: string): number {
   using database = openReadOnly(path, { older: true });
   const row = database.query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants").get();
   return Number(row?.plants ?? 0n);
+}
+
+/**
+ * Gives a complete file its name: by a link, which fails if a file was created in the meantime, where a rename would replace it.
+ * @throws DataFileProblem
+ */
+export function putInPlace(partial: string, path: string, link = linkSync): void {
+  try {
+    link(partial, path);
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") throw new DataFileProblem(`${path} was created meanwhile; it was not replaced.`);
+    if (!noLinks.includes(code)) throw new DataFileProblem(`${path}: ${message}.`);
+    refuseExisting(path, "it was created meanwhile");
+    renameSync(partial, path);
+  }
 }

@@ -1,0 +1,29 @@
+import { afterAll, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../../../../test/harness.ts";
+import { expectedChecksum } from "./checksum.ts";
+
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+const sha256 = "0123456789abcdef".repeat(4);
+
+test("the checksum of a file is in the file next to it, even through a symlink", () => {
+  const path = join(folder.path, "a.db");
+  expect(expectedChecksum(path)).toBeUndefined();
+  writeFileSync(`${path}.sha256`, `${sha256}  a.db\n`);
+  expect(expectedChecksum(path)).toBe(sha256);
+  symlinkSync(`${path}.sha256`, join(folder.path, "b.db.sha256"));
+  expect(expectedChecksum(join(folder.path, "b.db"))).toBe(sha256);
+});
+
+test("a checksum file that is not a small regular file is not read, and matches nothing", () => {
+  const path = (name: string) => join(folder.path, `${name}.db.sha256`);
+  spawnSync("mkfifo", [path("fifo")]);
+  symlinkSync("/dev/zero", path("endless"));
+  writeFileSync(path("huge"), sha256);
+  truncateSync(path("huge"), 3_000_000_000);
+  for (const name of ["fifo", "endless", "huge"])
+    expect([name, expectedChecksum(join(folder.path, `${name}.db`))]).toEqual([name, ""]);
+}, 5000);
