@@ -1,4 +1,4 @@
-// npm run soak [-- NAME [ROUNDS] [--seed N] [--write]]
+// npm run soak [-- NAME|all [ROUNDS] [--seed N] [--write]]
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { editSection, machine, table, today } from "../../bench/page.ts";
@@ -10,14 +10,15 @@ import { power } from "./power.ts";
 import { type Figures, type Soak, seededRandom } from "./rounds.ts";
 
 const soaks: Readonly<Record<string, Soak>> = { kill, power, errors, postgres, overload, load };
+const names = Object.keys(soaks);
 const columns = ["soak", "what", "rounds", "#acknowledged", "#missing or changed", "besides", "measured"];
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { seed: { type: "string" }, write: { type: "boolean", default: false } },
 });
 const [name = "", count] = positionals;
-const soak = soaks[name];
-if (soak === undefined || (count !== undefined && !(Number(count) > 0))) {
+const chosen = Object.entries(soaks).filter(([one]) => name === "all" || name === one);
+if (chosen.length === 0 || (count !== undefined && !(Number(count) > 0))) {
   console.log(listOfSoaks());
   process.exit(name === "" ? 0 : 2);
 }
@@ -26,47 +27,56 @@ const commit = execFileSync("git", ["log", "-1", "--format=%h", "--", "src", ":!
   cwd: `${import.meta.dir}/../..`,
   encoding: "utf8",
 }).trim();
-const rounds = Number(count ?? soak.rounds);
-const seed = Number(values.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]);
-console.log(`replay: npm run soak -- ${name} ${rounds} --seed ${seed}`);
-const tell = (line: string) => console.error(`  ${line}`);
-const figures = await soak.run({ rounds, random: seededRandom(seed), tell });
-const rows = figures.map(rowOf);
+const rows: string[][] = [];
+let failed = false;
+for (const [one, soak] of chosen) {
+  const share = name === "all" ? soak.rounds * Number(count ?? 1) : Number(count ?? soak.rounds);
+  const rounds = soak.unit === "minutes" ? share : Math.ceil(share);
+  const seed = Number(values.seed ?? crypto.getRandomValues(new Uint32Array(1))[0]);
+  console.log(`${one}: ${rounds} ${soak.unit}, seed ${seed}`);
+  console.log(`replay: npm run soak -- ${one} ${rounds} --seed ${seed}`);
+  const random = seededRandom(seed);
+  const figures = await soak.run({ rounds, random, tell: (line) => console.error(`  ${line}`) });
+  const own = figures.map((figure) => rowOf(one, figure));
+  rows.push(...own);
+  const hasFailed = figures.some(({ failure }) => failure !== undefined);
+  failed ||= hasFailed;
+  if (!values.write) continue;
+  if (hasFailed || figures.some(({ acknowledged }) => acknowledged === 0))
+    console.error(`${one}: not written, since not all of it ran and passed`);
+  else writeRows(one, own);
+}
 console.log(table(columns, rows));
-const failed = figures.some(({ failure }) => failure !== undefined);
-if (values.write && (failed || figures.some(({ acknowledged }) => acknowledged === 0)))
-  console.error("not written, since not all of it ran and passed");
-else if (values.write) writeRows();
 process.exit(failed ? 1 : 0);
 
-function rowOf({ what, rounds, acknowledged, lost, note = "", failure }: Figures): string[] {
-  if (failure !== undefined) console.error(`FAILED, ${what}: ${failure}`);
-  const length = soak?.unit === "minutes" ? `${rounds} minutes` : String(rounds);
+function rowOf(soak: string, { what, rounds, acknowledged, lost, note = "", failure }: Figures): string[] {
+  if (failure !== undefined) console.error(`${soak} FAILED, ${what}: ${failure}`);
   const measured = `${today()}, ${commit}`;
-  return [name, what, length, String(acknowledged), String(lost), failure ?? note, measured];
+  const length = soaks[soak]?.unit === "minutes" ? `${rounds} minutes` : String(rounds);
+  return [soak, what, length, String(acknowledged), String(lost), failure ?? note, measured];
 }
 
 /** Replaces the rows of this soak on the page; those of the others stay. */
-function writeRows(): void {
+function writeRows(soak: string, own: readonly string[][]): void {
   editSection("reliability.md", "soaks", (old) => {
     const written = Array.from(old.matchAll(/^\| (.*) \|$/gm), ([, row = ""]) => row.split(" | "));
-    const all = Object.keys(soaks).flatMap((one) =>
-      one === name ? rows : written.filter(([other]) => other === one),
-    );
+    const rows = names.flatMap((one) => (one === soak ? own : written.filter(([name]) => name === one)));
     const where = `Measured on ${machine()}. Each row has its date and the commit that last changed \`src/\` by then.`;
-    return `${where}\n\n${table(columns, all)}`;
+    return `${where}\n\n${table(columns, rows)}`;
   });
 }
 
 function listOfSoaks(): string {
   return [
     "usage: npm run soak -- NAME [ROUNDS] [--seed N] [--write]",
+    "       npm run soak -- all [SHARE] [--write]",
     "",
     ...Object.entries(soaks).map(
       ([one, { summary, rounds, unit }]) => `  ${one.padEnd(9)} ${summary}; ${rounds} ${unit} by default`,
     ),
     "",
+    "all 0.25  runs all of them, with a quarter of their rounds",
     "--seed N  makes the same random choices again",
-    "--write   puts the figures into docs/reliability.md, if the soak passed",
+    "--write   puts the figures of each soak that passed into docs/reliability.md",
   ].join("\n");
 }
