@@ -19,31 +19,27 @@ export class TlsProblem extends Error {
  * @throws TlsProblem
  */
 export function readTlsFiles({ cert, key, clientCa }: TlsPaths): TlsMaterial {
-  const material = {
-    cert: readPem(cert, "certificate"),
-    key: readPem(key, "private key"),
-    clientCa: clientCa === undefined ? undefined : readPem(clientCa, "certificate"),
-  };
-  const certificate = parsed(cert, "certificate", () => new X509Certificate(material.cert));
-  const privateKey = parsed(key, "private key", () => createPrivateKey(material.key));
-  if (clientCa !== undefined)
-    parsed(clientCa, "certificate", () => new X509Certificate(material.clientCa ?? ""));
-  if (!certificate.checkPrivateKey(privateKey))
+  const certificate = readCertificate(cert);
+  const privateKey = readPem(key, "private key", createPrivateKey);
+  if (!certificate.parsed.checkPrivateKey(privateKey.parsed))
     throw new TlsProblem(`The key in ${key} does not belong to the certificate in ${cert}.`);
-  return material;
+  const authority = clientCa === undefined ? undefined : readCertificate(clientCa);
+  return { cert: certificate.pem, key: privateKey.pem, clientCa: authority?.pem };
 }
 
-function readPem(path: string, what: string): string {
+function readCertificate(path: string) {
+  return readPem(path, "certificate", (pem) => new X509Certificate(pem));
+}
+
+function readPem<Parsed>(path: string, what: string, parse: (pem: string) => Parsed) {
+  let pem: string;
   try {
-    return readFileSync(path, "utf8");
+    pem = readFileSync(path, "utf8");
   } catch (error) {
     throw new TlsProblem(`The ${what} ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
   }
-}
-
-function parsed<Result>(path: string, what: string, parse: () => Result): Result {
   try {
-    return parse();
+    return { pem, parsed: parse(pem) };
   } catch {
     throw new TlsProblem(`${path} holds no ${what} in PEM format, or one that needs a passphrase.`);
   }
